@@ -1,0 +1,3 @@
+//! The `deltamark` command.
+
+fn main() {}

@@ -1,0 +1,262 @@
+//! Blocks of source states and batches of their successors.
+//!
+//! In: a [`Block`] of up to [`BLOCK`] source states, put together by a search. Out: a
+//! [`Batch`], filled by a system and handed to a store as a whole. What stays true:
+//! both are reused from block to block, so that nothing is allocated per successor.
+
+use crate::{Action, Slot, StateId, States, Width, hash};
+
+/// The most states a block holds: one per bit of a `u64`, so that a fact about each
+/// state of a block fits in one word.
+pub const BLOCK: usize = 64;
+
+/// Source states that are expanded together.
+#[derive(Clone, Debug)]
+pub struct Block {
+    states: States,
+    ids: Vec<StateId>,
+    serial: u64,
+}
+
+impl Block {
+    /// An empty block for states of this width.
+    pub fn new(width: Width) -> Self {
+        Block { states: States::new(width), ids: Vec::with_capacity(BLOCK), serial: 0 }
+    }
+
+    /// Empties the block for states of this width and gives it a new serial number.
+    pub fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.ids.clear();
+        self.serial += 1;
+    }
+
+    /// Appends a state, and the id its store knows it by.
+    pub fn push(&mut self, id: StateId, state: &[Slot]) {
+        debug_assert!(self.len() < BLOCK);
+        self.states.push(state);
+        self.ids.push(id);
+    }
+
+    /// Appends states by letting `fill` write them, one for each of `ids`.
+    pub fn fill(&mut self, ids: impl IntoIterator<Item = StateId>, fill: impl FnOnce(&[StateId], &mut States)) {
+        let start = self.ids.len();
+        self.ids.extend(ids);
+        debug_assert!(self.ids.len() <= BLOCK);
+        fill(&self.ids[start..], &mut self.states);
+        assert_eq!(self.states.len(), self.ids.len(), "one state for each id");
+    }
+
+    /// How many states the block holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether the block holds no state.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// State number `index` of the block.
+    #[inline]
+    pub fn state(&self, index: usize) -> &[Slot] {
+        self.states.get(index)
+    }
+
+    /// All states of the block.
+    #[inline]
+    pub fn states(&self) -> &States {
+        &self.states
+    }
+
+    /// The store's id of state number `index`.
+    #[inline]
+    pub fn id(&self, index: usize) -> StateId {
+        self.ids[index]
+    }
+
+    /// A number that changes with every [`reset`](Self::reset): a system may keep what
+    /// it worked out about a block in its scratch as long as the serial is the same.
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// A word with one bit set for each state of the block.
+    #[inline]
+    pub fn mask(&self) -> u64 {
+        if self.len() == 64 { u64::MAX } else { (1 << self.len()) - 1 }
+    }
+}
+
+/// A step the model itself declares wrong: division by zero, an index out of range,
+/// a failed assertion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which state of the block it happens in.
+    pub source: u8,
+    /// The action that fails, or nothing when it is the state itself that is wrong.
+    pub action: Option<Action>,
+    /// What went wrong, in the modeller's words.
+    pub message: String,
+}
+
+/// The successors of a block: for each its source, action, target and hash.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    targets: States,
+    sources: Vec<u8>,
+    actions: Vec<Action>,
+    hashes: Vec<u64>,
+    faults: Vec<Fault>,
+    current: u8,
+    moved: u64,
+}
+
+impl Batch {
+    /// An empty batch for states of this width.
+    pub fn new(width: Width) -> Self {
+        Batch {
+            targets: States::new(width),
+            sources: Vec::new(),
+            actions: Vec::new(),
+            hashes: Vec::new(),
+            faults: Vec::new(),
+            current: 0,
+            moved: 0,
+        }
+    }
+
+    /// Empties the batch, keeping its memory, for states of this width.
+    pub fn reset(&mut self, width: Width) {
+        self.targets.reset(width);
+        self.sources.clear();
+        self.actions.clear();
+        self.hashes.clear();
+        self.faults.clear();
+        self.current = 0;
+        self.moved = 0;
+    }
+
+    /// Says that what is pushed from now on comes from this state of the block.
+    #[inline]
+    pub fn begin(&mut self, source: usize) {
+        debug_assert!(source < BLOCK);
+        self.current = source as u8;
+    }
+
+    /// Appends a successor, for systems that keep [`System::hash`](crate::System::hash) as it is provided.
+    #[inline]
+    pub fn push(&mut self, action: Action, target: &[Slot]) {
+        self.push_hashed(action, target, hash::slots(target));
+    }
+
+    /// Appends a successor with its hash, which must be what
+    /// [`System::hash`](crate::System::hash) gives for it.
+    #[inline]
+    pub fn push_hashed(&mut self, action: Action, target: &[Slot], hash: u64) {
+        self.targets.push(target);
+        self.sources.push(self.current);
+        self.actions.push(action);
+        self.hashes.push(hash);
+        self.moved |= 1 << self.current;
+    }
+
+    /// Appends the successors under one action of all sources set in `sources`, for
+    /// systems of fixed width that fire a block action by action. The caller fills
+    /// the given slots and hashes, lowest source first.
+    #[inline]
+    pub fn grow(&mut self, action: Action, sources: u64) -> (&mut [Slot], &mut [u64]) {
+        let count = sources.count_ones() as usize;
+        let start = self.hashes.len();
+        let mut rest = sources;
+        self.sources.extend((0..count).map(|_| {
+            let source = rest.trailing_zeros() as u8;
+            rest &= rest - 1;
+            source
+        }));
+        self.actions.resize(start + count, action);
+        self.hashes.resize(start + count, 0);
+        self.moved |= sources;
+        (self.targets.grow(count), &mut self.hashes[start..])
+    }
+
+    /// Records a fault of the current source.
+    #[cold]
+    pub fn fault(&mut self, action: Option<Action>, message: String) {
+        self.moved |= 1 << self.current;
+        self.faults.push(Fault { source: self.current, action, message });
+    }
+
+    /// How many successors the batch holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether the batch holds no successor.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Which state of the block successor `index` comes from.
+    #[inline]
+    pub fn source(&self, index: usize) -> usize {
+        self.sources[index] as usize
+    }
+
+    /// The action that leads to successor `index`.
+    #[inline]
+    pub fn action(&self, index: usize) -> Action {
+        self.actions[index]
+    }
+
+    /// The actions of all successors.
+    #[inline]
+    pub fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// Successor `index` itself.
+    #[inline]
+    pub fn target(&self, index: usize) -> &[Slot] {
+        self.targets.get(index)
+    }
+
+    /// All successors.
+    #[inline]
+    pub fn targets(&self) -> &States {
+        &self.targets
+    }
+
+    /// The hash of successor `index`.
+    #[inline]
+    pub fn hash(&self, index: usize) -> u64 {
+        self.hashes[index]
+    }
+
+    /// The hashes of all successors.
+    #[inline]
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// What went wrong in the model.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// A word with a bit for each source that has a successor or a fault. The others
+    /// are deadlocks.
+    #[inline]
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// The bytes this batch holds on to.
+    pub fn held_bytes(&self) -> u64 {
+        self.targets.held_bytes()
+            + self.sources.capacity() as u64
+            + (self.actions.capacity() * size_of::<Action>() + self.hashes.capacity() * size_of::<u64>()) as u64
+    }
+}

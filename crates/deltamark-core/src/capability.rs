@@ -1,0 +1,102 @@
+//! What a system may be able to do beyond running.
+//!
+//! In: nothing. Out: one small trait a capability; [`System`](crate::System) hands them
+//! out as options, so that a search or a store can ask and say clearly what it misses.
+
+use crate::{Action, Batch, Block, Scratch, Slot};
+
+/// Steps can be undone.
+pub trait Reversible {
+    /// Writes to `source` the one state from which `action` leads to `target`, and says
+    /// whether there is one that the layout in use can hold. One that does not fit
+    /// cannot be in any store, so for confirming a visit it does not exist.
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool;
+
+    /// Appends every (action, source) that leads to `target`: the batch's targets are
+    /// the sources. Sources need not be reachable.
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch);
+}
+
+/// States fall into components (a process, a channel, a group of places).
+pub trait Components {
+    /// Appends the slot indices at which a component of `state` begins, ascending; the
+    /// first is 0 and all are below the state's length.
+    fn boundaries(&self, state: &[Slot], out: &mut Vec<usize>);
+}
+
+/// A value in the modeller's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number.
+    Int(i64),
+    /// Anything else.
+    Text(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Int(number) => write!(f, "{number}"),
+            Value::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// States and actions in the modeller's words.
+pub trait Describe {
+    /// The state's variables and values, in the order of the model. What is at rest
+    /// (an empty place) may be left out.
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)>;
+
+    /// The value of a variable that [`state`](Self::state) leaves out.
+    fn rest(&self) -> Value {
+        Value::Int(0)
+    }
+
+    /// The action's name, as it happens in `source`.
+    fn action(&self, source: &[Slot], action: Action) -> String;
+}
+
+/// What kind of value an [`Observable`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An integer.
+    Int,
+    /// A truth value, read as 0 or 1.
+    Bool,
+}
+
+/// Something about a state that a property can speak of: the count of a place, the
+/// value of a variable, whether a transition can fire. The number is the system's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Observable {
+    /// The system's own number for it.
+    pub index: u32,
+    /// The kind of its values.
+    pub kind: Kind,
+}
+
+/// What properties may speak of.
+pub trait Observe {
+    /// The observable of this name.
+    fn resolve(&self, name: &str) -> Option<Observable>;
+
+    /// Whether the transition of this name can fire, as an observable.
+    fn fireable(&self, name: &str) -> Option<Observable>;
+
+    /// The names [`resolve`](Self::resolve) knows, for suggestions and reports.
+    fn names(&self) -> Vec<String>;
+
+    /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
+    fn action_names(&self) -> Vec<String>;
+
+    /// Its value in one state.
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
+
+    /// Its values in all states of a block, written to the first places of `out`.
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; crate::BLOCK]) {
+        for (state, value) in block.states().iter().zip(out) {
+            *value = self.read(scratch, state, observable);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What is wrong with an input, where, and what to do.
+//!
+//! In: findings of a parser or checker. Out: plain data; whoever talks to the user
+//! renders it. What stays true: a span lies within the text it speaks of.
+
+use std::ops::Range;
+
+/// A piece of a text, as byte offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte behind the last.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes from `start` up to but not including `end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Span { start, end }
+    }
+
+    /// One place in the text.
+    pub fn at(offset: usize) -> Self {
+        Span { start: offset, end: offset }
+    }
+
+    /// As a range for slicing.
+    pub fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl From<Range<usize>> for Span {
+    fn from(range: Range<usize>) -> Self {
+        Span { start: range.start, end: range.end }
+    }
+}
+
+/// One thing that is wrong with an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where, if it has a place in the text.
+    pub span: Option<Span>,
+    /// A few words to put at that place.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Something wrong with the input as a whole.
+    pub fn new(message: impl Into<String>) -> Self {
+        Diagnostic { message: message.into(), span: None, label: None, help: None }
+    }
+
+    /// Something wrong at a place.
+    pub fn at(span: impl Into<Span>, message: impl Into<String>) -> Self {
+        Diagnostic { span: Some(span.into()), ..Self::new(message) }
+    }
+
+    /// The same with a few words to put at the place.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The same with advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Line and column, both from 1, of a byte offset. Columns count characters; an offset
+/// inside a character counts as its start, one behind the text as its end.
+pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The known name closest to a misspelt one, if any is close enough to suggest.
+pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (wrong.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase(), allowed), name))
+        .filter(|&(distance, _)| distance <= allowed)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) between two words, or more than
+/// `limit` as soon as that is certain.
+fn distance(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replace = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replace.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters_from_one() {
+        let text = "ab\nçd\n";
+        assert_eq!(line_column(text, 0), (1, 1));
+        assert_eq!(line_column(text, 3), (2, 1));
+        assert_eq!(line_column(text, 4), (2, 1));
+        assert_eq!(line_column(text, 5), (2, 2));
+        assert_eq!(line_column(text, 99), (3, 1));
+    }
+
+    #[test]
+    fn suggestions_are_close_or_absent() {
+        let names = ["idle_1", "waiting", "eating"];
+        assert_eq!(did_you_mean("iddle_1", names), Some("idle_1"));
+        assert_eq!(did_you_mean("Eatnig", names), Some("eating"));
+        assert_eq!(did_you_mean("thinking", names), None);
+        assert_eq!(did_you_mean("x", ["y"]), Some("y"));
+    }
+}

@@ -1,0 +1,78 @@
+//! The hash of a state as stores see it.
+//!
+//! In: slots. Out: 64 well-mixed bits. What stays true: equal states have equal
+//! hashes on every machine and in every run, so that runs can be repeated.
+//!
+//! A system may bring its own hash (see [`System::hash`](crate::System::hash)), for
+//! instance one that is linear in the state's content, so that a step updates it by
+//! one addition. Such a hash has poor low bits; stores pass it through [`mix`].
+
+use crate::Slot;
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Multiplies to 128 bits and folds the halves together.
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = (a as u128) * (b as u128);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// The provided hash of a state: folded multiplication, two slots at a time.
+#[inline]
+pub fn slots(state: &[Slot]) -> u64 {
+    let mut hash = SEED ^ (state.len() as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let pairs = state.chunks_exact(2);
+    if let [last] = pairs.remainder() {
+        hash = fold(hash ^ u64::from(*last), 0xa076_1d64_78bd_642f);
+    }
+    for pair in pairs {
+        let word = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+        hash = fold(hash ^ word, 0xe703_7ed1_a0b4_28db).wrapping_add(SEED);
+    }
+    hash
+}
+
+/// A bijection of 64-bit words that spreads every input bit over all output bits.
+#[inline]
+pub const fn mix(hash: u64) -> u64 {
+    let mut x = hash ^ (hash >> 32);
+    x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^= x >> 32;
+    x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^ (x >> 32)
+}
+
+/// The `index`-th word of a fixed pseudo-random sequence, for hash coefficients.
+pub const fn coefficient(index: u64) -> u64 {
+    // Odd, so that no coefficient loses information about its own field.
+    mix(mix(index.wrapping_add(1)).wrapping_add(SEED)) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn close_states_of_all_lengths_hash_apart() {
+        let mut seen = HashSet::new();
+        for length in 0..6usize {
+            for value in 0..200u32 {
+                for place in 0..length {
+                    let mut state = vec![0; length];
+                    state[place] = value + 1;
+                    assert!(seen.insert(slots(&state)), "{state:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mixing_spreads_single_bits() {
+        for bit in 0..64 {
+            let changed = (mix(12345) ^ mix(12345 ^ (1 << bit))).count_ones();
+            assert!((12..=52).contains(&changed), "bit {bit} changes {changed} bits");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The shapes every part of Deltamark shares.
+//!
+//! In: nothing. Out: the traits and plain data that languages, stores and searches
+//! agree on. What stays true: this crate uses the standard library only, does no
+//! input or output, and names no language, no store and no search.
+//!
+//! ```text
+//! System ──expand──▶ Batch ──insert_batch──▶ Store
+//!   ▲                                          │
+//!   └────────── Block ◀──────recall────────────┘        Outcome{verdicts, statistics, stop}
+//! ```
+//!
+//! * [`System`] is a model that can be run: initial states and successors.
+//! * [`Block`] is what a search hands to a system, [`Batch`] what it gets back.
+//! * [`Store`] is the set of visited states.
+//! * [`Outcome`] is what a search returns; a [`Trace`] can only be shown by replaying it.
+
+pub mod batch;
+pub mod budget;
+pub mod bytes;
+pub mod capability;
+pub mod control;
+pub mod diagnostic;
+pub mod hash;
+pub mod outcome;
+pub mod property;
+pub mod scratch;
+pub mod state;
+pub mod store;
+pub mod system;
+pub mod trace;
+
+pub use batch::{BLOCK, Batch, Block, Fault};
+pub use budget::Budget;
+pub use bytes::Bytes;
+pub use capability::{Components, Describe, Kind, Observable, Observe, Reversible, Value};
+pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
+pub use diagnostic::{Diagnostic, Span};
+pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
+pub use property::{Goal, Predicate, Property};
+pub use scratch::Scratch;
+pub use state::{Action, Slot, StateId, States, Width};
+pub use store::{Arrival, Guarantee, Insert, Recall, Store};
+pub use system::{Fired, Recoding, System, Widen};
+pub use trace::{Replay, ReplayError, Trace};

@@ -1,0 +1,64 @@
+//! What is asked of a system.
+//!
+//! In: predicates over states. Out: [`Property`], a named goal that a search decides.
+
+use crate::{Block, Scratch, System};
+
+/// A truth about single states, evaluated for a block at a time.
+pub trait Predicate: Send + Sync {
+    /// A word with a bit for each state of the block in which the predicate is true.
+    /// `dead` has a bit for each state without successors. An error says why the
+    /// predicate has no value (a division by zero, say) and in which state of the block.
+    fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined>;
+}
+
+/// A predicate has no value in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undefined {
+    /// Which state of the block.
+    pub state: usize,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+/// What a property asks for.
+pub enum Goal {
+    /// Every reachable state has a successor.
+    DeadlockFree,
+    /// No reachable step is declared wrong by the model.
+    FaultFree,
+    /// The predicate is true in every reachable state.
+    Invariant(Box<dyn Predicate>),
+    /// The predicate is true in some reachable state.
+    Reachable(Box<dyn Predicate>),
+}
+
+/// A named question about a system.
+pub struct Property {
+    /// A short name for reports.
+    pub name: String,
+    /// The property as the user wrote it.
+    pub text: String,
+    /// What it asks for.
+    pub goal: Goal,
+}
+
+impl Property {
+    /// The property that every reachable state has a successor.
+    pub fn deadlock_free() -> Self {
+        Property {
+            name: "deadlock-free".into(),
+            text: "no reachable state is a deadlock".into(),
+            goal: Goal::DeadlockFree,
+        }
+    }
+
+    /// The property that no reachable step is declared wrong by the model.
+    pub fn fault_free() -> Self {
+        Property {
+            name: "fault-free".into(),
+            text: "no reachable step is a fault of the model".into(),
+            goal: Goal::FaultFree,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! States as slices of slots, and reusable lists of them.
+//!
+//! In: packed slots from a front end. Out: [`States`], the flat list that blocks,
+//! batches and queues are made of. What stays true: a list holds its states one
+//! behind the other in one allocation, which is kept when the list is cleared.
+
+use std::fmt;
+
+/// The unit a state is made of. A front end packs many small fields into one slot.
+///
+/// 32 bits were measured against 64: a net whose fields need 65 to 96 bits then takes
+/// 12 bytes instead of 16, and stores compare two slots at a time anyway.
+pub type Slot = u32;
+
+/// The number of a state in its store, stable for the whole run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateId(u64);
+
+impl StateId {
+    /// What a store answers that can tell that it knows a state but not which one it is.
+    pub const NAMELESS: StateId = StateId(u64::MAX);
+
+    /// The id with this number.
+    #[inline]
+    pub const fn new(number: u64) -> Self {
+        StateId(number)
+    }
+
+    /// The number, for arithmetic.
+    #[inline]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number as an index into a side table.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for StateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NAMELESS { f.write_str("#?") } else { write!(f, "#{}", self.0) }
+    }
+}
+
+/// What happens in a step. Together with its source state an action names exactly
+/// one successor, so that a path can be stored as actions and replayed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Action(pub u32);
+
+/// How many slots a state takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Width {
+    /// Every state takes this many slots.
+    Fixed(usize),
+    /// States of one system differ in length.
+    Varies,
+}
+
+/// A reusable flat list of states.
+///
+/// Clearing keeps the memory, and pushing onto memory that is already there neither
+/// allocates nor zeroes: the list may hold stale slots behind its end.
+#[derive(Clone, Debug)]
+pub struct States {
+    width: Width,
+    len: usize,
+    /// Slots in use; `slots` may be longer.
+    used: usize,
+    slots: Vec<Slot>,
+    /// Where each state ends, kept only when the width varies.
+    ends: Vec<usize>,
+}
+
+impl States {
+    /// An empty list for states of this width.
+    pub fn new(width: Width) -> Self {
+        States { width, len: 0, used: 0, slots: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Empties the list, keeps its memory, and sets the width of the states to come.
+    pub fn reset(&mut self, width: Width) {
+        self.width = width;
+        self.clear();
+    }
+
+    /// Empties the list and keeps its memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        self.used = 0;
+        self.ends.clear();
+    }
+
+    /// How many states the list holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the list holds no state.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The width its states have.
+    #[inline]
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    /// All slots of all states, one state behind the other.
+    #[inline]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots[..self.used]
+    }
+
+    /// The bytes this list holds on to, used or not.
+    pub fn held_bytes(&self) -> u64 {
+        (self.slots.capacity() * size_of::<Slot>() + self.ends.capacity() * size_of::<usize>()) as u64
+    }
+
+    /// State number `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> &[Slot] {
+        match self.width {
+            Width::Fixed(width) => {
+                assert!(index < self.len, "state {index} of {}", self.len);
+                &self.slots[index * width..(index + 1) * width]
+            }
+            Width::Varies => {
+                let start = if index == 0 { 0 } else { self.ends[index - 1] };
+                &self.slots[start..self.ends[index]]
+            }
+        }
+    }
+
+    /// Appends a state.
+    #[inline]
+    pub fn push(&mut self, state: &[Slot]) {
+        self.push_with(state.len()).copy_from_slice(state);
+    }
+
+    /// Appends a state of `width` slots and gives them to the caller to fill; they
+    /// hold stale values until then.
+    #[inline]
+    pub fn push_with(&mut self, width: usize) -> &mut [Slot] {
+        match self.width {
+            Width::Fixed(fixed) => assert_eq!(fixed, width, "a state of a fixed-width system has its width"),
+            Width::Varies => self.ends.push(self.used + width),
+        }
+        self.len += 1;
+        self.extend_slots(width)
+    }
+
+    /// Appends `count` states of a fixed-width list at once and gives their slots to
+    /// the caller to fill; they hold stale values until then.
+    #[inline]
+    pub fn grow(&mut self, count: usize) -> &mut [Slot] {
+        let Width::Fixed(width) = self.width else {
+            panic!("grow needs a fixed width");
+        };
+        self.len += count;
+        self.extend_slots(count * width)
+    }
+
+    #[inline]
+    fn extend_slots(&mut self, count: usize) -> &mut [Slot] {
+        let start = self.used;
+        self.used += count;
+        if self.used > self.slots.len() {
+            self.enlarge();
+        }
+        &mut self.slots[start..start + count]
+    }
+
+    #[cold]
+    fn enlarge(&mut self) {
+        let target = self.used.next_power_of_two().max(64);
+        self.slots.resize(target, 0);
+    }
+
+    /// The states, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = &[Slot]> {
+        (0..self.len).map(|index| self.get(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_varying_width_gives_back_what_was_pushed() {
+        let mut states = States::new(Width::Varies);
+        for round in 0..3 {
+            states.clear();
+            let pushed: Vec<Vec<Slot>> = vec![vec![], vec![round], vec![1, 2, round], vec![]];
+            for state in &pushed {
+                states.push(state);
+            }
+            assert_eq!(states.iter().map(<[Slot]>::to_vec).collect::<Vec<_>>(), pushed);
+        }
+    }
+
+    #[test]
+    fn a_list_of_fixed_width_grows_by_several() {
+        let mut states = States::new(Width::Fixed(2));
+        states.push(&[1, 2]);
+        states.grow(2).copy_from_slice(&[3, 4, 5, 6]);
+        assert_eq!(states.len(), 3);
+        assert_eq!(states.get(2), [5, 6]);
+        assert_eq!(states.slots(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn states_of_width_zero_are_counted() {
+        let mut states = States::new(Width::Fixed(0));
+        states.push(&[]);
+        states.push(&[]);
+        assert_eq!(states.len(), 2);
+        assert_eq!(states.get(1), []);
+    }
+}

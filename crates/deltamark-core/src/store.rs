@@ -1,0 +1,101 @@
+//! The set of visited states.
+//!
+//! In: states with the way they were reached. Out: for each, whether it is new, and its
+//! id. What stays true: a store is shared by all threads (`insert` takes `&self`); it
+//! grows by itself; it never takes memory that its [`Budget`](crate::Budget) refuses;
+//! and what it cannot store it answers with [`Insert::Full`], so nothing gets lost.
+
+use crate::{Action, Batch, Block, Bytes, Recoding, Scratch, Slot, StateId, States};
+
+/// How a state was reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The state it was reached from; nothing for an initial state.
+    pub parent: Option<(StateId, &'a [Slot])>,
+    /// The action that led to it; for an initial state its number among them.
+    pub action: Action,
+}
+
+/// What became of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insert {
+    /// It was not there and now is, under this id.
+    New(StateId),
+    /// It was there already, under this id ([`StateId::NAMELESS`] if the store cannot tell).
+    Seen(StateId),
+    /// It was not there, and the budget has no room for it.
+    Full,
+}
+
+/// What an answer that rests on a store is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Guarantee {
+    /// No state is ever taken for another.
+    Exact,
+    /// A state is missed with at most this probability, over the whole run so far.
+    Omission(f64),
+}
+
+/// The set of visited states.
+pub trait Store: Send + Sync {
+    /// Inserts a state. `hash` is what the system's `hash` gives for it.
+    fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert;
+
+    /// Inserts the successors of a block, in order, and appends an answer for each.
+    /// After an [`Insert::Full`] the rest may be left out.
+    fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        for index in 0..batch.len() {
+            let source = batch.source(index);
+            let arrival =
+                Arrival { parent: Some((block.id(source), block.state(source))), action: batch.action(index) };
+            let answer = self.insert(scratch, batch.target(index), batch.hash(index), &arrival);
+            out.push(answer);
+            if answer == Insert::Full {
+                return;
+            }
+        }
+    }
+
+    /// The id of a state that is there. Stores that cannot tell ids answer
+    /// [`StateId::NAMELESS`].
+    fn find(&self, scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId>;
+
+    /// How many states are there.
+    fn len(&self) -> u64;
+
+    /// Whether no state is there.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes it holds, by part.
+    fn bytes(&self) -> Bytes;
+
+    /// What an answer that rests on it is worth now.
+    fn guarantee(&self) -> Guarantee;
+
+    /// New working memory for one thread.
+    fn scratch(&self) -> Scratch {
+        Scratch::none()
+    }
+
+    /// Whether it can give states back by their id.
+    fn recall(&self) -> Option<&dyn Recall> {
+        None
+    }
+
+    /// Translates every state it holds; ids stay. Called by one thread while no other
+    /// uses the store. On `false` the budget had no room, and the store is unchanged.
+    #[must_use]
+    fn recode(&self, recoding: &Recoding) -> bool;
+}
+
+/// A store that gives states back by their id.
+pub trait Recall {
+    /// Appends the states of these ids to `out`, in order.
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States);
+
+    /// Whether ids are 0, 1, 2 … in the order of insertion, so that everything inserted
+    /// in a stretch of time is a range of ids and needs no queue.
+    fn sequential(&self) -> bool;
+}

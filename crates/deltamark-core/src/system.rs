@@ -1,0 +1,170 @@
+//! A model that can be run.
+//!
+//! In: a model, compiled by a front end. Out: initial states, successors, and what
+//! else the model can do (its capabilities). What stays true: a system is shared by
+//! all threads; what changes from call to call lives in a [`Scratch`].
+//!
+//! A front end must implement four methods; the others are provided. One that can do
+//! better on many states at once overrides [`System::expand`] and [`System::hashes`].
+//!
+//! # Layouts that widen
+//! A system whose fields have no known bound starts with narrow ones. When a count
+//! does not fit, a method returns [`Widen`]; the search then pauses all threads, calls
+//! [`System::widen`] once, has the store and its own queues translated by the returned
+//! [`Recoding`], and repeats the call. Systems of known layout never return `Widen`.
+
+use crate::{Action, Batch, Block, Components, Describe, Observe, Reversible, Scratch, Slot, States, Width, hash};
+
+/// The layout in use cannot hold a state that the call has met. Whatever the call has
+/// written is void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Widen;
+
+/// What [`System::fire`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// The target has been written.
+    Done,
+    /// The action cannot happen in this source.
+    Disabled,
+    /// The action happens, and the model declares it wrong.
+    Fault(String),
+}
+
+/// A model that can be run: the one interface between languages and searches.
+pub trait System: Send + Sync {
+    /// How many slots its states take at present.
+    fn width(&self) -> Width;
+
+    /// Appends the initial states (at least one), each with [`Action`] 0, 1, 2 … in order.
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen>;
+
+    /// Appends all successors of `source`, in an order that depends on `source` alone.
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen>;
+
+    /// States and actions in the modeller's words.
+    fn describe(&self) -> &dyn Describe;
+
+    /// New working memory for one thread.
+    fn scratch(&self) -> Scratch {
+        Scratch::none()
+    }
+
+    /// Appends all successors of all states of `block`. Successors may come in any
+    /// order that depends on the block alone.
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        for (index, state) in block.states().iter().enumerate() {
+            out.begin(index);
+            self.successors(scratch, state, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the successor of `source` under `action` to `target`, replacing what it held.
+    ///
+    /// Provided by searching the successors; worth overriding wherever one step can be
+    /// taken alone, because rebuilding stores live on it.
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        let mut batch = Batch::new(self.width());
+        self.successors(scratch, source, &mut batch)?;
+        target.clear();
+        if let Some(fault) = batch.faults().iter().find(|fault| fault.action == Some(action)) {
+            return Ok(Fired::Fault(fault.message.clone()));
+        }
+        match batch.actions().iter().position(|&found| found == action) {
+            Some(index) => {
+                target.extend_from_slice(batch.target(index));
+                Ok(Fired::Done)
+            }
+            None => Ok(Fired::Disabled),
+        }
+    }
+
+    /// The hash of a state: a function of what the state means, not of its layout, so
+    /// that it outlives a [`Recoding`]. Batches carry the same value.
+    fn hash(&self, _scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        hash::slots(state)
+    }
+
+    /// Appends the hashes of many states.
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
+        out.extend(states.iter().map(|state| self.hash(scratch, state)));
+    }
+
+    /// Changes the layout so that the state that did not fit will fit. Called by one
+    /// thread while no other uses the system.
+    fn widen(&self) -> Recoding {
+        unreachable!("a system that never returns Widen is never asked to widen")
+    }
+
+    /// The largest action number plus one, where the set of actions is known beforehand.
+    fn action_count(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether steps can be undone.
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        None
+    }
+
+    /// Where states may be cut.
+    fn components(&self) -> Option<&dyn Components> {
+        None
+    }
+
+    /// What properties may speak of.
+    fn observe(&self) -> Option<&dyn Observe> {
+        None
+    }
+}
+
+/// How states in the old layout read in the new one.
+///
+/// The translation is injective and keeps [`System::hash`], and no state gets shorter,
+/// so that a store can translate its states in place, last to first.
+pub struct Recoding {
+    /// The width before.
+    pub from: Width,
+    /// The width from now on.
+    pub to: Width,
+    /// What was widened, for the log: one line.
+    pub reason: String,
+    translate: Translation,
+}
+
+type Translation = Box<dyn Fn(&[Slot], &mut Vec<Slot>) + Send + Sync>;
+
+impl Recoding {
+    /// A recoding that replaces the contents of its second argument by the
+    /// translation of the first.
+    pub fn new(
+        from: Width,
+        to: Width,
+        reason: String,
+        translate: impl Fn(&[Slot], &mut Vec<Slot>) + Send + Sync + 'static,
+    ) -> Self {
+        Recoding { from, to, reason, translate: Box::new(translate) }
+    }
+
+    /// Replaces the contents of `new` by the translation of `old`.
+    pub fn translate(&self, old: &[Slot], new: &mut Vec<Slot>) {
+        (self.translate)(old, new);
+    }
+
+    /// Translates a whole list.
+    pub fn translate_all(&self, states: &mut States) {
+        let mut translated = States::new(self.to);
+        let mut state = Vec::new();
+        for old in states.iter() {
+            self.translate(old, &mut state);
+            translated.push(&state);
+        }
+        *states = translated;
+    }
+}

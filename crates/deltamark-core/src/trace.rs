@@ -1,0 +1,102 @@
+//! A path through the state space.
+//!
+//! In: an initial state's number and actions, from a search. Out: the states on the
+//! way, by replay. What stays true: a trace holds no states, so whoever shows one has
+//! replayed it through the system, from the initial state, first.
+
+use crate::{Action, Batch, Fired, Scratch, Slot, System, Widen};
+use std::fmt;
+
+/// A path: which initial state it starts in, and the actions that follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The number of the initial state, among the system's initial states.
+    pub initial: u32,
+    /// The actions, first to last.
+    pub actions: Vec<Action>,
+    /// Whether the last action is the one that the model declares wrong, so that it
+    /// leads to no state.
+    pub ends_in_fault: bool,
+}
+
+/// Why a trace could not be replayed: always a bug of Deltamark or of the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// There is no initial state of that number.
+    NoSuchInitial(u32),
+    /// This step (from 0) cannot happen where the trace says it does.
+    Disabled(usize),
+    /// This step should be a fault and is not, or the other way round.
+    FaultExpected(usize),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::NoSuchInitial(number) => {
+                write!(f, "the trace starts in initial state {number}, which does not exist")
+            }
+            ReplayError::Disabled(step) => write!(f, "step {} of the trace cannot happen", step + 1),
+            ReplayError::FaultExpected(step) => write!(f, "step {} of the trace ends differently", step + 1),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+/// A trace with its states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// The states, one more than there are steps (as many when the last is a fault).
+    pub states: Vec<Vec<Slot>>,
+    /// The actions, first to last.
+    pub actions: Vec<Action>,
+    /// What the model says of the last action, when that is a fault.
+    pub fault: Option<String>,
+}
+
+impl Trace {
+    /// How many steps it has.
+    pub fn len(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Whether it is an initial state alone.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// Runs the trace through the system and gives its states.
+    pub fn replay(&self, system: &dyn System) -> Result<Replay, ReplayError> {
+        loop {
+            // A layout that had to widen voids the states met so far: start over.
+            match self.attempt(system) {
+                Ok(result) => return result,
+                Err(Widen) => drop(system.widen()),
+            }
+        }
+    }
+
+    fn attempt(&self, system: &dyn System) -> Result<Result<Replay, ReplayError>, Widen> {
+        let mut scratch: Scratch = system.scratch();
+        let mut batch = Batch::new(system.width());
+        system.initial(&mut scratch, &mut batch)?;
+        if self.initial as usize >= batch.len() {
+            return Ok(Err(ReplayError::NoSuchInitial(self.initial)));
+        }
+        let mut states = vec![batch.target(self.initial as usize).to_vec()];
+        let mut fault = None;
+        for (step, &action) in self.actions.iter().enumerate() {
+            let last = step + 1 == self.actions.len();
+            let mut target = Vec::new();
+            match system.fire(&mut scratch, &states[step], action, &mut target)? {
+                Fired::Done if last && self.ends_in_fault => return Ok(Err(ReplayError::FaultExpected(step))),
+                Fired::Done => states.push(target),
+                Fired::Disabled => return Ok(Err(ReplayError::Disabled(step))),
+                Fired::Fault(message) if last && self.ends_in_fault => fault = Some(message),
+                Fired::Fault(_) => return Ok(Err(ReplayError::FaultExpected(step))),
+            }
+        }
+        Ok(Ok(Replay { states, actions: self.actions.clone(), fault }))
+    }
+}

@@ -1,0 +1,100 @@
+//! A P/T net as data: what parsers and generators produce and the compiler takes.
+//!
+//! What stays true of a net that [`Net::validate`] accepts: every arc names an existing
+//! place; no place stands twice in the same arc list of a transition; weights are at
+//! least 1; names are unique among places and unique among transitions.
+
+use std::collections::HashSet;
+
+/// A place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its id in the file.
+    pub id: String,
+    /// Its name for people: unique among places; the id where the file's name is not.
+    pub name: String,
+    /// Its tokens at the beginning.
+    pub initial: u32,
+}
+
+/// An end of a transition: a place and a number of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arc {
+    /// The index of the place.
+    pub place: u32,
+    /// How many tokens, at least 1.
+    pub weight: u32,
+}
+
+/// A transition. It can fire when every input and every read place holds at least the
+/// weight and every inhibitor place holds less than the weight; it then takes the inputs
+/// and adds the outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transition {
+    /// Its id in the file.
+    pub id: String,
+    /// Its name for people: unique among transitions; the id where the file's name is not.
+    pub name: String,
+    /// A label, where the format has one.
+    pub label: Option<String>,
+    /// Tokens it takes.
+    pub inputs: Vec<Arc>,
+    /// Tokens it adds.
+    pub outputs: Vec<Arc>,
+    /// Tokens that must be there and stay.
+    pub reads: Vec<Arc>,
+    /// Places that must hold less than the weight.
+    pub inhibitors: Vec<Arc>,
+}
+
+/// A P/T net.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Net {
+    /// Its name.
+    pub name: String,
+    /// Its places.
+    pub places: Vec<Place>,
+    /// Its transitions.
+    pub transitions: Vec<Transition>,
+    /// Whether the file declares that no place ever holds more than one token. A hint
+    /// for packing; nothing relies on it.
+    pub declared_safe: bool,
+}
+
+impl Net {
+    /// Says in a sentence what makes the net ill-formed, if anything does.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.places.is_empty() {
+            return Err("the net has no places".into());
+        }
+        unique("place", self.places.iter().map(|place| place.name.as_str()))?;
+        unique("transition", self.transitions.iter().map(|transition| transition.name.as_str()))?;
+        for transition in &self.transitions {
+            for arcs in [&transition.inputs, &transition.outputs, &transition.reads, &transition.inhibitors] {
+                let mut seen = HashSet::new();
+                for arc in arcs {
+                    if arc.place as usize >= self.places.len() {
+                        return Err(format!("an arc of transition `{}` leads nowhere", transition.name));
+                    }
+                    if arc.weight == 0 {
+                        return Err(format!("an arc of transition `{}` has weight 0", transition.name));
+                    }
+                    if !seen.insert(arc.place) {
+                        return Err(format!("transition `{}` names a place twice", transition.name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("two {kind}s are called `{name}`"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The stores: sets of visited states, interchangeable behind [`deltamark_core::Store`].
+//!
+//! In: a [`StoreSpec`], usually from the command line, and a system. Out: a store.
+//! What stays true: stores name no language and no search; one technique a file.
+
+mod catalogue;
+
+pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

@@ -1,0 +1,1 @@
+//! Oracle, random systems and conformance suites.

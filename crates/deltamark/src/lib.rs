@@ -1,0 +1,1 @@
+//! Deltamark, the library.
