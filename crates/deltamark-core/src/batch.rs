@@ -5,13 +5,16 @@
 //! both are reused from block to block, so that nothing is allocated per successor.
 
 use crate::{Action, Slot, StateId, States, Width, hash};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most states a block holds: one per bit of a `u64`, so that a fact about each
 /// state of a block fits in one word.
 pub const BLOCK: usize = 64;
 
 /// Source states that are expanded together.
-#[derive(Clone, Debug)]
+///
+/// Not `Clone`: a copy that is filled differently would have the same [`serial`](Block::serial).
+#[derive(Debug)]
 pub struct Block {
     states: States,
     ids: Vec<StateId>,
@@ -21,14 +24,14 @@ pub struct Block {
 impl Block {
     /// An empty block for states of this width.
     pub fn new(width: Width) -> Self {
-        Block { states: States::new(width), ids: Vec::with_capacity(BLOCK), serial: 0 }
+        Block { states: States::new(width), ids: Vec::with_capacity(BLOCK), serial: next_serial() }
     }
 
     /// Empties the block for states of this width and gives it a new serial number.
     pub fn reset(&mut self, width: Width) {
         self.states.reset(width);
         self.ids.clear();
-        self.serial += 1;
+        self.serial = next_serial();
     }
 
     /// Appends a state, and the id its store knows it by.
@@ -76,10 +79,11 @@ impl Block {
         self.ids[index]
     }
 
-    /// A number that changes with every [`reset`](Self::reset): a system may keep what
-    /// it worked out about a block in its scratch as long as the serial is the same.
-    pub fn serial(&self) -> u64 {
-        self.serial
+    /// What tells this block, as it is now, from every other: a system may keep what it
+    /// worked out about a block in its scratch as long as the serial is the same. Between
+    /// two resets a block only grows, so its length completes its number.
+    pub fn serial(&self) -> (u64, usize) {
+        (self.serial, self.len())
     }
 
     /// A word with one bit set for each state of the block.
@@ -87,6 +91,12 @@ impl Block {
     pub fn mask(&self) -> u64 {
         if self.len() == 64 { u64::MAX } else { (1 << self.len()) - 1 }
     }
+}
+
+/// A number that no block had before.
+fn next_serial() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 /// A step the model itself declares wrong: division by zero, an index out of range,

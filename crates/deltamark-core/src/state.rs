@@ -93,6 +93,21 @@ impl States {
         self.ends.clear();
     }
 
+    /// Keeps the first `len` states.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len {
+            return;
+        }
+        self.len = len;
+        self.used = match self.width {
+            Width::Fixed(width) => len * width,
+            Width::Varies => {
+                self.ends.truncate(len);
+                self.ends.last().copied().unwrap_or(0)
+            }
+        };
+    }
+
     /// How many states the list holds.
     #[inline]
     pub fn len(&self) -> usize {

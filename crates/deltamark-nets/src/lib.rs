@@ -7,6 +7,13 @@
 //! generators ─┘
 //! ```
 
+mod compile;
+mod fire;
+mod layout;
 mod net;
+mod planes;
+mod sample;
+mod system;
 
 pub use net::{Arc, Net, Place, Transition};
+pub use system::NetSystem;

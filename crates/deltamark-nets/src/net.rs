@@ -4,7 +4,7 @@
 //! place; no place stands twice in the same arc list of a transition; weights are at
 //! least 1; names are unique among places and unique among transitions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// A place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,18 @@ pub struct Net {
 }
 
 impl Net {
+    /// What firing a transition adds to each place it changes, ascending by place.
+    pub fn effect(&self, transition: &Transition) -> Vec<(u32, i64)> {
+        let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
+        for arc in &transition.outputs {
+            *sums.entry(arc.place).or_default() += i64::from(arc.weight);
+        }
+        for arc in &transition.inputs {
+            *sums.entry(arc.place).or_default() -= i64::from(arc.weight);
+        }
+        sums.into_iter().filter(|&(_, gain)| gain != 0).collect()
+    }
+
     /// Says in a sentence what makes the net ill-formed, if anything does.
     pub fn validate(&self) -> Result<(), String> {
         if self.places.is_empty() {

@@ -3,6 +3,18 @@
 //! In: a [`Task`]: system, store, properties, limits. Out: an
 //! [`Outcome`](deltamark_core::Outcome). What stays true: searches name no language and
 //! no store; every trace they return has been replayed.
+//!
+//! ```text
+//! frontier ─take─▶ Block ─expand─▶ Batch ─insert─▶ answers ─▶ frontier
+//!                    └──────── properties, observer, limits ────────┘
+//! ```
+
+mod bfs;
+mod dfs;
+mod ids;
+mod log;
+mod path;
+mod run;
 
 use deltamark_core::{Batch, Block, Control, Insert, Outcome, Property, Scratch, Store, System};
 
@@ -59,7 +71,13 @@ pub struct Task<'a> {
 }
 
 /// Searches.
+///
+/// # Panics
+/// When a trace does not replay: a bug of the search, the store or the system, which must
+/// not be taken for an answer.
 pub fn run(search: Search, task: Task<'_>) -> Outcome {
-    let _ = (search, task);
-    unimplemented!()
+    match search {
+        Search::Bfs => bfs::run(task),
+        Search::Dfs => dfs::run(task),
+    }
 }

@@ -3,6 +3,7 @@
 //! In: text such as `plain` or `delta:k=20,base=collapse`. Out: a store, or an error
 //! that names what is known. What stays true: an option that is accepted has an effect.
 
+use crate::plain::Plain;
 use deltamark_core::{Budget, Store, System, diagnostic::did_you_mean};
 use std::fmt;
 use std::str::FromStr;
@@ -123,8 +124,8 @@ pub fn build<'a>(
     system: &'a dyn System,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
-    let _ = (system, budget);
     match spec.name.as_str() {
+        "plain" => Ok(Box::new(Plain::new(system, budget))),
         other => Err(SpecError(format!("there is no store `{other}`"))),
     }
 }

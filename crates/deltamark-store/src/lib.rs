@@ -3,6 +3,11 @@
 //! In: a [`StoreSpec`], usually from the command line, and a system. Out: a store.
 //! What stays true: stores name no language and no search; one technique a file.
 
+mod arena;
+mod bucket;
 mod catalogue;
+pub mod plain;
+mod region;
+mod vectors;
 
 pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

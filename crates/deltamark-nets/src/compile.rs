@@ -1,0 +1,317 @@
+//! A net made ready to fire, for one layout.
+//!
+//! In: a net and a layout. Out: [`Compiled`]: what to test and what to add, per
+//! transition. What stays true:
+//!
+//! * A state's *truths* are words with one bit for each of the 64 states of a block.
+//!   The first `64 × words` of them are the bit planes of the states themselves; behind
+//!   them stand the thresholds `count ≥ k` that fields of several bits need. A transition
+//!   is enabled where all its conditions are true, and leaves the layout where one of
+//!   its overflow conditions is true.
+//! * Firing adds one number a word: [fields never disturb each other](crate::layout).
+//! * The hash of a marking is the sum of count × coefficient over all places, so firing
+//!   adds one number to it as well, and it does not depend on the layout.
+
+use crate::Net;
+use crate::layout::Layout;
+use deltamark_core::hash::coefficient;
+use std::collections::HashMap;
+
+/// `count ≥ threshold`, computed over the planes of a field of several bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    /// The truth of the field's lowest bit.
+    pub plane: u32,
+    /// How many bits the field has.
+    pub bits: u8,
+    /// The bound, at least 1 and at most what the field can hold.
+    pub at_least: u64,
+}
+
+/// A truth that must be (or, for inhibitors, must not be) the case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// Index of the truth.
+    pub truth: u32,
+    /// All ones if the truth must not be the case, zero otherwise.
+    pub flip: u64,
+}
+
+/// A transition that can fire in this layout.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// The number of the transition.
+    pub transition: u32,
+    /// Its conditions but the first, which its group holds.
+    pub conditions: std::ops::Range<u32>,
+    /// Truths that say that a count would leave its field.
+    pub overflows: std::ops::Range<u32>,
+    /// What firing adds: a range of [`Compiled::changes`].
+    pub changes: std::ops::Range<u32>,
+    /// What firing adds to the hash.
+    pub hash: u64,
+}
+
+/// Steps that share their first condition: where it is false for a whole block, none of
+/// them is looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// The shared condition.
+    pub condition: Condition,
+    /// A range of [`Compiled::steps`].
+    pub steps: std::ops::Range<u32>,
+}
+
+/// What firing adds to one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// Which word.
+    pub word: u32,
+    /// What to add, wrapping.
+    pub add: u64,
+}
+
+/// A net made ready to fire, for one layout.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub layout: Layout,
+    /// Changes with every widening.
+    pub version: u64,
+    pub thresholds: Vec<Threshold>,
+    /// Index of the truth that is always the case.
+    pub always: u32,
+    /// How many truths a block has.
+    pub truths: usize,
+    pub groups: Vec<Group>,
+    pub steps: Vec<Step>,
+    pub conditions: Vec<Condition>,
+    pub overflows: Vec<u32>,
+    pub changes: Vec<Change>,
+    /// What each bit of a state adds to the hash, by bit number.
+    pub bit_hash: Vec<u64>,
+    /// What each byte of a state adds to the hash, 256 entries a byte; empty for wide
+    /// states, where the tables would not stay in the cache.
+    pub byte_hash: Vec<u64>,
+    /// The part of the hash that never changes.
+    pub base_hash: u64,
+}
+
+/// Beyond this many words a state's bytes are not hashed by table.
+const BYTE_TABLE_WORDS: usize = 16;
+
+impl Compiled {
+    /// Makes the net ready to fire in this layout.
+    pub fn new(net: &Net, layout: Layout, version: u64) -> Self {
+        let mut truths = Truths {
+            first: 64 * layout.words as u32 + 1,
+            thresholds: Vec::new(),
+            known: HashMap::new(),
+            always: 64 * layout.words as u32,
+        };
+        let mut drafts = Vec::new();
+        for (number, transition) in net.transitions.iter().enumerate() {
+            if let Some(draft) = Draft::new(net, &layout, &mut truths, number as u32, transition) {
+                drafts.push(draft);
+            }
+        }
+        // The rarest truth first: it is the one most likely to be false for a whole block.
+        let mut uses: HashMap<u32, u32> = HashMap::new();
+        for condition in drafts.iter().flat_map(|draft| &draft.conditions) {
+            *uses.entry(condition.truth).or_default() += 1;
+        }
+        for draft in &mut drafts {
+            draft.conditions.sort_by_key(|condition| (condition.flip, uses[&condition.truth]));
+        }
+        drafts.sort_by_key(|draft| (draft.conditions[0].truth, draft.conditions[0].flip));
+
+        let mut compiled = Compiled {
+            version,
+            always: truths.always,
+            truths: truths.first as usize + truths.thresholds.len(),
+            thresholds: truths.thresholds,
+            groups: Vec::new(),
+            steps: Vec::new(),
+            conditions: Vec::new(),
+            overflows: Vec::new(),
+            changes: Vec::new(),
+            bit_hash: Vec::new(),
+            byte_hash: Vec::new(),
+            base_hash: 0,
+            layout,
+        };
+        for draft in drafts {
+            compiled.add_step(draft);
+        }
+        compiled.prepare_hash();
+        compiled
+    }
+
+    fn add_step(&mut self, draft: Draft) {
+        let index = self.steps.len() as u32;
+        match self.groups.last_mut() {
+            Some(group) if group.condition == draft.conditions[0] => group.steps.end = index + 1,
+            _ => self.groups.push(Group { condition: draft.conditions[0], steps: index..index + 1 }),
+        }
+        let step = Step {
+            transition: draft.transition,
+            conditions: extend(&mut self.conditions, draft.conditions[1..].iter().copied()),
+            overflows: extend(&mut self.overflows, draft.overflows),
+            changes: extend(&mut self.changes, draft.changes),
+            hash: draft.hash,
+        };
+        self.steps.push(step);
+    }
+
+    fn prepare_hash(&mut self) {
+        let words = self.layout.words;
+        self.bit_hash = vec![0; 64 * words];
+        for (place, field) in self.layout.fields.iter().enumerate() {
+            let unit = coefficient(place as u64);
+            if field.bits == 0 {
+                self.base_hash = self.base_hash.wrapping_add(unit.wrapping_mul(field.constant));
+            }
+            for bit in 0..usize::from(field.bits) {
+                self.bit_hash[64 * field.word as usize + usize::from(field.shift) + bit] = unit.wrapping_shl(bit as u32);
+            }
+        }
+        if words <= BYTE_TABLE_WORDS {
+            self.byte_hash = vec![0; 8 * words * 256];
+            for (table, units) in self.byte_hash.chunks_exact_mut(256).zip(self.bit_hash.chunks_exact(8)) {
+                for value in 1..256usize {
+                    let lowest = value.trailing_zeros() as usize;
+                    table[value] = table[value & (value - 1)].wrapping_add(units[lowest]);
+                }
+            }
+        }
+    }
+
+    /// What word `index` with this value adds to the hash.
+    #[inline]
+    pub fn word_hash(&self, index: usize, mut value: u64) -> u64 {
+        let mut sum = 0u64;
+        // Sparse words are quicker bit by bit; full ones byte by byte.
+        if self.byte_hash.is_empty() || (self.layout.words > 2 && value.count_ones() < 6) {
+            let units = &self.bit_hash[64 * index..64 * index + 64];
+            while value != 0 {
+                sum = sum.wrapping_add(units[value.trailing_zeros() as usize]);
+                value &= value - 1;
+            }
+        } else {
+            let tables = &self.byte_hash[2048 * index..2048 * index + 2048];
+            for byte in 0..8 {
+                sum = sum.wrapping_add(tables[256 * byte + (value >> (8 * byte) & 255) as usize]);
+            }
+        }
+        sum
+    }
+
+    /// The hash of a marking.
+    pub fn hash(&self, slots: &[u32]) -> u64 {
+        (0..self.layout.words)
+            .fold(self.base_hash, |sum, index| sum.wrapping_add(self.word_hash(index, crate::layout::word(slots, index))))
+    }
+}
+
+fn extend<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) -> std::ops::Range<u32> {
+    let start = list.len() as u32;
+    list.extend(items);
+    start..list.len() as u32
+}
+
+/// The truths named so far.
+struct Truths {
+    first: u32,
+    always: u32,
+    thresholds: Vec<Threshold>,
+    known: HashMap<(u32, u64), u32>,
+}
+
+/// A condition as far as the layout decides it.
+enum Known {
+    True,
+    False,
+    Open(u32),
+}
+
+impl Truths {
+    fn at_least(&mut self, layout: &Layout, place: u32, count: u64) -> Known {
+        let field = layout.fields[place as usize];
+        if count == 0 {
+            return Known::True;
+        }
+        if field.bits == 0 {
+            return if field.constant >= count { Known::True } else { Known::False };
+        }
+        if count > field.limit() {
+            return Known::False;
+        }
+        let plane = 64 * field.word + u32::from(field.shift);
+        if field.bits == 1 {
+            return Known::Open(plane);
+        }
+        let next = self.first + self.thresholds.len() as u32;
+        Known::Open(*self.known.entry((place, count)).or_insert_with(|| {
+            self.thresholds.push(Threshold { plane, bits: field.bits, at_least: count });
+            next
+        }))
+    }
+}
+
+/// A transition on its way to becoming a [`Step`].
+struct Draft {
+    transition: u32,
+    conditions: Vec<Condition>,
+    overflows: Vec<u32>,
+    changes: Vec<Change>,
+    hash: u64,
+}
+
+impl Draft {
+    /// Nothing if the transition cannot fire in any state of this layout.
+    fn new(
+        net: &Net,
+        layout: &Layout,
+        truths: &mut Truths,
+        number: u32,
+        transition: &crate::Transition,
+    ) -> Option<Draft> {
+        let mut conditions = Vec::new();
+        for arc in transition.inputs.iter().chain(&transition.reads) {
+            match truths.at_least(layout, arc.place, u64::from(arc.weight)) {
+                Known::True => {}
+                Known::False => return None,
+                Known::Open(truth) => conditions.push(Condition { truth, flip: 0 }),
+            }
+        }
+        for arc in &transition.inhibitors {
+            match truths.at_least(layout, arc.place, u64::from(arc.weight)) {
+                Known::True => return None,
+                Known::False => {}
+                Known::Open(truth) => conditions.push(Condition { truth, flip: u64::MAX }),
+            }
+        }
+        if conditions.is_empty() {
+            conditions.push(Condition { truth: truths.always, flip: 0 });
+        }
+        let mut overflows = Vec::new();
+        let mut hash = 0u64;
+        let mut adds: HashMap<u32, u64> = HashMap::new();
+        for (place, gain) in net.effect(transition) {
+            let field = layout.fields[place as usize];
+            hash = hash.wrapping_add(coefficient(u64::from(place)).wrapping_mul(gain as u64));
+            let add = adds.entry(field.word).or_default();
+            *add = add.wrapping_add((gain as u64).wrapping_shl(u32::from(field.shift)));
+            if gain > 0 {
+                let room = (field.limit() + 1).saturating_sub(gain as u64);
+                match truths.at_least(layout, place, room) {
+                    Known::True => overflows.push(truths.always),
+                    Known::False => {}
+                    Known::Open(truth) => overflows.push(truth),
+                }
+            }
+        }
+        let mut changes: Vec<Change> = adds.into_iter().map(|(word, add)| Change { word, add }).collect();
+        changes.sort_by_key(|change| change.word);
+        Some(Draft { transition: number, conditions, overflows, changes, hash })
+    }
+}

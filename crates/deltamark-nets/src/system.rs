@@ -1,0 +1,374 @@
+//! A P/T net as a [`System`].
+//!
+//! In: a [`Net`]. Out: packed markings and their successors. What stays true: fields are
+//! exact; a count that outgrows its field makes the system ask for a wider layout
+//! instead of being cut. Threads learn of a new layout at their next call, through a
+//! version number.
+
+use crate::compile::Compiled;
+use crate::fire::{Overflow, Workspace, apply};
+use crate::layout::{Layout, MAX_BITS, bits_for};
+use crate::{Net, Transition, sample};
+use deltamark_core::{
+    Action, BLOCK, Batch, Block, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot,
+    States, System, Value, Widen, Width,
+};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// A P/T net that can be run.
+pub struct NetSystem {
+    net: Net,
+    effects: Vec<Vec<(u32, i64)>>,
+    place_names: HashMap<String, u32>,
+    transition_names: HashMap<String, u32>,
+    current: RwLock<Arc<Compiled>>,
+    version: AtomicU64,
+    /// Counts that did not fit, since the last widening.
+    overflows: Mutex<Vec<Overflow>>,
+}
+
+impl NetSystem {
+    /// Makes a net ready to run.
+    ///
+    /// Fields get the width that a short sample of the net's behaviour needs; they widen
+    /// later if that was too little.
+    ///
+    /// # Panics
+    /// When the net is not [valid](Net::validate).
+    pub fn new(net: Net) -> Self {
+        if let Err(problem) = net.validate() {
+            panic!("the net is valid: {problem}");
+        }
+        let effects: Vec<_> = net.transitions.iter().map(|transition| net.effect(transition)).collect();
+        let mut changed = vec![false; net.places.len()];
+        for &(place, _) in effects.iter().flatten() {
+            changed[place as usize] = true;
+        }
+        let bits: Vec<u8> = sample::largest_counts(&net, &effects)
+            .iter()
+            .zip(&changed)
+            .map(|(&count, &changed)| if changed { bits_for(count) } else { 0 })
+            .collect();
+        let compiled = Compiled::new(&net, layout(&net, &bits), 0);
+        // Both the name and the id stand for a place; where they clash, the name wins.
+        let names = |pairs: Vec<(&String, &String)>| -> HashMap<String, u32> {
+            let ids = pairs.iter().enumerate().map(|(index, (id, _))| ((*id).clone(), index as u32));
+            let names = pairs.iter().enumerate().map(|(index, (_, name))| ((*name).clone(), index as u32));
+            ids.chain(names).collect()
+        };
+        NetSystem {
+            place_names: names(net.places.iter().map(|place| (&place.id, &place.name)).collect()),
+            transition_names: names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect()),
+            effects,
+            current: RwLock::new(Arc::new(compiled)),
+            version: AtomicU64::new(0),
+            overflows: Mutex::new(Vec::new()),
+            net,
+        }
+    }
+
+    /// The net.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
+    /// How many bits each place takes at present.
+    pub fn field_bits(&self) -> Vec<u8> {
+        self.compiled().layout.fields.iter().map(|field| field.bits).collect()
+    }
+
+    /// The counts of a state, place by place.
+    pub fn marking(&self, state: &[Slot]) -> Vec<u64> {
+        self.compiled().layout.unpack(state).collect()
+    }
+
+    fn compiled(&self) -> Arc<Compiled> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// This thread's working memory, brought up to the layout in use.
+    #[inline]
+    fn workspace<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Workspace {
+        let workspace: &mut Workspace = scratch.get();
+        if workspace.compiled.version != self.version.load(Acquire) {
+            workspace.refresh(self.compiled());
+        }
+        workspace
+    }
+
+    fn enabled(&self, layout: &Layout, state: &[Slot], transition: &Transition) -> bool {
+        let count = |place: u32| layout.fields[place as usize].read(state);
+        transition.inputs.iter().chain(&transition.reads).all(|arc| count(arc.place) >= u64::from(arc.weight))
+            && transition.inhibitors.iter().all(|arc| count(arc.place) < u64::from(arc.weight))
+    }
+
+    /// The counts that firing would give to places whose fields cannot hold them.
+    fn overflow_of(&self, layout: &Layout, state: &[Slot], transition: usize, found: &mut Vec<Overflow>) {
+        for &(place, gain) in &self.effects[transition] {
+            let field = layout.fields[place as usize];
+            let count = field.read(state).saturating_add_signed(gain);
+            if gain > 0 && count > field.limit() {
+                found.push((place, count));
+            }
+        }
+    }
+
+    /// Remembers which counts did not fit, so that [`widen`](System::widen) knows.
+    #[cold]
+    fn note_overflows<'a>(&self, layout: &Layout, states: impl Iterator<Item = &'a [Slot]>) -> Widen {
+        let mut found = self.overflows.lock().unwrap_or_else(PoisonError::into_inner);
+        for state in states {
+            for (number, transition) in self.net.transitions.iter().enumerate() {
+                if self.enabled(layout, state, transition) {
+                    self.overflow_of(layout, state, number, &mut found);
+                }
+            }
+        }
+        Widen
+    }
+
+    /// Adds (or takes away) what firing changes.
+    fn shift(&self, layout: &Layout, transition: usize, sign: i64, state: &mut [Slot]) {
+        for &(place, gain) in &self.effects[transition] {
+            let field = layout.fields[place as usize];
+            apply(state, field.word as usize, ((sign * gain) as u64).wrapping_shl(u32::from(field.shift)));
+        }
+    }
+}
+
+fn layout(net: &Net, bits: &[u8]) -> Layout {
+    let constants: Vec<u64> = net.places.iter().map(|place| u64::from(place.initial)).collect();
+    Layout::new(bits, &constants)
+}
+
+impl System for NetSystem {
+    fn width(&self) -> Width {
+        Width::Fixed(self.compiled().layout.slots)
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Workspace::new(self.compiled()))
+    }
+
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        let compiled = Arc::clone(&self.workspace(scratch).compiled);
+        let mut state = Vec::new();
+        compiled.layout.pack(self.net.places.iter().map(|place| u64::from(place.initial)), &mut state);
+        out.push_hashed(Action(0), &state, compiled.hash(&state));
+        Ok(())
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        let compiled = Arc::clone(&self.workspace(scratch).compiled);
+        let layout = &compiled.layout;
+        let hash = compiled.hash(source);
+        let mut overflow = Vec::new();
+        let mut target = source.to_vec();
+        for step in &compiled.steps {
+            let number = step.transition as usize;
+            if self.enabled(layout, source, &self.net.transitions[number]) {
+                self.overflow_of(layout, source, number, &mut overflow);
+                if !overflow.is_empty() {
+                    return Err(self.note_overflows(layout, std::iter::once(source)));
+                }
+                target.copy_from_slice(source);
+                self.shift(layout, number, 1, &mut target);
+                out.push_hashed(Action(step.transition), &target, hash.wrapping_add(step.hash));
+            }
+        }
+        Ok(())
+    }
+
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        let workspace = self.workspace(scratch);
+        workspace.expand(block, out).map_err(|Widen| {
+            let compiled = Arc::clone(&workspace.compiled);
+            self.note_overflows(&compiled.layout, block.states().iter())
+        })
+    }
+
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        let compiled = &self.workspace(scratch).compiled;
+        let number = action.0 as usize;
+        let layout = &compiled.layout;
+        let Some(transition) = self.net.transitions.get(number) else {
+            return Ok(Fired::Disabled);
+        };
+        if !self.enabled(layout, source, transition) {
+            return Ok(Fired::Disabled);
+        }
+        let mut overflow = Vec::new();
+        self.overflow_of(layout, source, number, &mut overflow);
+        if !overflow.is_empty() {
+            return Err(self.note_overflows(layout, std::iter::once(source)));
+        }
+        target.clear();
+        target.extend_from_slice(source);
+        self.shift(layout, number, 1, target);
+        Ok(Fired::Done)
+    }
+
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        self.workspace(scratch).compiled.hash(state)
+    }
+
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
+        let compiled = &self.workspace(scratch).compiled;
+        out.extend(states.slots().chunks_exact(compiled.layout.slots).map(|state| compiled.hash(state)));
+    }
+
+    fn widen(&self) -> Recoding {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let old = Arc::clone(&current);
+        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
+        let mut widened = Vec::new();
+        for (place, count) in self.overflows.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let place = place as usize;
+            let needed = bits_for(count);
+            assert!(needed <= MAX_BITS, "place `{}` holds 2^63 tokens or more", self.net.places[place].name);
+            if needed > bits[place] {
+                bits[place] = needed;
+                widened.push(self.net.places[place].name.as_str());
+            }
+        }
+        widened.dedup();
+        let reason = match widened.as_slice() {
+            [one] => format!("place `{one}` outgrew its field"),
+            [first, rest @ ..] => format!("place `{first}` and {} others outgrew their fields", rest.len()),
+            [] => "nothing outgrew its field".into(),
+        };
+        let new = Arc::new(Compiled::new(&self.net, layout(&self.net, &bits), old.version + 1));
+        *current = Arc::clone(&new);
+        self.version.store(new.version, Release);
+        let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
+        Recoding::new(from, to, reason, move |state, out| new.layout.pack(old.layout.unpack(state), out))
+    }
+
+    fn action_count(&self) -> Option<u32> {
+        Some(self.net.transitions.len() as u32)
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self
+    }
+
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Some(self)
+    }
+}
+
+impl Reversible for NetSystem {
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        let compiled = &self.workspace(scratch).compiled;
+        let layout = &compiled.layout;
+        let number = action.0 as usize;
+        let Some(transition) = self.net.transitions.get(number) else {
+            return false;
+        };
+        // A count that is not negative before the outputs came is enough for the inputs:
+        // source = target - outputs + inputs.
+        let count = |place: u32| layout.fields[place as usize].read(target);
+        if transition.outputs.iter().any(|arc| count(arc.place) < u64::from(arc.weight)) {
+            return false;
+        }
+        let fits = self.effects[number].iter().all(|&(place, gain)| {
+            let before = count(place).checked_add_signed(-gain);
+            before.is_some_and(|before| before <= layout.fields[place as usize].limit())
+        });
+        if !fits {
+            return false;
+        }
+        source.clear();
+        source.extend_from_slice(target);
+        self.shift(layout, number, -1, source);
+        self.enabled(layout, source, transition)
+    }
+
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        let mut source = Vec::new();
+        for number in 0..self.net.transitions.len() as u32 {
+            if self.unfire(scratch, target, Action(number), &mut source) {
+                let hash = self.hash(scratch, &source);
+                out.push_hashed(Action(number), &source, hash);
+            }
+        }
+    }
+}
+
+impl Describe for NetSystem {
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        let compiled = self.compiled();
+        let counts = compiled.layout.unpack(state);
+        let marked = self.net.places.iter().zip(counts).filter(|&(_, count)| count > 0);
+        marked.map(|(place, count)| (place.name.clone(), Value::Int(count as i64))).collect()
+    }
+
+    fn action(&self, _source: &[Slot], action: Action) -> String {
+        self.net.transitions[action.0 as usize].name.clone()
+    }
+}
+
+impl NetSystem {
+    /// Observables are numbered places first, then transitions.
+    fn transition_of(&self, observable: Observable) -> Option<u32> {
+        observable.index.checked_sub(self.net.places.len() as u32)
+    }
+}
+
+impl Observe for NetSystem {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        self.place_names.get(name).map(|&index| Observable { index, kind: Kind::Int })
+    }
+
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        let places = self.net.places.len() as u32;
+        self.transition_names.get(name).map(|&index| Observable { index: places + index, kind: Kind::Bool })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.net.places.iter().map(|place| place.name.clone()).collect()
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        self.net.transitions.iter().map(|transition| transition.name.clone()).collect()
+    }
+
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        let layout = &self.workspace(scratch).compiled.layout;
+        match self.transition_of(observable) {
+            None => layout.fields[observable.index as usize].read(state) as i64,
+            Some(number) => i64::from(self.enabled(layout, state, &self.net.transitions[number as usize])),
+        }
+    }
+
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
+        let workspace = self.workspace(scratch);
+        match self.transition_of(observable) {
+            None => {
+                let field = workspace.compiled.layout.fields[observable.index as usize];
+                let states = block.states().slots().chunks_exact(workspace.compiled.layout.slots);
+                for (value, state) in out.iter_mut().zip(states) {
+                    *value = field.read(state) as i64;
+                }
+            }
+            Some(number) => {
+                let mask = workspace.fireable(block, number);
+                for (index, value) in out.iter_mut().enumerate().take(block.len()) {
+                    *value = (mask >> index & 1) as i64;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Breadth-first search.
+//!
+//! # What it needs
+//! A store of any kind. What the frontier holds depends on what the store can do:
+//!
+//! | the store | the frontier | a trace comes from |
+//! |---|---|---|
+//! | numbers states 0, 1, 2 … and recalls them | two numbers: the level is a range of ids | walking back through the levels |
+//! | recalls states by ids of its own | ids, packed | a log of back edges, a few bytes a state |
+//! | does not recall states | full states | the same log |
+//!
+//! # What it guarantees
+//! Every reachable state is expanded once (with an exact store), level by level, so traces
+//! are shortest and `depth` is the largest distance. Counts do not depend on the store.
+
+use crate::ids::Ids;
+use crate::log::Log;
+use crate::path::Levels;
+use crate::run::{Recode, Run, Step};
+use crate::Task;
+use deltamark_core::{
+    Action, BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
+};
+
+/// How many successors a block should yield at most, about: their lines in the first
+/// cache and their states in the second are worth more than full blocks.
+const SUCCESSORS: u64 = 4096;
+
+/// States found and not yet expanded: the rest of a level, and the next one.
+enum Queue<'a> {
+    /// Ids are numbered in the order found: `next..end` is the rest of the level.
+    Range { recall: &'a dyn Recall, next: u64, end: u64 },
+    Ids { recall: &'a dyn Recall, level: Ids, next: usize, later: Ids },
+    States { level: States, next: usize, later: States },
+}
+
+struct Frontier<'a> {
+    queue: Queue<'a>,
+    /// Ids at which levels begin, for `Queue::Range`.
+    starts: Vec<u64>,
+    /// Back edges, for the others.
+    log: Log,
+    /// The number, in the order found, of the next state to expand.
+    taken: u64,
+}
+
+impl<'a> Frontier<'a> {
+    fn new(recall: Option<&'a dyn Recall>, width: Width) -> Self {
+        let queue = match recall {
+            Some(recall) if recall.sequential() => Queue::Range { recall, next: 0, end: 0 },
+            Some(recall) => Queue::Ids { recall, level: Ids::new(), next: 0, later: Ids::new() },
+            None => Queue::States { level: States::new(width), next: 0, later: States::new(width) },
+        };
+        Frontier { queue, starts: Vec::new(), log: Log::default(), taken: 0 }
+    }
+
+    /// Notes a new state; `parent` is its parent's number in the order found.
+    fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
+        match &mut self.queue {
+            Queue::Range { .. } => return,
+            Queue::Ids { later, .. } => later.push(id),
+            Queue::States { later, .. } => later.push(state),
+        }
+        self.log.push(parent, action);
+    }
+
+    /// Goes on to the next level, of which `len` is the end. Says whether it has states.
+    fn next_level(&mut self, len: u64) -> bool {
+        match &mut self.queue {
+            Queue::Range { next, end, .. } => {
+                *end = len;
+                self.starts.push(*next);
+                *next < *end
+            }
+            Queue::Ids { level, next, later, .. } => {
+                std::mem::swap(level, later);
+                later.truncate(0);
+                *next = 0;
+                level.len() > 0
+            }
+            Queue::States { level, next, later } => {
+                std::mem::swap(level, later);
+                later.clear();
+                *next = 0;
+                !level.is_empty()
+            }
+        }
+    }
+
+    /// Fills the run's block with the next states of the level, `most` at most.
+    fn take(&mut self, run: &mut Run<'_>, most: usize) -> bool {
+        let count = match &mut self.queue {
+            Queue::Range { next, end, .. } => {
+                let count = (*end - *next).min(most as u64) as usize;
+                *next += count as u64;
+                count
+            }
+            Queue::Ids { level, next, .. } => {
+                let count = (level.len() - *next).min(most);
+                *next += count;
+                count
+            }
+            Queue::States { level, next, .. } => {
+                let count = (level.len() - *next).min(most);
+                *next += count;
+                count
+            }
+        };
+        self.taken += count as u64;
+        self.fill(run, count);
+        count > 0
+    }
+
+    /// Fills the run's block with the `count` states that were taken last.
+    fn fill(&self, run: &mut Run<'_>, count: usize) {
+        run.block.reset(run.system.width());
+        match &self.queue {
+            Queue::Range { recall, next, .. } => {
+                let ids = (*next - count as u64..*next).map(StateId::new);
+                run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
+            }
+            Queue::Ids { recall, level, next, .. } => {
+                let ids = (*next - count..*next).map(|index| level.get(index));
+                run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
+            }
+            Queue::States { level, next, .. } => {
+                for index in *next - count..*next {
+                    run.block.push(StateId::NAMELESS, level.get(index));
+                }
+            }
+        }
+    }
+
+    fn held_bytes(&self) -> u64 {
+        let queue = match &self.queue {
+            Queue::Range { .. } => 0,
+            Queue::Ids { level, later, .. } => level.held_bytes() + later.held_bytes(),
+            Queue::States { level, later, .. } => level.held_bytes() + later.held_bytes(),
+        };
+        queue + self.log.held_bytes() + (self.starts.capacity() * size_of::<u64>()) as u64
+    }
+
+    /// A shortest path to state `index` of the block.
+    fn path(&self, run: &Run<'_>, index: usize) -> Trace {
+        if let Queue::Range { recall, .. } = self.queue {
+            let levels = Levels { system: run.system, store: run.store, recall, starts: &self.starts };
+            return levels.path(run.block.id(index));
+        }
+        let mut number = self.taken - run.block.len() as u64 + index as u64;
+        let mut actions = Vec::new();
+        loop {
+            let (parent, action) = self.log.entry(number);
+            if parent == number {
+                actions.reverse();
+                return Trace { initial: action.0, actions, ends_in_fault: false };
+            }
+            actions.push(action);
+            number = parent;
+        }
+    }
+}
+
+impl Recode for Frontier<'_> {
+    fn recode(&mut self, recoding: &Recoding) {
+        if let Queue::States { level, later, .. } = &mut self.queue {
+            recoding.translate_all(level);
+            recoding.translate_all(later);
+        }
+    }
+}
+
+/// Searches breadth-first.
+pub(crate) fn run(task: Task<'_>) -> Outcome {
+    let mut run = Run::new(task);
+    let mut frontier = Frontier::new(run.store.recall(), run.system.width());
+    let stop = levels(&mut run, &mut frontier);
+    run.frontier_holds(frontier.held_bytes());
+    run.finish(stop)
+}
+
+fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
+    let mut roots = Vec::new();
+    let begun = run.begin(frontier, &mut roots);
+    for (number, root) in roots.iter().enumerate() {
+        frontier.push(root.id, &root.state, number as u64, root.action);
+    }
+    if let Step::Stop(stop) = begun {
+        return Some(stop);
+    }
+    let mut depth = 0;
+    while frontier.next_level(run.statistics.states) {
+        run.statistics.depth = depth;
+        let stop = if depth < run.depth_limit() { level(run, frontier) } else { last_level(run, frontier) };
+        if stop.is_some() {
+            return stop;
+        }
+        depth += 1;
+    }
+    None
+}
+
+/// Expands a level.
+fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
+    loop {
+        if let Some(stop) = look_up_from_work(run, frontier) {
+            return Some(stop);
+        }
+        let most = block_size(run);
+        if !frontier.take(run, most) {
+            return None;
+        }
+        if let Step::Stop(stop) = expand(run, frontier) {
+            return Some(stop);
+        }
+        let step = run.insert();
+        let first = frontier.taken - run.block.len() as u64;
+        let recalls_in_order = matches!(frontier.queue, Queue::Range { .. });
+        let mut new = 0;
+        for (index, answer) in run.answers.iter().enumerate() {
+            if let Insert::New(id) = answer {
+                new += 1;
+                if !recalls_in_order {
+                    let parent = first + run.batch.source(index) as u64;
+                    frontier.push(*id, run.batch.target(index), parent, run.batch.action(index));
+                }
+            }
+        }
+        run.statistics.states += new;
+        if let Step::Stop(stop) = step {
+            return Some(stop);
+        }
+        run.count();
+        answer(run, frontier);
+    }
+}
+
+/// Looks at the states of the last level that the depth limit allows. Their successors are
+/// not inserted; if all of them are known already, the search is complete all the same.
+fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
+    let mut beyond = false;
+    loop {
+        if let Some(stop) = look_up_from_work(run, frontier) {
+            return Some(stop);
+        }
+        if !frontier.take(run, BLOCK) {
+            return beyond.then_some(Stop::Depth);
+        }
+        if let Step::Stop(stop) = expand(run, frontier) {
+            return Some(stop);
+        }
+        answer(run, frontier);
+        run.answers.clear();
+        for index in 0..run.batch.len() {
+            let (state, hash) = (run.batch.target(index), run.batch.hash(index));
+            match run.store.find(&mut run.store_scratch, state, hash) {
+                Some(id) => run.answers.push(Insert::Seen(id)),
+                None => beyond = true,
+            }
+        }
+        if run.answers.len() == run.batch.len() {
+            run.count();
+        }
+    }
+}
+
+fn expand(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Step {
+    let count = run.block.len();
+    while let Err(widen) = run.expand() {
+        if let Step::Stop(stop) = run.widen(widen, frontier) {
+            return Step::Stop(stop);
+        }
+        frontier.fill(run, count);
+    }
+    Step::Done
+}
+
+fn answer(run: &mut Run<'_>, frontier: &Frontier<'_>) {
+    for finding in run.findings() {
+        let trace = frontier.path(run, finding.state);
+        let state = run.block.state(finding.state).to_vec();
+        run.answer(finding, trace, &state);
+    }
+}
+
+/// Whether to end: limits, cancellation, answers.
+fn look_up_from_work(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop> {
+    let bytes = frontier.held_bytes();
+    run.frontier_holds(bytes);
+    let found = run.statistics.states;
+    run.check(|run| Snapshot { frontier: found - frontier.taken, frontier_bytes: bytes, ..run.snapshot() })
+}
+
+/// Full blocks, unless states have so many successors that a batch would leave the cache.
+fn block_size(run: &Run<'_>) -> usize {
+    let statistics = &run.statistics;
+    let fan_out = statistics.edges / statistics.expanded.max(1) + 1;
+    (SUCCESSORS / fan_out).clamp(8, BLOCK as u64) as usize
+}

@@ -1,0 +1,100 @@
+//! How each state was first reached, for stores that cannot tell.
+//!
+//! In: for each new state, in the order found, the number of its parent in that order and
+//! the action. Out: the path to any of them. What stays true: an entry takes a few bytes
+//! (numbers are written as differences, seven bits a byte), and every
+//! [`STRETCH`]th entry's place is known, so that one look-up reads a stretch at most.
+
+use deltamark_core::Action;
+
+/// Entries from one known place to the next.
+const STRETCH: u64 = 1024;
+
+/// How each state was first reached.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    bytes: Vec<u8>,
+    /// For each stretch: where it begins, and the parent before it.
+    places: Vec<(usize, u64)>,
+    len: u64,
+    last_parent: u64,
+}
+
+/// Initial states have themselves as parents: they are told by their number.
+impl Log {
+    /// Appends the next state. An initial state is its own parent, and its action is its
+    /// number among the initial states.
+    pub fn push(&mut self, parent: u64, action: Action) {
+        if self.len % STRETCH == 0 {
+            self.places.push((self.bytes.len(), self.last_parent));
+        }
+        let difference = parent.wrapping_sub(self.last_parent) as i64;
+        self.number(((difference << 1) ^ (difference >> 63)) as u64);
+        self.number(u64::from(action.0));
+        self.last_parent = parent;
+        self.len += 1;
+    }
+
+    /// How many states it knows.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bytes it holds on to.
+    pub fn held_bytes(&self) -> u64 {
+        (self.bytes.capacity() + self.places.capacity() * size_of::<(usize, u64)>()) as u64
+    }
+
+    /// The number of the state's parent, and the action that led from it.
+    pub fn entry(&self, number: u64) -> (u64, Action) {
+        assert!(number < self.len);
+        let (mut at, mut parent) = self.places[(number / STRETCH) as usize];
+        let mut action = 0;
+        for _ in 0..=number % STRETCH {
+            let zigzag = self.read(&mut at);
+            parent = parent.wrapping_add(((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64)) as u64);
+            action = self.read(&mut at);
+        }
+        (parent, Action(action as u32))
+    }
+
+    fn number(&mut self, mut value: u64) {
+        while value >= 128 {
+            self.bytes.push(value as u8 | 128);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    fn read(&self, at: &mut usize) -> u64 {
+        let mut value = 0;
+        let mut shift = 0;
+        loop {
+            let byte = self.bytes[*at];
+            *at += 1;
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_in_any_order() {
+        let mut log = Log::default();
+        let parent = |number: u64| if number == 0 { 0 } else { number * 7919 % number };
+        let action = |number: u64| Action((number * 2_654_435_761 % 5000) as u32);
+        for number in 0..5000 {
+            log.push(parent(number), action(number));
+        }
+        for number in (0..5000).rev().step_by(7) {
+            assert_eq!(log.entry(number), (parent(number), action(number)));
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What all searches share: answers, counts, limits, and the widening of layouts.
+//!
+//! In: a task. Out: an outcome. What stays true: a block is either expanded, inserted and
+//! counted as a whole or not at all; a layout that must widen is widened between blocks,
+//! in the system, the store and the frontier at once.
+
+use crate::{Observer, Task};
+use deltamark_core::{
+    Action, Arrival, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property,
+    PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
+};
+use std::time::{Duration, Instant};
+
+/// How often the clock and the process's memory are looked at, in blocks.
+const CHECK_EVERY: u32 = 64;
+/// How often listeners are told.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// A state for which a property has its answer.
+pub(crate) struct Finding {
+    /// Which property.
+    property: usize,
+    /// Which state of the block.
+    pub state: usize,
+    /// The action that is a fault, if that is what was found.
+    fault: Option<Action>,
+    /// What the trace alone does not say.
+    message: Option<String>,
+}
+
+/// An initial state that is in the store.
+pub(crate) struct Root {
+    pub id: StateId,
+    pub state: Vec<Slot>,
+    /// Its number among the initial states.
+    pub action: Action,
+}
+
+/// What became of a block.
+pub(crate) enum Step {
+    /// Its successors are in the store.
+    Done,
+    /// Not all of them: the run must end.
+    Stop(Stop),
+}
+
+/// The state of a run.
+pub(crate) struct Run<'a> {
+    pub system: &'a dyn System,
+    pub store: &'a dyn Store,
+    properties: &'a [Property],
+    control: &'a Control,
+    explore_all: bool,
+    observer: Option<&'a mut dyn Observer>,
+    /// Working memory of this thread.
+    pub system_scratch: Scratch,
+    pub store_scratch: Scratch,
+    pub block: Block,
+    pub batch: Batch,
+    pub answers: Vec<Insert>,
+    verdicts: Vec<Option<Verdict>>,
+    pub statistics: Statistics,
+    started: Instant,
+    told: Duration,
+    until_check: u32,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(task: Task<'a>) -> Self {
+        let Task { system, store, properties, control, explore_all, observer } = task;
+        Run {
+            system,
+            store,
+            properties,
+            control,
+            explore_all,
+            observer,
+            system_scratch: system.scratch(),
+            store_scratch: store.scratch(),
+            block: Block::new(system.width()),
+            batch: Batch::new(system.width()),
+            answers: Vec::new(),
+            verdicts: properties.iter().map(|_| None).collect(),
+            statistics: Statistics::default(),
+            started: Instant::now(),
+            told: Duration::ZERO,
+            // The first block looks: a limit that is reached at once is noticed at once.
+            until_check: 0,
+        }
+    }
+
+    /// The most depth that is looked at.
+    pub fn depth_limit(&self) -> u64 {
+        self.control.limits.depth.unwrap_or(u64::MAX)
+    }
+
+    /// Inserts the initial states and appends those that are new.
+    pub fn begin(&mut self, frontier: &mut dyn Recode, roots: &mut Vec<Root>) -> Step {
+        loop {
+            self.batch.reset(self.system.width());
+            match self.system.initial(&mut self.system_scratch, &mut self.batch) {
+                Ok(()) => break,
+                Err(widen) => {
+                    if let Step::Stop(stop) = self.widen(widen, frontier) {
+                        return Step::Stop(stop);
+                    }
+                }
+            }
+        }
+        assert!(!self.batch.is_empty(), "a system has at least one initial state");
+        for number in 0..self.batch.len() {
+            if self.control.limits.states.is_some_and(|limit| self.store.len() >= limit) {
+                return Step::Stop(Stop::States);
+            }
+            let action = self.batch.action(number);
+            let (state, hash) = (self.batch.target(number), self.batch.hash(number));
+            match self.store.insert(&mut self.store_scratch, state, hash, &Arrival { parent: None, action }) {
+                Insert::New(id) => {
+                    self.statistics.states += 1;
+                    roots.push(Root { id, state: state.to_vec(), action });
+                }
+                Insert::Seen(_) => {}
+                Insert::Full => return Step::Stop(Stop::Memory),
+            }
+        }
+        Step::Done
+    }
+
+    /// Fills the batch with the successors of the block, unless the layout must be widened
+    /// first; the block must then be filled again in the new layout.
+    pub fn expand(&mut self) -> Result<(), Widen> {
+        self.batch.reset(self.system.width());
+        self.system.expand(&mut self.system_scratch, &self.block, &mut self.batch)
+    }
+
+    /// Widens the layout of the system, the store and the frontier.
+    pub fn widen(&mut self, _: Widen, frontier: &mut dyn Recode) -> Step {
+        let recoding = self.system.widen();
+        self.statistics.widenings += 1;
+        self.control.listener.event(&Event::Widened(&recoding.reason));
+        if !self.store.recode(&recoding) {
+            return Step::Stop(Stop::Memory);
+        }
+        frontier.recode(&recoding);
+        Step::Done
+    }
+
+    /// Inserts the batch, exactly up to the limit on states.
+    pub fn insert(&mut self) -> Step {
+        self.answers.clear();
+        let batch = self.batch.len() as u64;
+        match self.control.limits.states {
+            Some(limit) if self.store.len() + batch > limit => {
+                for index in 0..self.batch.len() {
+                    let source = self.batch.source(index);
+                    let (state, hash) = (self.batch.target(index), self.batch.hash(index));
+                    if self.store.len() >= limit && self.store.find(&mut self.store_scratch, state, hash).is_none() {
+                        return Step::Stop(Stop::States);
+                    }
+                    let arrival = Arrival {
+                        parent: Some((self.block.id(source), self.block.state(source))),
+                        action: self.batch.action(index),
+                    };
+                    self.answers.push(self.store.insert(&mut self.store_scratch, state, hash, &arrival));
+                }
+            }
+            _ => self.store.insert_batch(&mut self.store_scratch, &self.block, &self.batch, &mut self.answers),
+        }
+        if self.answers.last() == Some(&Insert::Full) {
+            self.answers.pop();
+            return Step::Stop(Stop::Memory);
+        }
+        Step::Done
+    }
+
+    /// Counts the block and shows it to the observer. Call when all its successors are in
+    /// the store, or known.
+    pub fn count(&mut self) {
+        self.statistics.expanded += self.block.len() as u64;
+        self.statistics.edges += self.batch.len() as u64;
+        self.statistics.deadlocks += u64::from(self.dead().count_ones());
+        if let Some(observer) = &mut self.observer {
+            observer.expanded(self.system, &mut self.system_scratch, &self.block, &self.batch, &self.answers);
+        }
+    }
+
+    /// A word with a bit for each state of the block that has no successor.
+    pub fn dead(&self) -> u64 {
+        self.block.mask() & !self.batch.moved()
+    }
+
+    /// The properties that this block answers. Call after [`expand`](Self::expand).
+    pub fn findings(&mut self) -> Vec<Finding> {
+        let dead = self.dead();
+        let mut findings = Vec::new();
+        for (property, question) in self.properties.iter().enumerate() {
+            if self.verdicts[property].is_some() {
+                continue;
+            }
+            let at = |state: usize| Finding { property, state, fault: None, message: None };
+            let mask = match &question.goal {
+                Goal::DeadlockFree => dead,
+                Goal::FaultFree => {
+                    if let Some(fault) = self.batch.faults().first() {
+                        findings.push(Finding {
+                            fault: fault.action,
+                            message: Some(fault.message.clone()),
+                            ..at(fault.source.into())
+                        });
+                    }
+                    0
+                }
+                Goal::Invariant(predicate) | Goal::Reachable(predicate) => {
+                    match predicate.evaluate(self.system, &mut self.system_scratch, &self.block, dead) {
+                        Ok(mask) if matches!(question.goal, Goal::Invariant(_)) => self.block.mask() & !mask,
+                        Ok(mask) => self.block.mask() & mask,
+                        Err(undefined) => {
+                            let message = format!("the property has no value here: {}", undefined.message);
+                            findings.push(Finding { message: Some(message), ..at(undefined.state) });
+                            0
+                        }
+                    }
+                }
+            };
+            if mask != 0 {
+                findings.push(at(mask.trailing_zeros() as usize));
+            }
+        }
+        findings
+    }
+
+    /// Records an answer, with the trace that leads to its state.
+    ///
+    /// # Panics
+    /// When the trace does not replay to that state.
+    pub fn answer(&mut self, finding: Finding, mut trace: Trace, state: &[u32]) {
+        if let Some(fault) = finding.fault {
+            trace.actions.push(fault);
+            trace.ends_in_fault = true;
+        }
+        match trace.replay(self.system) {
+            Ok(replay) => assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should"),
+            Err(error) => panic!("a trace replays: {error}"),
+        }
+        let question = &self.properties[finding.property];
+        let verdict = match question.goal {
+            Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(Some(trace)),
+            _ => Verdict::Violated(Some(trace), finding.message),
+        };
+        self.control.listener.event(&Event::Answered(&question.name, verdict.word()));
+        self.verdicts[finding.property] = Some(verdict);
+    }
+
+    /// Whether the run should end now, and why. Call once a block.
+    pub fn check(&mut self, snapshot: impl FnOnce(&Self) -> Snapshot) -> Option<Stop> {
+        let answered = !self.properties.is_empty() && self.verdicts.iter().all(Option::is_some);
+        if answered && !self.explore_all {
+            return Some(Stop::Answered);
+        }
+        if self.control.cancel.is_cancelled() {
+            return Some(Stop::Cancelled);
+        }
+        if self.until_check > 0 {
+            self.until_check -= 1;
+            return None;
+        }
+        self.until_check = CHECK_EVERY;
+        let elapsed = self.started.elapsed();
+        if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
+            return Some(Stop::Time);
+        }
+        if elapsed - self.told >= TELL_EVERY {
+            self.told = elapsed;
+            let resident_bytes = (self.control.resident)();
+            if let (Some(limit), Some(resident)) = (self.control.limits.memory, resident_bytes)
+                && resident > limit
+            {
+                return Some(Stop::Memory);
+            }
+            let snapshot = Snapshot { resident_bytes, elapsed, ..snapshot(self) };
+            self.control.listener.event(&Event::Progress(&snapshot));
+        }
+        None
+    }
+
+    /// A snapshot but for the frontier.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            states: self.statistics.states,
+            edges: self.statistics.edges,
+            depth: self.statistics.depth,
+            store_bytes: self.store.bytes(),
+            ..Snapshot::default()
+        }
+    }
+
+    /// Notes what the frontier holds.
+    pub fn frontier_holds(&mut self, bytes: u64) {
+        self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(bytes);
+    }
+
+    /// The outcome of a run that ended for this reason; nothing means that every reachable
+    /// state was expanded.
+    pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
+        self.statistics.states = self.store.len();
+        self.statistics.search_time = self.started.elapsed();
+        let guarantee = self.store.guarantee();
+        let properties = self.properties.iter().zip(self.verdicts).map(|(property, verdict)| PropertyOutcome {
+            name: property.name.clone(),
+            text: property.text.clone(),
+            verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
+                (Some(_), _, _) => Verdict::Unknown,
+                (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
+                (None, Guarantee::Omission(probability), _) => Verdict::NoViolationFound(probability),
+                (None, Guarantee::Exact, Goal::Reachable(_)) => Verdict::Violated(None, None),
+                (None, Guarantee::Exact, _) => Verdict::Holds(None),
+            }),
+        });
+        let store_bytes: Bytes = self.store.bytes();
+        Outcome { properties: properties.collect(), stopped_by, statistics: self.statistics, store_bytes, guarantee }
+    }
+}
+
+/// What must follow when the layout changes.
+pub(crate) trait Recode {
+    fn recode(&mut self, recoding: &Recoding);
+}

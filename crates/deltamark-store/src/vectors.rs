@@ -1,0 +1,178 @@
+//! Full state vectors, numbered in the order they come.
+//!
+//! In: states of fixed or varying width. Out: state number `i`. What stays true: a vector
+//! that was written once stays where it is until a recoding, so that it can be read while
+//! others are added.
+//!
+//! States of fixed width lie one behind the other. States of varying width lie one behind
+//! the other too; eight more bytes a state say where each begins (40 bits) and how long it
+//! is (24 bits).
+
+use crate::arena::Arena;
+use deltamark_core::{Recoding, Slot, Width};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Full state vectors.
+pub(crate) enum Vectors {
+    /// All of one width.
+    Fixed(Arena),
+    /// Of any width: where they begin and how long they are; their slots; slots in use.
+    Varying { places: Arena, slots: Arena, used: AtomicU64 },
+}
+
+/// The longest state of varying width.
+const LONGEST: usize = (1 << 24) - 1;
+
+impl Vectors {
+    pub fn new(width: Width) -> Self {
+        match width {
+            Width::Fixed(slots) => Vectors::Fixed(Arena::new(slots)),
+            Width::Varies => {
+                Vectors::Varying { places: Arena::new(2), slots: Arena::new(1), used: AtomicU64::new(0) }
+            }
+        }
+    }
+
+    /// Bytes in use by `len` states.
+    pub fn used_bytes(&self, len: u64) -> u64 {
+        match self {
+            Vectors::Fixed(arena) => len * arena.item() as u64 * 4,
+            Vectors::Varying { used, .. } => len * 8 + used.load(Relaxed) * 4,
+        }
+    }
+
+    /// The most bytes that `states` more states of `slots` slots in all will need.
+    pub fn needed_bytes(&self, states: u64, slots: u64) -> u64 {
+        match self {
+            Vectors::Fixed(arena) => states * arena.item() as u64 * 4,
+            // A state does not cross a chunk: what is left of one may be lost.
+            Vectors::Varying { .. } => states * 8 + slots * 4 * 2,
+        }
+    }
+
+    /// How many states of fixed width fit into this many bytes.
+    pub fn fitting(&self, bytes: u64) -> u64 {
+        match self {
+            Vectors::Fixed(arena) => bytes / (arena.item() as u64 * 4).max(1),
+            Vectors::Varying { .. } => 0,
+        }
+    }
+
+    /// Makes sure that there are addresses for `states` more than `len` states, of `slots`
+    /// slots in all. Says whether the system had the memory.
+    #[must_use]
+    pub fn extend(&self, len: u64, states: u64, slots: u64) -> bool {
+        match self {
+            Vectors::Fixed(arena) => arena.extend(len + states),
+            Vectors::Varying { places, slots: arena, used } => {
+                // A state that does not fit into the rest of a chunk skips to the next. From
+                // the first chunk on that could take them all, none skips any more.
+                let mut last = Arena::next_chunk(used.load(Relaxed) + slots);
+                while Arena::next_chunk(last) - last < slots {
+                    last = Arena::next_chunk(last);
+                }
+                places.extend(len + states) && arena.extend(last + slots)
+            }
+        }
+    }
+
+    /// The slots of state `index`.
+    ///
+    /// # Safety
+    /// The state has been [written](Self::write), and the caller learned of its number
+    /// after that (through an acquiring load of what the writer released).
+    #[inline]
+    pub unsafe fn get(&self, index: u64) -> &[Slot] {
+        match self {
+            Vectors::Fixed(arena) => {
+                // SAFETY: the caller's promise: the item was written and is no longer changed.
+                unsafe { std::slice::from_raw_parts(arena.address(index), arena.item()) }
+            }
+            Vectors::Varying { places, slots, .. } => {
+                // SAFETY: as above, for the eight bytes that say where the state is, and
+                // then for the slots they name.
+                unsafe {
+                    let place = places.address(index).cast::<u64>().read_unaligned();
+                    std::slice::from_raw_parts(slots.address(place >> 24), (place & LONGEST as u64) as usize)
+                }
+            }
+        }
+    }
+
+    /// The address to prefetch before state `index` is read.
+    #[inline]
+    pub fn hint(&self, index: u64) -> *const u32 {
+        match self {
+            Vectors::Fixed(arena) => arena.address(index),
+            Vectors::Varying { places, .. } => places.address(index),
+        }
+    }
+
+    /// Writes state `index`.
+    ///
+    /// # Safety
+    /// The vectors were [extended](Self::extend) for it, nobody else writes this number,
+    /// and its number has not been told to anybody.
+    #[inline]
+    pub unsafe fn write(&self, index: u64, state: &[Slot]) {
+        match self {
+            Vectors::Fixed(arena) => {
+                assert_eq!(state.len(), arena.item(), "a state of a fixed-width system has its width");
+                // SAFETY: the item has an address of its own (the caller's promise).
+                unsafe { std::ptr::copy_nonoverlapping(state.as_ptr(), arena.address(index), state.len()) }
+            }
+            Vectors::Varying { places, slots, used } => {
+                let start = claim(used, state.len() as u64);
+                let place = start << 24 | state.len() as u64;
+                // SAFETY: `claim` gives every caller slots of its own, within one chunk, and
+                // `extend` made sure that the chunk is there.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(state.as_ptr(), slots.address(start), state.len());
+                    places.address(index).cast::<u64>().write_unaligned(place);
+                }
+            }
+        }
+    }
+
+    /// Translates the first `len` states.
+    pub fn recode(&mut self, len: u64, recoding: &Recoding) {
+        let mut buffer = Vec::new();
+        match (&mut *self, recoding.to) {
+            (Vectors::Fixed(arena), Width::Fixed(width)) => arena.rewrite(width, len, |old, new| {
+                recoding.translate(old, &mut buffer);
+                new.copy_from_slice(&buffer);
+            }),
+            _ => {
+                let new = Vectors::new(recoding.to);
+                for index in 0..len {
+                    // SAFETY: the first `len` states have been written, and `&mut self` says
+                    // that nobody writes now. The new vectors are extended for each state
+                    // before it is written, by this thread alone.
+                    unsafe {
+                        recoding.translate(self.get(index), &mut buffer);
+                        assert!(new.extend(index, 1, buffer.len() as u64), "memory that the budget granted");
+                        new.write(index, &buffer);
+                    }
+                }
+                *self = new;
+            }
+        }
+    }
+}
+
+/// Takes `count` slots that lie within one chunk; says where they begin.
+fn claim(used: &AtomicU64, count: u64) -> u64 {
+    assert!(count as usize <= LONGEST, "a state has at most {LONGEST} slots");
+    let place = |start: u64| {
+        let mut start = start;
+        while Arena::next_chunk(start) - start < count {
+            start = Arena::next_chunk(start);
+        }
+        start
+    };
+    let before = used
+        .fetch_update(Relaxed, Relaxed, |start| Some(place(start) + count))
+        .expect("the update never refuses");
+    place(before)
+}
+
