@@ -115,6 +115,8 @@ pub struct Fault {
 #[derive(Clone, Debug)]
 pub struct Batch {
     targets: States,
+    len: usize,
+    /// These three may be longer than the batch: what was once there is used again.
     sources: Vec<u8>,
     actions: Vec<Action>,
     hashes: Vec<u64>,
@@ -128,6 +130,7 @@ impl Batch {
     pub fn new(width: Width) -> Self {
         Batch {
             targets: States::new(width),
+            len: 0,
             sources: Vec::new(),
             actions: Vec::new(),
             hashes: Vec::new(),
@@ -140,9 +143,7 @@ impl Batch {
     /// Empties the batch, keeping its memory, for states of this width.
     pub fn reset(&mut self, width: Width) {
         self.targets.reset(width);
-        self.sources.clear();
-        self.actions.clear();
-        self.hashes.clear();
+        self.len = 0;
         self.faults.clear();
         self.current = 0;
         self.moved = 0;
@@ -166,9 +167,14 @@ impl Batch {
     #[inline]
     pub fn push_hashed(&mut self, action: Action, target: &[Slot], hash: u64) {
         self.targets.push(target);
-        self.sources.push(self.current);
-        self.actions.push(action);
-        self.hashes.push(hash);
+        let index = self.len;
+        self.len += 1;
+        if self.len > self.hashes.len() {
+            self.enlarge();
+        }
+        self.sources[index] = self.current;
+        self.actions[index] = action;
+        self.hashes[index] = hash;
         self.moved |= 1 << self.current;
     }
 
@@ -178,17 +184,27 @@ impl Batch {
     #[inline]
     pub fn grow(&mut self, action: Action, sources: u64) -> (&mut [Slot], &mut [u64]) {
         let count = sources.count_ones() as usize;
-        let start = self.hashes.len();
+        let start = self.len;
+        self.len += count;
+        if self.len > self.hashes.len() {
+            self.enlarge();
+        }
         let mut rest = sources;
-        self.sources.extend((0..count).map(|_| {
-            let source = rest.trailing_zeros() as u8;
-            rest &= rest - 1;
-            source
-        }));
-        self.actions.resize(start + count, action);
-        self.hashes.resize(start + count, 0);
+        for source in &mut self.sources[start..start + count] {
+            *source = rest.trailing_zeros() as u8;
+            rest &= rest.wrapping_sub(1);
+        }
+        self.actions[start..start + count].fill(action);
         self.moved |= sources;
-        (self.targets.grow(count), &mut self.hashes[start..])
+        (self.targets.grow(count), &mut self.hashes[start..start + count])
+    }
+
+    #[cold]
+    fn enlarge(&mut self) {
+        let target = self.len.next_power_of_two().max(256);
+        self.sources.resize(target, 0);
+        self.actions.resize(target, Action(0));
+        self.hashes.resize(target, 0);
     }
 
     /// Records a fault of the current source.
@@ -201,30 +217,30 @@ impl Batch {
     /// How many successors the batch holds.
     #[inline]
     pub fn len(&self) -> usize {
-        self.hashes.len()
+        self.len
     }
 
     /// Whether the batch holds no successor.
     pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
+        self.len == 0
     }
 
     /// Which state of the block successor `index` comes from.
     #[inline]
     pub fn source(&self, index: usize) -> usize {
-        self.sources[index] as usize
+        self.sources[..self.len][index] as usize
     }
 
     /// The action that leads to successor `index`.
     #[inline]
     pub fn action(&self, index: usize) -> Action {
-        self.actions[index]
+        self.actions()[index]
     }
 
     /// The actions of all successors.
     #[inline]
     pub fn actions(&self) -> &[Action] {
-        &self.actions
+        &self.actions[..self.len]
     }
 
     /// Successor `index` itself.
@@ -242,13 +258,13 @@ impl Batch {
     /// The hash of successor `index`.
     #[inline]
     pub fn hash(&self, index: usize) -> u64 {
-        self.hashes[index]
+        self.hashes()[index]
     }
 
     /// The hashes of all successors.
     #[inline]
     pub fn hashes(&self) -> &[u64] {
-        &self.hashes
+        &self.hashes[..self.len]
     }
 
     /// What went wrong in the model.

@@ -5,6 +5,8 @@
 //! grows by itself; it never takes memory that its [`Budget`](crate::Budget) refuses;
 //! and what it cannot store it answers with [`Insert::Full`], so nothing gets lost.
 
+use std::ops::Range;
+
 use crate::{Action, Batch, Block, Bytes, Recoding, Scratch, Slot, StateId, States};
 
 /// How a state was reached.
@@ -94,6 +96,13 @@ pub trait Store: Send + Sync {
 pub trait Recall {
     /// Appends the states of these ids to `out`, in order.
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States);
+
+    /// Appends the states with these numbers to `out`, in order.
+    fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        for id in ids {
+            self.recall(scratch, &[StateId::new(id)], out);
+        }
+    }
 
     /// Whether ids are 0, 1, 2 … in the order of insertion, so that everything inserted
     /// in a stretch of time is a range of ids and needs no queue.

@@ -171,7 +171,8 @@ impl Compiled {
                 self.base_hash = self.base_hash.wrapping_add(unit.wrapping_mul(field.constant));
             }
             for bit in 0..usize::from(field.bits) {
-                self.bit_hash[64 * field.word as usize + usize::from(field.shift) + bit] = unit.wrapping_shl(bit as u32);
+                self.bit_hash[64 * field.word as usize + usize::from(field.shift) + bit] =
+                    unit.wrapping_shl(bit as u32);
             }
         }
         if words <= BYTE_TABLE_WORDS {
@@ -207,8 +208,9 @@ impl Compiled {
 
     /// The hash of a marking.
     pub fn hash(&self, slots: &[u32]) -> u64 {
-        (0..self.layout.words)
-            .fold(self.base_hash, |sum, index| sum.wrapping_add(self.word_hash(index, crate::layout::word(slots, index))))
+        (0..self.layout.words).fold(self.base_hash, |sum, index| {
+            sum.wrapping_add(self.word_hash(index, crate::layout::word(slots, index)))
+        })
     }
 }
 

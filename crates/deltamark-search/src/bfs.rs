@@ -13,11 +13,11 @@
 //! Every reachable state is expanded once (with an exact store), level by level, so traces
 //! are shortest and `depth` is the largest distance. Counts do not depend on the store.
 
+use crate::Task;
 use crate::ids::Ids;
 use crate::log::Log;
 use crate::path::Levels;
 use crate::run::{Recode, Run, Step};
-use crate::Task;
 use deltamark_core::{
     Action, BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
 };
@@ -29,9 +29,22 @@ const SUCCESSORS: u64 = 4096;
 /// States found and not yet expanded: the rest of a level, and the next one.
 enum Queue<'a> {
     /// Ids are numbered in the order found: `next..end` is the rest of the level.
-    Range { recall: &'a dyn Recall, next: u64, end: u64 },
-    Ids { recall: &'a dyn Recall, level: Ids, next: usize, later: Ids },
-    States { level: States, next: usize, later: States },
+    Range {
+        recall: &'a dyn Recall,
+        next: u64,
+        end: u64,
+    },
+    Ids {
+        recall: &'a dyn Recall,
+        level: Ids,
+        next: usize,
+        later: Ids,
+    },
+    States {
+        level: States,
+        next: usize,
+        later: States,
+    },
 }
 
 struct Frontier<'a> {
@@ -116,8 +129,9 @@ impl<'a> Frontier<'a> {
         run.block.reset(run.system.width());
         match &self.queue {
             Queue::Range { recall, next, .. } => {
-                let ids = (*next - count as u64..*next).map(StateId::new);
-                run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
+                let range = *next - count as u64..*next;
+                let ids = range.clone().map(StateId::new);
+                run.block.fill(ids, |_, states| recall.recall_range(&mut run.store_scratch, range, states));
             }
             Queue::Ids { recall, level, next, .. } => {
                 let ids = (*next - count..*next).map(|index| level.get(index));
@@ -213,19 +227,16 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
             return Some(stop);
         }
         let step = run.insert();
-        let first = frontier.taken - run.block.len() as u64;
-        let recalls_in_order = matches!(frontier.queue, Queue::Range { .. });
-        let mut new = 0;
-        for (index, answer) in run.answers.iter().enumerate() {
-            if let Insert::New(id) = answer {
-                new += 1;
-                if !recalls_in_order {
+        run.statistics.states = run.store.len();
+        if !matches!(frontier.queue, Queue::Range { .. }) {
+            let first = frontier.taken - run.block.len() as u64;
+            for (index, answer) in run.answers.iter().enumerate() {
+                if let Insert::New(id) = answer {
                     let parent = first + run.batch.source(index) as u64;
                     frontier.push(*id, run.batch.target(index), parent, run.batch.action(index));
                 }
             }
         }
-        run.statistics.states += new;
         if let Step::Stop(stop) = step {
             return Some(stop);
         }

@@ -6,7 +6,9 @@
 //! up; elsewhere the level before is expanded again until it yields the state, which costs
 //! at most the time of one more search.
 
-use deltamark_core::{Action, BLOCK, Batch, Block, Recall, Reversible, Scratch, Slot, StateId, States, Store, System, Trace};
+use deltamark_core::{
+    Action, BLOCK, Batch, Block, Recall, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
+};
 
 /// What is needed to walk back.
 pub(crate) struct Levels<'a> {

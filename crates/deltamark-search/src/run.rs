@@ -6,8 +6,8 @@
 
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property,
-    PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
+    Action, Arrival, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property, PropertyOutcome,
+    Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
 };
 use std::time::{Duration, Instant};
 
@@ -239,7 +239,9 @@ impl<'a> Run<'a> {
             trace.ends_in_fault = true;
         }
         match trace.replay(self.system) {
-            Ok(replay) => assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should"),
+            Ok(replay) => {
+                assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should")
+            }
             Err(error) => panic!("a trace replays: {error}"),
         }
         let question = &self.properties[finding.property];

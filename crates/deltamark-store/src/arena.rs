@@ -6,45 +6,39 @@
 //!
 //! # Layout in memory
 //! ```text
-//! chunk 0 [ 1024 items ]  chunk 1 [ 2048 items ]  chunk 2 [ 4096 items ] …
+//! chunk 0 [ 2^k items ]  chunk 1 [ 2^k items ]  chunk 2 [ 2^k items ] …
 //! ```
-//! Chunks double, so a handful of pointers (which stay in the cache) lead to any number
-//! of items; pages of a chunk that hold no item yet are not resident.
+//! A chunk takes 32 to 64 MiB of addresses; its pages are resident only once they are
+//! written. The few pointers to chunks stay in the cache.
 
 use crate::region::Region;
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, PoisonError};
 
-/// The first chunk holds two to the power of this many items.
-const FIRST: u32 = 10;
-/// Enough for 2^40 items.
-const CHUNKS: usize = 31;
+/// The most bytes a chunk takes.
+#[cfg(not(miri))]
+const CHUNK_BYTES: usize = 64 << 20;
+#[cfg(miri)]
+const CHUNK_BYTES: usize = 1 << 10;
+/// Enough for 2^40 bytes.
+const CHUNKS: usize = 1 << 14;
 
 /// Numbered items of one size.
 pub(crate) struct Arena {
     /// Words of 32 bits an item takes.
     item: usize,
-    pointers: [AtomicPtr<u32>; CHUNKS],
+    /// A chunk holds two to the power of this many items.
+    shift: u32,
+    pointers: Box<[AtomicPtr<u32>]>,
     regions: Mutex<Vec<Region>>,
-}
-
-/// Which chunk an item is in, and which item of the chunk it is.
-#[inline]
-fn locate(index: u64) -> (usize, usize) {
-    let shifted = index + (1 << FIRST);
-    let chunk = shifted.ilog2() - FIRST;
-    (chunk as usize, (shifted - (1 << (FIRST + chunk))) as usize)
-}
-
-/// How many items a chunk holds.
-fn chunk_len(chunk: usize) -> usize {
-    1 << (FIRST as usize + chunk)
 }
 
 impl Arena {
     /// No items, each of `item` words.
     pub fn new(item: usize) -> Self {
-        Arena { item, pointers: std::array::from_fn(|_| AtomicPtr::default()), regions: Mutex::new(Vec::new()) }
+        let shift = (CHUNK_BYTES / (4 * item).max(1)).max(1).ilog2();
+        let pointers = (0..CHUNKS).map(|_| AtomicPtr::default()).collect();
+        Arena { item, shift, pointers, regions: Mutex::new(Vec::new()) }
     }
 
     /// Words an item takes.
@@ -53,16 +47,23 @@ impl Arena {
         self.item
     }
 
+    fn chunk_items(&self) -> usize {
+        1 << self.shift
+    }
+
     /// Makes sure that items up to but not including `end` have an address. Says whether
     /// the system had the memory.
     #[must_use]
     pub fn extend(&self, end: u64) -> bool {
         let Some(last) = end.checked_sub(1) else { return true };
-        let (last_chunk, _) = locate(last);
+        let last_chunk = (last >> self.shift) as usize;
+        if last_chunk >= CHUNKS {
+            return false;
+        }
         let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
         while regions.len() <= last_chunk {
             let chunk = regions.len();
-            let Some(region) = Region::zeroed(chunk_len(chunk) * self.item * 4) else { return false };
+            let Some(region) = Region::zeroed(self.chunk_items() * self.item * 4) else { return false };
             self.pointers[chunk].store(region.as_ptr(), Release);
             regions.push(region);
         }
@@ -71,22 +72,27 @@ impl Arena {
 
     /// The address of an item below what was [extended](Self::extend) to. Its words may
     /// be written before the item's number is told to anybody else, and read after.
-    #[inline]
+    #[inline(always)]
     pub fn address(&self, index: u64) -> *mut u32 {
-        let (chunk, offset) = locate(index);
-        let pointer = self.pointers[chunk].load(Acquire);
+        let pointer = self.pointers[(index >> self.shift) as usize & (CHUNKS - 1)].load(Acquire);
         debug_assert!(!pointer.is_null());
-        // The chunk was made for `chunk_len` items, and `offset` is below that.
-        pointer.wrapping_add(offset * self.item)
+        pointer.wrapping_add((index as usize & (self.chunk_items() - 1)) * self.item)
     }
 
-    /// The number of the first item of the next chunk after the one `index` is in.
-    pub fn next_chunk(index: u64) -> u64 {
-        let (chunk, offset) = locate(index);
-        index + (chunk_len(chunk) - offset) as u64
+    /// What [`address`](Self::address) needs, for loops that keep it in registers. Valid
+    /// until the arena is [rewritten](Self::rewrite).
+    #[inline(always)]
+    pub fn view(&self) -> View<'_> {
+        View { pointers: &self.pointers, shift: self.shift }
     }
 
-    /// Rewrites `len` items to `new_item` words each, last chunk first, by
+    /// How many items lie one behind the other from `index` on.
+    #[inline]
+    pub fn contiguous(&self, index: u64) -> u64 {
+        self.chunk_items() as u64 - (index & (self.chunk_items() as u64 - 1))
+    }
+
+    /// Rewrites `len` items to `new_item` words each, first to last, by
     /// `translate(old, new)`. Old pages are given back as it goes, so that old and new are
     /// never both there in full.
     ///
@@ -95,33 +101,50 @@ impl Arena {
     pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) {
         /// How many items are rewritten before old pages are given back.
         const PIECE: usize = 1 << 15;
-        let old_item = self.item;
-        let mut regions = std::mem::take(&mut *self.regions.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let mut start = 0;
-        for (chunk, region) in regions.iter_mut().enumerate() {
-            let used = (len.saturating_sub(start) as usize).min(chunk_len(chunk));
-            start += chunk_len(chunk) as u64;
-            let new = Region::zeroed(chunk_len(chunk) * new_item * 4).expect("memory that the budget granted");
-            for first in (0..used).step_by(PIECE) {
-                for index in first..(first + PIECE).min(used) {
-                    // SAFETY: `&mut self`: nobody else uses the arena. Both chunks were made
-                    // for `chunk_len` items of their size, `index` is below that, and the two
-                    // regions are different memory.
-                    let (old, new) = unsafe {
-                        (
-                            std::slice::from_raw_parts(region.as_ptr().add(index * old_item), old_item),
-                            std::slice::from_raw_parts_mut(new.as_ptr().add(index * new_item), new_item),
-                        )
-                    };
-                    translate(old, new);
-                }
-                region.release_front((first + PIECE).min(used) * old_item * 4);
+        let mut old = std::mem::replace(self, Arena::new(new_item));
+        let mut regions = std::mem::take(&mut *old.regions.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let old_chunk = old.chunk_items() as u64;
+        for start in (0..len).step_by(PIECE) {
+            let end = len.min(start + PIECE as u64);
+            assert!(self.extend(end), "memory that the budget granted");
+            for index in start..end {
+                // SAFETY: `&mut self`: nobody else uses the arena. Both arenas have addresses
+                // for this item, and their regions are different memory.
+                let (from, to) = unsafe {
+                    (
+                        std::slice::from_raw_parts(old.address(index), old.item),
+                        std::slice::from_raw_parts_mut(self.address(index), new_item),
+                    )
+                };
+                translate(from, to);
             }
-            *self.pointers[chunk].get_mut() = new.as_ptr();
-            *region = new;
+            // What was translated is no longer needed: whole chunks, then the front of one.
+            let (chunk, items) = (end / old_chunk, end % old_chunk);
+            for region in &mut regions[..chunk as usize] {
+                *region = Region::zeroed(1).expect("one page");
+            }
+            if let Some(region) = regions.get_mut(chunk as usize) {
+                region.release_front(items as usize * old.item * 4);
+            }
         }
-        *self.regions.get_mut().unwrap_or_else(PoisonError::into_inner) = regions;
-        self.item = new_item;
+    }
+}
+
+/// An arena whose item size the compiler knows.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pointers: &'a [AtomicPtr<u32>],
+    shift: u32,
+}
+
+impl View<'_> {
+    /// [`Arena::address`] for items of `W` words.
+    #[inline(always)]
+    pub fn address<const W: usize>(self, index: u64) -> *mut u32 {
+        debug_assert!(self.pointers.len() == CHUNKS);
+        // SAFETY: there are `CHUNKS` pointers, and the mask keeps the index below that.
+        let pointer = unsafe { self.pointers.get_unchecked((index >> self.shift) as usize & (CHUNKS - 1)) };
+        pointer.load(Acquire).wrapping_add((index as usize & ((1 << self.shift) - 1)) * W)
     }
 }
 
@@ -131,13 +154,14 @@ mod tests {
 
     #[test]
     fn items_have_addresses_of_their_own_across_chunks() {
-        assert_eq!(locate(0), (0, 0));
-        assert_eq!(locate(1023), (0, 1023));
-        assert_eq!(locate(1024), (1, 0));
-        assert_eq!(locate(3071), (1, 2047));
-        assert_eq!(locate(3072), (2, 0));
-        assert_eq!(Arena::next_chunk(1023), 1024);
-        assert_eq!(Arena::next_chunk(1024), 3072);
+        let arena = Arena::new(3);
+        let len = 3 * arena.chunk_items() as u64;
+        assert!(arena.extend(len));
+        let mut addresses: Vec<usize> =
+            (0..len).step_by(arena.chunk_items() / 7).map(|index| arena.address(index) as usize).collect();
+        addresses.sort_unstable();
+        assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 12));
+        assert_eq!(arena.contiguous(1), arena.chunk_items() as u64 - 1);
     }
 
     #[test]

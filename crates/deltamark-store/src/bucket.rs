@@ -1,16 +1,16 @@
 //! Buckets of an index: 16 entries of 32 bits, one cache line, compared at once.
 //!
-//! In: a bucket and a tag. Out: which entries carry the tag and which are empty. What
+//! In: a bucket and a tag. Out: which entries carry the tag. What
 //! stays true: entries of a bucket are filled from the first on and never emptied, so
 //! the empty ones are at its end.
 //!
-//! The instructions are chosen at run time, once per batch: AVX2 where the processor has
-//! it, SSE2 on every other x86-64, plain loads elsewhere (and under Miri, which then sees
+//! The instructions are chosen at run time, once per batch: AVX-512 or AVX2 where the processor
+//! has them, SSE2 on every other x86-64, plain loads elsewhere (and under Miri, which then sees
 //! nothing but atomic accesses).
 
+use std::sync::atomic::AtomicU32;
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::AtomicU32;
 
 /// Entries in a bucket.
 pub(crate) const LANES: usize = 16;
@@ -19,20 +19,20 @@ pub(crate) const LANES: usize = 16;
 #[repr(C, align(64))]
 pub(crate) struct Bucket(pub [AtomicU32; LANES]);
 
-/// Which entries of a bucket carry the tag, and which are empty: a bit each.
-#[derive(Clone, Copy)]
-pub(crate) struct Scan {
-    pub hits: u32,
-    pub empty: u32,
-}
-
 /// A way to compare all entries of a bucket with a tag.
 pub(crate) trait Lanes: Copy {
-    /// Compares `entry & mask` with `tag` for every entry. An empty entry is no hit.
+    /// Compares `entry & mask` with `tag` for every entry: a bit each. Tags are never 0,
+    /// so an empty entry is no hit.
     ///
     /// Entries may be written by others meanwhile; a hit is read again, as an atomic,
     /// before it is used.
-    fn scan(self, bucket: &Bucket, tag: u32, mask: u32) -> Scan;
+    fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32;
+
+    /// The empty entries, a bit each.
+    #[inline(always)]
+    fn empty(self, bucket: &Bucket) -> u32 {
+        self.hits(bucket, 0, u32::MAX)
+    }
 }
 
 /// Entry by entry.
@@ -43,21 +43,16 @@ pub(crate) struct Scalar;
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 impl Lanes for Scalar {
     #[inline(always)]
-    fn scan(self, bucket: &Bucket, tag: u32, mask: u32) -> Scan {
-        let (mut hits, mut empty) = (0, 0);
-        for (lane, entry) in bucket.0.iter().enumerate() {
-            let entry = entry.load(Acquire);
-            hits |= u32::from(entry & mask == tag) << lane;
-            empty |= u32::from(entry == 0) << lane;
-        }
-        Scan { hits: hits & !empty, empty }
+    fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
+        let hit = |entry: &AtomicU32| u32::from(entry.load(Acquire) & mask == tag);
+        bucket.0.iter().enumerate().fold(0, |hits, (lane, entry)| hits | hit(entry) << lane)
     }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) mod x86 {
     //! The same with vector instructions.
-    use super::{Bucket, Lanes, Scan};
+    use super::{Bucket, Lanes};
     use std::arch::x86_64::*;
 
     /// Four comparisons of four entries; every x86-64 processor can.
@@ -66,24 +61,45 @@ pub(crate) mod x86 {
 
     impl Lanes for Sse2 {
         #[inline(always)]
-        fn scan(self, bucket: &Bucket, tag: u32, mask: u32) -> Scan {
+        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
             let line = bucket.0.as_ptr().cast::<__m128i>();
             // SAFETY: a bucket is 64 aligned bytes; SSE2 is part of x86-64. An entry that is
             // written meanwhile is read as it was or as it is: entries are aligned words.
             unsafe {
                 let tag = _mm_set1_epi32(tag as i32);
                 let mask = _mm_set1_epi32(mask as i32);
-                let zero = _mm_setzero_si128();
-                let parts: [__m128i; 4] = std::array::from_fn(|part| _mm_load_si128(line.add(part)));
-                let hits = parts.map(|part| _mm_cmpeq_epi32(_mm_and_si128(part, mask), tag));
-                let empty = parts.map(|part| _mm_cmpeq_epi32(part, zero));
-                let join = |parts: [__m128i; 4]| {
-                    let low = _mm_packs_epi32(parts[0], parts[1]);
-                    let high = _mm_packs_epi32(parts[2], parts[3]);
-                    _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32
-                };
-                let empty = join(empty);
-                Scan { hits: join(hits) & !empty, empty }
+                let part = |part| _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(line.add(part)), mask), tag);
+                let low = _mm_packs_epi32(part(0), part(1));
+                let high = _mm_packs_epi32(part(2), part(3));
+                _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32
+            }
+        }
+    }
+
+    /// One comparison of sixteen entries. Only made where the processor has AVX-512.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(());
+
+    impl Avx512 {
+        /// Says whether the processor has what is needed.
+        pub(crate) fn detect() -> Option<Avx512> {
+            (Avx2::detect().is_some()
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt"))
+            .then_some(Avx512(()))
+        }
+    }
+
+    impl Lanes for Avx512 {
+        #[inline(always)]
+        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
+            // SAFETY: a bucket is 64 aligned bytes; an `Avx512` exists only where the
+            // processor has AVX-512. For entries written meanwhile see `Sse2`.
+            unsafe {
+                let line = _mm512_load_si512(bucket.0.as_ptr().cast());
+                let tags = _mm512_and_si512(line, _mm512_set1_epi32(mask as i32));
+                u32::from(_mm512_cmpeq_epi32_mask(tags, _mm512_set1_epi32(tag as i32)))
             }
         }
     }
@@ -102,20 +118,18 @@ pub(crate) mod x86 {
 
     impl Lanes for Avx2 {
         #[inline(always)]
-        fn scan(self, bucket: &Bucket, tag: u32, mask: u32) -> Scan {
+        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
             let line = bucket.0.as_ptr().cast::<__m256i>();
             // SAFETY: a bucket is 64 aligned bytes; an `Avx2` exists only where the processor
             // has AVX2. For entries written meanwhile see `Sse2`.
             unsafe {
                 let tag = _mm256_set1_epi32(tag as i32);
                 let mask = _mm256_set1_epi32(mask as i32);
-                let zero = _mm256_setzero_si256();
-                let (low, high) = (_mm256_load_si256(line), _mm256_load_si256(line.add(1)));
-                let bits = |part: __m256i| _mm256_movemask_ps(_mm256_castsi256_ps(part)) as u32;
-                let hits = bits(_mm256_cmpeq_epi32(_mm256_and_si256(low, mask), tag))
-                    | bits(_mm256_cmpeq_epi32(_mm256_and_si256(high, mask), tag)) << 8;
-                let empty = bits(_mm256_cmpeq_epi32(low, zero)) | bits(_mm256_cmpeq_epi32(high, zero)) << 8;
-                Scan { hits: hits & !empty, empty }
+                let half = |half| {
+                    let tags = _mm256_and_si256(_mm256_load_si256(line.add(half)), mask);
+                    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(tags, tag))) as u32
+                };
+                half(0) | half(1) << 8
             }
         }
     }
@@ -140,13 +154,14 @@ mod tests {
     fn check(lanes: impl Lanes) {
         for filled in 0..=LANES {
             let bucket = Bucket(std::array::from_fn(|lane| {
-                AtomicU32::new(if lane < filled { ((lane as u32 % 5) << 24) | (lane as u32 + 1) } else { 0 })
+                AtomicU32::new(if lane < filled { ((lane as u32 % 5 + 1) << 24) | (lane as u32 + 1) } else { 0 })
             }));
-            for tag in 0..5u32 {
-                let scan = lanes.scan(&bucket, tag << 24, 0xff00_0000);
+            for tag in 1..6u32 {
+                let hits = lanes.hits(&bucket, tag << 24, 0xff00_0000);
+                let empty = lanes.empty(&bucket);
                 for lane in 0..LANES {
-                    assert_eq!(scan.hits >> lane & 1 == 1, lane < filled && lane as u32 % 5 == tag);
-                    assert_eq!(scan.empty >> lane & 1 == 1, lane >= filled);
+                    assert_eq!(hits >> lane & 1 == 1, lane < filled && lane as u32 % 5 + 1 == tag);
+                    assert_eq!(empty >> lane & 1 == 1, lane >= filled);
                 }
             }
         }
@@ -160,6 +175,9 @@ mod tests {
             check(x86::Sse2);
             if let Some(avx2) = x86::Avx2::detect() {
                 check(avx2);
+            }
+            if let Some(avx512) = x86::Avx512::detect() {
+                check(avx512);
             }
         }
     }

@@ -17,8 +17,9 @@
 //! # Growth
 //! Vectors never move. The index is a function of the vectors: when it is full it is given
 //! back, a larger one is taken, and all numbers are entered again. So growing never needs
-//! a second copy of anything, and it may happen in small steps: an index of 2 MB and more
-//! grows by a quarter, which keeps it between 72 and 90 per cent full.
+//! a second copy of anything. An index of half a megabyte and more grows by half, which
+//! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
+//! state less, and 15 per cent slower.)
 //!
 //! # Invariants
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that
@@ -29,16 +30,20 @@
 //!   set aside; growing and recoding hold the gate alone.
 //!
 //! # When to choose it
-//! Whenever the run fits into memory. 4.4 to 5.6 bytes a state for the index; a look-up
-//! touches one line of the index and one vector.
+//! Whenever the run fits into memory. 4.7 to 7.1 bytes a state for the index; a look-up
+//! touches one line of the index, sometimes the next, and one vector.
 
+use crate::arena;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::bucket::x86;
 use crate::bucket::{Bucket, LANES, Lanes, prefetch};
 use crate::region::Region;
 use crate::vectors::Vectors;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, Store, States,
+    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
     System, Width, hash::mix,
 };
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -55,8 +60,6 @@ pub struct Plain<'a> {
 /// What changes only while the gate is held alone.
 struct Tables {
     vectors: Vectors,
-    /// How often the states were recoded.
-    epoch: u64,
     /// Bytes of vectors that the budget granted.
     granted: u64,
     index: Index,
@@ -72,19 +75,14 @@ struct Index {
     room: u64,
 }
 
-/// Successors that are looked up together: enough to keep the memory system busy, few
-/// enough for their lines to stay in the first cache.
-const GROUP: usize = 32;
 /// Vectors are asked for in steps of this many bytes.
 const VECTOR_STEP: u64 = 256 << 10;
-/// An index of fewer buckets doubles, a larger one grows by a quarter.
-const SMALL: u64 = 1 << 15;
-/// An index of fewer buckets stays in the cache, where prefetching only costs.
-const CACHED: u64 = 1 << 13;
-
-/// How many numbers an index of this many buckets takes: nine tenths of its entries.
+/// An index of fewer buckets doubles, a larger one grows by half.
+const SMALL: u64 = 1 << 13;
+/// How many numbers an index of this many buckets takes: 17 of 20 entries. Beyond that
+/// buckets overflow so often that look-ups get slow.
 const fn room(buckets: u64) -> u64 {
-    buckets * LANES as u64 / 10 * 9
+    buckets * LANES as u64 / 20 * 17
 }
 
 /// How many it takes when the budget does not allow it to grow.
@@ -104,94 +102,132 @@ impl Index {
         Some(Index { region, buckets, number_bits, room: room(buckets) })
     }
 
+    /// What look-ups need, for loops that keep it in registers.
     #[inline(always)]
-    fn bucket(&self, number: u64) -> &Bucket {
-        debug_assert!(number < self.buckets);
-        // SAFETY: the region was made for `buckets` buckets, is aligned to pages, and its
-        // zeroes are valid entries.
-        unsafe { &*self.region.as_ptr().cast::<Bucket>().add(number as usize) }
-    }
-
-    /// The bucket where a search begins: the upper bits of the hash, scaled.
-    #[inline(always)]
-    fn home(&self, mixed: u64) -> u64 {
-        ((u128::from(mixed) * u128::from(self.buckets)) >> 64) as u64
-    }
-
-    /// The bits of an entry that hold the tag.
-    #[inline(always)]
-    fn tag_mask(&self) -> u32 {
-        (u64::from(u32::MAX) << self.number_bits) as u32
-    }
-
-    /// The tag: the lower bits of the hash, where [`home`](Self::home) does not look.
-    #[inline(always)]
-    fn tag(&self, mixed: u64) -> u32 {
-        (mixed << self.number_bits) as u32 & self.tag_mask()
-    }
-
-    #[inline(always)]
-    fn next(&self, bucket: u64) -> u64 {
-        if bucket + 1 == self.buckets { 0 } else { bucket + 1 }
+    fn view(&self) -> IndexView<'_> {
+        // SAFETY: the region was made for `buckets` buckets, is aligned to cache lines, and
+        // its zeroes are valid entries; they are changed as atomics only.
+        let buckets = unsafe { std::slice::from_raw_parts(self.region.as_ptr().cast(), self.buckets as usize) };
+        IndexView { buckets, number_bits: self.number_bits, mask: (u64::from(u32::MAX) << self.number_bits) as u32 }
     }
 
     /// Enters a number that is not there; nobody else uses the index.
     #[inline]
     fn enter(&mut self, mixed: u64, number: u64) {
-        let entry = self.tag(mixed) | (number as u32 + 1);
-        let mut home = self.home(mixed);
+        let view = self.view();
+        let entry = view.tag(mixed) | (number as u32 + 1);
+        let mut at = view.home(mixed);
         loop {
-            let scan = FASTEST.scan(self.bucket(home), 0, 0);
-            if scan.empty != 0 {
-                let lane = scan.empty.trailing_zeros() as usize;
-                self.bucket(home).0[lane].store(entry, Ordering::Relaxed);
+            let empty = FASTEST.empty(view.bucket(at));
+            if empty != 0 {
+                view.bucket(at).0[empty.trailing_zeros() as usize % LANES].store(entry, Ordering::Relaxed);
                 return;
             }
-            home = self.next(home);
+            at = view.next(at);
         }
     }
 }
 
 /// The comparison every processor of this kind can do.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-const FASTEST: crate::bucket::x86::Sse2 = crate::bucket::x86::Sse2;
+const FASTEST: x86::Sse2 = x86::Sse2;
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 const FASTEST: crate::bucket::Scalar = crate::bucket::Scalar;
 
-/// How two states are compared.
+/// An index as look-ups see it.
+#[derive(Clone, Copy)]
+struct IndexView<'a> {
+    buckets: &'a [Bucket],
+    number_bits: u32,
+    /// The bits of an entry that hold the tag.
+    mask: u32,
+}
+
+impl<'a> IndexView<'a> {
+    #[inline(always)]
+    fn bucket(self, number: u64) -> &'a Bucket {
+        debug_assert!((number as usize) < self.buckets.len());
+        // SAFETY: numbers come from `home` and `next`, which stay below the length.
+        unsafe { self.buckets.get_unchecked(number as usize) }
+    }
+
+    /// The bucket where a search begins: the upper bits of the hash, scaled.
+    #[inline(always)]
+    fn home(self, mixed: u64) -> u64 {
+        ((u128::from(mixed) * self.buckets.len() as u128) >> 64) as u64
+    }
+
+    /// The tag: the lower bits of the hash, where [`home`](Self::home) does not look.
+    /// Never 0, so that no empty entry carries it.
+    #[inline(always)]
+    fn tag(self, mixed: u64) -> u32 {
+        let tag = (mixed as u32).wrapping_shl(self.number_bits);
+        if tag == 0 { 1 << self.number_bits } else { tag }
+    }
+
+    #[inline(always)]
+    fn next(self, bucket: u64) -> u64 {
+        if bucket + 1 == self.buckets.len() as u64 { 0 } else { bucket + 1 }
+    }
+}
+
+/// How states lie in a batch and among the vectors, and how they are compared. Known to
+/// the compiler for narrow states, so that the loops below hold all they need in registers.
 trait Shape: Copy {
-    /// Whether the stored state is this one.
+    /// What leads to a vector.
+    type View<'v>: Copy;
+
+    /// What leads to these vectors.
+    fn view(vectors: &Vectors) -> Self::View<'_>;
+
+    /// The address to prefetch before a vector is read.
+    fn hint(view: Self::View<'_>, number: u64) -> *const u32;
+
+    /// Whether the vector of this number is this state.
     ///
     /// # Safety
     /// As for [`Vectors::get`].
-    unsafe fn equal(self, vectors: &Vectors, number: u64, state: &[Slot]) -> bool;
+    unsafe fn same(view: Self::View<'_>, number: u64, state: &[Slot]) -> bool;
 
-    fn same(stored: &[Slot], state: &[Slot]) -> bool;
-    fn copy(stored: &mut [Slot], state: &[Slot]);
+    /// Successor `index` of a batch.
+    ///
+    /// # Safety
+    /// There is one, and the shape is that of the batch.
+    unsafe fn target(batch: &Batch, index: usize) -> &[Slot];
 }
 
-/// States of `W` slots, known to the compiler.
+/// States of `W` slots.
 #[derive(Clone, Copy)]
 struct Narrow<const W: usize>;
 
 impl<const W: usize> Shape for Narrow<W> {
+    type View<'v> = arena::View<'v>;
+
     #[inline(always)]
-    unsafe fn equal(self, vectors: &Vectors, number: u64, state: &[Slot]) -> bool {
-        // SAFETY: passed on.
-        Self::same(unsafe { vectors.get(number) }, state)
+    fn view(vectors: &Vectors) -> arena::View<'_> {
+        match vectors {
+            Vectors::Fixed(arena) if arena.item() == W => arena.view(),
+            _ => unreachable!("the shape is that of the vectors"),
+        }
     }
 
     #[inline(always)]
-    fn same(stored: &[Slot], state: &[Slot]) -> bool {
-        let (Some(stored), Some(state)) = (stored.first_chunk::<W>(), state.first_chunk::<W>()) else {
-            unreachable!("states of a fixed-width system have its width");
-        };
-        (0..W).fold(0, |difference, slot| difference | (stored[slot] ^ state[slot])) == 0
+    fn hint(view: arena::View<'_>, number: u64) -> *const u32 {
+        view.address::<W>(number)
     }
 
     #[inline(always)]
-    fn copy(stored: &mut [Slot], state: &[Slot]) {
-        stored[..W].copy_from_slice(&state[..W]);
+    unsafe fn same(view: arena::View<'_>, number: u64, state: &[Slot]) -> bool {
+        // SAFETY: the caller's promise, and `view` was made for items of `W` slots.
+        let stored = unsafe { &*view.address::<W>(number).cast::<[Slot; W]>() };
+        let Some(state) = state.first_chunk::<W>() else { return false };
+        (0..W).fold(0, |sum, slot| sum | (stored[slot] ^ state[slot])) == 0
+    }
+
+    #[inline(always)]
+    unsafe fn target(batch: &Batch, index: usize) -> &[Slot] {
+        // SAFETY: the caller's promise: the batch holds more than `index` states of `W` slots.
+        unsafe { batch.targets().slots().get_unchecked(index * W..index * W + W) }
     }
 }
 
@@ -200,75 +236,29 @@ impl<const W: usize> Shape for Narrow<W> {
 struct Any;
 
 impl Shape for Any {
+    type View<'v> = &'v Vectors;
+
     #[inline(always)]
-    unsafe fn equal(self, vectors: &Vectors, number: u64, state: &[Slot]) -> bool {
-        // SAFETY: passed on.
-        unsafe { vectors.get(number) == state }
+    fn view(vectors: &Vectors) -> &Vectors {
+        vectors
     }
 
     #[inline(always)]
-    fn same(stored: &[Slot], state: &[Slot]) -> bool {
-        &stored[..state.len()] == state
+    fn hint(view: &Vectors, number: u64) -> *const u32 {
+        view.hint(number)
     }
 
     #[inline(always)]
-    fn copy(stored: &mut [Slot], state: &[Slot]) {
-        stored[..state.len()].copy_from_slice(state);
+    unsafe fn same(view: &Vectors, number: u64, state: &[Slot]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { view.get(number) == state }
+    }
+
+    #[inline(always)]
+    unsafe fn target(batch: &Batch, index: usize) -> &[Slot] {
+        batch.target(index)
     }
 }
-
-/// Successors whose buckets are being fetched.
-#[derive(Default)]
-struct Group {
-    len: usize,
-    positions: [usize; GROUP],
-    mixed: [u64; GROUP],
-    homes: [u64; GROUP],
-}
-
-/// States that this thread has met lately, with their numbers.
-///
-/// In breadth-first order a state tends to be reached again soon: two steps that do not
-/// touch each other lead to it in either order. This small table stays in the cache and
-/// answers for most of them without touching index or vectors.
-#[derive(Default)]
-struct Recent {
-    epoch: u64,
-    width: usize,
-    numbers: Vec<u32>,
-    states: Vec<Slot>,
-}
-
-impl Recent {
-    /// Forgets everything if the states have changed their layout.
-    fn prepare(&mut self, epoch: u64, width: Width) {
-        let Width::Fixed(width) = width else { return };
-        if self.numbers.is_empty() || self.epoch != epoch || self.width != width {
-            let places = RECENT / (4 + 4 * width);
-            let places = if places < 64 { 0 } else { 1 << places.ilog2() };
-            *self = Recent { epoch, width, numbers: vec![0; places], states: vec![0; places * width] };
-        }
-    }
-
-    #[inline(always)]
-    fn get<S: Shape>(&self, _shape: S, mixed: u64, state: &[Slot]) -> Option<u64> {
-        if self.numbers.is_empty() { return None; }
-        let place = mixed as usize & (self.numbers.len() - 1);
-        let number = self.numbers[place];
-        if number != 0 && S::same(&self.states[place * state.len()..], state) { Some(u64::from(number) - 1) } else { None }
-    }
-
-    #[inline(always)]
-    fn put<S: Shape>(&mut self, _shape: S, mixed: u64, state: &[Slot], number: u64) {
-        if self.numbers.is_empty() { return; }
-        let place = mixed as usize & (self.numbers.len() - 1);
-        self.numbers[place] = number as u32 + 1;
-        S::copy(&mut self.states[place * state.len()..], state);
-    }
-}
-
-/// Bytes that recent states may take in each thread: half of a usual second cache.
-const RECENT: usize = 512 << 10;
 
 /// Where a search has come to.
 enum Found {
@@ -278,26 +268,32 @@ enum Found {
     Absent(u64),
 }
 
+/// Successors that are looked up together: enough to hide the way to memory, few enough
+/// for their lines to stay in the first cache.
+const GROUP: usize = 64;
+
+/// No number.
+const NONE: u64 = u64::MAX;
+
 impl Tables {
     /// Looks for a state from bucket `from` on.
     #[inline(always)]
-    fn search<L: Lanes, S: Shape>(&self, lanes: L, shape: S, mixed: u64, from: u64, state: &[Slot]) -> Found {
-        let index = &self.index;
-        let (tag, mask) = (index.tag(mixed), index.tag_mask());
+    fn search<L: Lanes, S: Shape>(&self, lanes: L, _shape: S, mixed: u64, from: u64, state: &[Slot]) -> Found {
+        let index = self.index.view();
+        let (tag, mask) = (index.tag(mixed), index.mask);
         let mut at = from;
         loop {
             let bucket = index.bucket(at);
-            let scan = lanes.scan(bucket, tag, mask);
-            let mut hits = scan.hits;
+            let mut hits = lanes.hits(bucket, tag, mask);
             while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize], mask);
+                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], mask);
                 // SAFETY: a settled entry was released after its vector was written (I2).
-                if unsafe { shape.equal(&self.vectors, number, state) } {
+                if unsafe { S::same(S::view(&self.vectors), number, state) } {
                     return Found::There(number);
                 }
                 hits &= hits - 1;
             }
-            if scan.empty != 0 {
+            if lanes.empty(bucket) != 0 {
                 return Found::Absent(at);
             }
             at = index.next(at);
@@ -316,8 +312,8 @@ impl Tables {
         from: u64,
         state: &[Slot],
     ) -> Insert {
-        let index = &self.index;
-        let (tag, mask) = (index.tag(mixed), index.tag_mask());
+        let index = self.index.view();
+        let (tag, mask) = (index.tag(mixed), index.mask);
         let mut at = from;
         loop {
             match self.search(lanes, shape, mixed, at, state) {
@@ -325,13 +321,14 @@ impl Tables {
                 Found::Absent(bucket) => at = bucket,
             }
             let bucket = index.bucket(at);
-            let Some(entry) = bucket.0.iter().find(|entry| entry.load(Ordering::Relaxed) == 0) else {
+            let empty = lanes.empty(bucket);
+            if empty == 0 {
                 continue; // Others filled the bucket meanwhile: search on from here.
-            };
+            }
+            let entry = &bucket.0[empty.trailing_zeros() as usize % LANES];
             // I2: claim the entry first, so that a number is taken only for a state that
             // is surely new. All ones cannot be a number plus one: see `Index::new`.
-            let claim = tag | !mask;
-            if entry.compare_exchange(0, claim, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if entry.compare_exchange(0, tag | !mask, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 let number = len.fetch_add(1, Ordering::Relaxed);
                 // SAFETY: room for this number was set aside (I3), only this thread has it,
                 // and it is told to nobody before the entry is released below.
@@ -343,97 +340,95 @@ impl Tables {
     }
 
     /// Inserts the successors of a batch. Room for them has been set aside (I3).
+    ///
+    /// In groups, each in three rounds: fetch the buckets; scan them and fetch the vectors
+    /// of the first matches; compare, and insert what is new.
     #[inline(always)]
     fn insert_all<L: Lanes, S: Shape>(
         &self,
         lanes: L,
         shape: S,
         len: &AtomicU64,
-        recent: &mut Recent,
         batch: &Batch,
         out: &mut Vec<Insert>,
     ) {
-        let first = out.len();
-        out.resize(first + batch.len(), Insert::Full);
-        let out = &mut out[first..];
-        let mut group = Group::default();
-        for (position, &hash) in batch.hashes().iter().enumerate() {
-            let mixed = mix(hash);
-            if let Some(number) = recent.get(shape, mixed, batch.target(position)) {
-                out[position] = Insert::Seen(StateId::new(number));
-                continue;
+        let index = self.index.view();
+        let vectors = S::view(&self.vectors);
+        let hashes = batch.hashes();
+        out.reserve(hashes.len());
+        let answers = &mut out.spare_capacity_mut()[..hashes.len()];
+        let mut mixed = [0; GROUP];
+        let mut guesses = [NONE; GROUP];
+        let mut further = [0u8; GROUP];
+        for (group, (hashes, answers)) in hashes.chunks(GROUP).zip(answers.chunks_mut(GROUP)).enumerate() {
+            for (slot, &hash) in hashes.iter().enumerate() {
+                mixed[slot] = mix(hash);
+                prefetch(index.bucket(index.home(mixed[slot])));
             }
-            let home = self.index.home(mixed);
-            if self.index.buckets > CACHED {
-                prefetch(self.index.bucket(home));
-            }
-            group.positions[group.len] = position;
-            group.mixed[group.len] = mixed;
-            group.homes[group.len] = home;
-            group.len += 1;
-            if group.len == GROUP {
-                self.insert_group(lanes, shape, len, recent, &group, batch, out);
-                group.len = 0;
-            }
-        }
-        self.insert_group(lanes, shape, len, recent, &group, batch, out);
-    }
-
-    /// Looks up the states of a group, whose buckets are on their way, and inserts those
-    /// that are new.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn insert_group<L: Lanes, S: Shape>(
-        &self,
-        lanes: L,
-        shape: S,
-        len: &AtomicU64,
-        recent: &mut Recent,
-        group: &Group,
-        batch: &Batch,
-        out: &mut [Insert],
-    ) {
-        let index = &self.index;
-        let mask = index.tag_mask();
-        let mut guesses = [u64::MAX; GROUP];
-        for slot in 0..group.len {
-            let bucket = index.bucket(group.homes[slot]);
-            let scan = lanes.scan(bucket, index.tag(group.mixed[slot]), mask);
-            if scan.hits != 0 {
-                guesses[slot] = settled(&bucket.0[scan.hits.trailing_zeros() as usize], mask);
-                if index.buckets > CACHED {
-                    prefetch(self.vectors.hint(guesses[slot]));
+            let mut overflown = 0;
+            for slot in 0..hashes.len() {
+                let home = index.home(mixed[slot]);
+                let bucket = index.bucket(home);
+                let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
+                guesses[slot] = NONE;
+                if hits != 0 {
+                    let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
+                    guesses[slot] = number;
+                    prefetch(S::hint(vectors, number));
+                } else if bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
+                    prefetch(index.bucket(index.next(home)));
+                    further[overflown] = slot as u8;
+                    overflown += 1;
                 }
             }
-        }
-        for slot in 0..group.len {
-            let state = batch.target(group.positions[slot]);
-            let guess = guesses[slot];
-            // SAFETY: a settled entry was released after its vector was written (I2).
-            let hit = guess != u64::MAX && unsafe { shape.equal(&self.vectors, guess, state) };
-            let answer = if hit {
-                Insert::Seen(StateId::new(guess))
-            } else {
-                self.insert(lanes, shape, len, group.mixed[slot], group.homes[slot], state)
-            };
-            if let Insert::New(id) | Insert::Seen(id) = answer {
-                recent.put(shape, group.mixed[slot], state, id.get());
+            for &slot in &further[..overflown] {
+                let slot = slot as usize % GROUP;
+                let bucket = index.bucket(index.next(index.home(mixed[slot])));
+                let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
+                if hits != 0 {
+                    let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
+                    guesses[slot] = number;
+                    prefetch(S::hint(vectors, number));
+                }
             }
-            out[group.positions[slot]] = answer;
+            for (slot, answer) in answers.iter_mut().enumerate() {
+                // SAFETY: `hashes` are those of as many states of the batch from here on.
+                let state = unsafe { S::target(batch, group * GROUP + slot) };
+                let guess = guesses[slot];
+                // SAFETY: a settled entry was released after its vector was written (I2).
+                let seen = guess != NONE && unsafe { S::same(vectors, guess, state) };
+                answer.write(if seen {
+                    Insert::Seen(StateId::new(guess))
+                } else {
+                    self.insert(lanes, shape, len, mixed[slot], index.home(mixed[slot]), state)
+                });
+            }
         }
+        // SAFETY: the loop has written an answer for every hash, behind those that were there.
+        unsafe { out.set_len(out.len() + hashes.len()) };
     }
 
     /// [`insert_all`](Self::insert_all), made for the width of the states.
     #[inline(always)]
-    fn insert_shaped<L: Lanes>(&self, lanes: L, len: &AtomicU64, recent: &mut Recent, batch: &Batch, out: &mut Vec<Insert>) {
+    fn insert_shaped<L: Lanes>(&self, lanes: L, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
         match batch.targets().width() {
-            Width::Fixed(1) => self.insert_all(lanes, Narrow::<1>, len, recent, batch, out),
-            Width::Fixed(2) => self.insert_all(lanes, Narrow::<2>, len, recent, batch, out),
-            Width::Fixed(3) => self.insert_all(lanes, Narrow::<3>, len, recent, batch, out),
-            Width::Fixed(4) => self.insert_all(lanes, Narrow::<4>, len, recent, batch, out),
-            Width::Fixed(8) => self.insert_all(lanes, Narrow::<8>, len, recent, batch, out),
-            _ => self.insert_all(lanes, Any, len, recent, batch, out),
+            Width::Fixed(1) => self.insert_all(lanes, Narrow::<1>, len, batch, out),
+            Width::Fixed(2) => self.insert_all(lanes, Narrow::<2>, len, batch, out),
+            Width::Fixed(3) => self.insert_all(lanes, Narrow::<3>, len, batch, out),
+            Width::Fixed(4) => self.insert_all(lanes, Narrow::<4>, len, batch, out),
+            Width::Fixed(8) => self.insert_all(lanes, Narrow::<8>, len, batch, out),
+            _ => self.insert_all(lanes, Any, len, batch, out),
         }
+    }
+
+    /// [`insert_all`](Self::insert_all) with the instructions of AVX-512.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn insert_avx512(&self, lanes: x86::Avx512, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
+        self.insert_shaped(lanes, len, batch, out);
     }
 
     /// [`insert_all`](Self::insert_all) with the instructions of AVX2.
@@ -442,8 +437,8 @@ impl Tables {
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    unsafe fn insert_avx2(&self, lanes: crate::bucket::x86::Avx2, len: &AtomicU64, recent: &mut Recent, batch: &Batch, out: &mut Vec<Insert>) {
-        self.insert_shaped(lanes, len, recent, batch, out);
+    unsafe fn insert_avx2(&self, lanes: x86::Avx2, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
+        self.insert_shaped(lanes, len, batch, out);
     }
 }
 
@@ -467,7 +462,7 @@ impl<'a> Plain<'a> {
     pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let buckets = 8;
         let index = Index::new(buckets).expect("a few kilobytes");
-        let mut tables = Tables { vectors: Vectors::new(system.width()), epoch: 0, granted: 0, index };
+        let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index };
         // A budget too small even for this leaves no room at all: the first state is `Full`.
         if !budget.request(Index::bytes(buckets)) {
             tables.index.room = 0;
@@ -535,8 +530,8 @@ impl<'a> Plain<'a> {
         if wanted >= u64::from(u32::MAX >> 1) || old == 0 {
             return false; // An entry has 32 bits.
         }
-        let step = if old < SMALL { old * 2 } else { old + old / 4 };
-        let needed = (wanted * 10).div_ceil(9 * LANES as u64) + 1;
+        let step = if old < SMALL { old * 2 } else { old + old / 2 };
+        let needed = (wanted * 20).div_ceil(17 * LANES as u64) + 1;
         for buckets in [step.max(needed), needed] {
             if buckets <= old || !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
                 continue;
@@ -562,41 +557,42 @@ impl<'a> Plain<'a> {
     fn enter_all(&self, tables: &mut Tables) {
         /// States that are hashed together.
         const STRETCH: u64 = 256;
-        /// How far ahead buckets are fetched.
-        const AHEAD: usize = 16;
         let len = self.len.load(Ordering::Acquire);
         let mut scratch = self.system.scratch();
         let mut states = States::new(self.system.width());
         let mut hashes = Vec::new();
-        for start in (0..len).step_by(STRETCH as usize) {
-            let end = len.min(start + STRETCH);
+        let mut start = 0;
+        while start < len {
             states.clear();
             hashes.clear();
-            for number in start..end {
-                // SAFETY: the gate is held alone and all numbers below `len` are written.
-                states.push(unsafe { tables.vectors.get(number) });
-            }
+            // SAFETY: the gate is held alone and all numbers below `len` are written.
+            unsafe { tables.vectors.read(start..len.min(start + STRETCH), &mut states) };
             self.system.hashes(&mut scratch, &states, &mut hashes);
             for hash in &mut hashes {
                 *hash = mix(*hash);
+                prefetch(tables.index.view().bucket(tables.index.view().home(*hash)));
             }
-            for (offset, &mixed) in hashes.iter().enumerate() {
-                if let Some(&later) = hashes.get(offset + AHEAD) {
-                    prefetch(tables.index.bucket(tables.index.home(later)));
-                }
-                tables.index.enter(mixed, start + offset as u64);
+            for (number, &mixed) in (start..).zip(&hashes) {
+                tables.index.enter(mixed, number);
             }
+            start += hashes.len() as u64;
         }
     }
 
-    fn insert_batch_into(&self, tables: &Tables, recent: &mut Recent, batch: &Batch, out: &mut Vec<Insert>) {
+    fn insert_batch_into(&self, tables: &Tables, batch: &Batch, out: &mut Vec<Insert>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(avx2) = crate::bucket::x86::Avx2::detect() {
+        if let Some(avx512) = x86::Avx512::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { tables.insert_avx2(avx2, &self.len, recent, batch, out) };
+            unsafe { tables.insert_avx512(avx512, &self.len, batch, out) };
             return;
         }
-        tables.insert_shaped(FASTEST, &self.len, recent, batch, out);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(avx2) = x86::Avx2::detect() {
+            // SAFETY: `detect` says that the processor has these instructions.
+            unsafe { tables.insert_avx2(avx2, &self.len, batch, out) };
+            return;
+        }
+        tables.insert_shaped(FASTEST, &self.len, batch, out);
     }
 }
 
@@ -605,7 +601,7 @@ impl Store for Plain<'_> {
         let mixed = mix(hash);
         match self.set_aside(1, state.len() as u64) {
             Some(tables) => {
-                let home = tables.index.home(mixed);
+                let home = tables.index.view().home(mixed);
                 let answer = tables.insert(FASTEST, Any, &self.len, mixed, home, state);
                 self.pending.fetch_sub(1, Ordering::AcqRel);
                 answer
@@ -620,9 +616,7 @@ impl Store for Plain<'_> {
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
         let states = batch.len() as u64;
         if let Some(tables) = self.set_aside(states, batch.targets().slots().len() as u64) {
-            let recent: &mut Recent = scratch.get();
-            recent.prepare(tables.epoch, batch.targets().width());
-            self.insert_batch_into(&tables, recent, batch, out);
+            self.insert_batch_into(&tables, batch, out);
             self.pending.fetch_sub(states, Ordering::AcqRel);
             return;
         }
@@ -660,10 +654,6 @@ impl Store for Plain<'_> {
         Guarantee::Exact
     }
 
-    fn scratch(&self) -> Scratch {
-        Scratch::new(Recent::default())
-    }
-
     fn recall(&self) -> Option<&dyn Recall> {
         Some(self)
     }
@@ -683,7 +673,6 @@ impl Store for Plain<'_> {
         }
         tables.granted += more;
         tables.vectors.recode(len, recoding);
-        tables.epoch += 1;
         let buckets = tables.index.buckets;
         let room = tables.index.room;
         tables.index.region = Region::zeroed(1).expect("one page");
@@ -700,7 +689,7 @@ impl Plain<'_> {
         if tables.index.buckets == 0 {
             return None;
         }
-        match tables.search(FASTEST, Any, mixed, tables.index.home(mixed), state) {
+        match tables.search(FASTEST, Any, mixed, tables.index.view().home(mixed), state) {
             Found::There(number) => Some(StateId::new(number)),
             Found::Absent(_) => None,
         }
@@ -716,6 +705,19 @@ impl Recall for Plain<'_> {
             // SAFETY: the caller has the id from an insertion that has finished, so its
             // vector was written before.
             out.push(unsafe { tables.vectors.get(id.get()) });
+        }
+    }
+
+    fn recall_range(&self, _scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        let tables = self.shared();
+        let len = self.len();
+        assert!(ids.end <= len, "{ids:?} are not among {len} states");
+        let mut next = ids.start;
+        while next < ids.end {
+            let before = out.len();
+            // SAFETY: as above.
+            unsafe { tables.vectors.read(next..ids.end, out) };
+            next += (out.len() - before) as u64;
         }
     }
 

@@ -9,7 +9,8 @@
 //! is (24 bits).
 
 use crate::arena::Arena;
-use deltamark_core::{Recoding, Slot, Width};
+use deltamark_core::{Recoding, Slot, States, Width};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Full state vectors.
@@ -20,16 +21,17 @@ pub(crate) enum Vectors {
     Varying { places: Arena, slots: Arena, used: AtomicU64 },
 }
 
-/// The longest state of varying width.
+/// The longest state of varying width: as many slots as a chunk holds, less one.
+#[cfg(not(miri))]
 const LONGEST: usize = (1 << 24) - 1;
+#[cfg(miri)]
+const LONGEST: usize = (1 << 8) - 1;
 
 impl Vectors {
     pub fn new(width: Width) -> Self {
         match width {
             Width::Fixed(slots) => Vectors::Fixed(Arena::new(slots)),
-            Width::Varies => {
-                Vectors::Varying { places: Arena::new(2), slots: Arena::new(1), used: AtomicU64::new(0) }
-            }
+            Width::Varies => Vectors::Varying { places: Arena::new(2), slots: Arena::new(1), used: AtomicU64::new(0) },
         }
     }
 
@@ -45,7 +47,7 @@ impl Vectors {
     pub fn needed_bytes(&self, states: u64, slots: u64) -> u64 {
         match self {
             Vectors::Fixed(arena) => states * arena.item() as u64 * 4,
-            // A state does not cross a chunk: what is left of one may be lost.
+            // A state does not cross a chunk: as much as is left of one may be lost.
             Vectors::Varying { .. } => states * 8 + slots * 4 * 2,
         }
     }
@@ -65,13 +67,9 @@ impl Vectors {
         match self {
             Vectors::Fixed(arena) => arena.extend(len + states),
             Vectors::Varying { places, slots: arena, used } => {
-                // A state that does not fit into the rest of a chunk skips to the next. From
-                // the first chunk on that could take them all, none skips any more.
-                let mut last = Arena::next_chunk(used.load(Relaxed) + slots);
-                while Arena::next_chunk(last) - last < slots {
-                    last = Arena::next_chunk(last);
-                }
-                places.extend(len + states) && arena.extend(last + slots)
+                // A state that does not fit into the rest of a chunk skips to the next.
+                let end = used.load(Relaxed) + slots;
+                places.extend(len + states) && arena.extend(end + arena.contiguous(end) + slots)
             }
         }
     }
@@ -81,7 +79,7 @@ impl Vectors {
     /// # Safety
     /// The state has been [written](Self::write), and the caller learned of its number
     /// after that (through an acquiring load of what the writer released).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get(&self, index: u64) -> &[Slot] {
         match self {
             Vectors::Fixed(arena) => {
@@ -92,15 +90,37 @@ impl Vectors {
                 // SAFETY: as above, for the eight bytes that say where the state is, and
                 // then for the slots they name.
                 unsafe {
-                    let place = places.address(index).cast::<u64>().read_unaligned();
-                    std::slice::from_raw_parts(slots.address(place >> 24), (place & LONGEST as u64) as usize)
+                    let place: u64 = places.address(index).cast::<u64>().read();
+                    std::slice::from_raw_parts(slots.address(place >> 24), (place & 0xff_ffff) as usize)
+                }
+            }
+        }
+    }
+
+    /// Appends the states of `range` to `out`: at least the first, at most all.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get), for each of them.
+    pub unsafe fn read(&self, range: Range<u64>, out: &mut States) {
+        match self {
+            Vectors::Fixed(arena) => {
+                let count = (range.end - range.start).min(arena.contiguous(range.start)) as usize;
+                // SAFETY: the caller's promise; items up to the end of a chunk lie one
+                // behind the other.
+                let slots = unsafe { std::slice::from_raw_parts(arena.address(range.start), count * arena.item()) };
+                out.grow(count).copy_from_slice(slots);
+            }
+            Vectors::Varying { .. } => {
+                for number in range {
+                    // SAFETY: the caller's promise.
+                    out.push(unsafe { self.get(number) });
                 }
             }
         }
     }
 
     /// The address to prefetch before state `index` is read.
-    #[inline]
+    #[inline(always)]
     pub fn hint(&self, index: u64) -> *const u32 {
         match self {
             Vectors::Fixed(arena) => arena.address(index),
@@ -113,7 +133,7 @@ impl Vectors {
     /// # Safety
     /// The vectors were [extended](Self::extend) for it, nobody else writes this number,
     /// and its number has not been told to anybody.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn write(&self, index: u64, state: &[Slot]) {
         match self {
             Vectors::Fixed(arena) => {
@@ -122,13 +142,13 @@ impl Vectors {
                 unsafe { std::ptr::copy_nonoverlapping(state.as_ptr(), arena.address(index), state.len()) }
             }
             Vectors::Varying { places, slots, used } => {
-                let start = claim(used, state.len() as u64);
+                let start = claim(slots, used, state.len() as u64);
                 let place = start << 24 | state.len() as u64;
                 // SAFETY: `claim` gives every caller slots of its own, within one chunk, and
                 // `extend` made sure that the chunk is there.
                 unsafe {
                     std::ptr::copy_nonoverlapping(state.as_ptr(), slots.address(start), state.len());
-                    places.address(index).cast::<u64>().write_unaligned(place);
+                    places.address(index).cast::<u64>().write(place);
                 }
             }
         }
@@ -161,18 +181,13 @@ impl Vectors {
 }
 
 /// Takes `count` slots that lie within one chunk; says where they begin.
-fn claim(used: &AtomicU64, count: u64) -> u64 {
+fn claim(slots: &Arena, used: &AtomicU64, count: u64) -> u64 {
     assert!(count as usize <= LONGEST, "a state has at most {LONGEST} slots");
     let place = |start: u64| {
-        let mut start = start;
-        while Arena::next_chunk(start) - start < count {
-            start = Arena::next_chunk(start);
-        }
-        start
+        let left = slots.contiguous(start);
+        if left < count { start + left } else { start }
     };
-    let before = used
-        .fetch_update(Relaxed, Relaxed, |start| Some(place(start) + count))
-        .expect("the update never refuses");
+    let before =
+        used.fetch_update(Relaxed, Relaxed, |start| Some(place(start) + count)).expect("the update never refuses");
     place(before)
 }
-
