@@ -81,6 +81,7 @@ enum Target {
 
 /// A reference node.
 struct Reference<'a> {
+    id: &'a str,
     of_place: bool,
     to: &'a str,
     span: Span,
@@ -187,7 +188,7 @@ impl<'a> Reader<'a> {
         let Some(to) = self.attribute(node, "ref") else { return };
         let index = self.references.len() as u32;
         let of_place = name_of(node) == "referencePlace";
-        self.references.push(Reference { of_place, to: to.0, span: to.1, stage: Stage::Fresh });
+        self.references.push(Reference { id, of_place, to: to.0, span: to.1, stage: Stage::Fresh });
         self.declare(node, id, Target::Reference(index));
     }
 
@@ -324,13 +325,13 @@ impl<'a> Reader<'a> {
 
     /// Reports that an id is not the id of a node.
     fn nowhere(&mut self, kind: &str, id: &str, span: Span) {
-        let ids = &self.ids;
-        self.findings.add(|| {
+        let Reader { findings, builder, references, .. } = self;
+        findings.add(|| {
             let diagnostic = Diagnostic::at(span, format!("the {kind} leads nowhere: there is no node `{id}`"));
-            let nodes = ids.iter().filter(|&(_, &target)| target != Target::Other).map(|(&id, _)| id);
-            // The smallest of equally good suggestions, so that the answer does not vary.
-            let mut nodes: Vec<_> = nodes.collect();
-            nodes.sort_unstable();
+            // In the order of the file, so that of equally good suggestions the first is made.
+            let places = builder.net.places.iter().map(|place| place.id.as_str());
+            let transitions = builder.net.transitions.iter().map(|transition| transition.id.as_str());
+            let nodes = places.chain(transitions).chain(references.iter().map(|reference| reference.id));
             match did_you_mean(id, nodes) {
                 Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
                 None => diagnostic,

@@ -302,6 +302,20 @@ fn wrong_tina_files() {
     assert_eq!(help("net tr"), "to use the keyword as a name, write {tr}");
 }
 
+/// Each would take minutes if something were done anew for every line, node or mistake.
+#[test]
+fn long_files_full_of_mistakes_are_refused_soon() {
+    let start = std::time::Instant::now();
+    assert_eq!(tina::parse(&"pl {\n".repeat(400_000)).unwrap_err().len(), 20);
+    assert_eq!(tina::parse(&"tr t a\n".repeat(300_000)).unwrap_err().len(), 20);
+    let places: String = (0..100_000).map(|i| format!("<place id='p{i}'/>")).collect();
+    let arcs: String = (0..100_000).map(|i| format!("<arc source='q{i}x' target='p{i}'/>")).collect();
+    assert_eq!(pnml::parse(&format!("<pnml><net id='n'>{places}{arcs}</net></pnml>")).unwrap_err().len(), 20);
+    let comments = format!("<pnml>{}", "<!-- ".repeat(1_000_000));
+    assert_eq!(pnml::parse(&comments).unwrap_err().len(), 1);
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
 #[test]
 fn files_cut_off_anywhere() {
     let model = |name: &str| std::fs::read_to_string(common::root().join("models").join(name)).unwrap();

@@ -43,12 +43,13 @@ pub(super) enum Indent {
     Inside,
 }
 
-/// Cuts a text. Characters that cannot be in any token are reported and left out.
+/// Cuts a text. Characters that cannot be in any token are reported and left out; when
+/// the list of reports is full the rest is, which also bounds the search for missing braces.
 pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a>> {
     let mut tokens = vec![];
     // A byte order mark is not part of the first word.
     let (mut at, mut opens) = (text.len() - text.trim_start_matches('\u{FEFF}').len(), Some(Indent::Margin));
-    while let Some(c) = text[at..].chars().next() {
+    while let Some(c) = text[at..].chars().next().filter(|_| !findings.is_full()) {
         let start = at;
         at += c.len_utf8();
         let kind = match c {
