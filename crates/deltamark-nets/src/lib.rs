@@ -7,13 +7,23 @@
 //! generators ─┘
 //! ```
 
+mod build;
 mod compile;
+mod findings;
 mod fire;
+mod format;
+pub mod generate;
 mod layout;
 mod net;
+mod number;
 mod planes;
+pub mod pnml;
 mod sample;
 mod system;
+pub mod tina;
+pub mod write;
+mod xml;
 
+pub use format::{Format, LARGEST_FILE, parse_bytes};
 pub use net::{Arc, Net, Place, Transition};
 pub use system::NetSystem;

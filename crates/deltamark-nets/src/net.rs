@@ -2,9 +2,10 @@
 //!
 //! What stays true of a net that [`Net::validate`] accepts: every arc names an existing
 //! place; no place stands twice in the same arc list of a transition; weights are at
-//! least 1; names are unique among places and unique among transitions.
+//! least 1; names are unique among places and unique among transitions, not empty, and
+//! hold no control characters, so that a name always fits on a line.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +105,34 @@ impl Net {
 fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut seen = HashSet::new();
     for name in names {
+        if name.is_empty() {
+            return Err(format!("a {kind} has no name"));
+        }
+        if name.contains(char::is_control) {
+            return Err(format!("the name of {kind} `{}` holds control characters", name.escape_debug()));
+        }
         if !seen.insert(name) {
             return Err(format!("two {kind}s are called `{name}`"));
         }
     }
     Ok(())
+}
+
+/// Settles the names of nodes given as (id, name in the file). A name stays if it tells
+/// the node apart; it becomes the id if it is empty, shared, or the id of another node.
+/// Ids being unique, so are the results.
+pub(crate) fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) {
+    let nodes: Vec<_> = nodes.collect();
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for (id, name) in &nodes {
+        *uses.entry((*name).clone()).or_default() += 1;
+        if *id != name.as_str() {
+            *uses.entry((*id).into()).or_default() += 1;
+        }
+    }
+    for (id, name) in nodes {
+        if name.is_empty() || uses[name.as_str()] > 1 {
+            *name = id.into();
+        }
+    }
 }

@@ -1,0 +1,450 @@
+//! PNML, the XML format of ISO 15909-2, as far as it speaks of P/T nets.
+//!
+//! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty
+//! diagnostics, each at the exact text it speaks of. Pages may nest, reference nodes may
+//! chain; both are gone from the result. Layout and tool-specific parts are skipped, but
+//! NUPN's promise that the net is safe is kept as a hint.
+//!
+//! Beyond the standard, because tools write it: `<type value="inhibitor"/>` (or `test`,
+//! `read`) in an arc, `<value>` in place of `<text>`, a `<label>` for a transition, and
+//! files without namespace or net type. What stays true: nothing that would change the
+//! behaviour of the net is skipped in silence.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, Span};
+use roxmltree::Node;
+
+use crate::build::{ArcKind, Builder};
+use crate::findings::Findings;
+use crate::net::{Net, unique_names};
+use crate::number::number;
+use crate::xml;
+
+/// Reads the one P/T net of a PNML file.
+pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
+    let document = xml::open(text).map_err(|diagnostic| vec![diagnostic])?;
+    let net = the_net(text, document.root_element()).map_err(|diagnostic| vec![diagnostic])?;
+    let mut reader = Reader { text, ..Reader::default() };
+    reader.collect(net);
+    reader.resolve_references();
+    reader.connect();
+    reader.finish(net)
+}
+
+/// The net element, if there is just one and it is a P/T net.
+fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnostic> {
+    let root_span = xml::tag_span(text, root.range().start);
+    if name_of(root) != "pnml" {
+        let message = format!("this is XML, but not PNML: its outermost element is `{}`", name_of(root));
+        return Err(Diagnostic::at(root_span, message).help("a PNML file starts with `<pnml>`"));
+    }
+    let nets: Vec<_> = elements(root).filter(|&child| name_of(child) == "net").collect();
+    let &[net] = nets.as_slice() else {
+        let (span, count) = match nets.get(1) {
+            Some(second) => (xml::tag_span(text, second.range().start), nets.len().to_string()),
+            None => (root_span, "no".into()),
+        };
+        let plural = if nets.len() == 1 { "" } else { "s" };
+        return Err(Diagnostic::at(span, format!("the file holds {count} net{plural}, where one is expected")));
+    };
+    let Some(kind) = net.attribute_node("type") else { return Ok(net) };
+    let (value, span) = (kind.value().trim(), Span::from(kind.range_value()));
+    let short = value.rsplit(['/', '#']).next().unwrap_or(value).to_ascii_lowercase();
+    let help = "only P/T nets are read; coloured nets come in a later version";
+    match short.as_str() {
+        _ if value.eq_ignore_ascii_case("p/t net") => Ok(net),
+        "ptnet" | "ptnetb" | "ptnet.pntd" | "ptnetb.pntd" => Ok(net),
+        "symmetricnet" | "highlevelnet" | "pt-hlpng" | "hlpn" | "hlpng" => {
+            Err(Diagnostic::at(span, format!("this is a coloured net (`{short}`), not a P/T net"))
+                .help(format!("{help}; many tools can unfold a coloured net into a P/T net")))
+        }
+        _ if short.contains("time") || short.contains("tpn") => {
+            Err(Diagnostic::at(span, format!("this is a timed net (`{short}`), not a P/T net")).help(help))
+        }
+        _ => Err(Diagnostic::at(span, format!("nets of type `{value}` are not known")).help(help)),
+    }
+}
+
+/// A node of the net graph, by its index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    Place(u32),
+    Transition(u32),
+    /// Stands for another node; an index into the references.
+    Reference(u32),
+    /// An arc, a page: something an arc cannot lead to.
+    Other,
+}
+
+/// A reference node.
+struct Reference<'a> {
+    id: &'a str,
+    of_place: bool,
+    to: &'a str,
+    span: Span,
+    stage: Stage,
+}
+
+/// How far a reference has been followed.
+#[derive(Clone, Copy)]
+enum Stage {
+    Fresh,
+    /// Being followed right now: meeting it again closes a circle.
+    OnChain,
+    /// Followed to its end; none if that is broken, which has been reported.
+    Leads(Option<Target>),
+}
+
+/// What the file says, on the way to a net.
+#[derive(Default)]
+struct Reader<'a> {
+    text: &'a str,
+    findings: Findings,
+    builder: Builder,
+    ids: HashMap<&'a str, Target>,
+    references: Vec<Reference<'a>>,
+    arcs: Vec<Node<'a, 'a>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Visits every page. Arcs are kept for later, since they may stand before their nodes.
+    fn collect(&mut self, net: Node<'a, 'a>) {
+        let mut open = vec![elements(net)];
+        while let Some(children) = open.last_mut() {
+            let Some(node) = children.next() else {
+                open.pop();
+                continue;
+            };
+            match name_of(node) {
+                "page" => {
+                    if let Some(id) = node.attribute("id") {
+                        self.declare(node, id, Target::Other);
+                    }
+                    open.push(elements(node));
+                }
+                "place" => self.place(node),
+                "transition" => self.transition(node),
+                "referencePlace" | "referenceTransition" => self.reference(node),
+                "arc" => {
+                    if let Some(id) = node.attribute("id") {
+                        self.declare(node, id, Target::Other);
+                    }
+                    self.arcs.push(node);
+                }
+                "toolspecific" if node.attribute("tool") == Some("nupn") => {
+                    let safe = elements(node)
+                        .any(|part| name_of(part) == "structure" && part.attribute("safe") == Some("true"));
+                    self.builder.net.declared_safe |= safe;
+                }
+                "declaration" if elements(node).next().is_some() => {
+                    self.refuse(node, "declarations of colours do not belong in a P/T net");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn place(&mut self, node: Node<'a, 'a>) {
+        let Some(id) = self.id(node) else { return };
+        let mut initial = 0;
+        for child in elements(node) {
+            match name_of(child) {
+                "initialMarking" => initial = self.number(child, "marking", 0),
+                "hlinitialMarking" => self.refuse(child, "coloured tokens do not belong in a P/T net"),
+                "capacity" if self.number(child, "capacity", 0) > 0 => {
+                    self.refuse(child, "places with a capacity are not supported");
+                }
+                _ => {}
+            }
+        }
+        let place = self.builder.place(id, initial);
+        self.builder.net.places[place as usize].name = self.name(node).unwrap_or_default();
+        self.declare(node, id, Target::Place(place));
+    }
+
+    fn transition(&mut self, node: Node<'a, 'a>) {
+        let Some(id) = self.id(node) else { return };
+        let mut label = None;
+        for child in elements(node) {
+            match name_of(child) {
+                "label" => label = self.words(child),
+                "delay" | "interval" => self.refuse(child, "timed transitions are not supported"),
+                "condition" => self.refuse(child, "conditions on colours do not belong in a P/T net"),
+                _ => {}
+            }
+        }
+        let transition = self.builder.transition(id);
+        let name = self.name(node).unwrap_or_default();
+        let built = &mut self.builder.net.transitions[transition as usize];
+        (built.name, built.label) = (name, label);
+        self.declare(node, id, Target::Transition(transition));
+    }
+
+    fn reference(&mut self, node: Node<'a, 'a>) {
+        let Some(id) = self.id(node) else { return };
+        let Some(to) = self.attribute(node, "ref") else { return };
+        let index = self.references.len() as u32;
+        let of_place = name_of(node) == "referencePlace";
+        self.references.push(Reference { id, of_place, to: to.0, span: to.1, stage: Stage::Fresh });
+        self.declare(node, id, Target::Reference(index));
+    }
+
+    /// Follows every chain of references to its end, each link once.
+    fn resolve_references(&mut self) {
+        for first in 0..self.references.len() {
+            let (mut chain, mut at) = (vec![], first);
+            let end = loop {
+                let link = &mut self.references[at];
+                let (to, span) = (link.to, link.span);
+                match link.stage {
+                    Stage::Leads(end) => break end,
+                    Stage::OnChain => {
+                        self.findings
+                            .add(|| Diagnostic::at(span, format!("the reference to `{to}` goes round in a circle")));
+                        break None;
+                    }
+                    Stage::Fresh => link.stage = Stage::OnChain,
+                }
+                chain.push(at);
+                match self.ids.get(to) {
+                    Some(&Target::Reference(next)) => at = next as usize,
+                    Some(&Target::Other) | None => {
+                        self.nowhere("reference", to, span);
+                        break None;
+                    }
+                    Some(&node) => break Some(node),
+                }
+            };
+            for member in chain {
+                let link = &mut self.references[member];
+                link.stage = Stage::Leads(end);
+                let fits = match end {
+                    Some(Target::Place(_)) => link.of_place,
+                    Some(_) => !link.of_place,
+                    None => true,
+                };
+                if !fits {
+                    let kind = if link.of_place { "place" } else { "transition" };
+                    let message = format!("a reference to a {kind} leads to `{}`, which is none", link.to);
+                    let span = link.span;
+                    self.findings.add(|| Diagnostic::at(span, message));
+                }
+            }
+        }
+    }
+
+    /// Turns arc elements into arcs of transitions.
+    fn connect(&mut self) {
+        for node in std::mem::take(&mut self.arcs) {
+            if self.findings.is_full() {
+                return;
+            }
+            let (kind, weight) = (self.arc_kind(node), self.weight(node));
+            let (source, target) = (self.end(node, "source"), self.end(node, "target"));
+            let (Some(kind), Some(source), Some(target)) = (kind, source, target) else { continue };
+            let (transition, place, kind) = match (source, target, kind) {
+                (Target::Place(place), Target::Transition(transition), kind) => (transition, place, kind),
+                (Target::Transition(transition), Target::Place(place), ArcKind::Input) => {
+                    (transition, place, ArcKind::Output)
+                }
+                (Target::Transition(_), Target::Place(_), _) => {
+                    self.refuse(node, "an inhibitor or read arc must lead from a place to a transition");
+                    continue;
+                }
+                (Target::Place(_), ..) => {
+                    self.refuse(node, "an arc leads from a place to a place");
+                    continue;
+                }
+                _ => {
+                    self.refuse(node, "an arc leads from a transition to a transition");
+                    continue;
+                }
+            };
+            if self.builder.arc(transition, place, kind, weight).is_err() {
+                self.refuse(node, "the weights of the arcs between these two nodes add up to more than 4294967295");
+            }
+        }
+    }
+
+    /// What an arc's own words say it is: [`ArcKind::Input`] stands for an ordinary one.
+    fn arc_kind(&mut self, node: Node<'a, 'a>) -> Option<ArcKind> {
+        let mut kind = ArcKind::Input;
+        let attribute = node.attribute_node("type").map(|a| (Cow::Borrowed(a.value()), Span::from(a.range_value())));
+        let children = elements(node).filter(|&child| matches!(name_of(child), "type" | "arctype"));
+        let children = children.filter_map(|child| match child.attribute_node("value") {
+            Some(value) => Some((Cow::Borrowed(value.value()), Span::from(value.range_value()))),
+            None => label(self.text, child),
+        });
+        for (word, span) in attribute.into_iter().chain(children.collect::<Vec<_>>()) {
+            kind = match word.trim().to_ascii_lowercase().as_str() {
+                "" | "normal" => ArcKind::Input,
+                "inhibitor" => ArcKind::Inhibitor,
+                "test" | "read" => ArcKind::Read,
+                _ => {
+                    self.findings.add(|| {
+                        Diagnostic::at(span, format!("arcs of type `{}` are not supported", word.trim()))
+                            .help("known types are normal, inhibitor, test and read")
+                    });
+                    return None;
+                }
+            };
+        }
+        Some(kind)
+    }
+
+    fn weight(&mut self, node: Node<'a, 'a>) -> u32 {
+        let mut weight = 1;
+        for child in elements(node) {
+            match name_of(child) {
+                "inscription" => weight = self.number(child, "weight", 1),
+                "hlinscription" => self.refuse(child, "expressions over colours do not belong in a P/T net"),
+                _ => {}
+            }
+        }
+        weight
+    }
+
+    /// The node that one end of an arc names.
+    fn end(&mut self, arc: Node<'a, 'a>, attribute: &str) -> Option<Target> {
+        let (id, span) = self.attribute(arc, attribute)?;
+        match self.ids.get(id) {
+            Some(&Target::Reference(index)) => match self.references[index as usize].stage {
+                Stage::Leads(end) => end,
+                _ => None,
+            },
+            Some(Target::Other) | None => {
+                self.nowhere("arc", id, span);
+                None
+            }
+            Some(&node) => Some(node),
+        }
+    }
+
+    /// Reports that an id is not the id of a node.
+    fn nowhere(&mut self, kind: &str, id: &str, span: Span) {
+        let Reader { findings, builder, references, .. } = self;
+        findings.add(|| {
+            let diagnostic = Diagnostic::at(span, format!("the {kind} leads nowhere: there is no node `{id}`"));
+            // In the order of the file, so that of equally good suggestions the first is made.
+            let places = builder.net.places.iter().map(|place| place.id.as_str());
+            let transitions = builder.net.transitions.iter().map(|transition| transition.id.as_str());
+            let nodes = places.chain(transitions).chain(references.iter().map(|reference| reference.id));
+            match did_you_mean(id, nodes) {
+                Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
+                None => diagnostic,
+            }
+        });
+    }
+
+    /// The net, with names for people, or what is wrong.
+    fn finish(mut self, net: Node<'a, 'a>) -> Result<Net, Vec<Diagnostic>> {
+        let id = net.attribute("id").unwrap_or_default();
+        self.builder.net.name = self.name(net).unwrap_or_else(|| tidy(id));
+        let built = &mut self.builder.net;
+        unique_names(built.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
+        unique_names(built.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
+        if built.places.is_empty() && self.findings.is_empty() {
+            let span = xml::tag_span(self.text, net.range().start);
+            self.findings.add(|| Diagnostic::at(span, "the net has no places"));
+        }
+        self.findings.or(self.builder.net)
+    }
+
+    /// Notes an id, which must be new.
+    fn declare(&mut self, node: Node<'a, 'a>, id: &'a str, target: Target) {
+        if self.ids.contains_key(id) {
+            let span = node.attribute_node("id").map_or(0..0, |attribute| attribute.range_value());
+            self.findings.add(|| Diagnostic::at(span, format!("the id `{id}` is used twice")));
+        } else {
+            self.ids.insert(id, target);
+        }
+    }
+
+    /// The id of a node, which must have one that can be shown.
+    fn id(&mut self, node: Node<'a, 'a>) -> Option<&'a str> {
+        let (id, span) = self.attribute(node, "id")?;
+        if id.trim().is_empty() || id.contains(char::is_control) {
+            self.findings.add(|| Diagnostic::at(span, "an id must not be empty or contain control characters"));
+            return None;
+        }
+        Some(id)
+    }
+
+    /// An attribute that must be there.
+    fn attribute(&mut self, node: Node<'a, 'a>, name: &str) -> Option<(&'a str, Span)> {
+        match node.attribute_node(name) {
+            Some(attribute) => Some((attribute.value(), attribute.range_value().into())),
+            None => {
+                let span = xml::tag_span(self.text, node.range().start);
+                let message = format!("this `{}` has no attribute `{name}`", name_of(node));
+                self.findings.add(|| Diagnostic::at(span, message));
+                None
+            }
+        }
+    }
+
+    /// The words in the `name` of an element, if there are any.
+    fn name(&self, node: Node<'a, 'a>) -> Option<String> {
+        elements(node).find(|&child| name_of(child) == "name").and_then(|name| self.words(name))
+    }
+
+    fn words(&self, node: Node<'a, 'a>) -> Option<String> {
+        label(self.text, node).map(|(words, _)| tidy(&words)).filter(|words| !words.trim().is_empty())
+    }
+
+    /// The number in a label such as `initialMarking`, at least `least`; reports what is none.
+    fn number(&mut self, node: Node<'a, 'a>, what: &str, least: u32) -> u32 {
+        let Some((words, span)) = label(self.text, node) else { return least };
+        match number(words.trim(), what, least) {
+            Ok(number) => number,
+            Err((message, help)) => {
+                self.findings.add(|| Diagnostic::at(span, message).help(help));
+                least
+            }
+        }
+    }
+
+    fn refuse(&mut self, node: Node<'a, 'a>, message: &str) {
+        let span = xml::tag_span(self.text, node.range().start);
+        self.findings.add(|| Diagnostic::at(span, message));
+    }
+}
+
+/// The text of a label, which stands in its `text` (in older files: `value`), and where
+/// its first visible part is in the file. None if there is no such element.
+fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)> {
+    let holder = elements(node).find(|&child| matches!(name_of(child), "text" | "value"))?;
+    let mut parts = holder.children().filter(Node::is_text);
+    let Some(first) = parts.next() else {
+        return Some((Cow::Borrowed(""), xml::tag_span(text, holder.range().start)));
+    };
+    let mut words = Cow::Borrowed(first.text().unwrap_or_default());
+    for part in parts {
+        words.to_mut().push_str(part.text().unwrap_or_default());
+    }
+    let source = first.range();
+    let visible = text[source.clone()].trim();
+    let start = source.start + text[source.clone()].find(visible).unwrap_or(0);
+    Some((words, Span::new(start, start + visible.len())))
+}
+
+/// A name on one line: white space with a line break in it becomes one space, or nothing
+/// at the ends, since it comes from how the XML is laid out.
+fn tidy(words: &str) -> String {
+    if !words.contains(char::is_control) {
+        return words.into();
+    }
+    words.split(|c: char| c.is_control()).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn name_of<'a>(node: Node<'a, 'a>) -> &'a str {
+    node.tag_name().name()
+}
+
+/// The child elements.
+fn elements<'a>(node: Node<'a, 'a>) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.children().filter(Node::is_element)
+}

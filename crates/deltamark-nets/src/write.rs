@@ -1,0 +1,226 @@
+//! Writes nets as files.
+//!
+//! In: a [`Net`] that [`Net::validate`] accepts. Out: text that the parsers of this crate
+//! read back as the same net up to ids; TINA's format also has no place for
+//! [`declared_safe`](Net::declared_safe), and PNML none for a name that is all spaces or
+//! has one of the two code points that XML excludes. What stays true: other names come
+//! through whatever they contain, and equal nets give equal texts.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use crate::net::{Arc, Net};
+use crate::tina;
+
+/// The net as PNML. Ids are kept where they are sound as XML ids and cannot be taken for
+/// another node's name. Inhibitor and read arcs, for which the standard has no words, are
+/// written as TINA writes them: `<type value="inhibitor"/>`, `<type value="test"/>`.
+pub fn to_pnml(net: &Net) -> String {
+    let mut ids = Ids::of(net);
+    let places: Vec<String> = net.places.iter().map(|place| ids.of_node(&place.id, "p")).collect();
+    let transitions: Vec<String> = net.transitions.iter().map(|transition| ids.of_node(&transition.id, "t")).collect();
+    let mut out = String::from(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<pnml xmlns=\"http://www.pnml.org/version-2009/grammar/pnml\">\n",
+    );
+    let id = ids.of_net(&net.name);
+    put(&mut out, format_args!("  <net id=\"{id}\" type=\"http://www.pnml.org/version-2009/grammar/ptnet\">\n"));
+    if !net.name.is_empty() {
+        put(&mut out, format_args!("    <name><text>{}</text></name>\n", escape(&net.name)));
+    }
+    put(&mut out, format_args!("    <page id=\"{}\">\n", ids.fresh("page")));
+    for (place, id) in net.places.iter().zip(&places) {
+        put(&mut out, format_args!("      <place id=\"{id}\"><name><text>{}</text></name>", escape(&place.name)));
+        if place.initial > 0 {
+            put(&mut out, format_args!("<initialMarking><text>{}</text></initialMarking>", place.initial));
+        }
+        out.push_str("</place>\n");
+    }
+    for (transition, id) in net.transitions.iter().zip(&transitions) {
+        let name = escape(&transition.name);
+        put(&mut out, format_args!("      <transition id=\"{id}\"><name><text>{name}</text></name>"));
+        if let Some(label) = &transition.label {
+            put(&mut out, format_args!("<label><text>{}</text></label>", escape(label)));
+        }
+        out.push_str("</transition>\n");
+        let lists = [("", &transition.inputs), ("test", &transition.reads), ("inhibitor", &transition.inhibitors)];
+        for (kind, arcs) in lists {
+            for arc in arcs {
+                let arc_id = ids.fresh("a");
+                pnml_arc(&mut out, &arc_id, &places[arc.place as usize], id, kind, arc);
+            }
+        }
+        for arc in &transition.outputs {
+            let arc_id = ids.fresh("a");
+            pnml_arc(&mut out, &arc_id, id, &places[arc.place as usize], "", arc);
+        }
+    }
+    out.push_str("    </page>\n");
+    if net.declared_safe {
+        units(&mut out, &mut ids, &places);
+    }
+    out.push_str("  </net>\n</pnml>\n");
+    out
+}
+
+fn pnml_arc(out: &mut String, id: &str, source: &str, target: &str, kind: &str, arc: &Arc) {
+    put(out, format_args!("      <arc id=\"{id}\" source=\"{source}\" target=\"{target}\""));
+    if arc.weight == 1 && kind.is_empty() {
+        out.push_str("/>\n");
+        return;
+    }
+    out.push('>');
+    if arc.weight > 1 {
+        put(out, format_args!("<inscription><text>{}</text></inscription>", arc.weight));
+    }
+    if !kind.is_empty() {
+        put(out, format_args!("<type value=\"{kind}\"/>"));
+    }
+    out.push_str("</arc>\n");
+}
+
+/// The promise of safety in NUPN's words: one unit for each place, none with two tokens.
+fn units(out: &mut String, ids: &mut Ids, places: &[String]) {
+    let root = ids.fresh("u");
+    let units: Vec<String> = places.iter().map(|_| ids.fresh("u")).collect();
+    let count = units.len() + 1;
+    put(
+        out,
+        format_args!(
+            "    <toolspecific tool=\"nupn\" version=\"1.1\">\n      <structure units=\"{count}\" root=\"{root}\" safe=\"true\">\n        \
+             <unit id=\"{root}\"><places/><subunits>{}</subunits></unit>\n",
+            units.join(" ")
+        ),
+    );
+    for (unit, place) in units.iter().zip(places) {
+        put(out, format_args!("        <unit id=\"{unit}\"><places>{place}</places><subunits/></unit>\n"));
+    }
+    out.push_str("      </structure>\n    </toolspecific>\n");
+}
+
+/// Chooses ids that are unique in the file.
+struct Ids<'a> {
+    /// How many nodes each text is the id or the name of. An id that is another node's
+    /// name would make the reader doubt that name.
+    claims: HashMap<&'a str, usize>,
+    used: HashSet<String>,
+    next: usize,
+}
+
+impl<'a> Ids<'a> {
+    fn of(net: &'a Net) -> Self {
+        let mut claims = HashMap::new();
+        let places = net.places.iter().map(|place| (place.id.as_str(), place.name.as_str()));
+        let transitions = net.transitions.iter().map(|transition| (transition.id.as_str(), transition.name.as_str()));
+        for (id, name) in places.chain(transitions) {
+            *claims.entry(id).or_default() += 1;
+            if name != id {
+                *claims.entry(name).or_default() += 1;
+            }
+        }
+        Ids { claims, used: HashSet::new(), next: 0 }
+    }
+
+    /// The node's own id if it can serve, otherwise a new one.
+    fn of_node(&mut self, id: &str, prefix: &str) -> String {
+        if self.claims[id] == 1 && is_xml_name(id) && self.used.insert(id.into()) {
+            id.into()
+        } else {
+            self.fresh(prefix)
+        }
+    }
+
+    /// The name of the net as its id if it can serve, otherwise a new one.
+    fn of_net(&mut self, name: &str) -> String {
+        let free = is_xml_name(name) && !self.claims.contains_key(name);
+        if free && self.used.insert(name.into()) { name.into() } else { self.fresh("net") }
+    }
+
+    /// A new id that is nobody's name.
+    fn fresh(&mut self, prefix: &str) -> String {
+        loop {
+            let id = format!("{prefix}{}", self.next);
+            self.next += 1;
+            if !self.claims.contains_key(id.as_str()) && self.used.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+}
+
+/// Whether a text can be an XML id, told without the rarer letters.
+fn is_xml_name(id: &str) -> bool {
+    id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// Text as XML content.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            // Not characters as XML sees it, not even when written as a number.
+            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The net in TINA's textual format.
+pub fn to_tina(net: &Net) -> String {
+    let mut out = String::new();
+    if !net.name.is_empty() {
+        put(&mut out, format_args!("net {}\n", tina_name(&net.name)));
+    }
+    for place in &net.places {
+        put(&mut out, format_args!("pl {}", tina_name(&place.name)));
+        if place.initial > 0 {
+            put(&mut out, format_args!(" ({})", place.initial));
+        }
+        out.push('\n');
+    }
+    for transition in &net.transitions {
+        put(&mut out, format_args!("tr {}", tina_name(&transition.name)));
+        if let Some(label) = &transition.label {
+            put(&mut out, format_args!(" : {}", tina_name(label)));
+        }
+        let arc = |out: &mut String, sign: &str, arc: &Arc| {
+            put(out, format_args!(" {}", tina_name(&net.places[arc.place as usize].name)));
+            if arc.weight > 1 || sign != "*" {
+                put(out, format_args!("{sign}{}", arc.weight));
+            }
+        };
+        for (sign, arcs) in [("*", &transition.inputs), ("?", &transition.reads), ("?-", &transition.inhibitors)] {
+            arcs.iter().for_each(|input| arc(&mut out, sign, input));
+        }
+        out.push_str(" ->");
+        transition.outputs.iter().for_each(|output| arc(&mut out, "*", output));
+        out.push('\n');
+    }
+    out
+}
+
+/// A name as TINA reads it: in braces unless it is a plain word.
+fn tina_name(name: &str) -> String {
+    if tina::is_plain(name) {
+        return name.into();
+    }
+    let mut quoted = String::from("{");
+    for c in name.chars() {
+        if matches!(c, '{' | '}' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('}');
+    quoted
+}
+
+/// Writing to a string cannot fail.
+fn put(out: &mut String, arguments: std::fmt::Arguments) {
+    out.write_fmt(arguments).expect("a string takes everything");
+}

@@ -1,0 +1,198 @@
+//! Opens XML from outside without being hurt by it.
+//!
+//! In: text. Out: a document tree, or the first thing wrong with it and where.
+//! What stays true, and why a scan goes before the real parser, which does not see to it:
+//!
+//! * no entity is ever expanded: a file that declares any is refused, so ten lines cannot
+//!   become gigabytes and nothing outside the file is named;
+//! * elements nest at most [`DEEPEST`] deep, so that whoever walks the tree may recurse;
+//! * an element has at most [`MOST_ATTRIBUTES`] attributes and a document at most
+//!   [`MOST_PREFIXES`] namespace prefixes, since the parser compares each with each.
+//!
+//! The scan agrees with the parser up to the first place where the XML is malformed;
+//! there the parser stops, so what the scan thinks of the rest does not matter.
+
+use std::collections::HashSet;
+
+use deltamark_core::{Diagnostic, Span};
+use roxmltree::{Document, Error, ParsingOptions, TextPos};
+
+/// How deep elements may nest.
+const DEEPEST: usize = 1000;
+/// How many attributes an element may have.
+const MOST_ATTRIBUTES: usize = 256;
+/// How many namespace prefixes a document may declare.
+const MOST_PREFIXES: usize = 64;
+/// How many nodes the tree may have: elements, texts and comments.
+const MOST_NODES: u32 = 32 << 20;
+
+/// Parses a document.
+pub(crate) fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
+    scan(text)?;
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options).map_err(|error| explain(text, &error))
+}
+
+/// Refuses what would cost the parser more than the text is long.
+fn scan(text: &str) -> Result<(), Diagnostic> {
+    let bytes = text.as_bytes();
+    let mut prefixes = HashSet::new();
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(found) = find(bytes, at, b"<") {
+        let rest = &bytes[found..];
+        let end = if rest.starts_with(b"<!--") {
+            find(bytes, found + 4, b"-->").map(|end| end + 3)
+        } else if rest.starts_with(b"<![CDATA[") {
+            find(bytes, found + 9, b"]]>").map(|end| end + 3)
+        } else if rest.starts_with(b"<?") {
+            find(bytes, found + 2, b"?>").map(|end| end + 2)
+        } else if rest.starts_with(b"<!") {
+            document_type(bytes, found)?
+        } else if rest.starts_with(b"</") {
+            depth = depth.saturating_sub(1);
+            find(bytes, found, b">").map(|end| end + 1)
+        } else {
+            let end = tag(text, found, &mut prefixes)?;
+            if end.is_some_and(|end| bytes[end - 2] != b'/') {
+                depth += 1;
+                if depth > DEEPEST {
+                    let message = format!("elements are nested more than {DEEPEST} deep");
+                    return Err(Diagnostic::at(tag_span(text, found), message));
+                }
+            }
+            end
+        };
+        let Some(end) = end else { break };
+        at = end;
+    }
+    Ok(())
+}
+
+/// The byte behind a start tag, if it ends. Quoted `>` do not end it.
+fn tag<'a>(text: &'a str, start: usize, prefixes: &mut HashSet<&'a [u8]>) -> Result<Option<usize>, Diagnostic> {
+    let bytes = text.as_bytes();
+    let (mut attributes, mut at) = (0, start + 1);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'>' => return Ok(Some(at + 1)),
+            b'"' | b'\'' => {
+                attributes += 1;
+                if attributes > MOST_ATTRIBUTES {
+                    let message = format!("an element has more than {MOST_ATTRIBUTES} attributes");
+                    return Err(Diagnostic::at(tag_span(text, start), message));
+                }
+                match find(bytes, at + 1, &[byte]) {
+                    Some(end) => at = end,
+                    None => return Ok(None),
+                }
+            }
+            b'x' if bytes[at..].starts_with(b"xmlns:") => {
+                let name = at + 6;
+                let length = bytes[name..].iter().take_while(|byte| !b"= \t\r\n\"'>".contains(byte)).count();
+                prefixes.insert(&bytes[name..name + length]);
+                if prefixes.len() > MOST_PREFIXES {
+                    let message = format!("the document declares more than {MOST_PREFIXES} namespace prefixes");
+                    return Err(Diagnostic::at(at..name + length, message));
+                }
+                at = name + length - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// The byte behind a document type that merely names one. Declarations of its own are refused.
+fn document_type(bytes: &[u8], start: usize) -> Result<Option<usize>, Diagnostic> {
+    let mut at = start;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'>' => return Ok(Some(at + 1)),
+            b'"' | b'\'' => match find(bytes, at + 1, &[byte]) {
+                Some(end) => at = end,
+                None => return Ok(None),
+            },
+            b'[' => {
+                let help = "write the text itself in place of the entity, and remove the declarations";
+                return Err(match find(bytes, at, b"<!ENTITY") {
+                    Some(entity) => {
+                        Diagnostic::at(entity..entity + 8, "the file declares an XML entity; entities are not expanded")
+                            .help(help)
+                    }
+                    None => Diagnostic::at(at..at + 1, "the file has declarations inside its document type")
+                        .help("remove everything between the brackets"),
+                });
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// Where `needle` stands next, from `from` on.
+fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
+    let (&first, rest) = needle.split_first()?;
+    let mut at = from;
+    loop {
+        at += bytes.get(at..)?.iter().position(|&byte| byte == first)?;
+        if bytes[at + 1..].starts_with(rest) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// The `<name` of a tag that starts at `start`.
+pub(crate) fn tag_span(text: &str, start: usize) -> Span {
+    let name = text[start..].find(|c: char| c.is_whitespace() || c == '>' || c == '/');
+    Span::new(start, start + name.unwrap_or(text.len() - start))
+}
+
+/// What the parser says, in our words, and where it is.
+fn explain(text: &str, error: &Error) -> Diagnostic {
+    let end = Span::at(text.trim_end().len());
+    let here = Span::at(offset(text, error.pos()));
+    match error {
+        Error::NoRootNode if !has_tag(text) => {
+            Diagnostic::at(Span::at(0), "this is not XML: there is no element in it")
+        }
+        Error::NoRootNode | Error::UnclosedRootNode | Error::UnexpectedEndOfStream => {
+            Diagnostic::at(end, "the XML ends before its elements are closed").help("the file may be cut off")
+        }
+        Error::UnexpectedCloseTag(expected, actual, _) => {
+            Diagnostic::at(here, format!("`</{actual}>` closes an element that was opened as `<{expected}>`"))
+        }
+        Error::UnknownEntityReference(name, _) => Diagnostic::at(here, format!("the entity `&{name};` is not known"))
+            .help("write `&amp;` for the character `&`"),
+        Error::MalformedEntityReference(_) => {
+            Diagnostic::at(here, "a bare `&` has no meaning in XML").help("write `&amp;`")
+        }
+        Error::DuplicatedAttribute(name, _) => {
+            Diagnostic::at(here, format!("the attribute `{name}` stands twice in one element"))
+        }
+        Error::NodesLimitReached => {
+            Diagnostic::new(format!("the document is too large: more than {MOST_NODES} elements and texts"))
+        }
+        other => {
+            // The library ends its sentences with " at line:column", which the span says better.
+            let said = other.to_string();
+            let place = format!(" at {}", other.pos());
+            Diagnostic::at(here, format!("malformed XML: {}", said.strip_suffix(&place).unwrap_or(&said)))
+        }
+    }
+}
+
+/// Whether an element at least begins.
+fn has_tag(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| pair[0] == b'<' && pair[1].is_ascii_alphabetic())
+}
+
+/// The byte offset of a row and column, both counted from 1, columns in characters.
+fn offset(text: &str, pos: TextPos) -> usize {
+    let row = (pos.row as usize).saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
+    let line = &text[start..];
+    line.char_indices().nth((pos.col as usize).saturating_sub(1)).map_or(text.len(), |(at, _)| start + at)
+}
