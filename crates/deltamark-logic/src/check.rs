@@ -37,8 +37,11 @@ pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagno
         checker.findings.sort_by_key(|finding| finding.span.map(|span| span.start));
         return Err(checker.findings);
     }
+    let written = &text[expr.span.range()];
     Ok(Compiled {
-        text: text.to_string(),
+        source: text.to_string(),
+        // Comments inside end with their lines, so printing anew drops them.
+        text: if written.contains('\n') { expr.to_string() } else { written.to_string() },
         operations: checker.operations,
         places: checker.places,
         depths: checker.most,
@@ -319,10 +322,11 @@ impl Checker<'_> {
         self.actions.found.insert(name.text.clone(), found);
         if found.is_none() {
             let observe = self.observe;
-            let help = self.actions.suggest(self.text, name, || observe.action_names()).or_else(|| {
-                let shown = shortened(&quote(&name.text));
-                observe.resolve(&name.text).map(|_| format!("`{shown}` has a value, but it is no transition"))
-            });
+            let help = if observe.resolve(&name.text).is_some() {
+                Some("it has a value, but it is no transition".to_string())
+            } else {
+                self.actions.suggest(self.text, name, || observe.action_names())
+            };
             self.unknown(name, "the model has no transition called", help);
         }
         found

@@ -42,16 +42,13 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
             break;
         }
         match read(text, entry, observe) {
-            Ok(property) => {
-                if !names.insert(property.name.clone()) {
-                    let line_end = text[entry.start..entry.end].find('\n').map_or(entry.end, |at| entry.start + at);
-                    let line = text[entry.start..line_end].trim_end();
+            Ok((name, property)) => {
+                if let Some((name, span)) = name
+                    && !names.insert(name)
+                {
                     findings.push(
-                        Diagnostic::at(
-                            Span::new(entry.start, entry.start + line.len()),
-                            format!("there are two properties called `{}`", shortened(&property.name)),
-                        )
-                        .help("give each property a name of its own"),
+                        Diagnostic::at(span, format!("there are two properties called `{}`", shortened(name)))
+                            .help("give each property a name of its own"),
                     );
                 }
                 properties.push(property);
@@ -96,79 +93,83 @@ fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
     entries
 }
 
+/// A property's name, if the file gives it one, and where.
+type Given<'t> = Option<(&'t str, Span)>;
+
 /// Reads one property.
-fn read(text: &str, entry: Span, observe: &dyn Observe) -> Result<Property, Vec<Diagnostic>> {
+fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<'t>, Property), Vec<Diagnostic>> {
     let body = &text[entry.range()];
     let word_length = body.find(|c: char| c.is_whitespace() || c == ':' || c == '#').unwrap_or(body.len());
     let word = &body[..word_length];
-    let word_span = Span::new(entry.start, entry.start + word_length);
+    let word_end = entry.start + word_length;
     let kind = match word {
         "invariant" => PropertyKind::Invariant,
         "reach" => PropertyKind::Reachable,
-        "deadlock-free" => return deadlock_free(body, entry.start, word_length),
-        _ => return Err(vec![unknown(word, word_span)]),
+        "deadlock-free" => return deadlock_free(text, Span::new(word_end, entry.end)).map_err(|finding| vec![finding]),
+        _ => return Err(vec![unknown(word, Span::new(entry.start, word_end))]),
     };
     // The name and its colon stand on the first line.
-    let line_length = body.find('\n').unwrap_or(body.len());
-    let head = &body[word_length..line_length];
+    let head = body[word_length..].lines().next().unwrap_or("");
     let Some(colon) = head.find([':', '"', '\'', '#']).filter(|&at| head[at..].starts_with(':')) else {
         return Err(vec![
-            Diagnostic::at(Span::at(word_span.end), format!("a `:` is missing behind `{word}`"))
+            Diagnostic::at(Span::at(word_end), format!("a `:` is missing behind `{word}`"))
                 .help(format!("write `{word} NAME: EXPRESSION` or `{word}: EXPRESSION`")),
         ]);
     };
-    let name = name(&head[..colon], word_span.end)?;
-    let start = word_span.end + colon + 1;
-    let expression = &text[start..entry.end];
-    kind.property(name, expression.trim_end(), observe).map_err(|findings| {
-        findings.into_iter().map(|finding| moved(finding, start, start + expression.trim_end().len())).collect()
-    })
+    let given = name(text, Span::new(word_end, word_end + colon)).map_err(|finding| vec![finding])?;
+    let start = word_end + colon + 1;
+    let expression = text[start..entry.end].trim_end();
+    match kind.property(given.map(|(name, _)| name.to_string()), expression, observe) {
+        Ok(property) => Ok((given, property)),
+        Err(findings) => {
+            Err(findings.into_iter().map(|finding| moved(finding, start, start + expression.len())).collect())
+        }
+    }
 }
 
-/// The name between a property's first word and its colon.
-fn name(text: &str, start: usize) -> Result<Option<String>, Vec<Diagnostic>> {
-    let name = text.trim();
+/// The name that stands at `place`, which may be blank.
+fn name(text: &str, place: Span) -> Result<Given<'_>, Diagnostic> {
+    let around = &text[place.range()];
+    let name = around.trim();
     if name.is_empty() {
         return Ok(None);
     }
-    match text.char_indices().find(|&(_, character)| "<>=()[]&|!\\".contains(character) || character.is_control()) {
-        None => Ok(Some(name.to_string())),
-        Some((at, wrong)) => Err(vec![
-            Diagnostic::at(
-                Span::new(start + at, start + at + wrong.len_utf8()),
-                format!("`{}` cannot be part of a property's name", wrong.escape_debug()),
-            )
-            .help("the name stands before the `:` and the expression behind it"),
-        ]),
+    let start = place.start + (around.len() - around.trim_start().len());
+    match name.char_indices().find(|&(_, character)| "<>=()[]&|!\\\"'".contains(character) || character.is_control()) {
+        None => Ok(Some((name, Span::new(start, start + name.len())))),
+        Some((at, wrong)) => Err(Diagnostic::at(
+            Span::new(start + at, start + at + wrong.len_utf8()),
+            format!("`{}` cannot be part of a property's name", wrong.escape_debug()),
+        )
+        .help("a name is plain words; an expression stands behind a `:`")),
     }
 }
 
-fn deadlock_free(body: &str, start: usize, word_length: usize) -> Result<Property, Vec<Diagnostic>> {
+/// Reads on behind `deadlock-free`.
+fn deadlock_free(text: &str, rest: Span) -> Result<(Given<'_>, Property), Diagnostic> {
+    let body = &text[rest.range()];
+    let line_length = body.find('\n').unwrap_or(body.len());
+    let place = Span::new(rest.start, rest.start + body[..line_length].find('#').unwrap_or(line_length));
+    if let Some(colon) = text[place.range()].find(':') {
+        let at = place.start + colon;
+        return Err(Diagnostic::at(Span::new(at, at + 1), "`deadlock-free` takes no expression")
+            .help("write `deadlock-free` or `deadlock-free NAME`"));
+    }
+    let below = &body[line_length..];
+    if let Some(more) = below.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')) {
+        let at = rest.start + line_length + below.find(more).unwrap_or(0);
+        return Err(Diagnostic::at(
+            Span::new(at, at + more.len()),
+            "`deadlock-free` does not go on over several lines",
+        )
+        .help("a property of its own begins at the left edge"));
+    }
+    let given = name(text, place)?;
     let mut property = Property::deadlock_free();
-    let rest = &body[word_length..];
-    let line = &rest[..rest.find(['\n', '#']).unwrap_or(rest.len())];
-    if let Some(colon) = line.find(':') {
-        return Err(vec![
-            Diagnostic::at(
-                Span::new(start + word_length + colon, start + word_length + colon + 1),
-                "`deadlock-free` takes no expression",
-            )
-            .help("write `deadlock-free` or `deadlock-free NAME`"),
-        ]);
+    if let Some((name, _)) = given {
+        property.name = name.to_string();
     }
-    if let Some(at) = rest.find('\n')
-        && let Some(more) = rest[at..].lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        let at = start + word_length + at + rest[at..].find(more).unwrap_or(0);
-        return Err(vec![
-            Diagnostic::at(Span::new(at, at + more.len()), "`deadlock-free` does not go on over several lines")
-                .help("a property of its own begins at the left edge"),
-        ]);
-    }
-    if let Some(name) = name(line, start + word_length)? {
-        property.name = name;
-    }
-    Ok(property)
+    Ok((given, property))
 }
 
 fn unknown(word: &str, span: Span) -> Diagnostic {

@@ -10,11 +10,12 @@
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 
+use crate::MAX_FINDINGS;
 use crate::ast::{Arithmetic, Expr, Level, Name, Node};
 use crate::token::{self, Token};
 
 /// How deeply expressions may nest.
-pub const MAX_DEPTH: usize = 400;
+pub const MAX_DEPTH: usize = 250;
 
 /// How many bytes an expression may take.
 pub const MAX_LENGTH: usize = 1 << 20;
@@ -38,7 +39,10 @@ pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     let parsed = parser.whole();
     match parsed {
         Ok(expr) if parser.findings.is_empty() => Ok(expr),
-        _ => Err(parser.findings),
+        _ => {
+            parser.findings.truncate(MAX_FINDINGS);
+            Err(parser.findings)
+        }
     }
 }
 

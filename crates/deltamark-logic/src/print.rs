@@ -1,6 +1,6 @@
 //! Expressions as text.
 //!
-//! In: an [`Expr`]. Out: text that [`parse`](crate::parse) reads back as an equal
+//! In: an [`Expr`]. Out: text that [`parse`](crate::parse()) reads back as an equal
 //! expression, with no more parentheses than that takes.
 
 use std::fmt::{self, Display, Formatter};

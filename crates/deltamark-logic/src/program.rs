@@ -86,6 +86,8 @@ pub(crate) struct Depths {
 #[derive(Debug)]
 pub struct Compiled {
     /// The text it was compiled from; `places` point into it.
+    pub(crate) source: String,
+    /// The same for people: on one line, without comments around it.
     pub(crate) text: String,
     pub(crate) operations: Vec<Operation>,
     /// For each operation the piece of text it computes.
@@ -94,7 +96,8 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The text it was compiled from.
+    /// The expression on one line: as the user wrote it, or printed anew if it took
+    /// several lines.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -267,7 +270,7 @@ impl Compiled {
     #[cold]
     fn undefined(&self, failure: Failure) -> Undefined {
         let why = if failure.by_zero { "division by zero" } else { "overflow of 64 bits" };
-        let piece = self.places.get(failure.operation).and_then(|place| self.text.get(place.range())).unwrap_or("");
+        let piece = self.places.get(failure.operation).and_then(|place| self.source.get(place.range())).unwrap_or("");
         Undefined { state: failure.state as usize, message: format!("{why} in `{}`", shortened(piece)) }
     }
 }

@@ -30,7 +30,7 @@ impl PropertyKind {
     }
 
     fn ask(self, name: Option<String>, compiled: Compiled) -> Property {
-        let text = compiled.text().trim().to_string();
+        let text = compiled.text().to_string();
         let predicate = Box::new(compiled);
         Property {
             name: name.unwrap_or_else(|| shortened(&text)),
