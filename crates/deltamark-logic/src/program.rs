@@ -7,8 +7,7 @@
 //! * I1: the stacks are as deep as the program needs, so pushing never allocates; the
 //!   checker counted beforehand.
 //! * I2: `active` holds the states whose value still matters. Only an error in an active
-//!   state counts; a state that has failed counts no more, so its first error is the one
-//!   that is kept.
+//!   state counts; of these the first error in the first state of the block is kept.
 //! * I3: truth values and numbers of states that are not active are arbitrary.
 
 use std::cell::Cell;
@@ -162,7 +161,6 @@ impl Compiled {
         };
         let Stacks { truths, numbers, active: outer } = stacks;
         let mut active = block.mask();
-        let mut failed = 0u64;
         let mut failure: Option<Failure> = None;
         // How many of `numbers` are in use.
         let mut used = 0;
@@ -251,11 +249,10 @@ impl Compiled {
                     truths.push(lanes::compare(comparison, &numbers[used], |_| number));
                 }
             }
-            let counts = wrong & active & !failed;
+            let counts = wrong & active;
             if counts != 0 {
-                failed |= counts;
-                active &= !counts;
                 let state = counts.trailing_zeros();
+                // I2: an error in the same state came later and does not replace the first.
                 if failure.as_ref().is_none_or(|first| state < first.state) {
                     failure = Some(Failure { state, operation: current, by_zero: zero >> state & 1 == 1 });
                 }
