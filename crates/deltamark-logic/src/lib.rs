@@ -1,1 +1,78 @@
 //! The property language.
+//!
+//! In: the text of an expression or of a property file, and what the model lets one
+//! speak of ([`Observe`](deltamark_core::Observe)). Out: [`Compiled`], a
+//! [`Predicate`](deltamark_core::Predicate) that is evaluated for a block of states at a
+//! time, or diagnostics that point at the wrong places. What stays true: no text makes
+//! this crate panic, overflow the stack or take memory out of proportion to its length.
+//!
+//! ```text
+//! text ─token─▶ tokens ─parse─▶ Expr ─check─▶ Program ─evaluate─▶ a bit for each state
+//! ```
+//!
+//! # Grammar
+//! Loosest operator first; everything on one line binds equally.
+//!
+//! ```text
+//! expr       = implied { iff implied }                  iff      <->  <=>
+//! implied    = either [ implies implied ]               implies  ->   =>     groups to the right
+//! either     = both { or both }                         or       ||   |
+//! both       = negated { and negated }                  and      &&   &
+//! negated    = not negated | compared                   not      !
+//! compared   = sum [ comparison sum ]                   = == != <> < <= > >=  does not chain
+//! sum        = product { (+ | -) product }
+//! product    = signed { (* | / | %) signed }
+//! signed     = - signed | atom
+//! atom       = number | true | false | deadlock | name | ( expr )
+//!            | fireable( name {, name} )                some of these transitions can fire
+//!            | tokens( name {, name} )                  the sum of these numbers
+//! name       = word { .word | ->word | [number] }       without spaces: P_0.CS  P->x  a[0]
+//!            | "any text" | 'any text'                  escapes: \" \' \\ \n \r \t
+//! comment    = # up to the end of the line
+//! ```
+//!
+//! `not` binds looser than comparisons, so `not p = 1` is `not (p = 1)`. `a->b` without
+//! spaces is one name, as languages with processes write it; `a -> b` is an implication.
+//! `true`, `false`, `deadlock` and the operators' words are names only when quoted;
+//! `fireable` and `tokens` are special only before a parenthesis.
+//!
+//! # Meaning
+//! Numbers are 64-bit integers. `/` rounds towards zero and `%` takes the sign of its left
+//! side. `deadlock` is true in states without successors. `and`, `or` and `implies` look
+//! at their right side only where the left side does not settle the matter, so
+//! `q != 0 and p / q > 1` is defined where `q` is 0. Where an overflow or a division by
+//! zero does matter, the expression has no value, and
+//! [`Undefined`](deltamark_core::property::Undefined) says in which state.
+//!
+//! `=` and `!=` compare numbers with numbers or truth values with truth values. A number
+//! is never taken for a truth value, nor the other way round.
+//!
+//! # Example
+//! ```
+//! let expr = deltamark_logic::parse("not (busy & idle >= 2) => deadlock").unwrap();
+//! assert_eq!(expr.to_string(), "not (busy and idle >= 2) implies deadlock");
+//!
+//! let wrong = deltamark_logic::parse("1 <= p <= 3").unwrap_err();
+//! assert_eq!(wrong[0].help.as_deref(), Some("write `1 <= p and p <= 3`"));
+//! ```
+
+mod ast;
+mod check;
+mod file;
+mod lanes;
+mod parse;
+mod print;
+mod program;
+mod property;
+mod token;
+
+pub use ast::{Arithmetic, Comparison, Expr, Name, Node};
+pub use check::compile;
+pub use file::{MAX_FILE_LENGTH, parse_file};
+pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
+pub use program::Compiled;
+pub use property::{PropertyKind, invariant, reachable};
+
+/// No more findings than this are reported at once: nobody reads on, and looking for
+/// suggestions takes time.
+const MAX_FINDINGS: usize = 20;

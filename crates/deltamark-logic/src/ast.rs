@@ -1,0 +1,197 @@
+//! Expressions as trees.
+//!
+//! In: what the parser has read. Out: [`Expr`], which knows where it stood in the text.
+//! What stays true: two expressions are equal when they say the same in the same
+//! shape, wherever they stand; chains of one operator are one node, so the height of a
+//! tree is bounded by how deeply its text nests.
+
+use deltamark_core::Span;
+
+/// An expression and its place in the text. Equality ignores the place.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub node: Node,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+impl Eq for Expr {}
+
+/// A name and its place in the text. Equality ignores the place.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name itself, without quotes and escapes.
+    pub text: String,
+    /// Where it stands, quotes included.
+    pub span: Span,
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Name {}
+
+/// What an expression is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// `true` or `false`.
+    Truth(bool),
+    /// A number, with its sign.
+    Number(i64),
+    /// Something the model lets one observe.
+    Name(Name),
+    /// The state has no successor.
+    Deadlock,
+    /// Some of these transitions can fire.
+    Fireable(Vec<Name>),
+    /// The sum of these numbers.
+    Tokens(Vec<Name>),
+    /// `not a`.
+    Not(Box<Expr>),
+    /// `a and b and c`: at least two.
+    And(Vec<Expr>),
+    /// `a or b or c`: at least two.
+    Or(Vec<Expr>),
+    /// `a iff b iff c`, grouped to the left: at least two.
+    Iff(Vec<Expr>),
+    /// `a implies b`.
+    Implies(Box<Expr>, Box<Expr>),
+    /// `a = b` and its kin.
+    Compare(Comparison, Box<Expr>, Box<Expr>),
+    /// `-a`, where `a` is no bare number.
+    Negate(Box<Expr>),
+    /// `a + b - c` or `a * b / c`, grouped to the left: at least one operator, all of
+    /// them of equal precedence.
+    Arithmetic(Box<Expr>, Vec<(Arithmetic, Expr)>),
+}
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    Differ,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+}
+
+impl Comparison {
+    /// How it is printed.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::Differ => "!=",
+            Comparison::Less => "<",
+            Comparison::AtMost => "<=",
+            Comparison::More => ">",
+            Comparison::AtLeast => ">=",
+        }
+    }
+}
+
+/// How two numbers make a third.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`, rounding towards zero.
+    Divide,
+    /// `%`, with the sign of the left side.
+    Remainder,
+}
+
+impl Arithmetic {
+    /// How it is printed.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "/",
+            Arithmetic::Remainder => "%",
+        }
+    }
+}
+
+/// How tightly operators bind, loosest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Iff,
+    Implies,
+    Or,
+    And,
+    Not,
+    Compare,
+    Sum,
+    Product,
+    Sign,
+    Atom,
+}
+
+impl Level {
+    /// The next tighter level.
+    pub(crate) fn tighter(self) -> Level {
+        match self {
+            Level::Iff => Level::Implies,
+            Level::Implies => Level::Or,
+            Level::Or => Level::And,
+            Level::And => Level::Not,
+            Level::Not => Level::Compare,
+            Level::Compare => Level::Sum,
+            Level::Sum => Level::Product,
+            Level::Product => Level::Sign,
+            Level::Sign | Level::Atom => Level::Atom,
+        }
+    }
+}
+
+impl Arithmetic {
+    /// How tightly it binds.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Arithmetic::Add | Arithmetic::Subtract => Level::Sum,
+            Arithmetic::Multiply | Arithmetic::Divide | Arithmetic::Remainder => Level::Product,
+        }
+    }
+}
+
+impl Node {
+    /// How tightly its outermost operator binds.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Node::Iff(_) => Level::Iff,
+            Node::Implies(..) => Level::Implies,
+            Node::Or(_) => Level::Or,
+            Node::And(_) => Level::And,
+            Node::Not(_) => Level::Not,
+            Node::Compare(..) => Level::Compare,
+            Node::Arithmetic(_, rest) => rest.first().map_or(Level::Atom, |(operator, _)| operator.level()),
+            Node::Negate(_) => Level::Sign,
+            Node::Number(number) if *number < 0 => Level::Sign,
+            Node::Truth(_) | Node::Number(_) | Node::Name(_) | Node::Deadlock | Node::Fireable(_) | Node::Tokens(_) => {
+                Level::Atom
+            }
+        }
+    }
+}

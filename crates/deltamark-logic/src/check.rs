@@ -1,0 +1,409 @@
+//! Expressions into programs: names are looked up, kinds are checked.
+//!
+//! In: an [`Expr`] and what the model lets one observe. Out: a [`Compiled`] program, or
+//! every wrong name and every mix-up of numbers and truth values, up to a limit. What
+//! stays true: [`Checker::truth`] emits code that pushes one truth value and nothing else,
+//! [`Checker::number`] code that pushes one number and nothing else, so the depth of the
+//! stacks is known before anything runs. After a finding the code may be anything; it is
+//! thrown away.
+
+use std::collections::HashMap;
+
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, Kind, Observable, Observe, Span};
+
+use crate::MAX_FINDINGS;
+use crate::ast::{Arithmetic, Comparison, Expr, Level, Name, Node};
+use crate::parse::{parse, shortened};
+use crate::program::{Compiled, Depths, Junction, Operation};
+use crate::token::quote;
+
+/// Reads an expression, looks up its names, and makes it ready to be evaluated.
+pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
+    let expr = parse(text)?;
+    let mut checker = Checker {
+        text,
+        observe,
+        names: Sort::default(),
+        actions: Sort::default(),
+        findings: Vec::new(),
+        operations: Vec::new(),
+        places: Vec::new(),
+        now: Depths::default(),
+        most: Depths::default(),
+    };
+    checker.truth(&expr);
+    if !checker.findings.is_empty() {
+        checker.findings.sort_by_key(|finding| finding.span.map(|span| span.start));
+        return Err(checker.findings);
+    }
+    let written = &text[expr.span.range()];
+    Ok(Compiled {
+        source: text.to_string(),
+        // Comments inside end with their lines, so printing anew drops them.
+        text: if written.contains('\n') { expr.to_string() } else { written.to_string() },
+        operations: checker.operations,
+        places: checker.places,
+        depths: checker.most,
+    })
+}
+
+/// One of the two sorts of names: those that are observed, and those of transitions.
+#[derive(Default)]
+struct Sort {
+    /// What has been looked up already; nothing for a name that is unknown and reported.
+    found: HashMap<String, Option<Observable>>,
+    /// All of them, fetched when the first one is wrong.
+    all: Option<Vec<String>>,
+}
+
+struct Checker<'a> {
+    text: &'a str,
+    observe: &'a dyn Observe,
+    names: Sort,
+    actions: Sort,
+    findings: Vec<Diagnostic>,
+    operations: Vec<Operation>,
+    places: Vec<Span>,
+    /// How deep the stacks are at this point of the program, and at most.
+    now: Depths,
+    most: Depths,
+}
+
+impl Checker<'_> {
+    /// Emits code for an expression that must be a truth value.
+    fn truth(&mut self, expr: &Expr) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        let span = expr.span;
+        match &expr.node {
+            Node::Truth(truth) => self.emit(Operation::Truth(*truth), span),
+            Node::Deadlock => self.emit(Operation::Deadlock, span),
+            Node::Fireable(names) => {
+                for (index, name) in names.iter().enumerate() {
+                    if let Some(observable) = self.action(name) {
+                        self.emit(Operation::ReadTruth(observable), name.span);
+                    }
+                    if index > 0 {
+                        self.emit(Operation::Either, span);
+                    }
+                }
+            }
+            Node::Name(name) => match self.name(name) {
+                Some(observable) if observable.kind == Kind::Bool => self.emit(Operation::ReadTruth(observable), span),
+                Some(_) => self.no_truth(expr),
+                None => {}
+            },
+            Node::Not(inner) => {
+                self.truth(inner);
+                self.emit(Operation::Not, span);
+            }
+            Node::And(list) => self.junction(Junction::And, list, span),
+            Node::Or(list) => self.junction(Junction::Or, list, span),
+            Node::Implies(left, right) => self.implication(left, right, span),
+            Node::Iff(list) => {
+                for (index, operand) in list.iter().enumerate() {
+                    self.truth(operand);
+                    if index > 0 {
+                        self.emit(Operation::Same, span);
+                    }
+                }
+            }
+            Node::Compare(comparison, left, right) => self.comparison(*comparison, left, right, span),
+            Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => {
+                // Looked into all the same, so that wrong names inside are found as well.
+                self.number(expr);
+                self.no_truth(expr);
+            }
+        }
+    }
+
+    /// Emits code for an expression that must be a number.
+    fn number(&mut self, expr: &Expr) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        let span = expr.span;
+        match &expr.node {
+            Node::Number(number) => self.emit(Operation::Number(*number), span),
+            Node::Name(name) => match self.name(name) {
+                Some(observable) if observable.kind == Kind::Int => self.emit(Operation::Read(observable), span),
+                Some(_) => self.no_number(expr, None),
+                None => {}
+            },
+            Node::Tokens(names) => {
+                for (index, name) in names.iter().enumerate() {
+                    match self.name(name) {
+                        Some(observable) if observable.kind == Kind::Int => {
+                            self.emit(Operation::Read(observable), name.span);
+                        }
+                        Some(_) => self.no_number(&Expr { node: Node::Name(name.clone()), span: name.span }, None),
+                        None => {}
+                    }
+                    if index > 0 {
+                        self.emit(Operation::Arithmetic(Arithmetic::Add), span);
+                    }
+                }
+            }
+            Node::Negate(inner) => {
+                self.number(inner);
+                self.emit(Operation::Negate, span);
+            }
+            Node::Arithmetic(first, rest) => {
+                self.number(first);
+                for (operator, right) in rest {
+                    self.number(right);
+                    // The expression's own place may begin with a parenthesis.
+                    self.emit(Operation::Arithmetic(*operator), Span::new(first.span.start, right.span.end));
+                }
+            }
+            _ => {
+                self.truth(expr);
+                self.no_number(expr, None);
+            }
+        }
+    }
+
+    fn junction(&mut self, junction: Junction, list: &[Expr], span: Span) {
+        let Some((first, rest)) = list.split_first() else {
+            return;
+        };
+        self.truth(first);
+        let mut jumps = vec![self.operations.len()];
+        self.emit(Operation::Enter(junction, 0), span);
+        for operand in rest {
+            self.truth(operand);
+            jumps.push(self.operations.len());
+            self.emit(Operation::Fold(junction, 0), span);
+        }
+        self.leave(&jumps, span);
+    }
+
+    /// `a implies b` is `(not a) or b`.
+    fn implication(&mut self, left: &Expr, right: &Expr, span: Span) {
+        // A number on the left and the operator spelt `=>` is most likely a wrong `>=`.
+        if self.kind(left) == Some(Kind::Int) && self.kind(right) == Some(Kind::Int) {
+            let between = self.text.get(left.span.end..right.span.start).unwrap_or("");
+            if between.trim() == "=>" {
+                let start = left.span.end + between.find("=>").unwrap_or(0);
+                self.findings.push(
+                    Diagnostic::at(Span::new(start, start + 2), "`=>` means `implies`, which joins truth values")
+                        .help("for \"at least\" write `>=`"),
+                );
+                return;
+            }
+        }
+        self.truth(left);
+        self.emit(Operation::Not, left.span);
+        let enter = self.operations.len();
+        self.emit(Operation::Enter(Junction::Or, 0), span);
+        self.truth(right);
+        let fold = self.operations.len();
+        self.emit(Operation::Fold(Junction::Or, 0), span);
+        self.leave(&[enter, fold], span);
+    }
+
+    /// Ends a junction and tells the operations at `jumps` where its end is.
+    fn leave(&mut self, jumps: &[usize], span: Span) {
+        let end = self.operations.len() as u32;
+        self.emit(Operation::Leave, span);
+        for &jump in jumps {
+            if let Operation::Enter(_, target) | Operation::Fold(_, target) = &mut self.operations[jump] {
+                *target = end;
+            }
+        }
+    }
+
+    fn comparison(&mut self, comparison: Comparison, left: &Expr, right: &Expr, span: Span) {
+        let kinds = (self.kind(left), self.kind(right));
+        let orders = !matches!(comparison, Comparison::Equal | Comparison::Differ);
+        match kinds {
+            (Some(Kind::Bool), Some(Kind::Bool)) | (Some(Kind::Bool), None) | (None, Some(Kind::Bool)) if !orders => {
+                self.truth(left);
+                self.truth(right);
+                self.emit(Operation::Same, span);
+                if comparison == Comparison::Differ {
+                    self.emit(Operation::Not, span);
+                }
+            }
+            // One side is a truth value where a number is needed: the other side often
+            // shows what was meant.
+            (Some(Kind::Bool), other) => {
+                self.truth(left);
+                self.no_number(left, instead(comparison, left, right));
+                if other == Some(Kind::Int) {
+                    self.number(right);
+                }
+            }
+            (other, Some(Kind::Bool)) => {
+                if other == Some(Kind::Int) {
+                    self.number(left);
+                }
+                self.truth(right);
+                self.no_number(right, instead(comparison, right, left));
+            }
+            _ => {
+                self.number(left);
+                if let Node::Number(number) = right.node {
+                    self.emit(Operation::CompareWith(comparison, number), span);
+                } else {
+                    self.number(right);
+                    self.emit(Operation::Compare(comparison), span);
+                }
+            }
+        }
+    }
+
+    /// The kind of an expression, as far as it can be told from outside.
+    fn kind(&mut self, expr: &Expr) -> Option<Kind> {
+        match &expr.node {
+            Node::Name(name) => self.name(name).map(|observable| observable.kind),
+            Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => Some(Kind::Int),
+            _ => Some(Kind::Bool),
+        }
+    }
+
+    fn emit(&mut self, operation: Operation, span: Span) {
+        let now = &mut self.now;
+        // A truth value is read by way of a number.
+        let mut borrowed = 0;
+        match operation {
+            Operation::Truth(_) | Operation::Deadlock => now.truths += 1,
+            Operation::ReadTruth(_) => {
+                now.truths += 1;
+                borrowed = 1;
+            }
+            Operation::Not | Operation::Negate => {}
+            Operation::Either | Operation::Same | Operation::Fold(..) => now.truths = now.truths.saturating_sub(1),
+            Operation::Enter(..) => now.active += 1,
+            Operation::Leave => now.active = now.active.saturating_sub(1),
+            Operation::Number(_) | Operation::Read(_) => now.numbers += 1,
+            Operation::Arithmetic(_) => now.numbers = now.numbers.saturating_sub(1),
+            Operation::Compare(_) => {
+                now.numbers = now.numbers.saturating_sub(2);
+                now.truths += 1;
+            }
+            Operation::CompareWith(..) => {
+                now.numbers = now.numbers.saturating_sub(1);
+                now.truths += 1;
+            }
+        }
+        self.most.truths = self.most.truths.max(now.truths);
+        self.most.numbers = self.most.numbers.max(now.numbers + borrowed);
+        self.most.active = self.most.active.max(now.active);
+        self.operations.push(operation);
+        self.places.push(span);
+    }
+
+    fn name(&mut self, name: &Name) -> Option<Observable> {
+        if let Some(&found) = self.names.found.get(&name.text) {
+            return found;
+        }
+        let found = self.observe.resolve(&name.text);
+        self.names.found.insert(name.text.clone(), found);
+        if found.is_none() {
+            let help = if self.observe.fireable(&name.text).is_some() {
+                Some(format!("it is a transition: did you mean `fireable({})`?", shortened(&quote(&name.text))))
+            } else {
+                let observe = self.observe;
+                self.names.suggest(self.text, name, || observe.names()).or_else(|| spaced_arrow(name))
+            };
+            self.unknown(name, "the model has nothing called", help);
+        }
+        found
+    }
+
+    fn action(&mut self, name: &Name) -> Option<Observable> {
+        if let Some(&found) = self.actions.found.get(&name.text) {
+            return found;
+        }
+        let found = self.observe.fireable(&name.text);
+        self.actions.found.insert(name.text.clone(), found);
+        if found.is_none() {
+            let observe = self.observe;
+            let help = if observe.resolve(&name.text).is_some() {
+                Some("it has a value, but it is no transition".to_string())
+            } else {
+                self.actions.suggest(self.text, name, || observe.action_names())
+            };
+            self.unknown(name, "the model has no transition called", help);
+        }
+        found
+    }
+
+    fn unknown(&mut self, name: &Name, what: &str, help: Option<String>) {
+        let mut finding = Diagnostic::at(name.span, format!("{what} `{}`", shortened(&name.text)));
+        finding.help = help;
+        self.findings.push(finding);
+    }
+
+    #[cold]
+    fn no_truth(&mut self, expr: &Expr) {
+        let piece = shortened(self.text.get(expr.span.range()).unwrap_or(""));
+        self.findings.push(
+            Diagnostic::at(expr.span, "this is a number, but a truth value is needed here")
+                .label("a number")
+                .help(format!("did you mean `{piece} >= 1`?")),
+        );
+    }
+
+    #[cold]
+    fn no_number(&mut self, expr: &Expr, instead: Option<String>) {
+        let help = match instead {
+            Some(instead) => format!("did you mean `{}`?", shortened(&instead)),
+            None => "truth values are joined by `and`, `or`, `not`, and compared by `=` and `!=` only".to_string(),
+        };
+        self.findings.push(
+            Diagnostic::at(expr.span, "this is a truth value, but a number is needed here")
+                .label("a truth value")
+                .help(help),
+        );
+    }
+}
+
+/// What somebody meant who compared a truth value with 0 or 1.
+fn instead(comparison: Comparison, truth: &Expr, number: &Expr) -> Option<String> {
+    let plain = match (comparison, &number.node) {
+        (Comparison::Equal | Comparison::AtLeast, Node::Number(1)) => true,
+        (Comparison::Differ | Comparison::More, Node::Number(0)) => true,
+        (Comparison::Equal, Node::Number(0)) | (Comparison::Differ, Node::Number(1)) => false,
+        _ => return None,
+    };
+    Some(match (plain, truth.node.level() >= Level::Not) {
+        (true, _) => truth.to_string(),
+        (false, true) => format!("not {truth}"),
+        (false, false) => format!("not ({truth})"),
+    })
+}
+
+/// `a->b` was read as one name; perhaps an implication was meant.
+fn spaced_arrow(name: &Name) -> Option<String> {
+    let bare = name.span.end - name.span.start == name.text.len();
+    let spaced = name.text.replace("->", " -> ");
+    (bare && spaced != name.text)
+        .then(|| format!("if it is an implication, put spaces around the arrow: `{}`", shortened(&spaced)))
+}
+
+impl Sort {
+    /// What to try instead of a name that is not known.
+    fn suggest(&mut self, text: &str, name: &Name, fetch: impl FnOnce() -> Vec<String>) -> Option<String> {
+        // Comparing very long names takes long, and nobody mistypes them by hand.
+        const LONGEST: usize = 200;
+        if name.text.len() > LONGEST {
+            return None;
+        }
+        let all = self.all.get_or_insert_with(fetch);
+        // `P-1` was read as a subtraction, but perhaps it is a name that needs quotes.
+        let here = text.get(name.span.start..).unwrap_or("");
+        let longer = all
+            .iter()
+            .filter(|known| known.len() > name.text.len() && here.starts_with(known.as_str()))
+            .max_by_key(|known| known.len());
+        if let Some(known) = longer {
+            return Some(format!("the name `{known}` needs quotes: {}", quote(known)));
+        }
+        let near = did_you_mean(&name.text, all.iter().map(String::as_str).filter(|known| known.len() <= LONGEST))?;
+        Some(format!("did you mean `{}`?", quote(near)))
+    }
+}

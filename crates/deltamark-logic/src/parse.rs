@@ -1,0 +1,401 @@
+//! Tokens into expressions.
+//!
+//! In: the text of an expression. Out: an [`Expr`], or what is wrong and where. What
+//! stays true: recursion is no deeper than [`MAX_DEPTH`], so no text overflows the stack,
+//! and neither does dropping, printing or checking what comes out.
+//!
+//! One function, [`Parser::expression`], climbs the levels of precedence (Pratt 1973,
+//! *Top down operator precedence*); chains of one operator are read in a loop.
+
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, Span};
+
+use crate::MAX_FINDINGS;
+use crate::ast::{Arithmetic, Expr, Level, Name, Node};
+use crate::token::{self, Token};
+
+/// How deeply expressions may nest.
+pub const MAX_DEPTH: usize = 250;
+
+/// How many bytes an expression may take.
+pub const MAX_LENGTH: usize = 1 << 20;
+
+/// Reads an expression. Names are not looked up: that takes a model.
+pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
+    if text.len() > MAX_LENGTH {
+        return Err(vec![Diagnostic::new(format!(
+            "the expression is {} bytes long; at most {MAX_LENGTH} are accepted",
+            text.len()
+        ))]);
+    }
+    let tokens = token::tokens(text)?;
+    if tokens.is_empty() {
+        return Err(vec![
+            Diagnostic::at(Span::new(0, text.len()), "the expression is empty")
+                .help("an expression reads like `p >= 1 and not deadlock`"),
+        ]);
+    }
+    let mut parser = Parser { text, tokens, at: 0, depth: 0, findings: Vec::new() };
+    let parsed = parser.whole();
+    match parsed {
+        Ok(expr) if parser.findings.is_empty() => Ok(expr),
+        _ => {
+            parser.findings.truncate(MAX_FINDINGS);
+            Err(parser.findings)
+        }
+    }
+}
+
+/// Reading cannot go on; the finding that says why has been recorded.
+struct Stop;
+
+type Parsed<T> = Result<T, Stop>;
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<(Token, Span)>,
+    /// The next token.
+    at: usize,
+    /// How many calls of `expression` are under way.
+    depth: usize,
+    findings: Vec<Diagnostic>,
+}
+
+impl Parser<'_> {
+    fn whole(&mut self) -> Parsed<Expr> {
+        let expr = self.expression(Level::Iff)?;
+        match self.peek() {
+            None => Ok(expr),
+            Some(Token::Close) => self.stop(
+                Diagnostic::at(self.here(), "this parenthesis closes nothing")
+                    .help("remove it, or open one further left"),
+            ),
+            Some(_) => self.unexpected("an operator or the end"),
+        }
+    }
+
+    /// Reads an expression whose operators bind at least as tightly as `min`.
+    fn expression(&mut self, min: Level) -> Parsed<Expr> {
+        if self.depth >= MAX_DEPTH {
+            return self.stop(
+                Diagnostic::at(self.here(), format!("the expression nests deeper than {MAX_DEPTH} levels"))
+                    .help("remove parentheses, or split it into several properties"),
+            );
+        }
+        self.depth += 1;
+        let mut left = self.prefix(min)?;
+        while let Some(level) = self.peek().and_then(Token::level).filter(|&level| level >= min) {
+            left = match level {
+                Level::Implies => {
+                    self.at += 1;
+                    let right = self.expression(Level::Implies)?;
+                    join(left, right, |left, right| Node::Implies(left.into(), right.into()))
+                }
+                Level::Compare => self.comparison(left)?,
+                Level::Sum | Level::Product => self.arithmetic(left, level)?,
+                _ => self.junction(left, level)?,
+            };
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    /// Reads on from the first operand of `a and b and c`, or the like.
+    fn junction(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
+        let start = first.span.start;
+        let mut list = vec![first];
+        while self.peek().and_then(Token::level) == Some(level) {
+            self.at += 1;
+            list.push(self.expression(level.tighter())?);
+        }
+        let node = match level {
+            Level::And => Node::And(list),
+            Level::Or => Node::Or(list),
+            _ => Node::Iff(list),
+        };
+        Ok(Expr { node, span: Span::new(start, self.last_end()) })
+    }
+
+    /// Reads on from the first operand of `a + b - c` or `a * b / c`.
+    fn arithmetic(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
+        let start = first.span.start;
+        let mut rest = Vec::new();
+        while let Some(Token::Arithmetic(operator)) = self.peek().filter(|token| token.level() == Some(level)) {
+            self.at += 1;
+            rest.push((operator, self.expression(level.tighter())?));
+        }
+        Ok(Expr { node: Node::Arithmetic(first.into(), rest), span: Span::new(start, self.last_end()) })
+    }
+
+    /// Reads on from the left side of a comparison. A chain of them is refused because
+    /// people and programming languages disagree on what it means.
+    fn comparison(&mut self, left: Expr) -> Parsed<Expr> {
+        let start = left.span.start;
+        let mut sides = vec![left];
+        let mut operators = Vec::new();
+        while let Some(Token::Compare(comparison)) = self.peek() {
+            operators.push((comparison, self.here()));
+            self.at += 1;
+            sides.push(self.expression(Level::Sum)?);
+        }
+        if let Some(&(_, second)) = operators.get(1) {
+            let pieces: Vec<String> = operators
+                .iter()
+                .zip(sides.windows(2))
+                .map(|(&(_, operator), pair)| {
+                    let slice = |span: Span| &self.text[span.range()];
+                    format!("{} {} {}", slice(pair[0].span), slice(operator), slice(pair[1].span))
+                })
+                .collect();
+            self.findings.push(
+                Diagnostic::at(second, "comparisons cannot be chained")
+                    .help(format!("write `{}`", shortened(&pieces.join(" and ")))),
+            );
+        }
+        let mut sides = sides.into_iter();
+        let (Some(&(comparison, _)), Some(left), Some(right)) = (operators.first(), sides.next(), sides.next()) else {
+            return self.unexpected("a comparison");
+        };
+        let node = Node::Compare(comparison, left.into(), right.into());
+        Ok(Expr { node, span: Span::new(start, self.last_end()) })
+    }
+
+    /// Reads an operand: an atom behind any number of `not` and `-`.
+    fn prefix(&mut self, min: Level) -> Parsed<Expr> {
+        let start = self.here().start;
+        match self.peek() {
+            Some(Token::Not) => {
+                if min > Level::Not {
+                    let span = self.here();
+                    let word = &self.text[span.range()];
+                    self.findings.push(
+                        Diagnostic::at(span, format!("`{word}` needs parentheses here"))
+                            .help(format!("write `({word} …)`")),
+                    );
+                }
+                self.at += 1;
+                let inner = self.expression(min.max(Level::Not))?;
+                Ok(Expr { node: Node::Not(inner.into()), span: Span::new(start, self.last_end()) })
+            }
+            Some(Token::Arithmetic(Arithmetic::Subtract)) => {
+                self.at += 1;
+                if self.peek() == Some(Token::Number) {
+                    return self.number(start, true);
+                }
+                let inner = self.expression(Level::Sign)?;
+                Ok(Expr { node: Node::Negate(inner.into()), span: Span::new(start, self.last_end()) })
+            }
+            _ => self.atom(),
+        }
+    }
+
+    fn atom(&mut self) -> Parsed<Expr> {
+        let span = self.here();
+        let node = match self.peek() {
+            Some(Token::Truth(truth)) => Node::Truth(truth),
+            Some(Token::Deadlock) => Node::Deadlock,
+            Some(Token::Number) => return self.number(span.start, false),
+            Some(Token::Open) => {
+                self.at += 1;
+                let inner = self.expression(Level::Iff)?;
+                self.close(span)?;
+                // The parentheses belong to the place, so that a caret covers them.
+                return Ok(Expr { node: inner.node, span: Span::new(span.start, self.last_end()) });
+            }
+            Some(Token::Word) if self.tokens.get(self.at + 1).is_some_and(|(token, _)| *token == Token::Open) => {
+                return self.call();
+            }
+            Some(Token::Word | Token::Quoted) => {
+                let name = self.name()?;
+                let span = name.span;
+                return Ok(Expr { node: Node::Name(name), span });
+            }
+            _ => return self.unexpected("a name, a number, `not` or `(`"),
+        };
+        self.at += 1;
+        Ok(Expr { node, span })
+    }
+
+    /// Reads a number whose sign, if any, has been read.
+    fn number(&mut self, start: usize, negative: bool) -> Parsed<Expr> {
+        let span = self.here();
+        let digits = &self.text[span.range()];
+        let touches_fraction = matches!(
+            self.tokens.get(self.at + 1..self.at + 3),
+            Some([(Token::Dot, dot), (Token::Number, _)]) if dot.start == span.end
+        );
+        if let Some(letter) = digits.find(|character: char| !character.is_ascii_digit()) {
+            return self.stop(
+                Diagnostic::at(span, format!("`{}` is no number", shortened(digits)))
+                    .label(format!("`{}` begins the part that is no digit", first_character(&digits[letter..])))
+                    .help(format!("if it is a name, put it in quotes: {}", shortened(&token::quote(digits)))),
+            );
+        }
+        if touches_fraction {
+            let end = self.tokens[self.at + 2].1.end;
+            return self.stop(Diagnostic::at(Span::new(span.start, end), "numbers here are whole numbers"));
+        }
+        let signed = if negative { format!("-{digits}") } else { digits.to_string() };
+        let Ok(number) = signed.parse() else {
+            return self.stop(Diagnostic::at(Span::new(start, span.end), "the number is too large").help(format!(
+                "numbers lie between {} and {}",
+                i64::MIN,
+                i64::MAX
+            )));
+        };
+        self.at += 1;
+        Ok(Expr { node: Node::Number(number), span: Span::new(start, span.end) })
+    }
+
+    /// Reads `fireable(…)` or `tokens(…)`.
+    fn call(&mut self) -> Parsed<Expr> {
+        let span = self.here();
+        let function: fn(Vec<Name>) -> Node = match &self.text[span.range()] {
+            "fireable" => Node::Fireable,
+            "tokens" => Node::Tokens,
+            other => {
+                let finding = Diagnostic::at(span, format!("there is no function `{}`", shortened(other)));
+                let help = match (other, did_you_mean(other, ["fireable", "tokens"])) {
+                    ("A" | "E" | "AG" | "EF" | "AF" | "EG" | "G" | "F" | "X", _) => {
+                        "an expression speaks of one state; whether it is an invariant (AG) or a goal (EF) is said \
+                         beside it"
+                            .to_string()
+                    }
+                    (_, Some(near)) => format!("did you mean `{near}`?"),
+                    _ => "the functions are `fireable(transition, …)` and `tokens(place, …)`".to_string(),
+                };
+                return self.stop(finding.help(help));
+            }
+        };
+        let open = self.tokens[self.at + 1].1;
+        self.at += 2;
+        let mut names = vec![self.name()?];
+        while self.peek() == Some(Token::Comma) {
+            self.at += 1;
+            names.push(self.name()?);
+        }
+        self.close(open)?;
+        Ok(Expr { node: function(names), span: Span::new(span.start, self.last_end()) })
+    }
+
+    /// Reads a name, bare or quoted.
+    fn name(&mut self) -> Parsed<Name> {
+        let span = self.here();
+        match self.peek() {
+            Some(Token::Quoted) => {
+                self.at += 1;
+                match token::unquote(self.text, span) {
+                    Ok(text) => Ok(Name { text, span }),
+                    Err(finding) => self.stop(finding),
+                }
+            }
+            Some(Token::Word) => {
+                self.at += token::name_length(self.text, &self.tokens[self.at..]).unwrap_or(1);
+                let span = Span::new(span.start, self.last_end());
+                Ok(Name { text: self.text[span.range()].to_string(), span })
+            }
+            Some(
+                Token::Truth(_) | Token::Deadlock | Token::Not | Token::And | Token::Or | Token::Implies | Token::Iff,
+            ) if self.text[span.range()].starts_with(char::is_alphabetic) => {
+                let word = &self.text[span.range()];
+                self.stop(
+                    Diagnostic::at(span, format!("`{word}` is a word of the language, not a name"))
+                        .help(format!("if it is a name, put it in quotes: \"{word}\"")),
+                )
+            }
+            _ => self.unexpected("a name"),
+        }
+    }
+
+    fn close(&mut self, open: Span) -> Parsed<()> {
+        match self.peek() {
+            Some(Token::Close) => {
+                self.at += 1;
+                Ok(())
+            }
+            None => self
+                .stop(Diagnostic::at(open, "this parenthesis is never closed").help("put a `)` where it should end")),
+            Some(_) => self.unexpected("an operator or `)`"),
+        }
+    }
+
+    fn peek(&self) -> Option<Token> {
+        self.tokens.get(self.at).map(|(token, _)| *token)
+    }
+
+    /// The place of the next token, or the end of the last one.
+    fn here(&self) -> Span {
+        match self.tokens.get(self.at) {
+            Some((_, span)) => *span,
+            None => Span::at(self.last_end()),
+        }
+    }
+
+    /// Where the token before the next one ends.
+    fn last_end(&self) -> usize {
+        self.at.checked_sub(1).map_or(0, |before| self.tokens[before].1.end)
+    }
+
+    #[cold]
+    fn stop<T>(&mut self, finding: Diagnostic) -> Parsed<T> {
+        self.findings.push(finding);
+        Err(Stop)
+    }
+
+    #[cold]
+    fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
+        let span = self.here();
+        let slice = &self.text[span.range()];
+        let found = if slice.is_empty() { "the end".to_string() } else { format!("`{}`", shortened(slice)) };
+        let mut finding = Diagnostic::at(span, format!("expected {expected}, found {found}"));
+        finding.help = self.advice(slice);
+        self.stop(finding)
+    }
+
+    /// What to say about a token that stands where it should not.
+    fn advice(&self, slice: &str) -> Option<String> {
+        const WORDS: [&str; 8] = ["and", "or", "not", "implies", "iff", "true", "false", "deadlock"];
+        let before = self.at.checked_sub(1).map(|before| self.tokens[before]);
+        let (token, span) = *self.tokens.get(self.at)?;
+        let touches = before.is_some_and(|(_, before)| before.end == span.start);
+        match (before.map(|(token, _)| token), token) {
+            (Some(Token::Compare(_)), Token::Compare(_)) if touches => {
+                Some("the comparisons are = != < <= > >=".to_string())
+            }
+            (_, Token::OpenIndex | Token::CloseIndex | Token::Dot) => {
+                Some("a name such as `a[0]` or `P.x` is written without spaces, or in quotes: \"a[0]\"".to_string())
+            }
+            (_, Token::Word) => WORDS
+                .iter()
+                .find(|word| word.eq_ignore_ascii_case(slice))
+                .map(|word| format!("write `{word}` in small letters"))
+                .or_else(|| Some("a name with spaces is written in quotes: \"any name\"".to_string())),
+            _ => None,
+        }
+    }
+}
+
+fn join(left: Expr, right: Expr, node: impl FnOnce(Expr, Expr) -> Node) -> Expr {
+    let span = Span::new(left.span.start, right.span.end);
+    Expr { node: node(left, right), span }
+}
+
+fn first_character(text: &str) -> &str {
+    text.char_indices().nth(1).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A piece of text fit for a message: on one line and not too long.
+pub(crate) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut short = String::new();
+    for word in text.split_whitespace() {
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.extend(word.chars().take(LONGEST + 1));
+        if short.chars().count() > LONGEST {
+            return short.chars().take(LONGEST - 1).chain(['…']).collect();
+        }
+    }
+    short
+}

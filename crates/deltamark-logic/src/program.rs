@@ -1,0 +1,281 @@
+//! A checked expression as a flat program, and its evaluation.
+//!
+//! In: operations in postfix order, made by the checker, and a block of states. Out: a
+//! word with a bit for each state in which the expression is true.
+//!
+//! What stays true while a program runs:
+//! * I1: the stacks are as deep as the program needs, so pushing never allocates; the
+//!   checker counted beforehand.
+//! * I2: `active` holds the states whose value still matters. Only an error in an active
+//!   state counts; of these the first error in the first state of the block is kept.
+//! * I3: truth values and numbers of states that are not active are arbitrary.
+
+use std::cell::Cell;
+
+use deltamark_core::property::Undefined;
+use deltamark_core::{Block, Observable, Predicate, Scratch, Span, System};
+
+use crate::ast::{Arithmetic, Comparison};
+use crate::lanes::{self, Lanes};
+use crate::parse::shortened;
+
+/// Which truth value of the left side settles the matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Junction {
+    And,
+    Or,
+}
+
+impl Junction {
+    /// The states that `truths` does not settle.
+    #[inline]
+    fn open(self, truths: u64) -> u64 {
+        match self {
+            Junction::And => truths,
+            Junction::Or => !truths,
+        }
+    }
+}
+
+/// One step of a program. `T` is the stack of truth values, `N` that of numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation {
+    /// T: → constant
+    Truth(bool),
+    /// T: → in which states nothing can happen
+    Deadlock,
+    /// T: → observed truth value
+    ReadTruth(Observable),
+    /// T: a → not a
+    Not,
+    /// T: a b → a or b, where evaluating b can do no harm
+    Either,
+    /// T: a b → a iff b
+    Same,
+    /// Looks at T: a, and leaves active only what a does not settle. Goes to the
+    /// [`Leave`](Self::Leave) given when nothing is left.
+    Enter(Junction, u32),
+    /// T: a b → a joined with b; then as [`Enter`](Self::Enter).
+    Fold(Junction, u32),
+    /// Makes active again what was so before [`Enter`](Self::Enter).
+    Leave,
+    /// N: → constant
+    Number(i64),
+    /// N: → observed number
+    Read(Observable),
+    /// N: a → -a
+    Negate,
+    /// N: a b → a joined with b
+    Arithmetic(Arithmetic),
+    /// N: a b → and T: → whether they compare so
+    Compare(Comparison),
+    /// N: a → and T: → whether it compares so with a constant
+    CompareWith(Comparison, i64),
+}
+
+/// How deep a program's stacks get.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Depths {
+    pub(crate) truths: usize,
+    pub(crate) numbers: usize,
+    pub(crate) active: usize,
+}
+
+/// An expression made ready for the system it was compiled against.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The text it was compiled from; `places` point into it.
+    pub(crate) source: String,
+    /// The same for people: on one line, without comments around it.
+    pub(crate) text: String,
+    pub(crate) operations: Vec<Operation>,
+    /// For each operation the piece of text it computes.
+    pub(crate) places: Vec<Span>,
+    pub(crate) depths: Depths,
+}
+
+impl Compiled {
+    /// The expression on one line: as the user wrote it, or printed anew if it took
+    /// several lines.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Predicate for Compiled {
+    fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined> {
+        // Taken and put back rather than borrowed: should reading an observable ever lead
+        // back here, the inner call merely works with a stack of its own.
+        let mut stacks = STACKS.take();
+        stacks.fit(self.depths);
+        let result = self.run(&mut stacks, system, scratch, block, dead);
+        STACKS.set(stacks);
+        result
+    }
+}
+
+thread_local! {
+    /// The stacks of this thread, kept from block to block.
+    static STACKS: Cell<Stacks> = const { Cell::new(Stacks { truths: Vec::new(), numbers: Vec::new(), active: Vec::new() }) };
+}
+
+#[derive(Default)]
+struct Stacks {
+    truths: Vec<u64>,
+    /// Longer than needed at the moment: the program keeps track of how many are in use.
+    numbers: Vec<Lanes>,
+    active: Vec<u64>,
+}
+
+impl Stacks {
+    fn fit(&mut self, depths: Depths) {
+        self.truths.clear();
+        self.truths.reserve(depths.truths);
+        self.active.clear();
+        self.active.reserve(depths.active);
+        if self.numbers.len() < depths.numbers {
+            self.numbers.resize(depths.numbers, [0; 64]);
+        }
+    }
+}
+
+/// The first state of the block that has failed, and at which operation.
+struct Failure {
+    state: u32,
+    operation: usize,
+    /// Whether it divided by zero; else it overflowed.
+    by_zero: bool,
+}
+
+impl Compiled {
+    fn run(
+        &self,
+        stacks: &mut Stacks,
+        system: &dyn System,
+        scratch: &mut Scratch,
+        block: &Block,
+        dead: u64,
+    ) -> Result<u64, Undefined> {
+        let Some(observe) = system.observe() else {
+            return Err(Undefined { state: 0, message: "the system lets nothing be observed".into() });
+        };
+        let Stacks { truths, numbers, active: outer } = stacks;
+        let mut active = block.mask();
+        let mut failure: Option<Failure> = None;
+        // How many of `numbers` are in use.
+        let mut used = 0;
+        let mut next = 0;
+        while let Some(&operation) = self.operations.get(next) {
+            let current = next;
+            next += 1;
+            let mut wrong = 0;
+            let mut zero = 0;
+            match operation {
+                Operation::Truth(truth) => truths.push(if truth { u64::MAX } else { 0 }),
+                Operation::Deadlock => truths.push(dead),
+                Operation::ReadTruth(observable) => {
+                    let lanes = &mut numbers[used];
+                    observe.read_block(scratch, block, observable, lanes);
+                    truths.push(lanes::compare(Comparison::Differ, lanes, |_| 0));
+                }
+                Operation::Not => {
+                    let top = pop(truths);
+                    truths.push(!top);
+                }
+                Operation::Either => {
+                    let right = pop(truths);
+                    let left = pop(truths);
+                    truths.push(left | right);
+                }
+                Operation::Same => {
+                    let right = pop(truths);
+                    let left = pop(truths);
+                    truths.push(!(left ^ right));
+                }
+                Operation::Enter(junction, leave) => {
+                    outer.push(active);
+                    let left = pop(truths);
+                    truths.push(left);
+                    active &= junction.open(left);
+                    if active == 0 {
+                        next = leave as usize;
+                    }
+                }
+                Operation::Fold(junction, leave) => {
+                    let right = pop(truths);
+                    let left = pop(truths);
+                    let joined = match junction {
+                        Junction::And => left & right,
+                        Junction::Or => left | right,
+                    };
+                    truths.push(joined);
+                    active &= junction.open(joined);
+                    if active == 0 {
+                        next = leave as usize;
+                    }
+                }
+                Operation::Leave => active = pop(outer),
+                Operation::Number(number) => {
+                    numbers[used] = [number; 64];
+                    used += 1;
+                }
+                Operation::Read(observable) => {
+                    observe.read_block(scratch, block, observable, &mut numbers[used]);
+                    used += 1;
+                }
+                Operation::Negate => wrong = lanes::negate(&mut numbers[used - 1]),
+                Operation::Arithmetic(arithmetic) => {
+                    used -= 1;
+                    let (left, right) = numbers.split_at_mut(used);
+                    let (left, right) = (&mut left[used - 1], &right[0]);
+                    wrong = match arithmetic {
+                        Arithmetic::Add => lanes::add(left, right),
+                        Arithmetic::Subtract => lanes::subtract(left, right),
+                        Arithmetic::Multiply => lanes::multiply(left, right),
+                        Arithmetic::Divide => lanes::divide(left, right),
+                        Arithmetic::Remainder => lanes::remainder(left, right),
+                    };
+                    if wrong != 0 && matches!(arithmetic, Arithmetic::Divide | Arithmetic::Remainder) {
+                        zero = lanes::compare(Comparison::Equal, right, |_| 0);
+                    }
+                }
+                Operation::Compare(comparison) => {
+                    used -= 2;
+                    let (left, right) = (&numbers[used], &numbers[used + 1]);
+                    truths.push(lanes::compare(comparison, left, |index| right[index]));
+                }
+                Operation::CompareWith(comparison, number) => {
+                    used -= 1;
+                    truths.push(lanes::compare(comparison, &numbers[used], |_| number));
+                }
+            }
+            let counts = wrong & active;
+            if counts != 0 {
+                let state = counts.trailing_zeros();
+                // I2: an error in the same state came later and does not replace the first.
+                if failure.as_ref().is_none_or(|first| state < first.state) {
+                    failure = Some(Failure { state, operation: current, by_zero: zero >> state & 1 == 1 });
+                }
+            }
+        }
+        match failure {
+            None => Ok(pop(truths) & block.mask()),
+            Some(failure) => Err(self.undefined(failure)),
+        }
+    }
+
+    #[cold]
+    fn undefined(&self, failure: Failure) -> Undefined {
+        let why = if failure.by_zero { "division by zero" } else { "overflow of 64 bits" };
+        let piece = self.places.get(failure.operation).and_then(|place| self.source.get(place.range())).unwrap_or("");
+        Undefined { state: failure.state as usize, message: format!("{why} in `{}`", shortened(piece)) }
+    }
+}
+
+#[inline]
+fn pop(stack: &mut Vec<u64>) -> u64 {
+    match stack.pop() {
+        Some(top) => top,
+        None => unreachable!("I1: the checker makes programs that pop only what they pushed"),
+    }
+}

@@ -1,0 +1,214 @@
+//! Text into tokens.
+//!
+//! In: the text of an expression. Out: its tokens with their places, or a diagnostic for
+//! every piece that belongs to none. What stays true: tokens lie in order, do not
+//! overlap, and are never empty.
+
+use deltamark_core::{Diagnostic, Span};
+use logos::Logos;
+
+use crate::MAX_FINDINGS;
+use crate::ast::{Arithmetic, Comparison, Level};
+
+/// A token of the property language. Its text is found through its place.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"\s+")]
+#[logos(skip(r"#[^\n]*", allow_greedy = true))]
+pub(crate) enum Token {
+    #[token("true", |_| true)]
+    #[token("false", |_| false)]
+    Truth(bool),
+    #[token("deadlock")]
+    Deadlock,
+    #[token("not")]
+    #[token("!")]
+    Not,
+    #[token("and")]
+    #[token("&&")]
+    #[token("&")]
+    And,
+    #[token("or")]
+    #[token("||")]
+    #[token("|")]
+    Or,
+    #[token("implies")]
+    #[token("=>")]
+    Implies,
+    /// Apart from the other spellings because it may also join two words to a name.
+    #[token("->")]
+    Arrow,
+    #[token("iff")]
+    #[token("<->")]
+    #[token("<=>")]
+    Iff,
+    #[token("=", |_| Comparison::Equal)]
+    #[token("==", |_| Comparison::Equal)]
+    #[token("!=", |_| Comparison::Differ)]
+    #[token("<>", |_| Comparison::Differ)]
+    #[token("<", |_| Comparison::Less)]
+    #[token("<=", |_| Comparison::AtMost)]
+    #[token(">", |_| Comparison::More)]
+    #[token(">=", |_| Comparison::AtLeast)]
+    Compare(Comparison),
+    #[token("+", |_| Arithmetic::Add)]
+    #[token("-", |_| Arithmetic::Subtract)]
+    #[token("*", |_| Arithmetic::Multiply)]
+    #[token("/", |_| Arithmetic::Divide)]
+    #[token("%", |_| Arithmetic::Remainder)]
+    Arithmetic(Arithmetic),
+    #[token("(")]
+    Open,
+    #[token(")")]
+    Close,
+    #[token("[")]
+    OpenIndex,
+    #[token("]")]
+    CloseIndex,
+    #[token(",")]
+    Comma,
+    #[token(".")]
+    Dot,
+    /// Digits, and whatever letters are stuck to them by mistake.
+    #[regex(r"[0-9][\p{XID_Continue}]*")]
+    Number,
+    #[regex(r"[\p{XID_Start}_][\p{XID_Continue}]*")]
+    Word,
+    #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
+    #[regex(r"'([^'\\\n]|\\[^\n])*'")]
+    Quoted,
+    #[regex(r#""([^"\\\n]|\\[^\n])*"#)]
+    #[regex(r"'([^'\\\n]|\\[^\n])*")]
+    Unterminated,
+}
+
+impl Token {
+    /// How tightly it binds as an operator between two operands, if it can be one.
+    pub(crate) fn level(self) -> Option<Level> {
+        match self {
+            Token::Iff => Some(Level::Iff),
+            Token::Implies | Token::Arrow => Some(Level::Implies),
+            Token::Or => Some(Level::Or),
+            Token::And => Some(Level::And),
+            Token::Compare(_) => Some(Level::Compare),
+            Token::Arithmetic(operator) => Some(operator.level()),
+            _ => None,
+        }
+    }
+}
+
+/// The tokens of a text.
+pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Vec<Diagnostic>> {
+    let mut tokens = Vec::new();
+    let mut findings = Vec::new();
+    for (token, range) in Token::lexer(text).spanned() {
+        let span = Span::from(range.clone());
+        match token {
+            Ok(Token::Unterminated) => findings.push(unterminated(text, span)),
+            Ok(token) => tokens.push((token, span)),
+            Err(()) => findings.push(
+                Diagnostic::at(span, format!("`{}` does not belong in an expression", text[range].escape_debug()))
+                    .help("a name with unusual characters can be written in quotes: \"any name\""),
+            ),
+        }
+        if findings.len() >= MAX_FINDINGS {
+            break;
+        }
+    }
+    if findings.is_empty() { Ok(tokens) } else { Err(findings) }
+}
+
+fn unterminated(text: &str, span: Span) -> Diagnostic {
+    let quote = &text[span.start..=span.start];
+    Diagnostic::at(span, "the quoted name has no end")
+        .label(format!("no closing {quote} on this line"))
+        .help("inside quotes, write a line break as \\n, a quote as \\\" and a backslash as \\\\")
+}
+
+/// The name that a quoted token stands for.
+pub(crate) fn unquote(text: &str, span: Span) -> Result<String, Diagnostic> {
+    let inner = &text[span.start + 1..span.end - 1];
+    let mut name = String::with_capacity(inner.len());
+    let mut characters = inner.char_indices();
+    while let Some((offset, character)) = characters.next() {
+        if character != '\\' {
+            name.push(character);
+            continue;
+        }
+        let escaped = characters.next().map_or('\\', |(_, escaped)| escaped);
+        name.push(match escaped {
+            '"' | '\'' | '\\' => escaped,
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            other => {
+                let start = span.start + 1 + offset;
+                return Err(Diagnostic::at(
+                    Span::new(start, start + 1 + other.len_utf8()),
+                    format!("`\\{}` is no escape", other.escape_debug()),
+                )
+                .help("write a backslash as \\\\; the escapes are \\\" \\' \\\\ \\n \\r \\t"));
+            }
+        });
+    }
+    Ok(name)
+}
+
+/// A name as it must be written: bare where that reads back as the same name, else in
+/// quotes.
+pub(crate) fn quote(name: &str) -> String {
+    if is_bare(name) {
+        return name.to_string();
+    }
+    let mut quoted = String::with_capacity(name.len() + 2);
+    quoted.push('"');
+    for character in name.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Whether a name can stand without quotes.
+fn is_bare(name: &str) -> bool {
+    // Names that could be taken for something else in some context stay quoted.
+    if matches!(name, "fireable" | "tokens") {
+        return false;
+    }
+    let Ok(tokens) = tokens(name) else {
+        return false;
+    };
+    name_length(name, &tokens) == Some(tokens.len())
+        && tokens.first().is_some_and(|(_, span)| span.start == 0)
+        && tokens.last().is_some_and(|(_, span)| span.end == name.len())
+}
+
+/// How many of these tokens, from the first, make up one bare name.
+pub(crate) fn name_length(text: &str, tokens: &[(Token, Span)]) -> Option<usize> {
+    let mut length = match tokens.first() {
+        Some((Token::Word, _)) => 1,
+        _ => return None,
+    };
+    loop {
+        let rest = &tokens[length - 1..];
+        let touching = |count: usize| rest.windows(2).take(count).all(|pair| pair[0].1.end == pair[1].1.start);
+        let kind = |index: usize| rest.get(index).map(|(token, _)| *token);
+        length += match (kind(1), kind(2), kind(3)) {
+            // Behind a dot, any word and any number is part of a name, even `P.not`.
+            (Some(Token::Dot), Some(_), _) if touching(2) && is_wordlike(&text[rest[2].1.range()]) => 2,
+            (Some(Token::Arrow), Some(Token::Word), _) if touching(2) => 2,
+            (Some(Token::OpenIndex), Some(Token::Number), Some(Token::CloseIndex)) if touching(3) => 3,
+            _ => return Some(length),
+        };
+    }
+}
+
+fn is_wordlike(text: &str) -> bool {
+    text.starts_with(|character: char| character == '_' || character.is_alphanumeric())
+}
