@@ -18,19 +18,15 @@ struct State {
 }
 
 struct Peterson;
-
 impl Model for Peterson {
     type State = State;
     type Action = usize; // the process that moves
-
     fn initial(&self) -> Vec<State> {
         vec![State { at: [At::Idle; 2], wants: [false; 2], turn: 0 }]
     }
-
     fn actions(&self, _: &State, actions: &mut Vec<usize>) {
         actions.extend([0, 1]);
     }
-
     fn next(&self, s: &mut State, me: usize) -> Step {
         let other = 1 - me;
         match s.at[me] {
@@ -44,12 +40,9 @@ impl Model for Peterson {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let report = deltamark::check(Peterson)
-        .invariant("mutual exclusion", |s| s.at != [At::Critical; 2])
-        .deadlock_free()
-        .store("plain") // or any other, by its name
-        .run()?;
+fn main() -> Result<(), deltamark::ModelError> {
+    let check = deltamark::check(Peterson).invariant("mutual exclusion", |s| s.at != [At::Critical; 2]);
+    let report = check.deadlock_free().store("plain").run()?; // or any other store, by its name
     report.assert_holds();
     Ok(println!("{report}"))
 }

@@ -1,0 +1,7 @@
+//! The suites that every system, store and search has to pass.
+//!
+//! In: what is to be tested. Out: nothing, or a panic that names the contract broken.
+
+pub mod search;
+pub mod store;
+pub mod system;
