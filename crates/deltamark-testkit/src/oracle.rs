@@ -57,10 +57,9 @@ impl Explored {
         self.deadlocks.iter().map(|&number| self.distances[number]).min()
     }
 
-    /// The number of steps of the shortest trace that ends in a fault: the faulty
-    /// action counts as a step.
+    /// The distance of the nearest state in which something is declared wrong.
     pub fn nearest_fault(&self) -> Option<u64> {
-        self.faults.iter().map(|&(number, action)| self.distances[number] + u64::from(action.is_some())).min()
+        self.faults.iter().map(|&(number, _)| self.distances[number]).min()
     }
 
     fn add(&mut self, state: &[Slot], distance: u64) -> usize {

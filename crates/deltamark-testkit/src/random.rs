@@ -51,11 +51,18 @@ pub struct RandomGraph {
 }
 
 impl RandomGraph {
-    /// A graph with `count` states, not all of them reachable.
+    /// A graph with `count` states, not all of them reachable, of a width that depends
+    /// on the seed: 1 to 5 slots, or varying.
     pub fn new(seed: u64, count: usize) -> Self {
-        assert!(count > 0, "a system has at least one state");
-        let mut rng = Rng::new(seed);
+        let mut rng = Rng::new(!seed);
         let width = if rng.below(2) == 0 { Width::Fixed(1 + rng.below(5)) } else { Width::Varies };
+        Self::of_width(seed, width, count)
+    }
+
+    /// A graph with `count` states of this width, not all of them reachable.
+    pub fn of_width(seed: u64, width: Width, count: usize) -> Self {
+        assert!(count > 0 && width != Width::Fixed(0), "there is room for as many states");
+        let mut rng = Rng::new(seed);
         let mut numbers = HashMap::new();
         let mut states = Vec::new();
         while states.len() < count {
@@ -80,8 +87,13 @@ impl RandomGraph {
     }
 
     fn random_edges(rng: &mut Rng, number: usize, count: usize) -> Vec<(Action, usize)> {
-        // One state in sixteen is a deadlock.
-        let degree = if rng.below(16) == 0 { 0 } else { 1 + rng.below(6) };
+        // One state in sixteen is a deadlock, but none of the first: most of the graph
+        // is to be reachable.
+        let degree = match rng.below(16) {
+            _ if number < 8 => 3,
+            0 => 0,
+            chance => 1 + chance % 6,
+        };
         let mut action = 0;
         let mut edges: Vec<(Action, usize)> = Vec::new();
         for place in 0..degree {
@@ -89,7 +101,7 @@ impl RandomGraph {
             let target = match (rng.below(8), edges.last()) {
                 (0, _) => number,
                 (1, Some(&(_, again))) => again,
-                // Near targets give depth; the first keeps most of the graph reachable.
+                // Near targets give depth.
                 _ if place == 0 => (number + 1 + rng.below(2)) % count,
                 (2 | 3, _) => (number + rng.below(50)) % count,
                 _ => rng.below(count),

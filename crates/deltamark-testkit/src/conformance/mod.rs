@@ -2,6 +2,9 @@
 //!
 //! In: what is to be tested. Out: nothing, or a panic that names the contract broken.
 
+mod question;
 pub mod search;
 pub mod store;
+mod storing;
 pub mod system;
+mod threads;
