@@ -71,7 +71,7 @@ impl RandomGraph {
                 Width::Varies => rng.below(6),
             };
             // Some graphs differ in few bits only, as real states do.
-            let mask = if seed % 3 == 0 { 0x0001_00ff } else { Slot::MAX };
+            let mask = if seed.is_multiple_of(3) { 0x0001_00ff } else { Slot::MAX };
             let mut state: Vec<Slot> = (0..slots).map(|_| rng.number() as Slot & mask).collect();
             if let Some(slot) = state.last_mut() {
                 *slot ^= (states.len() as Slot) << 4;

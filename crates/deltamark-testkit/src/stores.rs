@@ -168,7 +168,7 @@ impl Naming for ScatteredStore {
     }
 
     fn number(id: StateId) -> usize {
-        ((id.get() - 1) / 3 ^ 0x2a) as usize
+        (((id.get() - 1) / 3) ^ 0x2a) as usize
     }
 
     const SEQUENTIAL: bool = false;

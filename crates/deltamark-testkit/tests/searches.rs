@@ -207,8 +207,11 @@ fn less_is_asked_of_a_search_that_promises_less() {
     check_search(Order::Any, search);
 }
 
+/// Makes an outcome wrong.
+type Tamper = dyn Fn(&mut Outcome);
+
 /// What the suite says of a search whose outcomes are tampered with.
-fn complaint(tamper: &dyn Fn(&mut Outcome)) -> Option<String> {
+fn complaint(tamper: &Tamper) -> Option<String> {
     let tampered = |task: Task<'_>| {
         let mut outcome = search(task);
         tamper(&mut outcome);
@@ -228,8 +231,7 @@ fn verdicts(outcome: &mut Outcome, replace: impl Fn(&Verdict) -> Option<Verdict>
     }
 }
 
-/// Makes traces longer by going round a loop first, where that is possible: here by
-/// repeating the first action and hoping.
+/// Changes traces.
 fn change_traces(outcome: &mut Outcome, change: impl Fn(&mut Trace)) {
     for property in &mut outcome.properties {
         if let Verdict::Holds(Some(trace)) | Verdict::Violated(Some(trace), _) = &mut property.verdict {
@@ -240,7 +242,7 @@ fn change_traces(outcome: &mut Outcome, change: impl Fn(&mut Trace)) {
 
 #[test]
 fn every_lie_is_found_and_named() {
-    let cases: [(&str, &dyn Fn(&mut Outcome)); 14] = [
+    let cases: [(&str, &Tamper); 15] = [
         ("it finds all states", &|outcome| outcome.statistics.states -= u64::from(outcome.statistics.states > 9)),
         ("it counts all edges", &|outcome| outcome.statistics.edges += 1),
         ("it counts all deadlocks", &|outcome| outcome.statistics.deadlocks += 1),
@@ -248,7 +250,7 @@ fn every_lie_is_found_and_named() {
         ("it counts widenings", &|outcome| outcome.statistics.widenings = 0),
         ("without limits the run is complete", &|outcome| outcome.stopped_by = Some(Stop::Answered)),
         ("is complete", &|outcome| outcome.stopped_by = outcome.stopped_by.or(Some(Stop::Time))),
-        ("", &|outcome| {
+        ("a complete run knows the answer", &|outcome| {
             if outcome.stopped_by == Some(Stop::States) {
                 outcome.stopped_by = None;
             }
@@ -274,23 +276,13 @@ fn every_lie_is_found_and_named() {
                 _ => None,
             });
         }),
-        ("the trace", &|outcome| change_traces(outcome, |trace| drop(trace.actions.pop()))),
+        ("the trace", &|outcome| change_traces(outcome, |trace| trace.actions.truncate(2))),
+        // The first system has one state and a loop, so this is a detour there.
+        ("the trace is shortest", &|outcome| change_traces(outcome, |trace| trace.actions.insert(0, Action(0)))),
         ("the trace", &|outcome| change_traces(outcome, |trace| trace.initial = 0)),
     ];
     for (number, (expected, tamper)) in cases.into_iter().enumerate() {
         let complaint = complaint(tamper).unwrap_or_else(|| panic!("lie {number} ({expected}) was not found"));
         assert!(complaint.contains(expected), "lie {number}: {complaint}");
     }
-}
-
-#[test]
-fn a_trace_that_is_not_shortest_is_found() {
-    // On one system a loop before the first step replays, and is one step too many.
-    let complaint = complaint(&|outcome| {
-        change_traces(outcome, |trace| {
-            // Raising and lowering the first counter leads back; elsewhere it does not replay.
-            trace.actions.splice(0..0, [Action(0), Action(1)]);
-        });
-    });
-    assert!(complaint.is_some_and(|complaint| complaint.contains("the trace")));
 }

@@ -44,5 +44,6 @@ fn main() -> Result<(), deltamark::ModelError> {
     let check = deltamark::check(Peterson).invariant("mutual exclusion", |s| s.at != [At::Critical; 2]);
     let report = check.deadlock_free().store("plain").run()?; // or any other store, by its name
     report.assert_holds();
-    Ok(println!("{report}"))
+    println!("{report}");
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! States are ordinary structs and enums. This is all it takes to check a
 //! mutual-exclusion protocol, with any store, by one call:
 //!
-//! ```no_run
+//! ```
 #![doc = include_str!("../examples/mutex.rs")]
 //! ```
 

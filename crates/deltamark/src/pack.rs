@@ -405,6 +405,18 @@ impl Pack for bool {
     }
 }
 
+impl Pack for () {
+    const BITS: Option<u32> = Some(0);
+
+    fn pack(&self, _packer: &mut Packer) {}
+
+    fn unpack(_unpacker: &mut Unpacker<'_>) -> Self {}
+
+    fn fields(&self) -> Vec<(String, Value)> {
+        Vec::new()
+    }
+}
+
 impl Pack for char {
     const BITS: Option<u32> = Some(21);
 
@@ -603,12 +615,10 @@ macro_rules! tuples {
             const BITS: Option<u32> = sum(&[$($name::BITS),*]);
 
             fn pack(&self, packer: &mut Packer) {
-                let _ = &packer;
                 $(self.$index.pack(packer);)*
             }
 
             fn unpack(unpacker: &mut Unpacker<'_>) -> Self {
-                let _ = &unpacker;
                 ($($name::unpack(unpacker),)*)
             }
 
@@ -620,7 +630,6 @@ macro_rules! tuples {
 }
 
 tuples! {
-    ();
     (A 0);
     (A 0, B 1);
     (A 0, B 1, C 2);

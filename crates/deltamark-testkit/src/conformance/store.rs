@@ -22,8 +22,8 @@ pub type Make<'m> = dyn for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store
 pub fn check_store(make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync) {
     let make: &Make = &make;
     empty(make);
-    for (label, system) in small_systems() {
-        all_of_it(make, &label, &*system);
+    for (label, fresh) in small_systems() {
+        all_of_it(make, &label, &*fresh);
     }
     for (label, system) in large_systems() {
         let held = growth(make, &label, &*system);
@@ -41,16 +41,19 @@ pub fn check_store(make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn
 
 type Named = (String, Box<dyn System>);
 
-fn small_systems() -> Vec<Named> {
-    let mut systems: Vec<Named> = vec![
-        ("still".into(), Box::new(Still)),
-        ("workers 2, 1, 1".into(), Box::new(Workers::new(2, 1, 1))),
-        ("workers 3, 2, 1".into(), Box::new(Workers::new(3, 2, 1))),
-        ("counters 3, 12".into(), Box::new(Counters::new(3, 12))),
-        ("counters 12, 4".into(), Box::new(Counters::new(12, 4))),
+/// Makes a system anew, because a layout that has widened stays wide.
+type Fresh = dyn Fn() -> Box<dyn System>;
+
+fn small_systems() -> Vec<(String, Box<Fresh>)> {
+    let mut systems: Vec<(String, Box<Fresh>)> = vec![
+        ("still".into(), Box::new(|| Box::new(Still))),
+        ("workers 2, 1, 1".into(), Box::new(|| Box::new(Workers::new(2, 1, 1)))),
+        ("workers 3, 2, 1".into(), Box::new(|| Box::new(Workers::new(3, 2, 1)))),
+        ("counters 3, 12".into(), Box::new(|| Box::new(Counters::new(3, 12)))),
+        ("counters 12, 4".into(), Box::new(|| Box::new(Counters::new(12, 4)))),
     ];
     for seed in 0..6 {
-        systems.push((format!("random graph {seed}"), Box::new(RandomGraph::new(seed, 700))));
+        systems.push((format!("random graph {seed}"), Box::new(move || Box::new(RandomGraph::new(seed, 700)))));
     }
     systems
 }
@@ -100,10 +103,11 @@ impl Way {
 }
 
 /// Everything goes in, in random order and in batches.
-fn all_of_it(make: &Make, label: &str, system: &dyn System) {
-    let expected = explore(system).states.len();
+fn all_of_it(make: &Make, label: &str, fresh: &Fresh) {
+    let expected = explore(&*fresh()).states.len();
     for (seed, way) in [(0, Way::OneByOne), (1, Way::InBatches), (2, Way::OneByOne), (3, Way::InBatches)] {
-        let mut storing = Storing::new(make, label, system, Budget::unlimited());
+        let system = fresh();
+        let mut storing = Storing::new(make, label, &*system, Budget::unlimited());
         let end = way.explore(&mut storing, seed);
         storing.is_complete(end, expected);
         storing.dropped();
@@ -149,7 +153,7 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
 /// A store that has no room to recode says so and keeps its count.
 fn recoding_without_room(make: &Make) {
     let system = Counters::new(12, 4);
-    let mut storing = Storing::new(make, "counters 12, 4", &system, Budget::unlimited());
+    let mut storing = Storing::new(make, "counters 12, 4, again", &system, Budget::unlimited());
     storing.one_by_one(&mut Rng::new(7));
     let held_at_widening = storing.held_at_widening.clone();
     assert!(held_at_widening.len() > 1, "the system widens");

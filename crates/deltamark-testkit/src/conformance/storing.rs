@@ -83,7 +83,7 @@ impl<'a> Storing<'a> {
 
     /// Checks a store into which nothing was put.
     pub fn nothing_is_there(&self) {
-        assert!(self.store.is_empty() && self.store.len() == 0, "{}: it is empty", self.label);
+        assert!(self.store.is_empty(), "{}: it is empty", self.label);
         self.check_counts();
         let mut batch = Batch::new(self.system.width());
         self.system.initial(&mut self.system.scratch(), &mut batch).expect("the layout of this system is fixed");

@@ -117,7 +117,7 @@ fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
         block.push(told.ids[&state], &state);
         system.expand(&mut system_scratch, &block, &mut batch).expect(FITS);
         let mut answers = Vec::new();
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             store.insert_batch(&mut scratch, &block, &batch, &mut answers);
         } else {
             for index in 0..batch.len() {
