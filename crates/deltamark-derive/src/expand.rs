@@ -19,11 +19,19 @@ pub fn implementation(input: &DeriveInput, item: &Item) -> TokenStream {
         Item::Struct(fields) => struct_body(name, fields),
         Item::Enum(variants) => enum_body(name, variants),
     };
+    // Constants are worked out when they are used. Using this one at once makes a wrong
+    // number of bits an error here; with parameters the error waits for their values.
+    let at_once = input
+        .generics
+        .params
+        .is_empty()
+        .then(|| quote!(const _: ::core::option::Option<u32> = <#name as ::deltamark::pack::Pack>::BITS;));
     quote! {
         #[automatically_derived]
         impl #impl_generics ::deltamark::pack::Pack for #name #type_generics #where_clause {
             #body
         }
+        #at_once
     }
 }
 

@@ -1,7 +1,8 @@
 //! The suite for systems: it passes what is right and fails what is broken.
 
 use deltamark_core::{
-    Action, Batch, Block, Describe, Fired, Recoding, Reversible, Scratch, Slot, System, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch,
+    Slot, System, Value, Widen, Width,
 };
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::systems::{Counters, Workers};
@@ -42,6 +43,11 @@ enum Flaw {
     RecodingMerges,
     LooksAlike,
     InitialNumbers,
+    BoundariesBeyond,
+    BoundariesBackwards,
+    BlockReadsWrongly,
+    NameUnknown,
+    KnowsEveryName,
 }
 
 /// Counters with a flaw.
@@ -142,6 +148,56 @@ impl System for Flawed {
     fn reversible(&self) -> Option<&dyn Reversible> {
         Some(self)
     }
+
+    fn components(&self) -> Option<&dyn Components> {
+        Some(self)
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Some(self)
+    }
+}
+
+impl Components for Flawed {
+    fn boundaries(&self, state: &[Slot], out: &mut Vec<usize>) {
+        out.push(0);
+        if self.is(Flaw::BoundariesBeyond) {
+            out.push(state.len());
+        }
+        if self.is(Flaw::BoundariesBackwards) {
+            out.push(0);
+        }
+    }
+}
+
+impl Observe for Flawed {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        let known = self.inner.resolve(name).filter(|_| !(self.is(Flaw::NameUnknown) && name == "c2"));
+        known.or_else(|| self.is(Flaw::KnowsEveryName).then_some(Observable { index: 0, kind: Kind::Int }))
+    }
+
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        self.inner.fireable(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.inner.names()
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        self.inner.action_names()
+    }
+
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        self.inner.read(scratch, state, observable)
+    }
+
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
+        self.inner.read_block(scratch, block, observable, out);
+        if self.is(Flaw::BlockReadsWrongly) {
+            out[30] += 1;
+        }
+    }
 }
 
 impl Reversible for Flawed {
@@ -198,6 +254,11 @@ fn every_flaw_is_found_and_named() {
         (Flaw::RecodingMerges, "a hash outlives a recoding"),
         (Flaw::LooksAlike, "different states look different"),
         (Flaw::InitialNumbers, "initial states have actions 0, 1, 2"),
+        (Flaw::BoundariesBeyond, "lie within it"),
+        (Flaw::BoundariesBackwards, "ascend"),
+        (Flaw::BlockReadsWrongly, "is the same in a block and alone"),
+        (Flaw::NameUnknown, "the name `c2` is known and resolves"),
+        (Flaw::KnowsEveryName, "an unknown name is unknown"),
     ];
     for (flaw, expected) in cases {
         let complaint = complaint(flaw).unwrap_or_else(|| panic!("{flaw:?} was not found"));

@@ -5,7 +5,8 @@
 //! What stays true: an action's number is its place in the list that
 //! [`Model::actions`] gives for the source state, disabled ones included; a step that
 //! faults, panics, or gives a state that does not fit its bits is a fault of the model
-//! with a trace, never a lost state.
+//! with a trace, never a lost state. (Rust's panic hook still prints a panic when it
+//! happens; a program built with `panic = "abort"` ends there.)
 
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;

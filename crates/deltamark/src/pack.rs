@@ -16,6 +16,52 @@
 //! | enums, `Option` | ⌈log2 variants⌉ and the largest variant, padded |
 //! | `Vec`, `VecDeque`, `String`, `BTreeSet`, `BTreeMap` | varies: a length (4 bits below 8, 8 bits below 64 …) and the elements |
 //! | `Box` | varies, so that recursive types have an end |
+//!
+//! ```
+//! # use deltamark::Pack;
+//! #[derive(Clone, Debug, PartialEq, Pack)]
+//! struct Process<T> {
+//!     #[pack(bits = 3)]
+//!     level: u8,
+//!     holds: Option<T>,
+//! }
+//! assert_eq!(Process::<bool>::BITS, Some(3 + 1 + 1));
+//! let slots = deltamark::pack::pack(&Process { level: 5, holds: Some(true) }).unwrap();
+//! assert_eq!(slots, [0b11_101]);
+//! assert!(deltamark::pack::pack(&Process { level: 8, holds: None::<bool> }).is_err());
+//! ```
+//!
+//! What cannot be packed does not compile: more bits than the type has,
+//!
+//! ```compile_fail,E0080
+//! # use deltamark::Pack;
+//! #[derive(Debug, Pack)]
+//! struct Process {
+//!     #[pack(bits = 9)]
+//!     level: u8,
+//! }
+//! ```
+//!
+//! types without an order of their own,
+//!
+//! ```compile_fail,E0277
+//! # use deltamark::Pack;
+//! #[derive(Debug, Pack)]
+//! struct Process {
+//!     locks: std::collections::HashSet<u8>,
+//! }
+//! ```
+//!
+//! and bits of what is no integer.
+//!
+//! ```compile_fail,E0277
+//! # use deltamark::Pack;
+//! #[derive(Debug, Pack)]
+//! struct Process {
+//!     #[pack(bits = 3)]
+//!     level: bool,
+//! }
+//! ```
 
 pub use deltamark_core::Value;
 pub use deltamark_derive::Pack;
