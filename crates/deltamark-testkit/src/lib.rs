@@ -1,1 +1,27 @@
-//! Oracle, random systems and conformance suites.
+//! What tests of every part share: a dull oracle, systems of many kinds, and suites.
+//!
+//! In: a system, a store or a search that claims to keep the contracts of
+//! `deltamark-core`. Out: a panic that names the contract that was broken. What stays
+//! true: nothing here is clever; each piece is written to be obviously right, and each
+//! suite has been shown to fail on something broken.
+//!
+//! * [`oracle`] explores any system with a hash map; [`net_oracle`] any net.
+//! * [`systems`] are written by hand, [`random`] ones come from a seed.
+//! * [`stores`] are reference stores, one of each kind a search may meet.
+//! * [`conformance`] holds the suites: [`check_system`], [`check_store`], [`check_search`].
+//! * [`corpus`] finds models with answers from outside.
+
+pub mod conformance;
+pub mod corpus;
+pub mod net_oracle;
+pub mod oracle;
+pub mod random;
+pub mod stores;
+pub mod systems;
+
+pub use conformance::search::{Order, check_search};
+pub use conformance::store::check_store;
+pub use conformance::system::check_system;
+pub use corpus::Corpus;
+pub use oracle::{Explored, explore, explore_up_to};
+pub use random::{RandomGraph, Rng};

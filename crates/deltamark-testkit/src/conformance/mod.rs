@@ -1,0 +1,10 @@
+//! The suites that every system, store and search has to pass.
+//!
+//! In: what is to be tested. Out: nothing, or a panic that names the contract broken.
+
+mod question;
+pub mod search;
+pub mod store;
+mod storing;
+pub mod system;
+mod threads;

@@ -1,0 +1,364 @@
+//! What every system promises.
+//!
+//! In: a system. Out: nothing, or a panic that names the promise broken and the state
+//! it was broken in. What stays true: only reachable states are used, up to a number;
+//! every way to ask for the same thing (one state, a block, one action, backwards, in
+//! another layout) must give the same.
+
+use crate::random::Rng;
+use deltamark_core::{
+    Action, BLOCK, Batch, Block, Fired, Kind, Observable, Recoding, Scratch, Slot, StateId, States, System, Width,
+};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Checks a system on its first 1,500 states.
+pub fn check_system(system: &dyn System) {
+    check_system_up_to(system, 1_500);
+}
+
+/// Checks a system on its first `most` states.
+pub fn check_system_up_to(system: &dyn System, most: usize) {
+    let reached = reach(system, most);
+    let check = Check { system, reached };
+    check.initial_states();
+    check.successors();
+    check.blocks();
+    check.hashes();
+    check.firing();
+    check.reversing();
+    check.components();
+    check.description();
+    check.observables();
+}
+
+/// A step as a system tells it: action, target, hash.
+type Edge = (Action, Vec<Slot>, u64);
+/// A fault as a system tells it.
+type Wrong = (Option<Action>, String);
+
+/// States that were expanded, with their steps.
+struct Reached {
+    states: Vec<Vec<Slot>>,
+    edges: Vec<Vec<Edge>>,
+    faults: Vec<Vec<Wrong>>,
+    /// Every action met anywhere.
+    actions: BTreeSet<Action>,
+}
+
+/// Explores, checking each recoding on the way; afterwards the layout in use holds all
+/// states reached and their successors.
+fn reach(system: &dyn System, most: usize) -> Reached {
+    'restart: loop {
+        let mut scratch = system.scratch();
+        let mut batch = Batch::new(system.width());
+        let mut states: Vec<Vec<Slot>> = Vec::new();
+        let mut seen: HashSet<Vec<Slot>> = HashSet::new();
+        if system.initial(&mut scratch, &mut batch).is_err() {
+            check_recoding(system, &states);
+            continue 'restart;
+        }
+        let mut add = |state: &[Slot], states: &mut Vec<Vec<Slot>>| {
+            if seen.insert(state.to_vec()) {
+                states.push(state.to_vec());
+            }
+        };
+        (0..batch.len()).for_each(|index| add(batch.target(index), &mut states));
+        let mut reached =
+            Reached { states: Vec::new(), edges: Vec::new(), faults: Vec::new(), actions: BTreeSet::new() };
+        let mut next = 0;
+        while next < states.len() && next < most {
+            batch.reset(system.width());
+            if system.successors(&mut scratch, &states[next], &mut batch).is_err() {
+                check_recoding(system, &states);
+                continue 'restart;
+            }
+            (0..batch.len()).for_each(|index| add(batch.target(index), &mut states));
+            reached.actions.extend(batch.actions());
+            reached.actions.extend(batch.faults().iter().filter_map(|fault| fault.action));
+            reached.edges.push(edges_of(&batch, 0));
+            reached.faults.push(faults_of(&batch, 0));
+            next += 1;
+        }
+        states.truncate(next);
+        reached.states = states;
+        return reached;
+    }
+}
+
+/// Lets the system widen, and checks how these states read in the new layout.
+fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
+    let mut scratch = system.scratch();
+    let hashes: Vec<u64> = states.iter().map(|state| system.hash(&mut scratch, state)).collect();
+    let before = system.width();
+    let recoding: Recoding = system.widen();
+    assert_eq!(recoding.from, before, "a recoding starts from the width in use");
+    assert_eq!(recoding.to, system.width(), "a recoding leads to the width in use from then on");
+    assert!(!recoding.reason.is_empty() && !recoding.reason.contains('\n'), "a recoding has a reason of one line");
+    let mut scratch = system.scratch();
+    let mut seen = HashSet::new();
+    for (old, hash) in states.iter().zip(hashes) {
+        let mut new = vec![7; 3];
+        recoding.translate(old, &mut new);
+        assert!(new.len() >= old.len(), "no state gets shorter by a recoding: {old:?} became {new:?}");
+        check_width(system, &new);
+        assert_eq!(system.hash(&mut scratch, &new), hash, "a hash outlives a recoding: {old:?} became {new:?}");
+        assert!(seen.insert(new), "a recoding is injective: {old:?} became what another state became");
+    }
+}
+
+fn check_width(system: &dyn System, state: &[Slot]) {
+    if let Width::Fixed(width) = system.width() {
+        assert_eq!(state.len(), width, "a state of a fixed-width system has its width: {state:?}");
+    }
+}
+
+fn edges_of(batch: &Batch, source: usize) -> Vec<Edge> {
+    let from_source = (0..batch.len()).filter(|&index| batch.source(index) == source);
+    from_source.map(|index| (batch.action(index), batch.target(index).to_vec(), batch.hash(index))).collect()
+}
+
+fn faults_of(batch: &Batch, source: usize) -> Vec<Wrong> {
+    let from_source = batch.faults().iter().filter(|fault| usize::from(fault.source) == source);
+    from_source.map(|fault| (fault.action, fault.message.clone())).collect()
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort();
+    list
+}
+
+const FITS: &str = "a layout that held a state's successors before holds them again";
+
+struct Check<'a> {
+    system: &'a dyn System,
+    reached: Reached,
+}
+
+impl Check<'_> {
+    /// The states reached, with their numbers.
+    fn states(&self) -> impl Iterator<Item = (usize, &[Slot])> {
+        self.reached.states.iter().map(Vec::as_slice).enumerate()
+    }
+
+    fn initial_states(&self) {
+        let mut first = Batch::new(self.system.width());
+        self.system.initial(&mut self.system.scratch(), &mut first).expect(FITS);
+        let mut second = Batch::new(self.system.width());
+        self.system.initial(&mut self.system.scratch(), &mut second).expect(FITS);
+        assert!(!first.is_empty(), "a system has at least one initial state");
+        assert_eq!(edges_of(&first, 0), edges_of(&second, 0), "initial states are always the same");
+        let numbers: Vec<Action> = (0..first.len() as u32).map(Action).collect();
+        assert_eq!(first.actions(), numbers, "initial states have actions 0, 1, 2 …");
+    }
+
+    fn successors(&self) {
+        // Backwards and with one scratch, so that what a scratch remembers would show.
+        let mut scratch = self.system.scratch();
+        for (number, state) in self.states().collect::<Vec<_>>().into_iter().rev() {
+            let mut batch = Batch::new(self.system.width());
+            self.system.successors(&mut scratch, state, &mut batch).expect(FITS);
+            assert_eq!(edges_of(&batch, 0), self.reached.edges[number], "successors depend on {state:?} alone");
+            assert_eq!(faults_of(&batch, 0), self.reached.faults[number], "faults depend on {state:?} alone");
+            let mut actions = HashSet::new();
+            for (action, target, _) in &self.reached.edges[number] {
+                check_width(self.system, target);
+                assert!(actions.insert(*action), "{action:?} names exactly one successor of {state:?}");
+            }
+            for action in self.reached.faults[number].iter().filter_map(|fault| fault.0) {
+                assert!(actions.insert(action), "{action:?} of {state:?} is a fault or a step, and one only");
+            }
+            if let Some(count) = self.system.action_count() {
+                assert!(actions.iter().all(|action| action.0 < count), "actions of {state:?} are below {count}");
+            }
+        }
+    }
+
+    fn blocks(&self) {
+        let mut rng = Rng::new(1);
+        let mut scratch = self.system.scratch();
+        let (mut block, mut batch) = (Block::new(self.system.width()), Batch::new(self.system.width()));
+        let mut order: Vec<usize> = (0..self.reached.states.len()).collect();
+        for round in 0..2 {
+            let mut rest = order.as_slice();
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(rest.len().min(1 + rng.below(BLOCK)));
+                rest = later;
+                block.reset(self.system.width());
+                batch.reset(self.system.width());
+                now.iter().for_each(|&number| block.push(StateId::new(number as u64), &self.reached.states[number]));
+                self.system.expand(&mut scratch, &block, &mut batch).expect(FITS);
+                self.block_agrees(now, &batch);
+            }
+            // In order first, where neighbours are alike; then at random.
+            if round == 0 {
+                rng.shuffle(&mut order);
+            }
+        }
+    }
+
+    fn block_agrees(&self, numbers: &[usize], batch: &Batch) {
+        let mut moved = 0u64;
+        for (index, &number) in numbers.iter().enumerate() {
+            let state = &self.reached.states[number];
+            let (edges, faults) = (&self.reached.edges[number], &self.reached.faults[number]);
+            assert_eq!(
+                sorted(edges_of(batch, index)),
+                sorted(edges.clone()),
+                "a block gives the successors of each of its states, here of {state:?}"
+            );
+            assert_eq!(
+                sorted(faults_of(batch, index)),
+                sorted(faults.clone()),
+                "a block gives the faults of each of its states, here of {state:?}"
+            );
+            moved |= u64::from(!edges.is_empty() || !faults.is_empty()) << index;
+        }
+        let sources_exist = (0..batch.len()).all(|index| batch.source(index) < numbers.len());
+        assert!(sources_exist, "every successor comes from a state of the block");
+        assert_eq!(batch.moved(), moved, "a batch knows which of its states moved");
+    }
+
+    fn hashes(&self) {
+        let mut scratch = self.system.scratch();
+        let mut list = States::new(self.system.width());
+        self.reached.states.iter().for_each(|state| list.push(state));
+        let mut hashes = vec![42];
+        self.system.hashes(&mut scratch, &list, &mut hashes);
+        assert_eq!(hashes.len(), list.len() + 1, "hashes of many states are appended, one for each");
+        let mut known: HashMap<&[Slot], u64> = HashMap::new();
+        for (number, state) in self.states() {
+            let hash = self.system.hash(&mut scratch, state);
+            assert_eq!(hashes[number + 1], hash, "the hash of {state:?} is the same alone and among many");
+            known.insert(state, hash);
+        }
+        for (_, target, hash) in self.reached.edges.iter().flatten() {
+            let expected = known.get(target.as_slice()).copied();
+            let expected = expected.unwrap_or_else(|| self.system.hash(&mut scratch, target));
+            assert_eq!(*hash, expected, "a batch carries the hash of {target:?}");
+        }
+        let different: HashSet<u64> = known.values().copied().collect();
+        assert!(different.len() * 100 >= known.len() * 99, "hashes of different states are nearly always different");
+    }
+
+    fn firing(&self) {
+        let mut rng = Rng::new(2);
+        let mut scratch = self.system.scratch();
+        let mut target = vec![9; 9];
+        let candidates: Vec<Action> = self.reached.actions.iter().copied().collect();
+        for (number, state) in self.states() {
+            let (edges, faults) = (&self.reached.edges[number], &self.reached.faults[number]);
+            for (action, expected, _) in edges {
+                let fired = self.system.fire(&mut scratch, state, *action, &mut target).expect(FITS);
+                assert_eq!(fired, Fired::Done, "{action:?} can be fired in {state:?}, as successors say");
+                assert_eq!(&target, expected, "firing {action:?} in {state:?} leads where successors say");
+            }
+            for (action, message) in faults.iter().filter_map(|(action, message)| Some(((*action)?, message))) {
+                let fired = self.system.fire(&mut scratch, state, action, &mut target).expect(FITS);
+                assert_eq!(fired, Fired::Fault(message.clone()), "{action:?} is a fault in {state:?}");
+            }
+            for _ in 0..candidates.len().min(16) {
+                let action = candidates[rng.below(candidates.len())];
+                let known = edges.iter().any(|edge| edge.0 == action) || faults.iter().any(|f| f.0 == Some(action));
+                if !known {
+                    let fired = self.system.fire(&mut scratch, state, action, &mut target);
+                    assert_eq!(fired, Ok(Fired::Disabled), "{action:?} cannot happen in {state:?}");
+                }
+            }
+        }
+    }
+
+    fn reversing(&self) {
+        let Some(reversible) = self.system.reversible() else { return };
+        let mut rng = Rng::new(3);
+        let mut scratch = self.system.scratch();
+        let candidates: Vec<Action> = self.reached.actions.iter().copied().collect();
+        let (mut source, mut target) = (vec![9; 9], Vec::new());
+        for (number, state) in self.states() {
+            for (action, to, _) in &self.reached.edges[number] {
+                assert!(reversible.unfire(&mut scratch, to, *action, &mut source), "{action:?} to {to:?} is undone");
+                assert_eq!(source, state, "undoing {action:?} from {to:?} leads back");
+                let mut batch = Batch::new(self.system.width());
+                reversible.predecessors(&mut scratch, to, &mut batch);
+                let found = edges_of(&batch, 0).iter().any(|edge| edge.0 == *action && edge.1 == state);
+                assert!(found, "predecessors of {to:?} contain {state:?} by {action:?}");
+            }
+            let mut batch = Batch::new(self.system.width());
+            reversible.predecessors(&mut scratch, state, &mut batch);
+            for (action, from, hash) in edges_of(&batch, 0) {
+                let fired = self.system.fire(&mut scratch, &from, action, &mut target);
+                assert_eq!(fired, Ok(Fired::Done), "a predecessor {from:?} of {state:?} can move by {action:?}");
+                assert_eq!(target, state, "a predecessor {from:?} leads by {action:?} to where it was asked for");
+                assert_eq!(hash, self.system.hash(&mut scratch, &from), "predecessors carry the hash of {from:?}");
+            }
+            for _ in 0..candidates.len().min(8) {
+                let action = candidates[rng.below(candidates.len())];
+                if reversible.unfire(&mut scratch, state, action, &mut source) {
+                    let fired = self.system.fire(&mut scratch, &source, action, &mut target);
+                    assert_eq!(fired, Ok(Fired::Done), "{action:?} undone from {state:?} can be done from {source:?}");
+                    assert_eq!(target, state, "{action:?} undone from {state:?} and done again leads back");
+                }
+            }
+        }
+    }
+
+    fn components(&self) {
+        let Some(components) = self.system.components() else { return };
+        for (_, state) in self.states() {
+            let mut boundaries = Vec::new();
+            components.boundaries(state, &mut boundaries);
+            let start = if state.is_empty() { None } else { Some(&0) };
+            assert_eq!(boundaries.first(), start, "the first component of {state:?} begins at 0");
+            assert!(boundaries.windows(2).all(|pair| pair[0] < pair[1]), "boundaries of {state:?} ascend");
+            assert!(boundaries.iter().all(|&slot| slot < state.len()), "boundaries of {state:?} lie within it");
+        }
+    }
+
+    fn description(&self) {
+        let describe = self.system.describe();
+        let mut shown = HashSet::new();
+        for (number, state) in self.states() {
+            let variables = describe.state(state);
+            let names: HashSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names.len(), variables.len(), "each variable of {state:?} is shown once");
+            // A variable at rest may be left out, so it is left out of the comparison.
+            let moved = variables.into_iter().filter(|(_, value)| *value != describe.rest());
+            let text: Vec<String> = moved.map(|(name, value)| format!("{name}={value}")).collect();
+            assert!(shown.insert(text.join("\n")), "different states look different, {state:?} does not: {text:?}");
+            for (action, _, _) in &self.reached.edges[number] {
+                assert!(!describe.action(state, *action).is_empty(), "{action:?} has a name in {state:?}");
+            }
+        }
+    }
+
+    fn observables(&self) {
+        let Some(observe) = self.system.observe() else { return };
+        let mut named: Vec<(String, Observable)> = Vec::new();
+        for name in observe.names().into_iter().take(100) {
+            let Some(found) = observe.resolve(&name) else { panic!("the name `{name}` is known and resolves") };
+            named.push((name, found));
+        }
+        for name in observe.action_names().into_iter().take(100) {
+            let Some(found) = observe.fireable(&name) else { panic!("the action `{name}` is known and resolves") };
+            assert_eq!(found.kind, Kind::Bool, "whether `{name}` can fire is a truth value");
+            named.push((name, found));
+        }
+        let absent = "no such name\u{1}";
+        assert!(observe.resolve(absent).is_none() && observe.fireable(absent).is_none(), "an unknown name is unknown");
+        let mut scratch: Scratch = self.system.scratch();
+        let mut block = Block::new(self.system.width());
+        for group in self.reached.states.chunks(BLOCK).take(8) {
+            block.reset(self.system.width());
+            group.iter().for_each(|state| block.push(StateId::NAMELESS, state));
+            for (name, observable) in &named {
+                let mut values = [-77; BLOCK];
+                observe.read_block(&mut scratch, &block, *observable, &mut values);
+                for (state, &value) in group.iter().zip(&values) {
+                    let alone = observe.read(&mut scratch, state, *observable);
+                    assert_eq!(value, alone, "`{name}` is the same in a block and alone, in {state:?}");
+                    let in_range = observable.kind == Kind::Int || (0..=1).contains(&value);
+                    assert!(in_range, "the truth value `{name}` is 0 or 1, not {value}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Models with answers from outside.
+//!
+//! In: the folder named by the environment variable `DELTAMARK_MODELS`, or
+//! `../shared/models` beside the workspace. Out: rows of its tables of expected answers
+//! with the files they speak of. What stays true: where the folder is absent nothing
+//! fails, but a note on standard error says what was skipped.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A folder of models.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    root: PathBuf,
+}
+
+/// A row of a table of expected answers, by the names of its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    cells: HashMap<String, String>,
+}
+
+impl Corpus {
+    /// The folder of models, or nothing, with a note that says that `test` is skipped.
+    pub fn find(test: &str) -> Option<Self> {
+        let root = match std::env::var_os("DELTAMARK_MODELS") {
+            Some(folder) => PathBuf::from(folder),
+            None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/models"),
+        };
+        if root.is_dir() {
+            return Some(Corpus { root });
+        }
+        eprintln!("SKIPPED: {test}: there is no folder {}; set DELTAMARK_MODELS", root.display());
+        None
+    }
+
+    /// The corpus in this folder.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Corpus { root: root.into() }
+    }
+
+    /// A file of a sub-folder.
+    pub fn file(&self, folder: &str, name: &str) -> PathBuf {
+        self.root.join(folder).join(name)
+    }
+
+    /// The rows of `expected.tsv` in a sub-folder. Empty, with a note, where there is none.
+    pub fn expected(&self, folder: &str) -> Vec<Row> {
+        let path = self.file(folder, "expected.tsv");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => rows(&text),
+            Err(error) => {
+                eprintln!("SKIPPED: {}: {error}", path.display());
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Row {
+    /// The cell of this column; nothing when it is empty or there is no such column.
+    pub fn text(&self, column: &str) -> Option<&str> {
+        self.cells.get(column).map(String::as_str).filter(|cell| !cell.is_empty())
+    }
+
+    /// The cell of this column as a number.
+    ///
+    /// # Panics
+    /// When the cell holds something else: the table is broken, and a test that
+    /// skipped the row in silence would prove nothing.
+    pub fn number(&self, column: &str) -> Option<u64> {
+        let cell = self.text(column)?;
+        Some(cell.parse().unwrap_or_else(|_| panic!("column `{column}` holds `{cell}`, which is no number")))
+    }
+
+    /// The cell of this column, `y` or `n`, as a truth value.
+    pub fn truth(&self, column: &str) -> Option<bool> {
+        match self.text(column)? {
+            "y" => Some(true),
+            "n" => Some(false),
+            other => panic!("column `{column}` holds `{other}`, neither `y` nor `n`"),
+        }
+    }
+}
+
+/// The rows of a table: cells between tabs, the first line naming the columns.
+fn rows(text: &str) -> Vec<Row> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let Some(header) = lines.next() else { return Vec::new() };
+    let columns: Vec<&str> = header.split('\t').collect();
+    let row = |line: &str| Row {
+        cells: columns.iter().zip(line.split('\t')).map(|(&name, cell)| (name.into(), cell.trim().into())).collect(),
+    };
+    lines.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_by_column() {
+        let rows = rows("model\tstates\tdeadlock\tmore\na\t12\ty\t\n\nb\t\tn\n");
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[0].text("model"), rows[0].number("states")), (Some("a"), Some(12)));
+        assert_eq!((rows[0].truth("deadlock"), rows[1].truth("deadlock")), (Some(true), Some(false)));
+        assert_eq!((rows[1].number("states"), rows[0].text("more"), rows[0].text("none")), (None, None, None));
+    }
+
+    #[test]
+    fn every_expected_net_is_there() {
+        let Some(corpus) = Corpus::find("every_expected_net_is_there") else { return };
+        for row in corpus.expected("pnml") {
+            let model = row.text("model").expect("every row names its model");
+            assert!(corpus.file("pnml", &format!("{model}.pnml")).is_file(), "{model}");
+            assert!(row.number("states").is_some(), "{model}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Reference stores, one of each kind that a search may meet.
+//!
+//! In: states. Out: answers that are right by construction. What stays true: all but
+//! [`LossyStore`] hold every state in full in a hash map behind a lock; they ask the
+//! budget for a fixed sum per state, so that running out of memory can be tested.
+
+use deltamark_core::{
+    Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store, System,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// All kinds of stores there are, by name: each maker makes one within a budget.
+pub const KINDS: &[(&str, Maker)] = &[
+    ("reference", |_, budget| Box::new(ReferenceStore::new(budget))),
+    ("scattered", |_, budget| Box::new(ScatteredStore::new(budget))),
+    ("forgetful", |_, budget| Box::new(ForgetfulStore::new(budget))),
+    ("lossy", |_, budget| Box::new(LossyStore::new(budget, 40))),
+];
+
+/// Makes a store for a system.
+pub type Maker = for<'a> fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a>;
+
+/// What one state is said to take: its slots, and a sum for the rest.
+fn cost(state: &[Slot]) -> u64 {
+    (size_of_val(state) + 48) as u64
+}
+
+/// States in the order they came, and the number of each.
+struct Table {
+    numbers: HashMap<Vec<Slot>, usize>,
+    states: Vec<Vec<Slot>>,
+    bytes: u64,
+}
+
+/// A table behind a lock, within a budget.
+struct Shared {
+    table: Mutex<Table>,
+    budget: Arc<Budget>,
+}
+
+enum Added {
+    New(usize),
+    Seen(usize),
+    Full,
+}
+
+impl Shared {
+    fn new(budget: Arc<Budget>) -> Self {
+        let table = Table { numbers: HashMap::new(), states: Vec::new(), bytes: 0 };
+        Shared { table: Mutex::new(table), budget }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("no thread panics while it holds a reference store")
+    }
+
+    fn add(&self, state: &[Slot]) -> Added {
+        let mut table = self.lock();
+        if let Some(&number) = table.numbers.get(state) {
+            return Added::Seen(number);
+        }
+        if !self.budget.request(cost(state)) {
+            return Added::Full;
+        }
+        let number = table.states.len();
+        table.bytes += cost(state);
+        table.numbers.insert(state.to_vec(), number);
+        table.states.push(state.to_vec());
+        Added::New(number)
+    }
+
+    fn find(&self, state: &[Slot]) -> Option<usize> {
+        self.lock().numbers.get(state).copied()
+    }
+
+    fn get(&self, number: usize) -> Vec<Slot> {
+        self.lock().states[number].clone()
+    }
+
+    fn len(&self) -> u64 {
+        self.lock().states.len() as u64
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes::new().with("states", self.lock().bytes)
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        let mut table = self.lock();
+        let mut states = Vec::new();
+        for old in &table.states {
+            let mut new = Vec::new();
+            recoding.translate(old, &mut new);
+            states.push(new);
+        }
+        let bytes = states.iter().map(|state| cost(state)).sum::<u64>();
+        if !self.budget.request(bytes - table.bytes) {
+            return false;
+        }
+        let numbers = states.iter().cloned().enumerate().map(|(number, state)| (state, number)).collect();
+        *table = Table { numbers, states, bytes };
+        true
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.budget.release(self.lock().bytes);
+    }
+}
+
+/// Exact, recalls, and numbers states 0, 1, 2 … in the order of insertion.
+pub struct ReferenceStore(Shared);
+
+/// Exact and recalls, but ids have gaps and follow no order.
+pub struct ScatteredStore(Shared);
+
+/// Exact, but cannot tell ids and recalls nothing.
+pub struct ForgetfulStore(Shared);
+
+impl ReferenceStore {
+    /// An empty store within this budget.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        ReferenceStore(Shared::new(budget))
+    }
+}
+
+impl ScatteredStore {
+    /// An empty store within this budget.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        ScatteredStore(Shared::new(budget))
+    }
+}
+
+impl ForgetfulStore {
+    /// An empty store within this budget.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        ForgetfulStore(Shared::new(budget))
+    }
+}
+
+/// How a kind of store names its states.
+trait Naming {
+    fn id(number: usize) -> StateId;
+    fn number(id: StateId) -> usize;
+    const SEQUENTIAL: bool;
+    const RECALLS: bool;
+}
+
+impl Naming for ReferenceStore {
+    fn id(number: usize) -> StateId {
+        StateId::new(number as u64)
+    }
+
+    fn number(id: StateId) -> usize {
+        id.index()
+    }
+
+    const SEQUENTIAL: bool = true;
+    const RECALLS: bool = true;
+}
+
+impl Naming for ScatteredStore {
+    fn id(number: usize) -> StateId {
+        // Swaps neighbours in groups of 64 and leaves two gaps behind each number.
+        StateId::new((number as u64 ^ 0x2a) * 3 + 1)
+    }
+
+    fn number(id: StateId) -> usize {
+        (((id.get() - 1) / 3) ^ 0x2a) as usize
+    }
+
+    const SEQUENTIAL: bool = false;
+    const RECALLS: bool = true;
+}
+
+impl Naming for ForgetfulStore {
+    fn id(_number: usize) -> StateId {
+        StateId::NAMELESS
+    }
+
+    fn number(_id: StateId) -> usize {
+        unreachable!("a store that does not recall is not asked to")
+    }
+
+    const SEQUENTIAL: bool = false;
+    const RECALLS: bool = false;
+}
+
+macro_rules! exact_stores {
+    ($($store:ty),*) => {$(
+        impl Store for $store {
+            fn insert(&self, _: &mut Scratch, state: &[Slot], _hash: u64, _: &Arrival<'_>) -> Insert {
+                match self.0.add(state) {
+                    Added::New(number) => Insert::New(Self::id(number)),
+                    Added::Seen(number) => Insert::Seen(Self::id(number)),
+                    Added::Full => Insert::Full,
+                }
+            }
+
+            fn find(&self, _: &mut Scratch, state: &[Slot], _hash: u64) -> Option<StateId> {
+                self.0.find(state).map(Self::id)
+            }
+
+            fn len(&self) -> u64 {
+                self.0.len()
+            }
+
+            fn bytes(&self) -> Bytes {
+                self.0.bytes()
+            }
+
+            fn guarantee(&self) -> Guarantee {
+                Guarantee::Exact
+            }
+
+            fn recall(&self) -> Option<&dyn Recall> {
+                Self::RECALLS.then_some(self)
+            }
+
+            fn recode(&self, recoding: &Recoding) -> bool {
+                self.0.recode(recoding)
+            }
+        }
+
+        impl Recall for $store {
+            fn recall(&self, _: &mut Scratch, ids: &[StateId], out: &mut States) {
+                for &id in ids {
+                    out.push(&self.0.get(Self::number(id)));
+                }
+            }
+
+            fn sequential(&self) -> bool {
+                Self::SEQUENTIAL
+            }
+        }
+    )*};
+}
+
+exact_stores!(ReferenceStore, ScatteredStore, ForgetfulStore);
+
+/// Keeps some bits of the hash of each state and nothing else, so it may take a state
+/// for another and says so.
+pub struct LossyStore {
+    signatures: Mutex<HashSet<u64>>,
+    budget: Arc<Budget>,
+    bits: u32,
+}
+
+/// What a signature is said to take.
+const SIGNATURE: u64 = 16;
+
+impl LossyStore {
+    /// An empty store within this budget that keeps `bits` bits of each hash.
+    pub fn new(budget: Arc<Budget>, bits: u32) -> Self {
+        assert!((1..64).contains(&bits), "some bits of 64");
+        LossyStore { signatures: Mutex::new(HashSet::new()), budget, bits }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.signatures.lock().expect("no thread panics while it holds a reference store")
+    }
+
+    fn signature(&self, hash: u64) -> u64 {
+        deltamark_core::hash::mix(hash) & ((1 << self.bits) - 1)
+    }
+}
+
+impl Store for LossyStore {
+    fn insert(&self, _: &mut Scratch, _state: &[Slot], hash: u64, _: &Arrival<'_>) -> Insert {
+        let mut signatures = self.lock();
+        if signatures.contains(&self.signature(hash)) {
+            Insert::Seen(StateId::NAMELESS)
+        } else if !self.budget.request(SIGNATURE) {
+            Insert::Full
+        } else {
+            signatures.insert(self.signature(hash));
+            Insert::New(StateId::NAMELESS)
+        }
+    }
+
+    fn find(&self, _: &mut Scratch, _state: &[Slot], hash: u64) -> Option<StateId> {
+        self.lock().contains(&self.signature(hash)).then_some(StateId::NAMELESS)
+    }
+
+    fn len(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes::new().with("signatures", self.len() * SIGNATURE)
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        // The chance that any two of n signatures are equal is at most the number of
+        // pairs times the chance for one pair.
+        let n = self.len() as f64;
+        Guarantee::Omission((n * (n - 1.0) / 2.0 / 2f64.powi(self.bits as i32)).min(1.0))
+    }
+
+    fn recode(&self, _recoding: &Recoding) -> bool {
+        // Hashes outlive a recoding.
+        true
+    }
+}
+
+impl Drop for LossyStore {
+    fn drop(&mut self) {
+        self.budget.release(self.len() * SIGNATURE);
+    }
+}

@@ -1,0 +1,138 @@
+//! Checking models by one call: verdicts, traces and limits, with every store and search.
+
+use deltamark::{Model, ModelError, Pack, Step};
+use deltamark_core::{Stop, Verdict};
+use deltamark_search::Search;
+use deltamark_store::CATALOGUE;
+
+/// Two processes that share a critical section, with or without asking for a turn.
+struct Mutex {
+    takes_turns: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Pack)]
+enum At {
+    Idle,
+    Waiting,
+    Critical,
+}
+
+#[derive(Clone, Debug, PartialEq, Pack)]
+struct State {
+    at: [At; 2],
+    #[pack(bits = 1)]
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Moves(usize);
+
+impl Model for Mutex {
+    type State = State;
+    type Action = Moves;
+
+    fn initial(&self) -> Vec<State> {
+        vec![State { at: [At::Idle; 2], turn: 0 }]
+    }
+
+    fn actions(&self, _: &State, actions: &mut Vec<Moves>) {
+        actions.extend([Moves(0), Moves(1)]);
+    }
+
+    fn next(&self, state: &mut State, Moves(me): Moves) -> Step {
+        match state.at[me] {
+            At::Idle => (state.at[me], state.turn) = (At::Waiting, 1 - me),
+            At::Waiting if self.takes_turns && state.turn != me && state.at[1 - me] != At::Idle => {
+                return Step::Disabled;
+            }
+            At::Waiting => state.at[me] = At::Critical,
+            At::Critical => state.at[me] = At::Idle,
+        }
+        Step::Taken
+    }
+}
+
+fn exclusive(state: &State) -> bool {
+    state.at != [At::Critical; 2]
+}
+
+#[test]
+fn every_store_and_search_gives_the_same_answer() {
+    for store in CATALOGUE.iter().map(|info| info.name) {
+        for &search in Search::ALL {
+            let check = deltamark::check(Mutex { takes_turns: true }).invariant("exclusion", exclusive);
+            let report = check.deadlock_free().store(store).search(search).run().expect("the model runs");
+            report.assert_holds();
+            assert!(report.complete());
+            assert_eq!(
+                (report.states(), report.edges(), report.deadlocks()),
+                (10, 16, 0),
+                "{store}, {}",
+                search.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_violation_comes_with_its_states() {
+    let check = deltamark::check(Mutex { takes_turns: false }).invariant("exclusion", exclusive);
+    let report = check.reachable("inside", |state| state.at[1] == At::Critical).run().expect("the model runs");
+    assert!(!report.holds());
+    assert!(matches!(report.verdict("exclusion"), Some(Verdict::Violated(Some(_), None))));
+    let path = report.trace("exclusion").expect("a violation has a trace");
+    assert_eq!(path.steps.len(), 4);
+    assert_eq!(path.initial, State { at: [At::Idle; 2], turn: 0 });
+    assert_eq!(path.last().at, [At::Critical; 2]);
+    assert_eq!(report.trace("inside").expect("a goal reached has a trace").steps.len(), 2);
+    assert!(report.verdict("no such property").is_none() && report.trace("fault-free").is_none());
+    let text = report.to_string();
+    assert!(text.contains("exclusion: violated") && text.contains("1. Moves(0)  at = [Waiting, Idle]"), "{text}");
+}
+
+/// Counts down and then divides by zero.
+struct Countdown;
+
+impl Model for Countdown {
+    type State = (u8,);
+    type Action = ();
+
+    fn initial(&self) -> Vec<(u8,)> {
+        vec![(3,)]
+    }
+
+    fn actions(&self, _: &(u8,), actions: &mut Vec<()>) {
+        actions.push(());
+    }
+
+    fn next(&self, state: &mut (u8,), (): ()) -> Step {
+        state.0 = if state.0 > 0 { state.0 - 1 } else { 6 / state.0 };
+        Step::Taken
+    }
+}
+
+#[test]
+fn a_panic_in_a_model_is_a_fault_with_a_trace() {
+    let report = deltamark::check(Countdown).invariant("true", |_| true).run().expect("the model runs");
+    let path = report.trace("fault-free").expect("a fault has a trace");
+    assert_eq!((path.initial, path.last().0), ((3,), 0));
+    assert_eq!(path.fault, Some(("()".into(), "the model panicked: attempt to divide by zero".into())));
+    let report =
+        deltamark::check(Countdown).invariant("no value at 0", |state| 3 / state.0 > 0).run().expect("the model runs");
+    assert!(matches!(report.verdict("no value at 0"), Some(Verdict::Violated(Some(_), Some(_)))));
+}
+
+#[test]
+fn limits_end_a_run_without_an_answer() {
+    let report = deltamark::check(Mutex { takes_turns: true }).max_states(5).run().expect("the model runs");
+    assert_eq!((report.states(), report.outcome().stopped_by), (5, Some(Stop::States)));
+    assert!(!report.holds() && matches!(report.verdict("deadlock-free"), Some(Verdict::Unknown)));
+}
+
+#[test]
+fn what_makes_no_sense_is_an_error() {
+    let check = || deltamark::check(Mutex { takes_turns: true });
+    assert!(matches!(check().store("plian").run(), Err(ModelError::Store(_))));
+    let twice = check().invariant("same", |_| true).reachable("same", |_| true).run();
+    assert_eq!(twice.err(), Some(ModelError::SameName("same".into())));
+}
