@@ -89,7 +89,8 @@ pub struct PropertyOutcome {
 pub struct Statistics {
     /// States found.
     pub states: u64,
-    /// Pairs of an expanded state and an action that can happen in it.
+    /// Pairs of an expanded state and an action that leads from it to a state; a fault
+    /// leads to none.
     pub edges: u64,
     /// Expanded states without successors.
     pub deadlocks: u64,

@@ -87,7 +87,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Translates every state it holds; ids stay. Called by one thread while no other
-    /// uses the store. On `false` the budget had no room, and the store is unchanged.
+    /// uses the store. On `false` the budget had no room, and the store still holds its
+    /// states in the old layout: it can be counted and dropped, nothing else.
     #[must_use]
     fn recode(&self, recoding: &Recoding) -> bool;
 }

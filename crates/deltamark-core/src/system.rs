@@ -11,7 +11,8 @@
 //! A system whose fields have no known bound starts with narrow ones. When a count
 //! does not fit, a method returns [`Widen`]; the search then pauses all threads, calls
 //! [`System::widen`] once, has the store and its own queues translated by the returned
-//! [`Recoding`], and repeats the call. Systems of known layout never return `Widen`.
+//! [`Recoding`], and repeats the call. A scratch stays good: it learns of the new layout at
+//! the next call. Systems of known layout never return `Widen`.
 
 use crate::{Action, Batch, Block, Components, Describe, Observe, Reversible, Scratch, Slot, States, Width, hash};
 

@@ -35,10 +35,6 @@ impl Log {
         self.len += 1;
     }
 
-    /// How many states it knows.
-    pub fn len(&self) -> u64 {
-        self.len
-    }
 
     /// The bytes it holds on to.
     pub fn held_bytes(&self) -> u64 {

@@ -463,6 +463,8 @@ impl<'a> Plain<'a> {
         let buckets = 8;
         let index = Index::new(buckets).expect("a few kilobytes");
         let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index };
+        // States of no slots need no memory, only an address.
+        assert!(tables.vectors.extend(0, 1, 0), "a few kilobytes");
         // A budget too small even for this leaves no room at all: the first state is `Full`.
         if !budget.request(Index::bytes(buckets)) {
             tables.index.room = 0;

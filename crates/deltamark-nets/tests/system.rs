@@ -1,0 +1,161 @@
+//! Nets as systems: random nets against the dull explorer, the suite for systems, and the
+//! nets whose answers are known from outside.
+
+use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, System};
+use deltamark_nets::{Arc, Format, Net, NetSystem, Place, Transition, generate::generate, parse_bytes};
+use deltamark_search::{Observer, Search, Task, run};
+use deltamark_testkit::conformance::system::check_system_up_to;
+use deltamark_testkit::net_oracle::explore_net;
+use deltamark_testkit::random::{bounded_nets, nets};
+use deltamark_testkit::stores::ReferenceStore;
+use deltamark_testkit::check_system;
+use proptest::prelude::*;
+
+/// The most tokens seen in each place and in a marking.
+struct Most {
+    places: Vec<u64>,
+    marking: u64,
+}
+
+impl Observer for Most {
+    fn expanded(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, _: &Batch, _: &[deltamark_core::Insert]) {
+        let observe = system.observe().expect("nets can be observed");
+        let mut sums = [0; BLOCK];
+        let mut values = [0; BLOCK];
+        for (place, name) in observe.names().iter().enumerate() {
+            observe.read_block(scratch, block, observe.resolve(name).expect("a place"), &mut values);
+            for (sum, &value) in sums.iter_mut().zip(&values).take(block.len()) {
+                *sum += value as u64;
+                self.places[place] = self.places[place].max(value as u64);
+            }
+        }
+        self.marking = self.marking.max(sums[..block.len()].iter().copied().max().unwrap_or(0));
+    }
+}
+
+fn agrees(net: Net, search: Search) -> Result<(), TestCaseError> {
+    let expected = explore_net(&net, 3000);
+    if !expected.complete {
+        return Ok(());
+    }
+    let mut most = Most { places: vec![0; net.places.len()], marking: 0 };
+    let system = NetSystem::new(net);
+    let control = Control::new();
+    let store = ReferenceStore::new(control.budget.clone());
+    let properties = [Property::deadlock_free()];
+    let outcome = run(
+        search,
+        Task {
+            system: &system,
+            store: &store,
+            properties: &properties,
+            control: &control,
+            explore_all: true,
+            observer: Some(&mut most),
+        },
+    );
+    let found = &outcome.statistics;
+    prop_assert!(outcome.complete());
+    prop_assert_eq!(found.states, expected.markings.len() as u64);
+    prop_assert_eq!(found.edges, expected.edges);
+    prop_assert_eq!(found.deadlocks, expected.deadlocks);
+    prop_assert_eq!(&most.places, &expected.most_in_place);
+    prop_assert_eq!(most.marking, expected.most_in_marking);
+    if search == Search::Bfs {
+        prop_assert_eq!(found.depth, expected.depth);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_nets_agree_with_the_dull_explorer(net in nets(6, 7)) {
+        agrees(net, Search::Bfs)?;
+    }
+
+    #[test]
+    fn random_bounded_nets_agree_with_the_dull_explorer(net in bounded_nets(7, 8)) {
+        agrees(net.clone(), Search::Bfs)?;
+        agrees(net, Search::Dfs)?;
+    }
+
+    #[test]
+    fn random_nets_conform(net in nets(5, 6)) {
+        check_system_up_to(&NetSystem::new(net), 300);
+    }
+}
+
+#[test]
+fn generated_nets_conform() {
+    for (family, size) in [("philosophers", 5), ("kanban", 1), ("database-managers", 4)] {
+        check_system(&NetSystem::new(generate(family, size).expect("a family")));
+    }
+}
+
+fn place(name: &str, initial: u32) -> Place {
+    Place { id: name.into(), name: name.into(), initial }
+}
+
+fn arcs(list: &[(u32, u32)]) -> Vec<Arc> {
+    list.iter().map(|&(place, weight)| Arc { place, weight }).collect()
+}
+
+/// Counts that grow far beyond what the sample saw: fields widen again and again.
+#[test]
+fn fields_widen_exactly() {
+    // `slow` gains a token only when `fuel` is burnt from a long chain, so short walks miss it.
+    let step = |name: &str, inputs: &[(u32, u32)], outputs: &[(u32, u32)]| Transition {
+        id: name.into(),
+        name: name.into(),
+        inputs: arcs(inputs),
+        outputs: arcs(outputs),
+        ..Transition::default()
+    };
+    for weight in [1, 3, 70_000, u32::MAX] {
+        let net = Net {
+            name: "burn".into(),
+            places: vec![place("fuel", 60), place("ash", 0), place("heat", 0)],
+            transitions: vec![step("burn", &[(0, 1)], &[(1, weight)]), step("warm", &[(0, 2)], &[(2, 1)])],
+            declared_safe: true, // Untrue: a declaration is a hint, and must not matter.
+        };
+        agrees(net.clone(), Search::Bfs).expect("the dull explorer's counts");
+        agrees(net, Search::Dfs).expect("the dull explorer's counts");
+    }
+}
+
+#[test]
+fn a_net_without_end_is_stopped_by_the_limit() {
+    let net = Net {
+        name: "flood".into(),
+        places: vec![place("spring", 1), place("lake", 0)],
+        transitions: vec![Transition {
+            id: "rain".into(),
+            name: "rain".into(),
+            reads: arcs(&[(0, 1)]),
+            outputs: arcs(&[(1, 1)]),
+            ..Transition::default()
+        }],
+        declared_safe: false,
+    };
+    let system = NetSystem::new(net);
+    let mut control = Control::new();
+    control.limits = Limits { states: Some(100_000), ..Limits::default() };
+    let store = ReferenceStore::new(control.budget.clone());
+    let task =
+        Task { system: &system, store: &store, properties: &[], control: &control, explore_all: true, observer: None };
+    let outcome = run(Search::Bfs, task);
+    assert_eq!(outcome.stopped_by, Some(deltamark_core::Stop::States));
+    assert_eq!(outcome.statistics.states, 100_000);
+}
+
+#[test]
+fn models_of_the_repository_conform() {
+    for file in ["philosophers-5.pnml", "mutex.net", "producer-consumer.net"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models").join(file);
+        let Some(bytes) = std::fs::read(&path).ok() else { panic!("{} can be read", path.display()) };
+        let format = Format::from_path(&path).expect("a known ending");
+        check_system(&NetSystem::new(parse_bytes(format, &bytes).expect("a valid net")));
+    }
+}

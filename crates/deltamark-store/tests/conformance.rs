@@ -1,0 +1,26 @@
+//! Every store of the catalogue passes the suite for stores.
+
+use deltamark_store::{CATALOGUE, StoreSpec, build};
+use deltamark_testkit::check_store;
+
+#[test]
+fn every_store_of_the_catalogue_conforms() {
+    for info in CATALOGUE {
+        let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
+        check_store(|system, budget| build(&spec, system, budget).expect("a store of the catalogue"));
+    }
+}
+
+#[test]
+fn wrong_specifications_say_what_is_known() {
+    let cases = [
+        ("plane", "there is no store `plane`; did you mean `plain`?"),
+        ("zzz", "there is no store `zzz`; known stores: plain"),
+        ("plain:k=3", "the store `plain` has no options, so `k` means nothing to it"),
+        ("plain:k", "`k` is not an option of a store; write `plain:option=value`"),
+        ("plain:", "`` is not an option of a store; write `plain:option=value`"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(text.parse::<StoreSpec>().expect_err(text).to_string(), message);
+    }
+}
