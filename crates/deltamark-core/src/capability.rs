@@ -53,6 +53,12 @@ pub trait Describe {
         Value::Int(0)
     }
 
+    /// Sentences about what grows without end, or seems to, for the report of a run that a
+    /// limit ended.
+    fn growth(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The action's name, as it happens in `source`.
     fn action(&self, source: &[Slot], action: Action) -> String;
 }

@@ -88,7 +88,8 @@ pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
 
 /// The known name closest to a misspelt one, if any is close enough to suggest.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (wrong.chars().count() / 3).max(1);
+    let length = wrong.chars().count();
+    let allowed = length.div_ceil(3).min(length.saturating_sub(1));
     known
         .into_iter()
         .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase(), allowed), name))
@@ -140,6 +141,7 @@ mod tests {
         assert_eq!(did_you_mean("iddle_1", names), Some("idle_1"));
         assert_eq!(did_you_mean("Eatnig", names), Some("eating"));
         assert_eq!(did_you_mean("thinking", names), None);
-        assert_eq!(did_you_mean("x", ["y"]), Some("y"));
+        assert_eq!(did_you_mean("x", ["y"]), None);
+        assert_eq!(did_you_mean("plane", ["plain"]), Some("plain"));
     }
 }

@@ -13,6 +13,7 @@ mod findings;
 mod fire;
 mod format;
 pub mod generate;
+mod growth;
 mod layout;
 mod net;
 mod number;
@@ -21,6 +22,7 @@ pub mod pnml;
 mod sample;
 mod system;
 pub mod tina;
+mod walk;
 pub mod write;
 mod xml;
 

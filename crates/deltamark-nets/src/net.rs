@@ -48,6 +48,15 @@ pub struct Transition {
     pub inhibitors: Vec<Arc>,
 }
 
+impl Transition {
+    /// Whether it can fire where places hold these counts.
+    #[inline]
+    pub fn enabled(&self, count: impl Fn(u32) -> u64) -> bool {
+        self.inputs.iter().chain(&self.reads).all(|arc| count(arc.place) >= u64::from(arc.weight))
+            && self.inhibitors.iter().all(|arc| count(arc.place) < u64::from(arc.weight))
+    }
+}
+
 /// A P/T net.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Net {

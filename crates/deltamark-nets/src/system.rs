@@ -8,7 +8,7 @@
 use crate::compile::Compiled;
 use crate::fire::{Overflow, Workspace, apply};
 use crate::layout::{Layout, MAX_BITS, bits_for};
-use crate::{Net, Transition, sample};
+use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot,
     States, System, Value, Widen, Width,
@@ -99,9 +99,7 @@ impl NetSystem {
     }
 
     fn enabled(&self, layout: &Layout, state: &[Slot], transition: &Transition) -> bool {
-        let count = |place: u32| layout.fields[place as usize].read(state);
-        transition.inputs.iter().chain(&transition.reads).all(|arc| count(arc.place) >= u64::from(arc.weight))
-            && transition.inhibitors.iter().all(|arc| count(arc.place) < u64::from(arc.weight))
+        transition.enabled(|place| layout.fields[place as usize].read(state))
     }
 
     /// The counts that firing would give to places whose fields cannot hold them.
@@ -313,6 +311,10 @@ impl Describe for NetSystem {
         let counts = compiled.layout.unpack(state);
         let marked = self.net.places.iter().zip(counts).filter(|&(_, count)| count > 0);
         marked.map(|(place, count)| (place.name.clone(), Value::Int(count as i64))).collect()
+    }
+
+    fn growth(&self) -> Vec<String> {
+        growth::sentences(&self.net, &self.effects, &self.field_bits())
     }
 
     fn action(&self, _source: &[Slot], action: Action) -> String {

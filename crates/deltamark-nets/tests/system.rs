@@ -4,11 +4,11 @@
 use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, System};
 use deltamark_nets::{Arc, Format, Net, NetSystem, Place, Transition, generate::generate, parse_bytes};
 use deltamark_search::{Observer, Search, Task, run};
+use deltamark_testkit::check_system;
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::net_oracle::explore_net;
 use deltamark_testkit::random::{bounded_nets, nets};
 use deltamark_testkit::stores::ReferenceStore;
-use deltamark_testkit::check_system;
 use proptest::prelude::*;
 
 /// The most tokens seen in each place and in a marking.
@@ -18,7 +18,14 @@ struct Most {
 }
 
 impl Observer for Most {
-    fn expanded(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, _: &Batch, _: &[deltamark_core::Insert]) {
+    fn expanded(
+        &mut self,
+        system: &dyn System,
+        scratch: &mut Scratch,
+        block: &Block,
+        _: &Batch,
+        _: &[deltamark_core::Insert],
+    ) {
         let observe = system.observe().expect("nets can be observed");
         let mut sums = [0; BLOCK];
         let mut values = [0; BLOCK];

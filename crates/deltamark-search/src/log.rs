@@ -35,7 +35,6 @@ impl Log {
         self.len += 1;
     }
 
-
     /// The bytes it holds on to.
     pub fn held_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.places.capacity() * size_of::<(usize, u64)>()) as u64

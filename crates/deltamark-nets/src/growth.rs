@@ -1,0 +1,111 @@
+//! Which places grow without end.
+//!
+//! In: a net whose search was ended by a limit. Out: sentences that name the places that
+//! grew. What stays true: "without end" is said only where it is proved.
+//!
+//! The proof is that of Karp and Miller (*Parallel program schemata*, 1969): a walk that
+//! comes to a marking with at least as many tokens everywhere as an earlier one, and more
+//! somewhere, can repeat what it did in between for ever. Inhibitor arcs break it, because
+//! more tokens may then disable a step.
+
+use crate::Net;
+use crate::walk::Walk;
+
+/// Steps of a walk; each marking is compared with all before it.
+const STEPS: usize = 600;
+const WALKS: u64 = 8;
+/// How much the walks may look at in all: well below a second.
+const EFFORT: usize = 100_000_000;
+/// How many places are named.
+const NAMED: usize = 8;
+
+/// What to tell about growth; `bits` are the widths of the fields at the end of the run.
+pub(crate) fn sentences(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Vec<String> {
+    let inhibited = net.transitions.iter().any(|transition| !transition.inhibitors.is_empty());
+    let proved = if inhibited { None } else { pump(net, effects) };
+    if let Some((places, cycle)) = proved {
+        let cycle: Vec<&str> = cycle.iter().map(|&number| net.transitions[number].name.as_str()).collect();
+        let how = if cycle.len() <= NAMED {
+            format!("firing {} again and again adds tokens each time", cycle.join(", "))
+        } else {
+            format!("a cycle of {} firings adds tokens each time", cycle.len())
+        };
+        return vec![format!("the net is unbounded: {} without end ({how})", grow(&names(net, &places)))];
+    }
+    // No proof: name the places that hold far more than at the beginning.
+    let mut grown: Vec<usize> = (0..net.places.len())
+        .filter(|&place| bits[place] >= 8 && u64::from(net.places[place].initial) >> (bits[place] - 1) == 0)
+        .collect();
+    grown.sort_by_key(|&place| std::cmp::Reverse(bits[place]));
+    if grown.is_empty() {
+        return Vec::new();
+    }
+    let most = 1u64 << (bits[grown[0]] - 1);
+    vec![format!("the net may be unbounded: {} to {most} tokens and more", grow(&names(net, &grown)))]
+}
+
+fn grow(names: &str) -> String {
+    if names.contains(',') { format!("places {names} grow") } else { format!("place {names} grows") }
+}
+
+fn names(net: &Net, places: &[usize]) -> String {
+    let mut names: Vec<String> =
+        places.iter().take(NAMED).map(|&place| format!("`{}`", net.places[place].name)).collect();
+    if places.len() > NAMED {
+        names.push(format!("{} more", places.len() - NAMED));
+    }
+    names.join(", ")
+}
+
+/// Places that can be pumped up, and the transitions that do it.
+fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<(Vec<usize>, Vec<usize>)> {
+    let mut effort = 0;
+    for number in 0..WALKS {
+        let mut walk = Walk::new(net, effects, number);
+        let mut markings = vec![walk.marking.clone()];
+        let mut fired = Vec::new();
+        while fired.len() < STEPS && effort < EFFORT {
+            let Some(chosen) = walk.step() else { break };
+            fired.push(chosen);
+            // The latest covered marking gives the shortest cycle.
+            let covered = markings.iter().rposition(|earlier| {
+                effort += earlier.len().min(16);
+                earlier.iter().zip(&walk.marking).all(|(before, now)| before <= now) && *earlier != walk.marking
+            });
+            if let Some(start) = covered {
+                let earlier = &markings[start];
+                let places = (0..net.places.len()).filter(|&place| earlier[place] < walk.marking[place]).collect();
+                return Some((places, fired[start..].to_vec()));
+            }
+            markings.push(walk.marking.clone());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NetSystem, tina};
+    use deltamark_core::System;
+
+    fn growth(text: &str) -> Vec<String> {
+        NetSystem::new(tina::parse(text).expect("a valid net")).describe().growth()
+    }
+
+    #[test]
+    fn a_place_that_is_pumped_is_named() {
+        let told = growth("tr produce idle -> idle buffer\ntr consume buffer*2 -> gone\npl idle (1)\n");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("the net is unbounded: place `buffer` grows without end (firing produce"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn bounded_nets_are_not_accused() {
+        assert_eq!(growth("tr a p -> q\ntr b q -> p\npl p (3)\n"), [""; 0]);
+        // An inhibitor arc keeps this one bounded, though each walk covers earlier markings.
+        assert_eq!(growth("tr a p q?-5 -> p q\npl p (1)\n"), [""; 0]);
+    }
+}

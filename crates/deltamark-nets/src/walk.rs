@@ -1,0 +1,44 @@
+//! Random walks through a net that always take the same turns.
+//!
+//! In: a net. Out: one marking after the other, by the definition of firing. What stays
+//! true: two walks of the same number are the same walk.
+
+use crate::Net;
+use deltamark_core::hash::mix;
+
+/// A walk from the initial marking.
+pub(crate) struct Walk<'a> {
+    net: &'a Net,
+    effects: &'a [Vec<(u32, i64)>],
+    /// The counts of all places now.
+    pub marking: Vec<u64>,
+    random: u64,
+    /// How many transitions were looked at, each with its inputs.
+    pub effort: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// The walk of this number, before its first step.
+    pub fn new(net: &'a Net, effects: &'a [Vec<(u32, i64)>], number: u64) -> Self {
+        let marking = net.places.iter().map(|place| u64::from(place.initial)).collect();
+        Walk { net, effects, marking, random: mix(number + 1), effort: 0 }
+    }
+
+    /// Fires the first enabled transition from a random one on: cheap, and fair enough.
+    /// Says which, or nothing in a deadlock.
+    pub fn step(&mut self) -> Option<usize> {
+        self.random = mix(self.random.wrapping_add(1));
+        let count = self.net.transitions.len();
+        let start = if count == 0 { 0 } else { self.random as usize % count };
+        let chosen = (start..count).chain(0..start).find(|&number| {
+            let transition = &self.net.transitions[number];
+            self.effort += 1 + transition.inputs.len();
+            transition.enabled(|place| self.marking[place as usize])
+        })?;
+        for &(place, gain) in &self.effects[chosen] {
+            let count = &mut self.marking[place as usize];
+            *count = count.saturating_add_signed(gain);
+        }
+        Some(chosen)
+    }
+}
