@@ -22,10 +22,6 @@ use deltamark_core::{
     Action, BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
 };
 
-/// How many successors a block should yield at most, about: their lines in the first
-/// cache and their states in the second are worth more than full blocks.
-const SUCCESSORS: u64 = 4096;
-
 /// States found and not yet expanded: the rest of a level, and the next one.
 enum Queue<'a> {
     /// Ids are numbered in the order found: `next..end` is the rest of the level.
@@ -219,7 +215,7 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         if let Some(stop) = look_up_from_work(run, frontier) {
             return Some(stop);
         }
-        let most = block_size(run);
+        let most = run.block_size();
         if !frontier.take(run, most) {
             return None;
         }
@@ -299,11 +295,4 @@ fn look_up_from_work(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop>
     run.frontier_holds(bytes);
     let found = run.statistics.states;
     run.check(|run| Snapshot { frontier: found - frontier.taken, frontier_bytes: bytes, ..run.snapshot() })
-}
-
-/// Full blocks, unless states have so many successors that a batch would leave the cache.
-fn block_size(run: &Run<'_>) -> usize {
-    let statistics = &run.statistics;
-    let fan_out = statistics.edges / statistics.expanded.max(1) + 1;
-    (SUCCESSORS / fan_out).clamp(8, BLOCK as u64) as usize
 }

@@ -6,11 +6,15 @@
 
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property, PropertyOutcome,
-    Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
+    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property,
+    PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict,
+    Widen,
 };
 use std::time::{Duration, Instant};
 
+/// How many successors a block should yield at most, about: their lines in the first
+/// cache and their states in the second are worth more than full blocks.
+const SUCCESSORS: u64 = 4096;
 /// How often the clock and the process's memory are looked at, in blocks.
 const CHECK_EVERY: u32 = 64;
 /// How often listeners are told.
@@ -87,6 +91,13 @@ impl<'a> Run<'a> {
             // The first block looks: a limit that is reached at once is noticed at once.
             until_check: 0,
         }
+    }
+
+    /// How many states to expand together: full blocks, unless states have so many
+    /// successors that a batch would leave the cache.
+    pub fn block_size(&self) -> usize {
+        let fan_out = self.statistics.edges / self.statistics.expanded.max(1) + 1;
+        (SUCCESSORS / fan_out).clamp(8, BLOCK as u64) as usize
     }
 
     /// The most depth that is looked at.
