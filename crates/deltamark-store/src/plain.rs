@@ -15,8 +15,8 @@
 //! next one.
 //!
 //! # Growth
-//! Vectors never move. The index is a function of the vectors: when it is full it is given
-//! back, a larger one is taken, and all numbers are entered again. So growing never needs
+//! Vectors never move. The index is a function of the vectors: when it is full it is
+//! enlarged and emptied, and all numbers are entered again. So growing never needs
 //! a second copy of anything. An index of half a megabyte and more grows by half, which
 //! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
 //! state less, and 15 per cent slower.)
@@ -95,11 +95,35 @@ impl Index {
         buckets * size_of::<Bucket>() as u64
     }
 
+    /// An empty index of this many buckets, if the system has the memory.
     fn new(buckets: u64) -> Option<Self> {
         let region = Region::zeroed(Self::bytes(buckets) as usize)?;
+        let mut index = Index { region, buckets: 0, number_bits: 0, room: 0 };
+        index.set_size(buckets);
+        Some(index)
+    }
+
+    /// Empties the index and gives it this many buckets. If the system does not have the
+    /// memory, it says so and the index is as large as it was.
+    #[must_use]
+    fn resize(&mut self, buckets: u64) -> bool {
+        // The old memory is given back before the new is taken. (Moving the old pages along
+        // with `mremap` was tried: large pages get lost, and it was slower.)
+        self.region = Region::zeroed(1).expect("one page");
+        let region = Region::zeroed(Self::bytes(buckets) as usize);
+        let resized = region.is_some();
+        self.region = region
+            .or_else(|| Region::zeroed(Self::bytes(self.buckets) as usize))
+            .expect("memory that was just given back");
+        self.set_size(if resized { buckets } else { self.buckets });
+        resized
+    }
+
+    fn set_size(&mut self, buckets: u64) {
+        self.buckets = buckets;
         // Numbers plus one, and above them the mark of I2, must be told apart.
-        let number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
-        Some(Index { region, buckets, number_bits, room: room(buckets) })
+        self.number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
+        self.room = room(buckets);
     }
 
     /// What look-ups need, for loops that keep it in registers.
@@ -538,14 +562,8 @@ impl<'a> Plain<'a> {
             if buckets <= old || !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
                 continue;
             }
-            // The old index is given back before the new one is taken.
-            tables.index.region = Region::zeroed(1).expect("one page");
-            match Index::new(buckets) {
-                Some(index) => tables.index = index,
-                None => {
-                    self.budget.release(Index::bytes(buckets) - Index::bytes(old));
-                    tables.index = Index::new(old).expect("memory that was just given back");
-                }
+            if !tables.index.resize(buckets) {
+                self.budget.release(Index::bytes(buckets) - Index::bytes(old));
             }
             self.enter_all(tables);
             return wanted <= tables.index.room;
@@ -675,10 +693,8 @@ impl Store for Plain<'_> {
         }
         tables.granted += more;
         tables.vectors.recode(len, recoding);
-        let buckets = tables.index.buckets;
-        let room = tables.index.room;
-        tables.index.region = Region::zeroed(1).expect("one page");
-        tables.index = Index::new(buckets).expect("memory that was just given back");
+        let Index { buckets, room, .. } = tables.index;
+        assert!(tables.index.resize(buckets), "memory that is there already");
         tables.index.room = room;
         self.enter_all(&mut tables);
         true
