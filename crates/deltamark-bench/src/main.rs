@@ -1,0 +1,55 @@
+//! Measures Deltamark.
+//!
+//! In: a list of nets, stores and searches. Out: a table for people and one line of JSON
+//! a run, appended to `bench-history.jsonl`. What stays true: every run is a process of its
+//! own, so that its resident size is its own; counts are compared with what is known of
+//! the net, so that a fast wrong run is not shown as a result.
+//!
+//! ```text
+//! cargo run --release -p deltamark-bench -- table            about a minute
+//! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
+//! cargo run --release -p deltamark-bench -- instructions     needs valgrind
+//! ```
+
+mod instructions;
+mod nets;
+mod once;
+mod table;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+#[command(about = "Measures Deltamark", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs a list of nets and prints a table
+    Table(table::Options),
+    /// Counts instructions per edge on small nets, with valgrind
+    Instructions(instructions::Options),
+    /// Runs one net once and prints one line of JSON
+    Once(once::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Table(options) => table::run(&options),
+        Command::Instructions(options) => instructions::run(&options),
+        Command::Once(options) => once::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

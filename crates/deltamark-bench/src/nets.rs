@@ -1,0 +1,57 @@
+//! The nets that are measured.
+//!
+//! In: `FAMILY-N` (made by our generators) or the name of a net of the outside corpus. Out:
+//! the net, and how many states and edges it must have.
+
+use deltamark_nets::{Format, Net, generate::generate, parse_bytes};
+use deltamark_testkit::Corpus;
+
+/// Nets that every machine can make.
+pub const GENERATED: &[&str] = &[
+    "philosophers-11",
+    "philosophers-13",
+    "philosophers-15",
+    "kanban-4",
+    "kanban-5",
+    "kanban-6",
+    "database-managers-10",
+    "database-managers-11",
+    "database-managers-12",
+];
+
+/// Nets of the outside corpus, measured where it is there.
+pub const CORPUS: &[&str] =
+    &["EisenbergMcGuire-PT-04", "JoinFreeModules-PT-0004", "Solitaire-PT-SqrNC5x5", "Anderson-PT-06"];
+
+/// The larger ones.
+pub const LONG: &[&str] = &["SwimmingPool-PT-03", "ShieldIIPs-PT-002A"];
+
+/// States and edges.
+pub type Counts = (u64, u64);
+
+/// The net of this name, and its counts where they are known.
+pub fn load(name: &str) -> Result<(Net, Option<Counts>), String> {
+    if let Some((family, size)) = name.rsplit_once('-')
+        && let Ok(size) = size.parse()
+        && let Ok(net) = generate(family, size)
+    {
+        return Ok((net, known(family, u64::from(size))));
+    }
+    let corpus = Corpus::find(name).ok_or_else(|| format!("`{name}` is no generated net, and there is no corpus"))?;
+    let path = corpus.file("pnml", &format!("{name}.pnml"));
+    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let net = parse_bytes(Format::Pnml, &bytes).map_err(|problems| format!("{name}: {}", problems[0].message))?;
+    let rows = corpus.expected("pnml");
+    let row = rows.iter().find(|row| row.text("model") == Some(name));
+    Ok((net, row.and_then(|row| Some((row.number("states")?, row.number("edges")?)))))
+}
+
+fn known(family: &str, size: u64) -> Option<Counts> {
+    match (family, size) {
+        // Each philosopher is in one of three states, all combinations occur.
+        ("philosophers", 13) => Some((1_594_323, 16_120_377)),
+        ("kanban", 5) => Some((2_546_432, 24_460_016)),
+        ("database-managers", 11) => Some((649_540, 4_330_282)),
+        _ => None,
+    }
+}

@@ -1,0 +1,104 @@
+//! One run, in a process of its own.
+//!
+//! In: a net, a store, a search. Out: one line of JSON on standard output.
+
+use crate::nets;
+use deltamark_core::{Control, Property};
+use deltamark_nets::NetSystem;
+use deltamark_search::{Search, Task, run as search};
+use deltamark_store::{StoreSpec, build};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What to run.
+#[derive(clap::Args)]
+pub struct Options {
+    /// A generated net such as `kanban-5`, or one of the outside corpus
+    net: String,
+    /// The store
+    #[arg(long, default_value = "plain")]
+    store: String,
+    /// The search
+    #[arg(long, default_value = "bfs")]
+    search: String,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    pub net: String,
+    pub store: String,
+    pub search: String,
+    pub states: u64,
+    pub edges: u64,
+    pub deadlocks: u64,
+    pub depth: u64,
+    pub seconds: f64,
+    pub store_bytes: BTreeMap<String, u64>,
+    pub frontier_bytes: u64,
+    pub resident_bytes: Option<u64>,
+    pub widenings: u64,
+    pub version: String,
+}
+
+/// The search of this name.
+pub fn search_named(name: &str) -> Result<Search, String> {
+    let found = Search::ALL.iter().find(|search| search.name() == name);
+    found.copied().ok_or_else(|| format!("there is no search `{name}`"))
+}
+
+/// Runs and prints.
+pub fn run(options: &Options) -> Result<(), String> {
+    let (net, known) = nets::load(&options.net)?;
+    let order = search_named(&options.search)?;
+    let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;
+    let system = NetSystem::new(net);
+    let control = Control::new();
+    let store = build(&spec, &system, control.budget.clone()).map_err(|error| format!("{error}"))?;
+    // A property is there, as in every real run; it does not end the search.
+    let properties = [Property::deadlock_free()];
+    let outcome = search(
+        order,
+        Task {
+            system: &system,
+            store: &*store,
+            properties: &properties,
+            control: &control,
+            explore_all: true,
+            observer: None,
+        },
+    );
+    let found = &outcome.statistics;
+    if let Some(known) = known
+        && (found.states, found.edges) != known
+    {
+        return Err(format!(
+            "{}: found {} states and {} edges, {known:?} are known",
+            options.net, found.states, found.edges
+        ));
+    }
+    let record = Record {
+        net: options.net.clone(),
+        store: spec.to_string(),
+        search: options.search.clone(),
+        states: found.states,
+        edges: found.edges,
+        deadlocks: found.deadlocks,
+        depth: found.depth,
+        seconds: found.search_time.as_secs_f64(),
+        store_bytes: outcome.store_bytes.parts().iter().map(|&(part, bytes)| (part.to_string(), bytes)).collect(),
+        frontier_bytes: found.frontier_peak_bytes,
+        resident_bytes: peak_resident(),
+        widenings: found.widenings,
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    println!("{}", serde_json::to_string(&record).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// The most the process held, where the system tells.
+fn peak_resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
