@@ -5,7 +5,7 @@
 
 use crate::nets;
 use crate::once::Record;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use deltamark_testkit::Corpus;
 use std::io::Write;
 use std::process::Command;
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         }
     }
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
+    table.set_header([
         "net",
         "store",
         "search",

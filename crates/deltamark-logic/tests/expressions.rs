@@ -345,7 +345,8 @@ the model has no transition called `p`
 = it has a value, but it is no transition
 fireable(p, 'go on')
             ^^^^^^^
-the model has no transition called `go on`",
+the model has no transition called `go on`
+= did you mean `\"go \\\"on\\\"\"`?",
         ),
         (
             "odd name-1 = 1 or b->c",

@@ -184,7 +184,6 @@ pub(crate) fn run(task: Task<'_>) -> Outcome {
     let mut run = Run::new(task);
     let mut frontier = Frontier::new(run.store.recall(), run.system.width());
     let stop = levels(&mut run, &mut frontier);
-    run.frontier_holds(frontier.held_bytes());
     run.finish(stop)
 }
 
@@ -212,7 +211,7 @@ fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
 /// Expands a level.
 fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
     loop {
-        if let Some(stop) = look_up_from_work(run, frontier) {
+        if let Some(stop) = pause(run, frontier) {
             return Some(stop);
         }
         let most = run.block_size();
@@ -246,7 +245,7 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
 fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
     let mut beyond = false;
     loop {
-        if let Some(stop) = look_up_from_work(run, frontier) {
+        if let Some(stop) = pause(run, frontier) {
             return Some(stop);
         }
         if !frontier.take(run, BLOCK) {
@@ -290,9 +289,11 @@ fn answer(run: &mut Run<'_>, frontier: &Frontier<'_>) {
 }
 
 /// Whether to end: limits, cancellation, answers.
-fn look_up_from_work(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop> {
+fn pause(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop> {
     let bytes = frontier.held_bytes();
-    run.frontier_holds(bytes);
+    if !run.frontier_holds(bytes) {
+        return Some(Stop::Memory);
+    }
     let found = run.statistics.states;
     run.check(|run| Snapshot { frontier: found - frontier.taken, frontier_bytes: bytes, ..run.snapshot() })
 }

@@ -76,6 +76,23 @@ impl<'a> Stack<'a> {
         }
     }
 
+    /// Makes room for the successors of a batch, if the budget allows it.
+    fn make_room(&mut self, run: &mut Run<'_>) -> bool {
+        let held = self.held_bytes();
+        match &mut self.list {
+            List::Ids { ids, .. } => {
+                let more = ids.growth(run.batch.len());
+                let granted = more == 0 || run.may_grow(held, more);
+                if granted {
+                    ids.reserve(run.batch.len());
+                }
+                granted
+            }
+            // Counted when it has grown.
+            List::States { .. } => true,
+        }
+    }
+
     /// Makes the last states to do, `most` at most, the head of a new frame, leaving frames
     /// that are done. Nothing, if no state is left.
     fn descend(&mut self, most: usize) -> Option<Head> {
@@ -158,7 +175,6 @@ pub(crate) fn run(task: Task<'_>) -> Outcome {
     let mut run = Run::new(task);
     let mut stack = Stack::new(run.store.recall(), run.system.width());
     let stop = explore(&mut run, &mut stack);
-    run.frontier_holds(stack.held_bytes());
     run.finish(stop)
 }
 
@@ -176,7 +192,9 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         let depth = stack.heads.len() as u64 - 1;
         run.statistics.depth = run.statistics.depth.max(depth);
         let bytes = stack.held_bytes();
-        run.frontier_holds(bytes);
+        if !run.frontier_holds(bytes) {
+            return Some(Stop::Memory);
+        }
         let waiting = stack.len() as u64;
         if let Some(stop) = run.check(|run| Snapshot { frontier: waiting, frontier_bytes: bytes, ..run.snapshot() }) {
             return Some(stop);
@@ -191,6 +209,9 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         if depth >= run.depth_limit() {
             beyond |= last(run);
         } else {
+            if !stack.make_room(run) {
+                return Some(Stop::Memory);
+            }
             let step = run.insert();
             for (index, answer) in run.answers.iter().enumerate().rev() {
                 if let Insert::New(id) = answer {

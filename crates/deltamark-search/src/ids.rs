@@ -27,6 +27,25 @@ impl Ids {
         self.bytes.capacity() as u64
     }
 
+    /// How many more bytes are needed, for a moment, to make room for `more` ids; nothing if
+    /// there is room. Lists grow by a quarter, and the old one is there until it is copied.
+    pub fn growth(&self, more: usize) -> u64 {
+        let needed = self.bytes.len() + more * self.each;
+        if needed <= self.bytes.capacity() { 0 } else { self.next_capacity(needed) as u64 }
+    }
+
+    /// Makes room for `more` ids.
+    pub fn reserve(&mut self, more: usize) {
+        let needed = self.bytes.len() + more * self.each;
+        if needed > self.bytes.capacity() {
+            self.bytes.reserve_exact(self.next_capacity(needed) - self.bytes.len());
+        }
+    }
+
+    fn next_capacity(&self, needed: usize) -> usize {
+        needed.max(self.bytes.capacity() / 4 * 5).max(64)
+    }
+
     pub fn push(&mut self, id: StateId) {
         let number = id.get();
         if self.each < 8 && number >> (8 * self.each) != 0 {

@@ -67,6 +67,8 @@ pub(crate) struct Run<'a> {
     started: Instant,
     told: Duration,
     until_check: u32,
+    /// Bytes of the frontier that the budget has granted.
+    frontier_granted: u64,
 }
 
 impl<'a> Run<'a> {
@@ -90,6 +92,7 @@ impl<'a> Run<'a> {
             told: Duration::ZERO,
             // The first block looks: a limit that is reached at once is noticed at once.
             until_check: 0,
+            frontier_granted: 0,
         }
     }
 
@@ -307,14 +310,30 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Notes what the frontier holds.
-    pub fn frontier_holds(&mut self, bytes: u64) {
+    /// Has the budget count what the frontier holds. Says whether it is granted.
+    #[must_use]
+    pub fn frontier_holds(&mut self, bytes: u64) -> bool {
+        let granted = bytes <= self.frontier_granted || self.control.budget.request(bytes - self.frontier_granted);
+        if granted {
+            self.frontier_granted = self.frontier_granted.max(bytes);
+        }
         self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(bytes);
+        granted
+    }
+
+    /// Whether the budget allows a list to grow from one capacity to another: while it
+    /// does, both may be there.
+    #[must_use]
+    pub fn may_grow(&mut self, frontier: u64, more: u64) -> bool {
+        let granted = self.frontier_holds(frontier + more);
+        self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(frontier);
+        granted
     }
 
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
     pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
+        self.control.budget.release(self.frontier_granted);
         self.statistics.states = self.store.len();
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();

@@ -556,10 +556,12 @@ impl<'a> Plain<'a> {
         if wanted >= u64::from(u32::MAX >> 1) || old == 0 {
             return false; // An entry has 32 bits.
         }
-        let step = if old < SMALL { old * 2 } else { old + old / 2 };
+        // The usual step, or a small one where the budget allows no more. Not smaller: every
+        // step enters all numbers again.
+        let usual = if old < SMALL { old * 2 } else { old + old / 2 };
         let needed = (wanted * 20).div_ceil(17 * LANES as u64) + 1;
-        for buckets in [step.max(needed), needed] {
-            if buckets <= old || !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
+        for buckets in [usual.max(needed), old + old / 8] {
+            if buckets < needed || !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
                 continue;
             }
             if !tables.index.resize(buckets) {

@@ -1,5 +1,9 @@
 //! Deltamark, the library: an explicit-state model checker whose point is memory.
 //!
+//! In: a model, from a file ([`load`]) or as Rust code ([`Model`]), and questions about it.
+//! Out: a report. What stays true: this crate re-exports the parts and joins them; it alone
+//! names language, store and search together.
+//!
 //! # A model as Rust code
 //! States are ordinary structs and enums. This is all it takes to check a
 //! mutual-exclusion protocol, with any store, by one call:
@@ -11,8 +15,26 @@
 // The derived code names the crate by its name, within the crate too.
 extern crate self as deltamark;
 
+pub mod check;
+pub mod graph;
+pub mod json;
+pub mod load;
+pub mod memory;
 pub mod model;
 pub mod pack;
+pub mod report;
+pub mod simulate;
+pub mod stats;
+pub mod story;
 
+pub use check::{Check, CheckError};
+pub use load::{LoadError, Loaded, ModelInfo, load};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
+pub use report::{Answer, Kind, Overall, Report};
+
+pub use deltamark_core as core;
+pub use deltamark_logic as logic;
+pub use deltamark_nets as nets;
+pub use deltamark_search as search;
+pub use deltamark_store as store;

@@ -8,11 +8,12 @@
 //! with a trace, never a lost state. (Rust's panic hook still prints a panic when it
 //! happens; a program built with `panic = "abort"` ends there.)
 
+use crate::check::{CheckError, control};
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;
 use deltamark_core::{
-    Action, Batch, Block, Budget, Cancel, Control, Describe, Fired, Goal, Limits, Listener, Outcome, Predicate,
-    Property, ReplayError, Scratch, Slot, System, Value, Verdict, Widen, Width,
+    Action, Batch, Block, Cancel, Describe, Fired, Goal, Limits, Listener, Outcome, Predicate, Property, ReplayError,
+    Scratch, Slot, System, Value, Verdict, Widen, Width,
 };
 use deltamark_search::{Search, Task};
 use deltamark_store::{SpecError, StoreSpec};
@@ -91,6 +92,8 @@ pub enum ModelError {
     Store(SpecError),
     /// Two properties have this name.
     SameName(String),
+    /// The limits cannot be kept.
+    Limit(CheckError),
 }
 
 impl fmt::Display for ModelError {
@@ -99,6 +102,7 @@ impl fmt::Display for ModelError {
             ModelError::NoInitial => f.write_str("the model has no initial state"),
             ModelError::Initial(number, why) => write!(f, "initial state {number} cannot be packed: {why}"),
             ModelError::Store(error) => fmt::Display::fmt(error, f),
+            ModelError::Limit(error) => fmt::Display::fmt(error, f),
             ModelError::SameName(name) => write!(f, "two properties are called `{name}`"),
         }
     }
@@ -352,7 +356,8 @@ where
         self
     }
 
-    /// Lets store and frontier hold at most this many bytes.
+    /// Lets the process hold at most this many bytes; nine tenths of what the machine has
+    /// left unless said otherwise.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.limits.memory = Some(bytes);
         self
@@ -400,17 +405,10 @@ where
             }
         }
         let spec: StoreSpec = self.store.parse().map_err(ModelError::Store)?;
-        let budget = Arc::new(self.limits.memory.map_or_else(Budget::unlimited, Budget::new));
-        let control = Control {
-            limits: self.limits,
-            cancel: self.cancel,
-            listener: self.listener,
-            budget: Arc::clone(&budget),
-            ..Control::new()
-        };
+        let (control, _) = control(self.limits, self.cancel, self.listener).map_err(ModelError::Limit)?;
         let system = ModelSystem::new(self.model)?;
         let outcome = {
-            let store = deltamark_store::build(&spec, &system, budget).map_err(ModelError::Store)?;
+            let store = deltamark_store::build(&spec, &system, control.budget.clone()).map_err(ModelError::Store)?;
             let task = Task {
                 system: &system,
                 store: &*store,

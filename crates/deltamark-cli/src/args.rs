@@ -1,0 +1,329 @@
+//! The command line.
+//!
+//! In: arguments. Out: plain data. What stays true: an option that is accepted does
+//! what it says; one that belongs to the contract but not to this version is refused
+//! in a sentence, never ignored.
+
+use crate::exit::Failure;
+use crate::units;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use deltamark::LoadError;
+use deltamark::core::Limits;
+use deltamark::load::{Format, LARGEST_FILE};
+use deltamark::nets::generate::{FAMILIES, Family};
+use deltamark::search::Search;
+use deltamark::store::StoreSpec;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Explores every state a model can reach and answers questions about them, in little memory.
+#[derive(Parser, Debug)]
+#[command(name = "deltamark", version, max_term_width = 100)]
+#[command(after_help = EXITS)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXITS: &str = "Exit codes: 0 all properties hold; 1 one is violated; 2 the input or the command line is wrong; \
+                     3 no answer (a limit was reached, or a lossy store found nothing).";
+
+const CHECK_HELP: &str = "\
+Examples:
+  deltamark check net.pnml
+  deltamark check net.pnml --invariant 'buffer <= 3' --reach 'full == 1 && empty == 0'
+  deltamark check net.net --deadlock --memory 4GiB --time 10m --json
+
+Exit codes: 0 all properties hold; 1 one is violated; 2 the input or the command line is wrong; \
+3 no answer (a limit was reached, or a lossy store found nothing).";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Check properties of a model; without any, look for deadlocks and faults
+    #[command(after_help = CHECK_HELP)]
+    Check(Check),
+    /// Explore everything and show the state space in figures
+    Stats(Stats),
+    /// Write the state space as a graph: DOT, Aldebaran or JSON
+    Graph(Graph),
+    /// Step through a model, by hand or by chance
+    Simulate(Simulate),
+    /// Write a model of a family that has a parameter
+    Generate(Generate),
+    /// List the stores and their options
+    Stores(Stores),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
+}
+
+/// The model.
+#[derive(Args, Debug)]
+pub struct Model {
+    /// File with the model; `-` for standard input
+    pub model: String,
+    /// Format of the file [default: by its ending]
+    #[arg(long, value_name = "NAME", long_help = formats_help())]
+    pub format: Option<String>,
+    /// Value of a parameter of the model.
+    #[arg(long, value_name = "NAME=VALUE", hide = true)]
+    pub param: Vec<String>,
+}
+
+fn formats_help() -> String {
+    format!("Format of the file, if its ending does not tell it: {}", Format::list())
+}
+
+impl Model {
+    /// Loads the model, reading at most `limit` bytes.
+    pub fn load(&self, limit: Option<u64>) -> Result<deltamark::Loaded, Failure> {
+        let limit = limit.unwrap_or(u64::MAX);
+        let loaded = deltamark::load::load_within(&self.model, self.format.as_deref(), limit);
+        if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
+            let message =
+                format!("a memory limit of {} is less than `{}` itself", units::show_bytes(limit), self.model);
+            return Err(Failure::new(message).help("a few times the size of the file are needed to load it"));
+        }
+        let model = loaded?;
+        if let Some(param) = self.param.first() {
+            let message = format!("`{}` has no parameters, so `--param {param}` means nothing to it", self.model);
+            return Err(Failure::new(message).help("P/T nets have fixed markings and weights; leave the option out"));
+        }
+        Ok(model)
+    }
+}
+
+/// How to explore.
+#[derive(Args, Debug)]
+pub struct Explore {
+    /// Where visited states are kept; `deltamark stores` lists all with their options
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
+    pub store: StoreSpec,
+    /// Order in which states are visited; bfs gives shortest traces
+    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = searches())]
+    search: String,
+    /// Number of threads; this version searches with one
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = threads)]
+    threads: u32,
+    #[command(flatten)]
+    limits: LimitOptions,
+    /// Stop after this many states
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::count, help_heading = "Limits")]
+    max_states: Option<u64>,
+    /// Look no further than this many steps from an initial state
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::steps, help_heading = "Limits")]
+    depth: Option<u64>,
+}
+
+/// Limits that every exploration has.
+#[derive(Args, Debug)]
+pub struct LimitOptions {
+    /// Most memory the process may hold: 4GiB, 512MB, 2G [default: nine tenths of what is available]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = units::size, help_heading = "Limits")]
+    pub memory: Option<u64>,
+    /// Longest time to search: 90s, 10m, 1h30m
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, value_parser = units::duration, help_heading = "Limits")]
+    pub time: Option<Duration>,
+}
+
+impl LimitOptions {
+    /// As the library takes them.
+    pub fn limits(&self) -> Limits {
+        let memory = self.memory.or_else(deltamark::memory::default_limit);
+        Limits { memory, time: self.time, ..Limits::default() }
+    }
+}
+
+impl Explore {
+    /// The order in which states are visited.
+    pub fn search(&self) -> Search {
+        Search::ALL.iter().copied().find(|search| search.name() == self.search).unwrap_or_default()
+    }
+
+    /// The limits, the memory limit filled in.
+    pub fn limits(&self) -> Limits {
+        Limits { states: self.max_states, depth: self.depth, ..self.limits.limits() }
+    }
+
+    /// The memory limit the user gave.
+    pub fn memory(&self) -> Option<u64> {
+        self.limits.memory
+    }
+}
+
+fn searches() -> PossibleValuesParser {
+    PossibleValuesParser::new(Search::ALL.iter().map(|search| search.name()))
+}
+
+fn threads(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(1) => Ok(1),
+        Ok(0) | Err(_) => Err(format!("`{text}` is not a number of threads")),
+        Ok(_) => Err("this version searches with one thread".into()),
+    }
+}
+
+/// How to report.
+#[derive(Args, Debug)]
+pub struct Say {
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Print the answers only, and show no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Tell more while searching: answers as they come, changes of the states' layout
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    #[command(flatten)]
+    pub model: Model,
+    /// Check that every reachable state has a successor
+    #[arg(long, help_heading = "Properties")]
+    pub deadlock: bool,
+    /// Check that an expression is true in every reachable state
+    #[arg(long, value_name = "EXPR", help_heading = "Properties")]
+    pub invariant: Vec<String>,
+    /// Check that an expression is true in some reachable state
+    #[arg(long, value_name = "EXPR", help_heading = "Properties")]
+    pub reach: Vec<String>,
+    /// Check all properties of a file
+    #[arg(long, value_name = "FILE", help_heading = "Properties")]
+    pub properties: Option<String>,
+    /// Temporal properties of paths; refused by this version.
+    #[arg(long, value_name = "FORMULA", hide = true)]
+    pub ltl: Vec<String>,
+    /// Temporal properties of trees; refused by this version.
+    #[arg(long, value_name = "FORMULA", hide = true)]
+    pub ctl: Vec<String>,
+    #[command(flatten)]
+    pub explore: Explore,
+    /// Write the traces to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<String>,
+    #[command(flatten)]
+    pub say: Say,
+}
+
+/// Arguments of `stats`.
+#[derive(Args, Debug)]
+pub struct Stats {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub explore: Explore,
+    /// Show every row of long tables
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub say: Say,
+}
+
+/// Arguments of `graph`.
+#[derive(Args, Debug)]
+pub struct Graph {
+    #[command(flatten)]
+    pub model: Model,
+    /// File to write: its ending .dot, .aut or .json tells the format; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: String,
+    /// Format to write: dot, aut or json [default: by the file's ending]
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
+    /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::count)]
+    pub max_states: Option<u64>,
+    #[command(flatten)]
+    pub limits: LimitOptions,
+    /// Show no progress and no summary
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of `simulate`.
+#[derive(Args, Debug)]
+pub struct Simulate {
+    #[command(flatten)]
+    pub model: Model,
+    /// Take this many steps by chance instead of asking
+    #[arg(long, value_name = "N")]
+    pub random: Option<u64>,
+    /// Seed of chance: the same seed takes the same steps [default: by the clock, and told]
+    #[arg(long, value_name = "S", requires = "random")]
+    pub seed: Option<u64>,
+}
+
+/// Arguments of `generate`.
+#[derive(Args, Debug)]
+#[command(after_help = families_help())]
+pub struct Generate {
+    /// Family of models
+    pub family: String,
+    /// Its parameter
+    pub n: u32,
+    /// File to write: its ending .pnml or .net tells the format; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: String,
+    /// Format to write: pnml or tina [default: by the file's ending]
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+}
+
+fn families_help() -> String {
+    let width = FAMILIES.iter().map(|family| family.name.len()).max().unwrap_or(0);
+    let line = |family: &Family| format!("\n  {:width$}  {}; N: {}", family.name, family.about, family.parameter);
+    let lines = FAMILIES.iter().map(line);
+    format!("Families:{}", lines.collect::<String>())
+}
+
+/// Arguments of `stores`.
+#[derive(Args, Debug)]
+pub struct Stores {
+    /// Print one JSON list and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// Write one page for each command into this folder instead
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_graph_names_the_limits_there_are() {
+        use deltamark::graph::GraphFormat;
+        assert_eq!(
+            [GraphFormat::Dot, GraphFormat::Aut, GraphFormat::Json].map(GraphFormat::max_states),
+            [10_000, 1_000_000, 1_000_000]
+        );
+    }
+}

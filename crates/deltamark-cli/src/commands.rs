@@ -1,0 +1,48 @@
+//! The commands, one a file.
+//!
+//! In: the arguments of a command. Out: how the command ends. What stays true: a
+//! command prints its result and returns; it never ends the process itself.
+
+mod check;
+mod extras;
+mod generate;
+mod graph;
+mod simulate;
+mod stats;
+mod stores;
+
+use crate::args::Command;
+use crate::exit::{Exit, Failure};
+use deltamark::core::Cancel;
+use std::time::Instant;
+
+/// Runs a command that began at `since`.
+pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
+    match command {
+        Command::Check(arguments) => check::run(&arguments, since),
+        Command::Stats(arguments) => stats::run(&arguments, since),
+        Command::Graph(arguments) => graph::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Stores(arguments) => stores::run(&arguments),
+        Command::Completions(arguments) => extras::completions(&arguments),
+        Command::Man(arguments) => extras::man(&arguments),
+    }
+}
+
+/// A flag that Ctrl-C sets. Pressed again, it ends the process at once.
+fn cancel_on_interrupt() -> Cancel {
+    let cancel = Cancel::new();
+    let flag = cancel.clone();
+    let handler = move || {
+        if flag.is_cancelled() {
+            // What a shell reports for a process that was interrupted.
+            std::process::exit(130);
+        }
+        flag.cancel();
+        eprintln!("\nstopping; once more to end at once");
+    };
+    // Without a handler Ctrl-C ends the process, which is less but not wrong.
+    let _ = ctrlc::set_handler(handler);
+    cancel
+}

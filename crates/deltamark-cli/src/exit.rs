@@ -1,0 +1,133 @@
+//! How the command ends.
+//!
+//! In: what a run came to. Out: the exit code. What stays true: this is the only place
+//! that knows the numbers, and they are the ones users' scripts rely on.
+
+use deltamark::load::Source;
+use deltamark::{CheckError, LoadError, Overall, core::Diagnostic};
+use std::process::ExitCode;
+
+/// How the command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All properties hold; or there was nothing to hold and all went well.
+    Good,
+    /// At least one property is violated.
+    Violated,
+    /// The input or the command line is wrong.
+    WrongInput,
+    /// There is no answer: a limit was reached, or a lossy store found nothing.
+    NoAnswer,
+}
+
+impl Exit {
+    /// The number the shell sees.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Exit::Good => 0,
+            Exit::Violated => 1,
+            Exit::WrongInput => 2,
+            Exit::NoAnswer => 3,
+        })
+    }
+}
+
+impl From<Overall> for Exit {
+    fn from(overall: Overall) -> Self {
+        match overall {
+            Overall::Hold => Exit::Good,
+            Overall::Violated => Exit::Violated,
+            Overall::NoAnswer => Exit::NoAnswer,
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// A sentence, and what to do.
+    Plain {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        help: Option<String>,
+        /// How the command ends.
+        exit: Exit,
+    },
+    /// Places in a text.
+    Text {
+        /// The text.
+        source: Source,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl Failure {
+    /// Something wrong with what the user gave.
+    pub fn new(message: impl Into<String>) -> Self {
+        Failure::Plain { message: message.into(), help: None, exit: Exit::WrongInput }
+    }
+
+    /// The same with advice.
+    pub fn help(mut self, advice: impl Into<String>) -> Self {
+        if let Failure::Plain { help, .. } = &mut self {
+            *help = Some(advice.into());
+        }
+        self
+    }
+
+    /// The same, but it is no fault of the user: there is no answer.
+    pub fn no_answer(mut self) -> Self {
+        if let Failure::Plain { exit, .. } = &mut self {
+            *exit = Exit::NoAnswer;
+        }
+        self
+    }
+
+    /// How the command ends.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Failure::Plain { exit, .. } => *exit,
+            Failure::Text { .. } => Exit::WrongInput,
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let message = error.to_string();
+        match error {
+            LoadError::Malformed { source, diagnostics } => Failure::Text { source, diagnostics },
+            LoadError::UnknownFormat { help, .. } => Failure::new(message).help(help),
+            LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
+            LoadError::Unreadable { .. } => Failure::new(message),
+            LoadError::TooBig { path, limit } => {
+                Failure::new(format!("`{path}` is too big: at most {} are read", crate::units::show_bytes(limit)))
+            }
+        }
+    }
+}
+
+impl From<CheckError> for Failure {
+    fn from(error: CheckError) -> Self {
+        let message = error.to_string();
+        match error {
+            CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
+            CheckError::Store(_) => Failure::new(message),
+            CheckError::MemoryTooSmall { limit, held, least } => {
+                use crate::units::show_bytes;
+                let least = least.div_ceil(1 << 20);
+                Failure::new(format!(
+                    "a memory limit of {} leaves no room to search: with the model loaded the process already holds {}",
+                    show_bytes(limit),
+                    show_bytes(held)
+                ))
+                .help(format!("give at least `--memory {least}MiB`"))
+            }
+            CheckError::Replay { .. } => Failure::new(message)
+                .help("this is a bug in Deltamark; please report it together with the model")
+                .no_answer(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Where output goes and how it may look.
+//!
+//! In: texts and files to write. Out: bytes on standard output or whole files. What
+//! stays true: colours and ticks appear on terminals that show them only; a reader
+//! that went away (`| head`) is no error; a file is there complete or not at all.
+
+use crate::exit::Failure;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// How text may look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    colour: bool,
+    /// Whether ticks and crosses can be shown.
+    pub ticks: bool,
+    /// Between an old and a new value.
+    pub arrow: &'static str,
+    /// The width to wrap at.
+    pub width: usize,
+}
+
+/// A colour of the terminal.
+#[derive(Clone, Copy, Debug)]
+pub enum Colour {
+    /// For what is good.
+    Green,
+    /// For what is bad.
+    Red,
+    /// For what is open.
+    Yellow,
+    /// For headings.
+    Bold,
+}
+
+impl Look {
+    /// For standard output.
+    pub fn stdout() -> Self {
+        Self::on(io::stdout().is_terminal())
+    }
+
+    /// For standard error.
+    pub fn stderr() -> Self {
+        Self::on(io::stderr().is_terminal())
+    }
+
+    fn on(terminal: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dumb = set("TERM").is_some_and(|term| term == "dumb");
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        let unicode = locale.contains("utf-8") || locale.contains("utf8") || cfg!(windows) || cfg!(target_os = "macos");
+        let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+        Look {
+            colour: terminal && !dumb && set("NO_COLOR").is_none(),
+            ticks: terminal && !dumb && unicode,
+            arrow: if terminal && !unicode { "->" } else { "→" },
+            width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 200),
+        }
+    }
+
+    /// Whether colours may be used.
+    pub fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// The text in a colour, where colours may be used.
+    pub fn paint(&self, colour: Colour, text: &str) -> String {
+        if !self.colour {
+            return text.into();
+        }
+        let code = match colour {
+            Colour::Green => "32",
+            Colour::Red => "31",
+            Colour::Yellow => "33",
+            Colour::Bold => "1",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Writes to standard output. A reader that went away is no error.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::new(format!("cannot write to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes a file under a name beside it first, so that it is there complete or not at
+/// all. `-` stands for standard output; what is no regular file (a pipe, `/dev/null`)
+/// is written in place.
+pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    if path == "-" {
+        return print(write);
+    }
+    let target = Path::new(path);
+    let failed = |error: io::Error| {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "its folder does not exist".into(),
+            io::ErrorKind::PermissionDenied => "you have no permission to write there".into(),
+            io::ErrorKind::IsADirectory => "it is a folder".into(),
+            _ => error.to_string(),
+        };
+        Failure::new(format!("cannot write `{path}`: {reason}"))
+    };
+    let fill = |file: File, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    };
+    let mut once = Some(write);
+    let mut write = |out: &mut dyn Write| once.take().map_or(Ok(()), |write| write(out));
+    if let Ok(about) = fs::metadata(target) {
+        if about.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        if !about.is_file() {
+            return File::create(target).and_then(|file| fill(file, &mut write)).map_err(failed);
+        }
+    }
+    let beside = beside(target);
+    let done = File::create(&beside).and_then(|file| fill(file, &mut write)).and_then(|()| fs::rename(&beside, target));
+    done.map_err(|error| {
+        // Nothing more can be done about a leftover that cannot be removed either.
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}
+
+fn beside(target: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}.part", std::process::id()));
+    target.with_file_name(name)
+}
+
+/// Breaks text at blanks so that lines stay within `width`, each begun by `indent`.
+pub fn wrap(text: &str, indent: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut line = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if line > 0 && line + 1 + length > width {
+            out.push('\n');
+            line = 0;
+        }
+        if line == 0 {
+            out.push_str(indent);
+            line = indent.chars().count();
+        } else {
+            out.push(' ');
+            line += 1;
+        }
+        out.push_str(word);
+        line += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_wraps_at_blanks_and_long_words_stay_whole() {
+        assert_eq!(wrap("a bb ccc dddd", "  ", 8), "  a bb\n  ccc\n  dddd");
+        assert_eq!(wrap("abcdefghijkl m", "", 5), "abcdefghijkl\nm");
+        assert_eq!(wrap("", "  ", 5), "");
+    }
+}

@@ -1,0 +1,290 @@
+//! Reports for people.
+//!
+//! In: a [`Report`], perhaps with a survey. Out: text: the answers first, then the
+//! traces, then the figures. What stays true: a report fits on a few screens whatever
+//! the model; what is left out is said, and where to find it.
+
+use crate::output::{Colour, Look, wrap};
+use crate::units::{show_bytes, show_count, show_counted, show_duration};
+use deltamark::core::{Stop, Value, Verdict};
+use deltamark::report::{Answer, Kind, Report};
+use deltamark::stats::Survey;
+use deltamark::story::{Change, StateWords, Step, Story};
+use std::fmt::Write;
+
+/// Traces of more steps than this are cut in the middle.
+const STEPS: usize = 60;
+/// How many steps a cut trace shows at either end.
+const ENDS: usize = 20;
+/// Lists of more places or names than this are cut.
+const ROWS: usize = 40;
+
+/// The line of one answer.
+pub fn answer(answer: &Answer, look: &Look) -> String {
+    let (colour, tick, word) = match &answer.verdict {
+        Verdict::Holds(_) => (Colour::Green, "✓ ", "holds"),
+        Verdict::Violated(..) => (Colour::Red, "✗ ", "violated"),
+        Verdict::NoViolationFound(_) => (Colour::Yellow, "? ", "no violation found"),
+        Verdict::Unknown => (Colour::Yellow, "? ", "no answer"),
+    };
+    let mark = look.paint(colour, &format!("{}{word}", if look.ticks { tick } else { "" }));
+    let property = match (answer.kind, &answer.name, &answer.text) {
+        (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
+        (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
+        (Kind::DeadlockFree | Kind::FaultFree, name, text) => format!("{name}: {text}"),
+    };
+    let doubt = match answer.verdict {
+        Verdict::NoViolationFound(probability) => {
+            format!(" (a state was missed with probability {probability:.1e} at most)")
+        }
+        _ => String::new(),
+    };
+    format!("{mark}  {property}{doubt}\n")
+}
+
+/// A report of `check`.
+pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
+    let mut out: String = report.answers.iter().map(|found| answer(found, look)).collect();
+    for found in &report.answers {
+        let same = report.answers.iter().filter(|other| other.name == found.name).count();
+        let label = if same > 1 { format!("{} ({})", found.name, found.text) } else { found.name.clone() };
+        trace(&mut out, found, &label, report.search, look);
+    }
+    out.push('\n');
+    ending(&mut out, report, memory_given, look);
+    summary(&mut out, report);
+    out
+}
+
+/// How an answer came about: the trace, or why there is none.
+fn trace(out: &mut String, answer: &Answer, label: &str, search: &str, look: &Look) {
+    let violated = matches!(answer.verdict, Verdict::Violated(..));
+    let Some(story) = &answer.story else {
+        match &answer.verdict {
+            Verdict::Violated(_, Some(message)) => _ = writeln!(out, "\n{label}: {message}"),
+            Verdict::Violated(_, None) => _ = writeln!(out, "\n{label}: no reachable state makes it true"),
+            _ => {}
+        }
+        return;
+    };
+    let kind = if search == "bfs" { "a shortest path" } else { "a path" };
+    let done = if violated { "violated" } else { "reached" };
+    let title = match story.len() {
+        0 => format!("{done} in the initial state"),
+        steps => format!("{done} by {kind} of {}", show_counted(steps as u64, "step")),
+    };
+    let _ = writeln!(out, "\n{}", look.paint(Colour::Bold, &format!("{label}: {title}")));
+    path(out, story, look);
+    if let Some(message) = answer.message().filter(|_| story.fault().is_none()) {
+        let _ = writeln!(out, "{}", wrap(message, "  ", look.width));
+    }
+}
+
+fn path(out: &mut String, story: &Story, look: &Look) {
+    let count = story.len();
+    let shown = |index: usize| count <= STEPS || index < ENDS || index >= count - ENDS;
+    let digits = count.to_string().len().max(5);
+    let lengths =
+        story.walk().enumerate().filter(|(index, _)| shown(*index)).map(|(_, step)| step.action.chars().count());
+    let width = lengths.max().unwrap_or(0).min(32);
+    let mut walk = story.walk();
+    row(out, &format!("  {:>digits$}  ", "start"), &state(&walk.state()), look);
+    for (index, step) in walk.by_ref().enumerate() {
+        if shown(index) {
+            let head = format!("  {:>digits$}  {:width$}  ", index + 1, step.action);
+            row(out, &head, &changes(story, &step, look), look);
+        } else if index == ENDS {
+            let hidden = show_counted((count - 2 * ENDS) as u64, "step");
+            let _ = writeln!(out, "  {:>digits$}  {hidden} not shown; `--trace FILE` writes them all", "…");
+        }
+    }
+    if count > 0 && story.fault().is_none() {
+        row(out, &format!("  {:>digits$}  ", "end"), &state(&walk.state()), look);
+    }
+}
+
+fn state(words: &StateWords<'_>) -> Vec<String> {
+    if words.is_empty() {
+        return vec!["everything is empty".into()];
+    }
+    let mut list: Vec<String> = words.iter().take(ROWS).map(|(name, value)| format!("{name}: {value}")).collect();
+    if words.len() > ROWS {
+        list.push(format!("and {} more", words.len() - ROWS));
+    }
+    list
+}
+
+fn changes(story: &Story, step: &Step<'_>, look: &Look) -> Vec<String> {
+    if let Some(fault) = &step.fault {
+        return vec![look.paint(Colour::Red, &format!("fault: {fault}"))];
+    }
+    if step.changes.is_empty() {
+        return vec!["changes nothing".into()];
+    }
+    let value = |value: Option<&Value>| value.unwrap_or(story.rest()).to_string();
+    let one = |change: &Change<'_>| {
+        format!("{}: {} {} {}", change.name, value(change.before), look.arrow, value(change.after))
+    };
+    step.changes.iter().map(one).collect()
+}
+
+/// A head and a list behind it, wrapped so that the list stays in its column.
+pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
+    let indent = head.chars().count();
+    let mut line = indent;
+    out.push_str(head);
+    for (index, item) in list.iter().enumerate() {
+        let length = item.chars().count() + 2;
+        if index > 0 && line + length > look.width {
+            let _ = write!(out, ",\n{:indent$}", "");
+            line = indent;
+        } else if index > 0 {
+            out.push_str(", ");
+        }
+        line += length;
+        out.push_str(item);
+    }
+    out.push('\n');
+}
+
+/// Why the run ended early, and what to try.
+fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
+    let Some(stop) = report.stopped_by else { return };
+    let statistics = &report.statistics;
+    let limit = report.memory_limit.map(show_bytes).unwrap_or_default();
+    let (why, advice) = match stop {
+        Stop::Answered => return,
+        Stop::Memory if memory_given => (format!("the memory limit of {limit} was reached"), "a larger `--memory`"),
+        Stop::Memory => (
+            format!("the memory limit of {limit}, nine tenths of what was available, was reached"),
+            "a machine with more memory",
+        ),
+        Stop::Time => ("the time limit was reached".into(), "a larger `--time`"),
+        Stop::States => ("the limit on the number of states was reached".into(), "a larger `--max-states`"),
+        Stop::Depth => ("there are states beyond the limit on the depth".into(), "a larger `--depth`"),
+        Stop::Cancelled => ("you asked for it".into(), ""),
+    };
+    let open = statistics.states.saturating_sub(statistics.expanded);
+    let _ = writeln!(
+        out,
+        "{}",
+        wrap(
+            &format!(
+                "{} early: {why}. {} were found, {} of them not expanded yet.",
+                look.paint(Colour::Yellow, "Stopped"),
+                show_counted(statistics.states, "state"),
+                show_count(open)
+            ),
+            "",
+            look.width
+        )
+    );
+    let mut try_next = vec![advice];
+    if stop == Stop::Memory && deltamark::store::CATALOGUE.len() > 1 {
+        try_next.push("another `--store` (`deltamark stores` lists them)");
+    }
+    let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States);
+    if open_ended
+        && report.search == "bfs"
+        && report.overall() == deltamark::Overall::NoAnswer
+        && !report.answers.is_empty()
+    {
+        try_next.push("`--search dfs`, which finds deep errors sooner");
+    }
+    try_next.retain(|advice| !advice.is_empty());
+    if !try_next.is_empty() {
+        let _ = writeln!(out, "{}", wrap(&format!("To get further, try {}.", try_next.join("; or ")), "", look.width));
+    }
+}
+
+/// The figures of a run.
+fn summary(out: &mut String, report: &Report) {
+    let statistics = &report.statistics;
+    for note in &report.notes {
+        let _ = writeln!(out, "Note: {note}");
+    }
+    let extent = match report.stopped_by {
+        None => "all explored",
+        Some(Stop::Answered) => "ended when every property had its answer",
+        Some(_) => "not all explored",
+    };
+    let _ = writeln!(
+        out,
+        "{}, {}, {}, depth {}; {extent}; {} ({} states/s)",
+        show_counted(statistics.states, "state"),
+        show_counted(statistics.edges, "edge"),
+        show_counted(statistics.deadlocks, "deadlock"),
+        show_count(statistics.depth),
+        show_duration(report.total_time),
+        show_count(report.states_per_second().round() as u64),
+    );
+    let _ = write!(
+        out,
+        "store {}: {:.1} bytes a state, {} in all; frontier at most {}",
+        report.store,
+        report.bytes_per_state(),
+        show_bytes(report.store_bytes.total()),
+        show_bytes(statistics.frontier_peak_bytes),
+    );
+    match report.peak_resident {
+        Some(peak) => _ = writeln!(out, "; process at most {}", show_bytes(peak)),
+        None => out.push('\n'),
+    }
+}
+
+/// A report of `stats`.
+pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, look: &Look) -> String {
+    let mut out = String::new();
+    let statistics = &report.statistics;
+    let so_far = if report.stopped_by.is_some() { " (so far)" } else { "" };
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    figure("states", show_count(statistics.states) + so_far);
+    figure("edges", show_count(statistics.edges) + so_far);
+    figure("deadlocks", show_count(statistics.deadlocks) + so_far);
+    figure(
+        if report.search == "bfs" { "depth" } else { "longest path searched" },
+        show_count(statistics.depth) + so_far,
+    );
+    if let (Some(place), Some(marking)) = (survey.max_tokens_in_place, survey.max_tokens_in_marking) {
+        figure("most tokens in a place", place.to_string() + so_far);
+        figure("most tokens in a marking", marking.to_string() + so_far);
+    }
+    figure("bytes a state", format!("{:.2} in store {}", report.bytes_per_state(), report.store));
+    for (part, bytes) in report.store_bytes.parts() {
+        let each = *bytes as f64 / statistics.states.max(1) as f64;
+        figure(&format!("  {part}"), format!("{each:.2}"));
+    }
+    if let Some(dead) = &survey.dead_transitions {
+        figure("transitions never fired", show_count(dead.len() as u64) + so_far);
+        let shown = if all { dead.len() } else { ROWS };
+        let mut names: Vec<String> = dead.iter().take(shown).cloned().collect();
+        if dead.len() > shown {
+            names.push(format!("and {} more (`--all` shows them)", dead.len() - shown));
+        }
+        if !names.is_empty() {
+            row(&mut out, "  ", &names, look);
+        }
+    }
+    bounds(&mut out, survey, all);
+    out.push('\n');
+    ending(&mut out, report, memory_given, look);
+    summary(&mut out, report);
+    out
+}
+
+fn bounds(out: &mut String, survey: &Survey, all: bool) {
+    if survey.bounds.is_empty() {
+        return;
+    }
+    let shown = if all { survey.bounds.len() } else { survey.bounds.len().min(ROWS) };
+    let head = if survey.max_tokens_in_place.is_some() { "place" } else { "variable" };
+    let lengths = survey.bounds[..shown].iter().map(|(name, _)| name.chars().count());
+    let width = lengths.max().unwrap_or(0).clamp(head.len(), 60);
+    let _ = writeln!(out, "\n{head:width$}  {:>10}  {:>10}", "least", "most");
+    for (name, bound) in &survey.bounds[..shown] {
+        let _ = writeln!(out, "{name:width$}  {:>10}  {:>10}", bound.least, bound.most);
+    }
+    if shown < survey.bounds.len() {
+        let _ = writeln!(out, "and {} more (`--all` shows them)", survey.bounds.len() - shown);
+    }
+}

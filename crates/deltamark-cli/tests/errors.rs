@@ -1,0 +1,157 @@
+//! What people see when something is wrong: each message says what, where, and what to
+//! do, on standard error alone, and the exit code is the one of the contract.
+
+mod common;
+
+use common::run;
+
+/// Arguments, exit code, and what standard error must contain.
+type Case<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+
+fn check(cases: &[Case<'_>]) {
+    for (arguments, exit, expected) in cases {
+        let run = run(arguments);
+        assert_eq!(run.exit, *exit, "{arguments:?}\n{}", run.stderr);
+        assert_eq!(run.stdout, "", "{arguments:?}");
+        for text in *expected {
+            assert!(run.stderr.contains(text), "{arguments:?} lacks {text:?}:\n{}", run.stderr);
+        }
+        assert!(run.stderr.len() < 4000, "{arguments:?} takes more than a screen:\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_wrong_file_is_told() {
+    check(&[
+        (&["check", "nowhere.pnml"], 2, &["cannot read `nowhere.pnml`: there is no such file"]),
+        (&["check", "handovr.net"], 2, &["there is no such file", "did you mean `handover.net`?"]),
+        (&["check", "../data"], 2, &["cannot read `../data`: it is a folder"]),
+        (&["check", "notes.txt"], 2, &["the ending `.txt`", "pnml (.pnml), tina (.net)"]),
+        (&["check", "net.xml"], 2, &["the ending `.xml`", "it looks like PNML: add `--format pnml`"]),
+        (&["check", "-"], 2, &["standard input has no name", "--format"]),
+        (&["check", "ring.net", "--format", "pmnl"], 2, &["there is no format `pmnl`", "did you mean `pnml`?"]),
+        (&["stats", "nowhere.pnml"], 2, &["there is no such file"]),
+        (&["graph", "nowhere.pnml", "-o", "x.dot"], 2, &["there is no such file"]),
+        (&["simulate", "nowhere.pnml"], 2, &["there is no such file"]),
+    ]);
+}
+
+#[test]
+fn a_malformed_model_is_told_with_its_place() {
+    check(&[
+        (&["check", "broken.net"], 2, &["error: ", "--> broken.net:4:1", "4 | nonsense here", "^"]),
+        (&["check", "broken.net", "--json"], 2, &["--> broken.net:4:1"]),
+        (&["check", "binary.net"], 2, &["error: ", "--> binary.net:1:5"]),
+        (&["check", "unclosed.pnml"], 2, &["error: ", "--> unclosed.pnml:"]),
+    ]);
+}
+
+#[test]
+fn a_wrong_option_is_told() {
+    check(&[
+        (&[], 2, &["Usage: deltamark"]),
+        (&["chek", "ring.net"], 2, &["a similar subcommand exists: 'check'"]),
+        (&["check"], 2, &["<MODEL>"]),
+        (&["check", "ring.net", "--stor", "plain"], 2, &["a similar argument exists: '--store'"]),
+        (&["check", "ring.net", "--store", "plian"], 2, &["there is no store `plian`", "did you mean `plain`?"]),
+        (&["check", "ring.net", "--store", "plain:bogus=1"], 2, &["the store `plain`", "`bogus`"]),
+        (&["check", "ring.net", "--store", "plain:bogus"], 2, &["`bogus` is not an option of a store"]),
+        (&["check", "ring.net", "--search", "zigzag"], 2, &["invalid value 'zigzag'", "bfs, dfs"]),
+        (&["check", "ring.net", "--threads", "4"], 2, &["this version searches with one thread"]),
+        (&["check", "ring.net", "--threads", "0"], 2, &["`0` is not a number of threads"]),
+        (&["check", "ring.net", "--ltl", "G a"], 2, &["no temporal formulas", "--invariant"]),
+        (&["check", "ring.net", "--ctl", "AG a"], 2, &["no temporal formulas", "--invariant"]),
+        (&["check", "ring.net", "--param", "N=3"], 2, &["has no parameters"]),
+        (&["check", "ring.net", "-q", "-v"], 2, &["cannot be used with"]),
+        (&["simulate", "ring.net", "--seed", "3"], 2, &["--random"]),
+        (&["graph", "ring.net"], 2, &["--output"]),
+        (&["graph", "ring.net", "-o", "x.png"], 2, &["does not tell the graph's format", ".dot, .aut or .json"]),
+        (&["graph", "ring.net", "-o", "-"], 2, &["--to NAME"]),
+        (&["graph", "ring.net", "-o", "no/such/folder/x.dot"], 2, &["its folder does not exist"]),
+        (&["generate", "philosofers", "3", "-o", "-"], 2, &["did you mean `philosophers`?"]),
+        (&["generate", "philosophers", "3", "-o", "x.foo"], 2, &["let it end in .pnml or .net"]),
+        (&["completions", "tcsh"], 2, &["invalid value 'tcsh'"]),
+    ]);
+}
+
+#[test]
+fn a_meaningless_limit_is_told() {
+    check(&[
+        (&["check", "ring.net", "--memory", "0"], 2, &["a limit of 0 bytes"]),
+        (&["check", "ring.net", "--memory", "4"], 2, &["a memory limit of 4 B is less than `ring.net` itself"]),
+        (&["check", "ring.net", "--memory", "1MiB"], 2, &["leaves no room to search", "give at least `--memory "]),
+        (&["stats", "ring.net", "--memory", "1MiB"], 2, &["leaves no room to search"]),
+        (&["graph", "ring.net", "-o", "-", "--to", "dot", "--memory", "1MiB"], 2, &["leaves no room to search"]),
+        (&["check", "ring.net", "--memory", "4gigs"], 2, &["`4gigs` is not a size", "4GiB, 512MB or 2G"]),
+        (&["check", "ring.net", "--memory", "-4"], 2, &["`-4` is not a size"]),
+        (&["check", "ring.net", "--time", "0s"], 2, &["a time limit of 0"]),
+        (&["check", "ring.net", "--time", "soon"], 2, &["`soon` is not a duration"]),
+        (&["check", "ring.net", "--max-states", "0"], 2, &["a limit of 0 states"]),
+        (&["check", "ring.net", "--max-states", "lots"], 2, &["`lots` is not a number of states"]),
+        (&["check", "ring.net", "--depth", "-1"], 2, &["`-1` is not a number of steps"]),
+    ]);
+}
+
+#[test]
+fn a_wrong_property_is_told_with_its_place() {
+    check(&[
+        (
+            &["check", "ring.net", "--invariant", "a <= 2 and bb <= 2"],
+            2,
+            &["--> --invariant:1:12", "a <= 2 and bb <= 2", "^^", "did you mean `b`?"],
+        ),
+        (&["check", "ring.net", "--reach", "a >="], 2, &["--> --reach:1:"]),
+        (&["check", "ring.net", "--properties", "nowhere.prop"], 2, &["cannot read `nowhere.prop`"]),
+        (&["check", "ring.net", "--properties", "binary.net"], 2, &["`binary.net` is not a text in UTF-8"]),
+    ]);
+}
+
+#[test]
+fn a_graph_too_large_is_refused() {
+    check(&[(
+        &["graph", "ring.net", "-o", "-", "--to", "dot", "--max-states", "5"],
+        3,
+        &["more than 5 states, so no graph was written", "--max-states"],
+    )]);
+    // Exactly as many as there are is no more than allowed.
+    assert_eq!(run(&["graph", "ring.net", "-o", "-", "--to", "dot", "--max-states", "6"]).exit, 0);
+}
+
+#[test]
+fn a_limit_that_is_reached_is_an_answer() {
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["--max-states", "1000"], &["the limit on the number of states was reached", "`--max-states`"]),
+        (&["--depth", "9"], &["there are states beyond the limit on the depth", "`--depth`"]),
+        (&["--time", "100ms"], &["the time limit was reached", "`--time`"]),
+        (&["--memory", "40MiB"], &["the memory limit of 40 MiB was reached", "`--memory`"]),
+    ];
+    for (limit, expected) in cases {
+        for command in ["check", "stats"] {
+            let arguments = [&[command, "grow.net"], limit].concat();
+            let run = run(&arguments);
+            assert_eq!((run.exit, run.stderr.as_str()), (3, ""), "{arguments:?}");
+            for text in expected {
+                assert!(run.stdout.contains(text), "{arguments:?} lacks {text:?}:\n{}", run.stdout);
+            }
+        }
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_the_contract() {
+    let cases: [(&[&str], i32); 9] = [
+        (&["check", "ring.net"], 0),
+        (&["check", "ring.net", "--deadlock"], 0),
+        (&["check", "handover.net"], 1),
+        (&["check", "handover.net", "--invariant", "stock <= 2"], 0),
+        (&["check", "handover.net", "--invariant", "stock <= 1"], 1),
+        (&["check", "handover.net", "--reach", "busy >= 1"], 0),
+        (&["check", "handover.net", "--reach", "busy >= 2"], 1),
+        // A violation that was found stands, whatever else has no answer.
+        (&["check", "grow.net", "--invariant", "heap <= 3", "--deadlock", "--max-states", "1000"], 1),
+        (&["stats", "handover.net"], 0),
+    ];
+    for (arguments, exit) in cases {
+        assert_eq!(run(arguments).exit, exit, "{arguments:?}");
+    }
+}

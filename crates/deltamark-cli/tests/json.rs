@@ -1,0 +1,143 @@
+//! What scripts see: `--json` prints one object with every field of the contract.
+
+mod common;
+
+use common::{folder, run};
+use serde_json::Value;
+
+fn object(arguments: &[&str]) -> Value {
+    let run = run(arguments);
+    assert_eq!(run.stderr, "", "{arguments:?}");
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{}", run.stdout))
+}
+
+/// The fields of the contract, as paths, with the types they may have.
+const CONTRACT: &[(&str, &str)] = &[
+    ("/schema", "number"),
+    ("/tool/name", "string"),
+    ("/tool/version", "string"),
+    ("/model/path", "string"),
+    ("/model/format", "string"),
+    ("/model/places", "number"),
+    ("/model/transitions", "number"),
+    ("/states", "number"),
+    ("/edges", "number"),
+    ("/deadlocks", "number"),
+    ("/depth", "number"),
+    ("/complete", "boolean"),
+    ("/stopped_by", "string or null"),
+    ("/properties", "array"),
+    ("/store/name", "string"),
+    ("/store/options", "object"),
+    ("/store/guarantee", "string"),
+    ("/store/bytes", "number"),
+    ("/store/bytes_per_state", "number"),
+    ("/store/parts", "object"),
+    ("/frontier/peak_bytes", "number"),
+    ("/peak_rss_bytes", "number or null"),
+    ("/seconds/total", "number"),
+    ("/seconds/search", "number"),
+    ("/states_per_second", "number"),
+];
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[test]
+fn every_field_of_the_contract_is_there() {
+    let runs: [&[&str]; 5] = [
+        &["check", "handover.net", "--json"],
+        &["check", "ring.net", "--json", "--quiet"],
+        &["check", "grow.net", "--json", "--max-states", "100"],
+        &["check", "ring.net", "--json", "--reach", "b >= 2", "--search", "dfs"],
+        &["stats", "ring.net", "--json"],
+    ];
+    for arguments in runs {
+        let value = object(arguments);
+        for (path, kinds) in CONTRACT {
+            let found = value.pointer(path).unwrap_or_else(|| panic!("{arguments:?} lacks {path}"));
+            assert!(kinds.split(" or ").any(|allowed| allowed == kind(found)), "{arguments:?} {path}: {found}");
+        }
+        assert_eq!(value["complete"], value["stopped_by"].is_null(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_violation_comes_with_its_states() {
+    let value = object(&["check", "handover.net", "--json"]);
+    assert_eq!(value["schema"], 1);
+    assert_eq!(
+        value["model"],
+        serde_json::json!({"path": "handover.net", "format": "tina", "places": 3, "transitions": 2})
+    );
+    assert_eq!(value["deadlocks"], 1);
+    let expected = serde_json::json!([
+        {"action": null, "state": {"idle": 1, "stock": 2}},
+        {"action": "take", "state": {"stock": 1, "busy": 1}},
+        {"action": "finish", "state": {"idle": 1, "stock": 1}},
+        {"action": "take", "state": {"busy": 1}},
+        {"action": "finish", "state": {"idle": 1}},
+    ]);
+    let property = &value["properties"][0];
+    assert_eq!((&property["name"], &property["verdict"]), (&"deadlock-free".into(), &"violated".into()));
+    assert_eq!(property["trace"], expected);
+}
+
+#[test]
+fn an_early_end_says_why() {
+    let cases: [(&[&str], Value); 4] = [
+        (&["check", "grow.net", "--json", "--max-states", "100"], "states".into()),
+        (&["check", "grow.net", "--json", "--depth", "5"], "depth".into()),
+        (&["check", "grow.net", "--json", "--reach", "heap >= 5"], "answered".into()),
+        (&["check", "ring.net", "--json"], Value::Null),
+    ];
+    for (arguments, expected) in cases {
+        assert_eq!(object(arguments)["stopped_by"], expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn stats_add_bounds_and_dead_transitions() {
+    let value = object(&["stats", "ring.net", "--json"]);
+    assert_eq!((&value["states"], &value["edges"]), (&6.into(), &9.into()));
+    assert_eq!(value["bounds"]["a"], serde_json::json!({"min": 0, "max": 2}));
+    assert_eq!(value["dead_transitions"], serde_json::json!(["never"]));
+    assert_eq!((&value["max_tokens_in_place"], &value["max_tokens_in_marking"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn traces_are_written_to_a_file() {
+    let path = folder("traces").join("t.json").to_string_lossy().into_owned();
+    let arguments =
+        ["check", "handover.net", "--trace", &path, "--deadlock", "--reach", "busy >= 1", "--invariant", "stock <= 2"];
+    assert_eq!(run(&arguments).exit, 1);
+    let value: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("the file")).expect("JSON");
+    let traces = value["traces"].as_array().expect("a list");
+    let lengths: Vec<usize> = traces.iter().map(|trace| trace["trace"].as_array().expect("a list").len()).collect();
+    assert_eq!(lengths, [5, 2]);
+    assert_eq!(traces[1]["verdict"], "holds");
+}
+
+#[test]
+fn very_long_traces_carry_changes_between_their_ends() {
+    let value = object(&["check", "grow.net", "--json", "--reach", "heap >= 10001"]);
+    let trace = value["properties"][0]["trace"].as_array().expect("a list");
+    assert_eq!(trace.len(), 10_002);
+    assert_eq!(trace[0], serde_json::json!({"action": null, "state": {"go": 1}}));
+    assert_eq!(trace[7], serde_json::json!({"action": "add", "changes": {"heap": 7}}));
+    assert_eq!(trace[10_001], serde_json::json!({"action": "add", "state": {"go": 1, "heap": 10_001}}));
+}
+
+#[test]
+fn the_stores_are_listed_for_scripts_too() {
+    let value = object(&["stores", "--json"]);
+    assert!(value["stores"].as_array().expect("a list").iter().any(|store| store["name"] == "plain"));
+}

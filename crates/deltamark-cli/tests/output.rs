@@ -1,0 +1,174 @@
+//! What people see: every command's output as a snapshot.
+//!
+//! Times, rates and sizes in memory are masked; all other figures are exact. To accept
+//! a change, run the tests with `INSTA_UPDATE=always` and look at the difference.
+
+mod common;
+
+use common::{Run, folder, run, run_with};
+
+/// Masks what differs from run to run, or from store to store.
+fn masked(text: &str) -> String {
+    let mut out = String::new();
+    let mut parts = false;
+    for line in text.lines() {
+        // How far a run came that was ended early is the search's own matter.
+        let early = line.contains(" 1 deadlock, ") || line.contains("; ended when");
+        let line = if early {
+            "[how far it came, and in what time]".into()
+        } else if let Some((counts, figures)) = line.split_once("; all explored; ") {
+            format!("{counts}; all explored; {}", digits(figures))
+        } else if line.starts_with("store ") || line.starts_with("bytes a state") {
+            digits(line)
+        } else {
+            line.into()
+        };
+        // The parts of a store follow its bytes and are indented.
+        parts = line.starts_with("bytes a state") || (parts && line.starts_with("  "));
+        if !(parts && line.starts_with("  ")) {
+            out += &line;
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Every number, with its unit of bytes, as `#`.
+fn digits(text: &str) -> String {
+    let mut out = String::new();
+    let mut number = false;
+    for c in text.chars() {
+        let more = c.is_ascii_digit() || (number && matches!(c, '.' | ','));
+        match (number, more) {
+            (false, true) => out.push('#'),
+            (_, false) => out.push(c),
+            (true, true) => {}
+        }
+        number = more;
+    }
+    for unit in ["# B", "# KiB", "# MiB", "# GiB"] {
+        out = out.replace(unit, "# bytes");
+    }
+    out
+}
+
+fn shown(run: &Run, arguments: &str) -> String {
+    format!(
+        "$ deltamark {arguments}\nexit {}\n--- standard output\n{}--- standard error\n{}",
+        run.exit,
+        masked(&run.stdout),
+        masked(&run.stderr)
+    )
+}
+
+fn snapshot(name: &str, arguments: &str) {
+    let list: Vec<&str> = arguments.split(' ').collect();
+    insta::assert_snapshot!(name, shown(&run(&list), arguments));
+}
+
+#[test]
+fn every_command_shows_what_it_found() {
+    let cases = [
+        ("check_deadlock", "check handover.net"),
+        ("check_good", "check ring.net"),
+        ("check_deadlock_dfs", "check handover.net --search dfs"),
+        ("check_quiet", "check handover.net --quiet"),
+        ("stats", "stats ring.net"),
+        ("stores", "stores"),
+        ("graph_dot", "graph handover.net -o - --to dot"),
+        ("graph_aut", "graph handover.net -o - --to aut"),
+        ("graph_json", "graph handover.net -o - --to json"),
+        ("simulate_random", "simulate handover.net --random 9 --seed 1"),
+        ("help", "--help"),
+        ("help_check", "check -h"),
+    ];
+    for (name, arguments) in cases {
+        snapshot(name, arguments);
+    }
+}
+
+#[test]
+fn properties_are_answered_in_their_order() {
+    let arguments =
+        ["check", "handover.net", "--invariant", "stock <= 2", "--reach", "busy >= 1", "--reach", "busy >= 2"];
+    insta::assert_snapshot!("check_properties", shown(&run(&arguments), &arguments[1..].join(" ")));
+}
+
+#[test]
+fn long_traces_are_cut_in_the_middle() {
+    let arguments = ["check", "grow.net", "--reach", "heap >= 100"];
+    let text = run(&arguments).stdout;
+    assert!(text.contains("60 steps not shown; `--trace FILE` writes them all"), "{text}");
+    assert!(text.contains("     20  add  heap: 19 → 20\n"), "{text}");
+    assert!(text.contains("     81  add  heap: 80 → 81\n"), "{text}");
+    assert!(!text.contains("heap: 20 → 21"), "{text}");
+}
+
+#[test]
+fn a_simulation_obeys_its_input() {
+    let input =
+        "1\nstate\nfinish\npath\nback\nback 9\nback\n7\ntak\nreset\nreset 3\nrandom 3\n\nhelp\nnonsense\nquit\n1\n";
+    let run = run_with(&["simulate", "handover.net"], input);
+    insta::assert_snapshot!("simulate", shown(&run, "simulate handover.net"));
+}
+
+#[test]
+fn a_model_may_come_from_standard_input() {
+    let net = "net x\npl a (1)\ntr t a -> a\n";
+    let run = run_with(&["check", "-", "--format", "net", "--quiet"], net);
+    assert_eq!((run.exit, run.stdout.as_str()), (0, "holds  deadlock-free: no reachable state is a deadlock\n"));
+}
+
+#[test]
+fn files_are_written_whole_and_nothing_is_left_beside_them() {
+    let folder = folder("files");
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let graph = run(&["graph", "ring.net", "-o", &path("g.aut"), "--quiet"]);
+    assert_eq!((graph.exit, graph.stderr.as_str()), (0, ""));
+    let refused = run(&["graph", "ring.net", "-o", &path("h.dot"), "--max-states", "5"]);
+    assert_eq!(refused.exit, 3);
+    let net = run(&["generate", "philosophers", "3", "-o", &path("p.net")]);
+    assert_eq!((net.exit, net.stderr.as_str()), (0, ""));
+    assert_eq!(run(&["check", &path("p.net"), "--quiet"]).exit, 1);
+    assert_eq!(run(&["man", "--dir", &path("man")]).exit, 0);
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["g.aut", "man", "p.net"]);
+    assert!(folder.join("man/deltamark-check.1").is_file() && folder.join("man/deltamark.1").is_file());
+    let first = std::fs::read_to_string(folder.join("g.aut")).expect("the graph");
+    assert!(first.starts_with("des (0, 9, 6)\n"), "{first}");
+}
+
+#[test]
+fn shells_and_readers_of_manuals_are_served() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = run(&["completions", shell]);
+        assert!(run.exit == 0 && run.stdout.contains("invariant"), "{shell}");
+    }
+    let man = run(&["man"]).stdout;
+    assert!(man.contains(".TH deltamark 1") && man.contains("Exit codes"), "{man}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_reports_how_far_it_came() {
+    use std::process::{Command, Stdio};
+    let child = Command::new(env!("CARGO_BIN_EXE_deltamark"))
+        .args(["check", "tests/data/grow.net", "--json", "--time", "60s", "--memory", "1GiB"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(3));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["stopped_by"], "cancelled");
+    assert!(report["states"].as_u64() > Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("once more to end at once"));
+}

@@ -1,0 +1,315 @@
+//! One run, from question to report.
+//!
+//! In: a system, properties, the choice of store and search, limits. Out: a
+//! [`Report`]. What stays true: this file and its neighbours are the only place that
+//! names language, store and search together; the process's memory limit is always
+//! set, by the user or from what the machine has; the store is gone before traces are
+//! put into words.
+
+use crate::load::{Loaded, ModelInfo, Source};
+use crate::memory;
+use crate::report::{Answer, Report};
+use crate::stats::{Stats, Surveyor};
+use crate::story::Story;
+use deltamark_core::{
+    Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
+    System, Verdict,
+};
+use deltamark_search::{Observer, Search, Task};
+use deltamark_store::{SpecError, StoreSpec};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A run to be made: what is asked, and how to look for the answer.
+///
+/// Without a property, a run looks for deadlocks and for faults of the model.
+#[must_use]
+pub struct Check<'a> {
+    system: &'a dyn System,
+    info: ModelInfo,
+    properties: Vec<Property>,
+    store: StoreSpec,
+    search: Search,
+    limits: Limits,
+    cancel: Cancel,
+    listener: Arc<dyn Listener>,
+    explore_all: bool,
+    since: Instant,
+}
+
+/// Why a run could not be made, or its result not be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckError {
+    /// The store cannot be made.
+    Store(SpecError),
+    /// The memory limit is below what the process holds before the search begins.
+    MemoryTooSmall {
+        /// The limit.
+        limit: u64,
+        /// What the process holds.
+        held: u64,
+        /// The smallest limit that leaves room to search.
+        least: u64,
+    },
+    /// A property is wrong.
+    Property {
+        /// Its text.
+        source: Source,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// A trace could not be replayed: a bug of Deltamark or of the system.
+    Replay {
+        /// The property it belongs to.
+        property: String,
+        /// What went wrong.
+        error: ReplayError,
+    },
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::Store(error) => error.fmt(f),
+            CheckError::MemoryTooSmall { limit, held, least } => write!(
+                f,
+                "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
+                 with the model loaded; at least {least} bytes are needed"
+            ),
+            CheckError::Property { source, diagnostics } => {
+                for (index, diagnostic) in diagnostics.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "\n" };
+                    write!(f, "{separator}{}: {}", source.name, diagnostic.message)?;
+                }
+                Ok(())
+            }
+            CheckError::Replay { property, error } => {
+                write!(f, "the trace of `{property}` does not replay ({error}), so its answer is not to be trusted")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
+impl<'a> Check<'a> {
+    /// A run of a system that is Rust code.
+    pub fn new(system: &'a dyn System) -> Self {
+        Check {
+            system,
+            info: ModelInfo::code(),
+            properties: Vec::new(),
+            store: StoreSpec::default(),
+            search: Search::default(),
+            limits: Limits::default(),
+            cancel: Cancel::new(),
+            listener: Arc::new(Silent),
+            explore_all: false,
+            since: Instant::now(),
+        }
+    }
+
+    /// A run of a model that was loaded.
+    pub fn loaded(model: &'a Loaded) -> Self {
+        Check { info: model.info.clone(), ..Check::new(model.system.as_ref()) }
+    }
+
+    /// Asks for this property too.
+    pub fn property(mut self, property: Property) -> Self {
+        self.properties.push(property);
+        self
+    }
+
+    /// How many properties were asked for so far.
+    pub fn property_count(&self) -> usize {
+        self.properties.len()
+    }
+
+    /// Asks whether every reachable state has a successor.
+    pub fn deadlock_free(self) -> Self {
+        self.property(Property::deadlock_free())
+    }
+
+    /// Asks whether an expression is true in every reachable state.
+    pub fn invariant(self, text: &str) -> Result<Self, CheckError> {
+        self.expression("--invariant", text, |observe| deltamark_logic::invariant(None, text, observe))
+    }
+
+    /// Asks whether an expression is true in some reachable state.
+    pub fn reachable(self, text: &str) -> Result<Self, CheckError> {
+        self.expression("--reach", text, |observe| deltamark_logic::reachable(None, text, observe))
+    }
+
+    /// Asks for all properties of a text; `name` is how errors call it.
+    pub fn properties(self, name: &str, text: &str) -> Result<Self, CheckError> {
+        let found = parsed(name, text, self.system, |observe| deltamark_logic::parse_file(text, observe))?;
+        Ok(found.into_iter().fold(self, Check::property))
+    }
+
+    fn expression(
+        self,
+        name: &str,
+        text: &str,
+        parse: impl FnOnce(&dyn Observe) -> Result<Property, Vec<Diagnostic>>,
+    ) -> Result<Self, CheckError> {
+        let property = parsed(name, text, self.system, parse)?;
+        Ok(self.property(property))
+    }
+
+    /// Keeps visited states in this store.
+    pub fn store(mut self, store: StoreSpec) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// Visits states in this order.
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = search;
+        self
+    }
+
+    /// Gives up at these limits. Where no memory limit is given, it is what the process
+    /// holds plus nine tenths of what the machine and the container have available.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Stops when this flag is set.
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Tells this listener how it goes.
+    pub fn listener(mut self, listener: Arc<dyn Listener>) -> Self {
+        self.listener = listener;
+        self
+    }
+
+    /// Goes on when every property has its answer.
+    pub fn explore_all(mut self, explore_all: bool) -> Self {
+        self.explore_all = explore_all;
+        self
+    }
+
+    /// Counts the total time from this moment, usually one before the model was loaded.
+    pub fn since(mut self, since: Instant) -> Self {
+        self.since = since;
+        self
+    }
+
+    /// Makes the run.
+    pub fn run(mut self) -> Result<Report, CheckError> {
+        let by_default = self.properties.is_empty();
+        if by_default {
+            self.properties.push(Property::deadlock_free());
+            if self.info.can_fault != Some(false) {
+                self.properties.push(Property::fault_free());
+            }
+        }
+        // Nobody asked about faults of a model that may not know any.
+        let hide_faults = by_default && self.info.can_fault.is_none();
+        let mut report = self.make(None)?;
+        if hide_faults && report.answers.len() == 2 && !matches!(report.answers[1].verdict, Verdict::Violated(..)) {
+            report.answers.pop();
+        }
+        Ok(report)
+    }
+
+    /// Explores everything and gives figures of the state space beside the report.
+    pub fn stats(mut self) -> Result<Stats, CheckError> {
+        self.explore_all = true;
+        let mut surveyor = Surveyor::new(self.system, self.info.size("places").is_some());
+        let report = self.make(Some(&mut surveyor))?;
+        Ok(Stats { report, survey: surveyor.survey() })
+    }
+
+    fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
+        let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
+        let store =
+            deltamark_store::build(&self.store, self.system, control.budget.clone()).map_err(CheckError::Store)?;
+        let outcome = deltamark_search::run(
+            self.search,
+            Task {
+                system: self.system,
+                store: store.as_ref(),
+                properties: &self.properties,
+                control: &control,
+                explore_all: self.explore_all,
+                observer: observer.map(|observer| observer as &mut dyn Observer),
+            },
+        );
+        drop(store);
+        let Outcome { properties, stopped_by, statistics, store_bytes, guarantee } = outcome;
+        let mut answers = Vec::with_capacity(properties.len());
+        for (asked, found) in self.properties.iter().zip(properties) {
+            let tell = |trace| Story::tell(self.system, trace);
+            let story = found.verdict.trace().map(tell).transpose();
+            let story = story.map_err(|error| CheckError::Replay { property: found.name.clone(), error })?;
+            let kind = (&asked.goal).into();
+            answers.push(Answer { kind, name: found.name, text: found.text, verdict: found.verdict, story });
+        }
+        // Only a run that a limit ended raises the question whether there is an end at all.
+        let limited = matches!(stopped_by, Some(Stop::Memory | Stop::Time | Stop::States | Stop::Depth));
+        let notes = if limited { self.system.describe().growth() } else { Vec::new() };
+        Ok(Report {
+            model: self.info,
+            answers,
+            stopped_by,
+            statistics,
+            store: self.store,
+            guarantee,
+            store_bytes,
+            search: self.search.name(),
+            memory_limit,
+            peak_resident: memory::peak(),
+            total_time: self.since.elapsed(),
+            notes,
+        })
+    }
+}
+
+fn parsed<T>(
+    name: &str,
+    text: &str,
+    system: &dyn System,
+    parse: impl FnOnce(&dyn Observe) -> Result<T, Vec<Diagnostic>>,
+) -> Result<T, CheckError> {
+    let result = match system.observe() {
+        Some(observe) => parse(observe),
+        None => Err(vec![Diagnostic::new("this model has no names that a property could speak of")]),
+    };
+    let source = || Source { name: name.into(), text: text.into() };
+    result.map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })
+}
+
+/// What steers a run under these limits, and the memory limit that holds. The budget is
+/// what the limit leaves beside what the process holds already and a reserve; half of
+/// the reserve is kept from the search too, which looks at what is resident only now
+/// and then.
+pub(crate) fn control(
+    limits: Limits,
+    cancel: Cancel,
+    listener: Arc<dyn Listener>,
+) -> Result<(Control, Option<u64>), CheckError> {
+    let memory_limit = limits.memory.or_else(memory::default_limit);
+    let held = memory::resident().unwrap_or(0);
+    let (budget, search_limit) = match memory_limit {
+        None => (Budget::unlimited(), None),
+        Some(limit) => {
+            // Less room than this and not even the smallest tables fit.
+            const ROOM: u64 = 4 << 20;
+            let reserve = memory::reserve(limit);
+            let least = memory::least_limit(held + ROOM);
+            match limit.checked_sub(held + reserve).filter(|room| *room >= ROOM) {
+                Some(room) => (Budget::new(room), Some(limit - reserve / 2)),
+                None => return Err(CheckError::MemoryTooSmall { limit, held, least }),
+            }
+        }
+    };
+    let limits = Limits { memory: search_limit, ..limits };
+    let control = Control { limits, cancel, listener, budget: Arc::new(budget), resident: memory::resident };
+    Ok((control, memory_limit))
+}

@@ -1,0 +1,383 @@
+//! Reports for scripts.
+//!
+//! In: a [`Report`], perhaps with a [`Survey`]. Out: one JSON object, the contract that
+//! `docs/json.md` describes field by field. What stays true: fields come in the order
+//! of the contract; a field is added, never renamed or dropped, while `schema` is 1;
+//! states are written one after the other and never all held at once.
+
+use crate::load::ModelInfo;
+use crate::report::{Answer, Report};
+use crate::stats::{Bound, Survey};
+use crate::story::{Change, StateWords, Story};
+use deltamark_core::{Guarantee, Value, Verdict};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::io::{self, Write};
+
+/// The number of the contract.
+pub const SCHEMA: u32 = 1;
+
+/// In traces of more steps than this only the first and the last element carry their
+/// whole state; the others carry what changed.
+pub const FULL_STATES: usize = 10_000;
+
+impl Report {
+    /// Writes the report as one JSON object.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, &Contract::new(self, None))?)
+    }
+
+    /// The report as one JSON object.
+    pub fn json(&self) -> String {
+        text(|out| self.write_json(out))
+    }
+
+    /// Writes the traces alone, for `--trace FILE`.
+    pub fn write_traces(&self, out: &mut dyn Write) -> io::Result<()> {
+        let told = self.answers.iter().filter(|answer| answer.story.is_some()).map(AnswerJson::new).collect();
+        let traces = Traces { schema: SCHEMA, tool: Tool::new(), model: Model(&self.model), traces: told };
+        serde_json::to_writer_pretty(&mut *out, &traces)?;
+        out.write_all(b"\n")
+    }
+}
+
+/// Writes a report and a survey as one JSON object.
+pub(crate) fn write_with_survey(report: &Report, survey: &Survey, out: &mut dyn Write) -> io::Result<()> {
+    Ok(serde_json::to_writer(out, &Contract::new(report, Some(survey)))?)
+}
+
+pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail, and what serde_json writes is UTF-8.
+    let written = write(&mut bytes);
+    debug_assert!(written.is_ok());
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[derive(serde::Serialize)]
+struct Contract<'a> {
+    schema: u32,
+    tool: Tool,
+    model: Model<'a>,
+    states: u64,
+    edges: u64,
+    deadlocks: u64,
+    depth: u64,
+    complete: bool,
+    stopped_by: Option<&'static str>,
+    properties: Vec<AnswerJson<'a>>,
+    store: Store<'a>,
+    frontier: Frontier,
+    peak_rss_bytes: Option<u64>,
+    seconds: Seconds,
+    states_per_second: u64,
+    search: &'static str,
+    expanded: u64,
+    widenings: u64,
+    memory_limit_bytes: Option<u64>,
+    notes: &'a [String],
+    #[serde(flatten)]
+    survey: Option<SurveyJson<'a>>,
+}
+
+impl<'a> Contract<'a> {
+    fn new(report: &'a Report, survey: Option<&'a Survey>) -> Self {
+        let statistics = &report.statistics;
+        Contract {
+            schema: SCHEMA,
+            tool: Tool::new(),
+            model: Model(&report.model),
+            states: statistics.states,
+            edges: statistics.edges,
+            deadlocks: statistics.deadlocks,
+            depth: statistics.depth,
+            complete: report.stopped_by.is_none(),
+            stopped_by: report.stopped_by.map(deltamark_core::Stop::word),
+            properties: report.answers.iter().map(AnswerJson::new).collect(),
+            store: Store::new(report),
+            frontier: Frontier { peak_bytes: statistics.frontier_peak_bytes },
+            peak_rss_bytes: report.peak_resident,
+            seconds: Seconds {
+                total: micros(report.total_time.as_secs_f64()),
+                search: micros(statistics.search_time.as_secs_f64()),
+            },
+            states_per_second: report.states_per_second().round() as u64,
+            search: report.search,
+            expanded: statistics.expanded,
+            widenings: statistics.widenings,
+            memory_limit_bytes: report.memory_limit,
+            notes: &report.notes,
+            survey: survey.map(SurveyJson::new),
+        }
+    }
+}
+
+/// Rounded to millionths: more digits are noise.
+fn micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+#[derive(serde::Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+impl Tool {
+    fn new() -> Self {
+        Tool { name: "deltamark", version: env!("CARGO_PKG_VERSION") }
+    }
+}
+
+/// The model: path, format, and its sizes under their own names.
+pub(crate) struct Model<'a>(pub &'a ModelInfo);
+
+impl Serialize for Model<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("path", &self.0.path)?;
+        map.serialize_entry("format", self.0.format)?;
+        for (what, count) in &self.0.sizes {
+            map.serialize_entry(what, count)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Store<'a> {
+    name: &'a str,
+    options: Pairs<Vec<(&'a str, Literal<'a>)>>,
+    guarantee: &'static str,
+    bytes: u64,
+    bytes_per_state: f64,
+    parts: Pairs<Vec<(&'a str, u64)>>,
+    omission_probability: f64,
+}
+
+impl<'a> Store<'a> {
+    fn new(report: &'a Report) -> Self {
+        let (guarantee, omission_probability) = match report.guarantee {
+            Guarantee::Exact => ("exact", 0.0),
+            Guarantee::Omission(probability) => ("omission", probability),
+        };
+        let options = report.store_options().into_iter().map(|(name, value)| (name, Literal(value))).collect();
+        Store {
+            name: &report.store.name,
+            options: Pairs(options),
+            guarantee,
+            bytes: report.store_bytes.total(),
+            bytes_per_state: (report.bytes_per_state() * 1e3).round() / 1e3,
+            parts: Pairs(report.store_bytes.parts().to_vec()),
+            omission_probability,
+        }
+    }
+}
+
+/// The value of an option: a number where it reads as one.
+struct Literal<'a>(&'a str);
+
+impl Serialize for Literal<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.parse::<i64>() {
+            Ok(number) => serializer.serialize_i64(number),
+            Err(_) => serializer.serialize_str(self.0),
+        }
+    }
+}
+
+/// A list of pairs as an object.
+struct Pairs<T>(T);
+
+impl<K: Serialize, V: Serialize> Serialize for Pairs<Vec<(K, V)>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Frontier {
+    peak_bytes: u64,
+}
+
+#[derive(serde::Serialize)]
+struct Seconds {
+    total: f64,
+    search: f64,
+}
+
+#[derive(serde::Serialize)]
+struct Traces<'a> {
+    schema: u32,
+    tool: Tool,
+    model: Model<'a>,
+    traces: Vec<AnswerJson<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct AnswerJson<'a> {
+    name: &'a str,
+    text: &'a str,
+    verdict: &'static str,
+    trace: Option<TraceJson<'a>>,
+    kind: &'static str,
+    message: Option<&'a str>,
+    omission_probability: Option<f64>,
+}
+
+impl<'a> AnswerJson<'a> {
+    fn new(answer: &'a Answer) -> Self {
+        AnswerJson {
+            name: &answer.name,
+            text: &answer.text,
+            verdict: answer.verdict.word(),
+            trace: answer.story.as_ref().map(TraceJson),
+            kind: answer.kind.word(),
+            message: answer.message(),
+            omission_probability: match answer.verdict {
+                Verdict::NoViolationFound(probability) => Some(probability),
+                _ => None,
+            },
+        }
+    }
+}
+
+struct TraceJson<'a>(&'a Story);
+
+impl Serialize for TraceJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let story = self.0;
+        let full = story.len() <= FULL_STATES;
+        let mut walk = story.walk();
+        let mut list = serializer.serialize_seq(Some(story.len() + 1))?;
+        list.serialize_element(&Element { state: Some(State(walk.state())), ..Element::default() })?;
+        for number in 1..=story.len() {
+            let Some(step) = walk.next() else { break };
+            let mut element = Element { action: Some(step.action), fault: step.fault, ..Element::default() };
+            if !full && number < story.len() {
+                element.changes = Some(Changes(story, step.changes));
+            } else if step.fault.is_none() {
+                element.state = Some(State(walk.state()));
+            }
+            list.serialize_element(&element)?;
+        }
+        list.end()
+    }
+}
+
+/// One element of a trace: the first state has no action, a fault has no state.
+#[derive(Default)]
+struct Element<'a> {
+    action: Option<&'a str>,
+    state: Option<State<'a>>,
+    changes: Option<Changes<'a>>,
+    fault: Option<&'a str>,
+}
+
+impl Serialize for Element<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("action", &self.action)?;
+        match &self.changes {
+            Some(changes) => map.serialize_entry("changes", changes)?,
+            None => map.serialize_entry("state", &self.state)?,
+        }
+        if let Some(fault) = self.fault {
+            map.serialize_entry("fault", fault)?;
+        }
+        map.end()
+    }
+}
+
+/// A state: its variables and values, those at rest left out.
+pub(crate) struct State<'a>(pub StateWords<'a>);
+
+impl Serialize for State<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, ValueJson(value))))
+    }
+}
+
+struct Changes<'a>(&'a Story, Vec<Change<'a>>);
+
+impl Serialize for Changes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rest = self.0.rest();
+        serializer.collect_map(self.1.iter().map(|change| (change.name, ValueJson(change.after.unwrap_or(rest)))))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct ValueJson<'a>(&'a Value);
+
+impl Serialize for ValueJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Int(number) => serializer.serialize_i64(*number),
+            Value::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct SurveyJson<'a> {
+    bounds: Pairs<Vec<(&'a str, &'a Bound)>>,
+    max_tokens_in_place: Option<i64>,
+    max_tokens_in_marking: Option<i64>,
+    dead_transitions: Option<&'a [String]>,
+}
+
+impl<'a> SurveyJson<'a> {
+    fn new(survey: &'a Survey) -> Self {
+        SurveyJson {
+            bounds: Pairs(survey.bounds.iter().map(|(name, bound)| (name.as_str(), bound)).collect()),
+            max_tokens_in_place: survey.max_tokens_in_place,
+            max_tokens_in_marking: survey.max_tokens_in_marking,
+            dead_transitions: survey.dead_transitions.as_deref(),
+        }
+    }
+}
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("min", &self.least)?;
+        map.serialize_entry("max", &self.most)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+    use deltamark_core::Stop;
+
+    #[test]
+    fn the_contract_has_its_fields_in_order() {
+        let json = sample(&[Verdict::Unknown], Some(Stop::Time)).json();
+        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+        let contract = [
+            "schema",
+            "tool",
+            "model",
+            "states",
+            "edges",
+            "deadlocks",
+            "depth",
+            "complete",
+            "stopped_by",
+            "properties",
+            "store",
+            "frontier",
+            "peak_rss_bytes",
+            "seconds",
+            "states_per_second",
+        ];
+        assert_eq!(&fields[..contract.len()], contract);
+        assert_eq!(value["stopped_by"], "time");
+        assert_eq!(value["complete"], false);
+        assert_eq!(value["store"]["parts"]["table"], 25);
+        assert_eq!(value["properties"][0]["verdict"], "unknown");
+    }
+}

@@ -1,0 +1,339 @@
+//! From a file to a model that can be run.
+//!
+//! In: a path, and perhaps the name of a format. Out: a [`Loaded`], or a [`LoadError`]
+//! that says what is wrong, where, and what to do. What stays true: one table,
+//! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
+
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, System};
+use deltamark_nets::NetSystem;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The largest file that [`load`] reads.
+pub const LARGEST_FILE: u64 = 1 << 30;
+
+/// A language that models can be written in.
+pub struct Format {
+    /// Its name, for `--format` and reports.
+    pub name: &'static str,
+    /// The endings of its files' names.
+    pub extensions: &'static [&'static str],
+    /// What it is, in a few words.
+    pub help: &'static str,
+    /// Whether a step of such a model can be a fault (a division by zero, say).
+    pub can_fault: bool,
+    parse: fn(&[u8]) -> Result<Parsed, Vec<Diagnostic>>,
+}
+
+struct Parsed {
+    system: Box<dyn System>,
+    sizes: Vec<(&'static str, u64)>,
+}
+
+/// All languages there are.
+pub static FORMATS: &[Format] = &[
+    Format {
+        name: "pnml",
+        extensions: &["pnml"],
+        help: "P/T nets in PNML, the XML format of ISO/IEC 15909-2",
+        can_fault: false,
+        parse: |bytes| net(deltamark_nets::Format::Pnml, bytes),
+    },
+    Format {
+        name: "tina",
+        extensions: &["net"],
+        help: "P/T nets in the text format of TINA",
+        can_fault: false,
+        parse: |bytes| net(deltamark_nets::Format::Tina, bytes),
+    },
+];
+
+fn net(format: deltamark_nets::Format, bytes: &[u8]) -> Result<Parsed, Vec<Diagnostic>> {
+    let net = deltamark_nets::parse_bytes(format, bytes)?;
+    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
+    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+}
+
+impl Format {
+    /// The format of this name. The ending of its files' names is understood too.
+    pub fn by_name(name: &str) -> Option<&'static Format> {
+        let name = name.strip_prefix('.').unwrap_or(name).to_ascii_lowercase();
+        FORMATS.iter().find(|format| format.name == name || format.extensions.contains(&name.as_str()))
+    }
+
+    fn by_path(path: &Path) -> Option<&'static Format> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        FORMATS.iter().find(|format| format.extensions.contains(&ending.as_str()))
+    }
+
+    /// The formats and their endings, for messages: `pnml (.pnml), tina (.net)`.
+    pub fn list() -> String {
+        let one = |format: &Format| format!("{} (.{})", format.name, format.extensions.join(", ."));
+        FORMATS.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What reports say about a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// The path of its file, as the user gave it; nothing for a model that is Rust code.
+    pub path: Option<String>,
+    /// The name of its format.
+    pub format: &'static str,
+    /// Its size: how many of what, for instance 5 `places` and 4 `transitions`.
+    pub sizes: Vec<(&'static str, u64)>,
+    /// Whether its steps can be faults; nothing when that is not known.
+    pub can_fault: Option<bool>,
+}
+
+impl ModelInfo {
+    /// What is known of a model that is Rust code.
+    pub fn code() -> Self {
+        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None }
+    }
+
+    /// Its size in this respect, where the language has it.
+    pub fn size(&self, what: &str) -> Option<u64> {
+        self.sizes.iter().find(|(name, _)| *name == what).map(|&(_, count)| count)
+    }
+}
+
+/// A model from a file, ready to be run.
+pub struct Loaded {
+    /// The model itself.
+    pub system: Box<dyn System>,
+    /// What reports say about it.
+    pub info: ModelInfo,
+}
+
+/// A text that was read, kept so that what is wrong with it can be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// How to call it: the file's path, or the option it comes from.
+    pub name: String,
+    /// The text, up to the first byte that is no UTF-8.
+    pub text: String,
+}
+
+impl Source {
+    /// A source from bytes that may not be text.
+    pub fn new(name: impl Into<String>, bytes: &[u8]) -> Self {
+        let valid = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        Source { name: name.into(), text: valid.into() }
+    }
+}
+
+/// Why a model could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// The file cannot be read.
+    Unreadable {
+        /// Its path.
+        path: String,
+        /// Why, in the operating system's words.
+        reason: String,
+        /// What to do about it, where that is known.
+        help: Option<String>,
+    },
+    /// The file is larger than what is read.
+    TooBig {
+        /// Its path.
+        path: String,
+        /// The most bytes that are read.
+        limit: u64,
+    },
+    /// Neither the name of the file nor `--format` tells the format.
+    UnknownFormat {
+        /// What is wrong, in a sentence.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// The text is wrong.
+    Malformed {
+        /// The text.
+        source: Source,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Unreadable { path, reason, .. } => write!(f, "cannot read `{path}`: {reason}"),
+            LoadError::TooBig { path, limit } => {
+                write!(f, "`{path}` is larger than {limit} bytes, the most that is read here")
+            }
+            LoadError::UnknownFormat { message, .. } => f.write_str(message),
+            LoadError::Malformed { source, diagnostics } => {
+                for (index, diagnostic) in diagnostics.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "\n" };
+                    write!(f, "{separator}{}:", source.name)?;
+                    if let Some(span) = diagnostic.span {
+                        let (line, column) = deltamark_core::diagnostic::line_column(&source.text, span.start);
+                        write!(f, "{line}:{column}:")?;
+                    }
+                    write!(f, " {}", diagnostic.message)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Loads the model in a file; `-` stands for the standard input. The format is that of
+/// the file's name unless one is given.
+pub fn load(path: &str, format: Option<&str>) -> Result<Loaded, LoadError> {
+    load_within(path, format, LARGEST_FILE)
+}
+
+/// The same, for files of at most `limit` bytes.
+pub fn load_within(path: &str, format: Option<&str>, limit: u64) -> Result<Loaded, LoadError> {
+    // A wrong format is told before the file is touched, a missing file before its
+    // name's ending: each is what the user most likely has to mend.
+    let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
+    let bytes = read(path, limit.min(LARGEST_FILE))?;
+    let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
+        return Err(no_format_of(path, &bytes));
+    };
+    parse(path, format, &bytes)
+}
+
+/// Loads the model in a text of this format; `name` is how reports call it.
+pub fn parse(name: &str, format: &'static Format, bytes: &[u8]) -> Result<Loaded, LoadError> {
+    match (format.parse)(bytes) {
+        Ok(Parsed { system, sizes }) => {
+            let info =
+                ModelInfo { path: Some(name.into()), format: format.name, sizes, can_fault: Some(format.can_fault) };
+            Ok(Loaded { system, info })
+        }
+        Err(diagnostics) => Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics }),
+    }
+}
+
+/// Reads a file of at most `limit` bytes; `-` stands for the standard input.
+pub fn read(path: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
+    let unreadable = |error: std::io::Error| {
+        use std::io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
+        let (reason, help) = match error.kind() {
+            NotFound => ("there is no such file".into(), similar_file(path)),
+            IsADirectory => ("it is a folder".into(), Some("give the path of a file in it".into())),
+            PermissionDenied => ("you have no permission to read it".into(), None),
+            _ => (error.to_string(), None),
+        };
+        LoadError::Unreadable { path: path.into(), reason, help }
+    };
+    let read_all = |reader: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        reader.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > limit { Err(LoadError::TooBig { path: path.into(), limit }) } else { Ok(bytes) }
+    };
+    if path == "-" {
+        return read_all(&mut std::io::stdin().lock());
+    }
+    let mut file = File::open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
+    }
+    // Told by its size before a byte is read; pipes and devices have none and are
+    // caught while reading.
+    if about.len() > limit {
+        return Err(LoadError::TooBig { path: path.into(), limit });
+    }
+    read_all(&mut file)
+}
+
+/// A file beside the missing one whose name is close to it.
+fn similar_file(path: &str) -> Option<String> {
+    let path = Path::new(path);
+    let wrong = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let listing = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names: Vec<String> =
+        listing.take(10_000).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let close = did_you_mean(wrong, names.iter().map(String::as_str))?;
+    let close = folder.map_or_else(|| close.into(), |folder| folder.join(close).display().to_string());
+    Some(format!("did you mean `{close}`?"))
+}
+
+fn no_such_format(name: &str) -> LoadError {
+    let known = FORMATS.iter().flat_map(|format| [format.name].into_iter().chain(format.extensions.iter().copied()));
+    let help = match did_you_mean(name, known) {
+        Some(close) => format!("did you mean `{close}`? Known formats: {}", Format::list()),
+        None => format!("known formats: {}", Format::list()),
+    };
+    LoadError::UnknownFormat { message: format!("there is no format `{name}`"), help }
+}
+
+fn no_format_of(path: &str, bytes: &[u8]) -> LoadError {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let message = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+        _ if path == "-" => "standard input has no name that would tell its format".to_string(),
+        Some(ending) => format!("the ending `.{ending}` of `{path}` belongs to no known format"),
+        None => format!("the name `{path}` has no ending that would tell its format"),
+    };
+    let help = if start.contains("<pnml") {
+        "it looks like PNML: add `--format pnml`".to_string()
+    } else {
+        format!("add `--format NAME`; known formats: {}", Format::list())
+    };
+    LoadError::UnknownFormat { message, help }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_found_by_name_and_by_ending() {
+        let cases = [("pnml", "pnml"), ("PNML", "pnml"), ("tina", "tina"), ("net", "tina"), (".net", "tina")];
+        for (name, expected) in cases {
+            assert_eq!(Format::by_name(name).map(|format| format.name), Some(expected), "{name}");
+        }
+        assert!(Format::by_name("xml").is_none());
+        assert_eq!(Format::by_path(Path::new("a/b.NET")).map(|format| format.name), Some("tina"));
+        assert!(Format::by_path(Path::new("net")).is_none());
+    }
+
+    #[test]
+    fn names_of_formats_and_their_endings_are_unique() {
+        let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        names.extend(FORMATS.iter().flat_map(|format| format.extensions));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        // A format may be called like its own ending.
+        let same = FORMATS.iter().filter(|format| format.extensions.contains(&format.name)).count();
+        assert_eq!(names.len(), count - same);
+    }
+
+    #[test]
+    fn a_source_ends_where_text_ends() {
+        assert_eq!(Source::new("x", b"ab\xffcd").text, "ab");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        let message = |path: &str, format| load(path, format).err().map(|error| error.to_string()).unwrap_or_default();
+        let cases = [
+            ("no/such.pnml", None, "cannot read `no/such.pnml`: there is no such file"),
+            ("src", None, "cannot read `src`: it is a folder"),
+            ("src/lib.rs", None, "the ending `.rs` of `src/lib.rs` belongs to no known format"),
+            ("src/lib.rs", Some("pmnl"), "there is no format `pmnl`"),
+        ];
+        for (path, format, expected) in cases {
+            assert_eq!(message(path, format), expected);
+        }
+        assert!(matches!(load_within("src/lib.rs", Some("net"), 3), Err(LoadError::TooBig { limit: 3, .. })));
+    }
+}

@@ -1,0 +1,201 @@
+//! What a run came to, ready to be shown.
+//!
+//! In: the outcome of a search, its traces replayed and put into words. Out: a
+//! [`Report`], which owns all it says; [`Report::json`] for scripts, and whatever a
+//! front end makes of it for people. What stays true: every trace in a report was
+//! replayed, and "holds" stands only where the search said it.
+
+use crate::load::ModelInfo;
+use crate::story::Story;
+use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
+use deltamark_store::{CATALOGUE, StoreSpec};
+use std::time::Duration;
+
+/// What a property asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// That every reachable state has a successor.
+    DeadlockFree,
+    /// That no reachable step is declared wrong by the model.
+    FaultFree,
+    /// That an expression is true in every reachable state.
+    Invariant,
+    /// That an expression is true in some reachable state.
+    Reachable,
+}
+
+impl Kind {
+    /// The word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::DeadlockFree => "deadlock-free",
+            Kind::FaultFree => "fault-free",
+            Kind::Invariant => "invariant",
+            Kind::Reachable => "reachable",
+        }
+    }
+}
+
+impl From<&Goal> for Kind {
+    fn from(goal: &Goal) -> Self {
+        match goal {
+            Goal::DeadlockFree => Kind::DeadlockFree,
+            Goal::FaultFree => Kind::FaultFree,
+            Goal::Invariant(_) => Kind::Invariant,
+            Goal::Reachable(_) => Kind::Reachable,
+        }
+    }
+}
+
+/// The answer to one property.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What the property asks for.
+    pub kind: Kind,
+    /// The property's name.
+    pub name: String,
+    /// The property as the user wrote it.
+    pub text: String,
+    /// The answer as the search gave it.
+    pub verdict: Verdict,
+    /// The trace that comes with it, in words.
+    pub story: Option<Story>,
+}
+
+impl Answer {
+    /// What went wrong, where the trace alone does not say it.
+    pub fn message(&self) -> Option<&str> {
+        match &self.verdict {
+            Verdict::Violated(_, message) => message.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// What all answers come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overall {
+    /// All properties hold.
+    Hold,
+    /// At least one is violated.
+    Violated,
+    /// None is violated, and at least one has no certain answer.
+    NoAnswer,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The model.
+    pub model: ModelInfo,
+    /// The answers, in the order the properties were given.
+    pub answers: Vec<Answer>,
+    /// Why the run ended before every reachable state was expanded, if it did.
+    pub stopped_by: Option<Stop>,
+    /// What the search counted.
+    pub statistics: Statistics,
+    /// The store that was used.
+    pub store: StoreSpec,
+    /// What answers that rest on the store are worth.
+    pub guarantee: Guarantee,
+    /// What the store held at the end, by part.
+    pub store_bytes: Bytes,
+    /// The name of the search that was used.
+    pub search: &'static str,
+    /// The memory limit the run was under, given or not.
+    pub memory_limit: Option<u64>,
+    /// The most bytes the process has had resident, where that is known.
+    pub peak_resident: Option<u64>,
+    /// The time from the beginning, loading included, to this report.
+    pub total_time: Duration,
+    /// What else the user should know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// What all answers come to. A run without properties has its answer when it is
+    /// complete.
+    pub fn overall(&self) -> Overall {
+        let any = |test: fn(&Verdict) -> bool| self.answers.iter().any(|answer| test(&answer.verdict));
+        let doubt = any(|verdict| matches!(verdict, Verdict::Unknown | Verdict::NoViolationFound(_)));
+        if any(|verdict| matches!(verdict, Verdict::Violated(..))) {
+            Overall::Violated
+        } else if doubt || (self.answers.is_empty() && self.stopped_by.is_some()) {
+            Overall::NoAnswer
+        } else {
+            Overall::Hold
+        }
+    }
+
+    /// What the store held per state.
+    pub fn bytes_per_state(&self) -> f64 {
+        self.store_bytes.total() as f64 / self.statistics.states.max(1) as f64
+    }
+
+    /// States found per second of search.
+    pub fn states_per_second(&self) -> f64 {
+        let seconds = self.statistics.search_time.as_secs_f64();
+        if seconds > 0.0 { self.statistics.states as f64 / seconds } else { 0.0 }
+    }
+
+    /// Every option of the store with the value it had, given or not.
+    pub fn store_options(&self) -> Vec<(&str, &str)> {
+        let known = CATALOGUE.iter().find(|info| info.name == self.store.name).map_or(&[][..], |info| info.options);
+        let value = |name: &str, default: &'static str| {
+            self.store.options.iter().find(|(given, _)| given == name).map_or(default, |(_, value)| value.as_str())
+        };
+        known.iter().map(|option| (option.name, value(option.name, option.default))).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn sample(verdicts: &[Verdict], stopped_by: Option<Stop>) -> Report {
+        let answer = |verdict: &Verdict| Answer {
+            kind: Kind::DeadlockFree,
+            name: "deadlock-free".into(),
+            text: "no reachable state is a deadlock".into(),
+            verdict: verdict.clone(),
+            story: None,
+        };
+        Report {
+            model: ModelInfo::code(),
+            answers: verdicts.iter().map(answer).collect(),
+            stopped_by,
+            statistics: Statistics { states: 10, search_time: Duration::from_millis(500), ..Statistics::default() },
+            store: StoreSpec::default(),
+            guarantee: Guarantee::Exact,
+            store_bytes: Bytes::new().with("table", 25),
+            search: "bfs",
+            memory_limit: None,
+            peak_resident: None,
+            total_time: Duration::from_secs(1),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_violation_outweighs_all_and_one_doubt_outweighs_the_rest() {
+        use Verdict::{Holds, NoViolationFound, Unknown, Violated};
+        let cases: [(&[Verdict], Option<Stop>, Overall); 7] = [
+            (&[], None, Overall::Hold),
+            (&[], Some(Stop::Time), Overall::NoAnswer),
+            (&[Holds(None)], None, Overall::Hold),
+            (&[Holds(None)], Some(Stop::Answered), Overall::Hold),
+            (&[Holds(None), Unknown], Some(Stop::Memory), Overall::NoAnswer),
+            (&[NoViolationFound(0.1)], None, Overall::NoAnswer),
+            (&[Unknown, Violated(None, None), Holds(None)], Some(Stop::Time), Overall::Violated),
+        ];
+        for (verdicts, stopped_by, expected) in cases {
+            assert_eq!(sample(verdicts, stopped_by).overall(), expected, "{verdicts:?}");
+        }
+    }
+
+    #[test]
+    fn rates_are_worked_out() {
+        let report = sample(&[], None);
+        assert_eq!((report.bytes_per_state(), report.states_per_second()), (2.5, 20.0));
+    }
+}

@@ -1,0 +1,130 @@
+//! The state space as figures.
+//!
+//! In: every expanded block of a run. Out: a [`Survey`]: the bounds of every place or
+//! variable, the largest counts of tokens, the transitions that never happen. What
+//! stays true: a survey speaks of expanded states, so of all reachable ones exactly
+//! when the run was complete.
+
+use crate::json;
+use crate::report::Report;
+use deltamark_core::{BLOCK, Batch, Block, Insert, Observable, Observe, Scratch, System};
+use std::io::{self, Write};
+
+/// The least and the largest value something had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The least value.
+    pub least: i64,
+    /// The largest value.
+    pub most: i64,
+}
+
+/// What was seen in the expanded states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// The bounds of every place or variable, in the order of the model.
+    pub bounds: Vec<(String, Bound)>,
+    /// For nets: the most tokens in one place.
+    pub max_tokens_in_place: Option<i64>,
+    /// For nets: the most tokens in one marking.
+    pub max_tokens_in_marking: Option<i64>,
+    /// The transitions that never happened, where the model's actions are its transitions.
+    pub dead_transitions: Option<Vec<String>>,
+}
+
+/// A report with a survey.
+pub struct Stats {
+    /// What the run came to.
+    pub report: Report,
+    /// What was seen on the way.
+    pub survey: Survey,
+}
+
+impl Stats {
+    /// Writes both as one JSON object.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        json::write_with_survey(&self.report, &self.survey, out)
+    }
+
+    /// Both as one JSON object.
+    pub fn json(&self) -> String {
+        json::text(|out| self.write_json(out))
+    }
+}
+
+/// Watches a run and keeps what a survey needs.
+pub(crate) struct Surveyor {
+    watched: Vec<(String, Observable)>,
+    bounds: Vec<Option<Bound>>,
+    /// Whether the watched things are places, whose sum means something.
+    places: bool,
+    most_in_marking: Option<i64>,
+    happened: Vec<bool>,
+    action_names: Option<Vec<String>>,
+}
+
+impl Surveyor {
+    /// Watches all that properties could speak of; `places` says that those are places
+    /// of a net.
+    pub(crate) fn new(system: &dyn System, places: bool) -> Self {
+        let observe = system.observe();
+        let resolved = |observe: &dyn Observe| {
+            let find = |name: String| observe.resolve(&name).map(|observable| (name, observable));
+            observe.names().into_iter().filter_map(find).collect()
+        };
+        let watched: Vec<(String, Observable)> = observe.map(resolved).unwrap_or_default();
+        // Names and action numbers go together only when there are as many of both; in
+        // a coloured net one transition stands behind many actions.
+        let count = system.action_count().unwrap_or(0) as usize;
+        let action_names = observe.map(Observe::action_names).filter(|names| names.len() == count);
+        Surveyor {
+            bounds: vec![None; watched.len()],
+            watched,
+            places,
+            most_in_marking: None,
+            happened: vec![false; count],
+            action_names,
+        }
+    }
+
+    pub(crate) fn survey(self) -> Survey {
+        let never = |names: Vec<String>| {
+            names.into_iter().zip(&self.happened).filter(|(_, happened)| !**happened).map(|(name, _)| name).collect()
+        };
+        let most_in_place = self.bounds.iter().flatten().map(|bound| bound.most).max();
+        let bounds = self.watched.into_iter().zip(&self.bounds);
+        Survey {
+            bounds: bounds.filter_map(|((name, _), bound)| bound.map(|bound| (name, bound))).collect(),
+            max_tokens_in_place: most_in_place.filter(|_| self.places),
+            max_tokens_in_marking: self.most_in_marking.filter(|_| self.places),
+            dead_transitions: self.action_names.map(never),
+        }
+    }
+}
+
+impl deltamark_search::Observer for Surveyor {
+    fn expanded(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch, _: &[Insert]) {
+        for action in batch.actions() {
+            if let Some(happened) = self.happened.get_mut(action.0 as usize) {
+                *happened = true;
+            }
+        }
+        let Some(observe) = system.observe() else { return };
+        if block.is_empty() {
+            return;
+        }
+        let mut sums = [0i64; BLOCK];
+        let mut values = [0i64; BLOCK];
+        for ((_, observable), bound) in self.watched.iter().zip(&mut self.bounds) {
+            observe.read_block(scratch, block, *observable, &mut values);
+            let (mut least, mut most) = bound.map_or((i64::MAX, i64::MIN), |bound| (bound.least, bound.most));
+            for (value, sum) in values[..block.len()].iter().zip(&mut sums) {
+                least = least.min(*value);
+                most = most.max(*value);
+                *sum = sum.saturating_add(*value);
+            }
+            *bound = Some(Bound { least, most });
+        }
+        self.most_in_marking = self.most_in_marking.max(sums[..block.len()].iter().copied().max());
+    }
+}
