@@ -89,7 +89,7 @@ pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
 /// The known name closest to a misspelt one, if any is close enough to suggest.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = wrong.chars().count();
-    let allowed = length.div_ceil(3).min(length.saturating_sub(1));
+    let allowed = ((length + 1) / 3).min(length.saturating_sub(1));
     known
         .into_iter()
         .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase(), allowed), name))
