@@ -92,7 +92,7 @@ impl Model {
         let model = loaded?;
         if let Some(param) = self.param.first() {
             let message = format!("`{}` has no parameters, so `--param {param}` means nothing to it", self.model);
-            return Err(Failure::new(message).help("P/T nets have fixed markings and weights; leave the option out"));
+            return Err(Failure::new(message).help("leave the option out"));
         }
         Ok(model)
     }

@@ -5,52 +5,7 @@
 
 mod common;
 
-use common::{Run, folder, run, run_with};
-
-/// Masks what differs from run to run, or from store to store.
-fn masked(text: &str) -> String {
-    let mut out = String::new();
-    let mut parts = false;
-    for line in text.lines() {
-        // How far a run came that was ended early is the search's own matter.
-        let early = line.contains(" 1 deadlock, ") || line.contains("; ended when");
-        let line = if early {
-            "[how far it came, and in what time]".into()
-        } else if let Some((counts, figures)) = line.split_once("; all explored; ") {
-            format!("{counts}; all explored; {}", digits(figures))
-        } else if line.starts_with("store ") || line.starts_with("bytes a state") {
-            digits(line)
-        } else {
-            line.into()
-        };
-        // The parts of a store follow its bytes and are indented.
-        parts = line.starts_with("bytes a state") || (parts && line.starts_with("  "));
-        if !(parts && line.starts_with("  ")) {
-            out += &line;
-            out.push('\n');
-        }
-    }
-    out
-}
-
-/// Every number, with its unit of bytes, as `#`.
-fn digits(text: &str) -> String {
-    let mut out = String::new();
-    let mut number = false;
-    for c in text.chars() {
-        let more = c.is_ascii_digit() || (number && matches!(c, '.' | ','));
-        match (number, more) {
-            (false, true) => out.push('#'),
-            (_, false) => out.push(c),
-            (true, true) => {}
-        }
-        number = more;
-    }
-    for unit in ["# B", "# KiB", "# MiB", "# GiB"] {
-        out = out.replace(unit, "# bytes");
-    }
-    out
-}
+use common::{Run, folder, masked, run, run_with};
 
 fn shown(run: &Run, arguments: &str) -> String {
     format!(

@@ -28,6 +28,7 @@ pub mod scratch;
 pub mod state;
 pub mod store;
 pub mod system;
+pub mod text;
 pub mod trace;
 
 pub use batch::{BLOCK, Batch, Block, Fault};

@@ -158,7 +158,17 @@ impl Checker<'_> {
                     self.emit(Operation::Arithmetic(*operator), Span::new(first.span.start, right.span.end));
                 }
             }
-            _ => {
+            // Named one by one: `truth` sends numbers here, so a number sent back by a catch-all
+            // would go round without end.
+            Node::Truth(_)
+            | Node::Deadlock
+            | Node::Fireable(_)
+            | Node::Not(_)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Implies(..)
+            | Node::Iff(_)
+            | Node::Compare(..) => {
                 self.truth(expr);
                 self.no_number(expr, None);
             }
@@ -260,7 +270,15 @@ impl Checker<'_> {
         match &expr.node {
             Node::Name(name) => self.name(name).map(|observable| observable.kind),
             Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => Some(Kind::Int),
-            _ => Some(Kind::Bool),
+            Node::Truth(_)
+            | Node::Deadlock
+            | Node::Fireable(_)
+            | Node::Not(_)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Implies(..)
+            | Node::Iff(_)
+            | Node::Compare(..) => Some(Kind::Bool),
         }
     }
 

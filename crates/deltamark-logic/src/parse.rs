@@ -255,7 +255,7 @@ impl Parser<'_> {
             "tokens" => Node::Tokens,
             other => {
                 let finding = Diagnostic::at(span, format!("there is no function `{}`", shortened(other)));
-                let help = match (other, did_you_mean(other, ["fireable", "tokens"])) {
+                let help = match (other, did_you_mean(other, token::FUNCTIONS)) {
                     ("A" | "E" | "AG" | "EF" | "AF" | "EG" | "G" | "F" | "X", _) => {
                         "an expression speaks of one state; whether it is an invariant (AG) or a goal (EF) is said \
                          beside it"

@@ -175,10 +175,13 @@ pub(crate) fn quote(name: &str) -> String {
     quoted
 }
 
+/// Words that are functions before a parenthesis.
+pub(crate) const FUNCTIONS: [&str; 2] = ["fireable", "tokens"];
+
 /// Whether a name can stand without quotes.
 fn is_bare(name: &str) -> bool {
     // Names that could be taken for something else in some context stay quoted.
-    if matches!(name, "fireable" | "tokens") {
+    if FUNCTIONS.contains(&name) {
         return false;
     }
     let Ok(tokens) = tokens(name) else {

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Diagnostic, text::utf8};
 
 use crate::{Net, pnml, tina};
 
@@ -69,31 +69,5 @@ fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
             LARGEST_FILE >> 20
         )));
     }
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Diagnostic::at(Span::at(0), "the file is empty"));
-    }
-    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return Err(Diagnostic::at(Span::at(0), "the file is in UTF-16").help("save it as UTF-8"));
-    }
-    let invalid = std::str::from_utf8(bytes).err().map(|error| error.valid_up_to());
-    let zero = bytes.iter().position(|&byte| byte == 0);
-    match (zero, invalid) {
-        (Some(zero), invalid) if invalid.is_none_or(|invalid| zero < invalid) => {
-            let diagnostic = Diagnostic::at(Span::at(zero), "the file is not a text file: it has a zero byte");
-            // Text in UTF-16 without a mark has a zero in every other byte.
-            let utf16 =
-                bytes.len() >= 4 && [&bytes[..4], &bytes[bytes.len() - 4..]].iter().all(|four| looks_wide(four));
-            Err(if utf16 { diagnostic.help("it looks like UTF-16; save it as UTF-8") } else { diagnostic })
-        }
-        (_, Some(invalid)) => Err(Diagnostic::at(
-            Span::at(invalid),
-            format!("the file is not UTF-8 text: byte 0x{:02X} makes no sense here", bytes[invalid]),
-        )
-        .help("a model is a text file; if it is in another encoding, save it as UTF-8")),
-        _ => std::str::from_utf8(bytes).map_err(|_| Diagnostic::new("the file is not UTF-8 text")),
-    }
-}
-
-fn looks_wide(four: &[u8]) -> bool {
-    (four[0] == 0) != (four[1] == 0) && (four[0] == 0) == (four[2] == 0) && (four[1] == 0) == (four[3] == 0)
+    utf8(bytes)
 }

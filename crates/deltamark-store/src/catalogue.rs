@@ -1,11 +1,13 @@
 //! The stores by name, with their options, for the command line and for reports.
 //!
 //! In: text such as `plain` or `delta:k=20,base=collapse`. Out: a store, or an error
-//! that names what is known. What stays true: an option that is accepted has an effect.
+//! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
+//! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
 use crate::plain::Plain;
 use deltamark_core::{Budget, Store, System, diagnostic::did_you_mean};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -22,7 +24,12 @@ pub struct StoreInfo {
     pub when: &'static str,
     /// Its options.
     pub options: &'static [OptionInfo],
+    make: Make,
 }
+
+/// Makes a store. The options of the specification are known to exist; whether their values
+/// make sense is for the store to say.
+type Make = for<'a> fn(&StoreSpec, &'a dyn System, Arc<Budget>) -> Result<Box<dyn Store + 'a>, SpecError>;
 
 /// An option of a store.
 #[derive(Debug)]
@@ -42,7 +49,15 @@ pub static CATALOGUE: &[StoreInfo] = &[StoreInfo {
     guarantee: "exact",
     when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
     options: &[],
+    make: |_, system, budget| Ok(Box::new(Plain::new(system, budget))),
 }];
+
+impl StoreInfo {
+    /// The store of this name.
+    pub fn by_name(name: &str) -> Option<&'static StoreInfo> {
+        CATALOGUE.iter().find(|info| info.name == name)
+    }
+}
 
 /// A store by name, with options: `NAME[:option=value,…]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,14 +104,7 @@ impl FromStr for StoreSpec {
             Some((name, rest)) => (name, Some(rest)),
             None => (text, None),
         };
-        let Some(info) = CATALOGUE.iter().find(|info| info.name == name) else {
-            let known: Vec<&str> = CATALOGUE.iter().map(|info| info.name).collect();
-            let hint = match did_you_mean(name, known.iter().copied()) {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => format!("known stores: {}", known.join(", ")),
-            };
-            return Err(SpecError(format!("there is no store `{name}`; {hint}")));
-        };
+        let Some(info) = StoreInfo::by_name(name) else { return Err(unknown(name)) };
         let mut options: Vec<(String, String)> = Vec::new();
         for option in rest.into_iter().flat_map(|rest| rest.split(',')) {
             let Some((key, value)) = option.split_once('=') else {
@@ -118,14 +126,54 @@ impl FromStr for StoreSpec {
     }
 }
 
+impl StoreSpec {
+    /// The value of an option of this store: what was given, or its default.
+    ///
+    /// # Panics
+    /// When the catalogue lists no such option for this store: a bug of the caller.
+    pub fn value(&self, option: &str) -> &str {
+        match self.options.iter().find(|(given, _)| given == option) {
+            Some((_, value)) => value,
+            None => {
+                let known = StoreInfo::by_name(&self.name).map_or(&[][..], |info| info.options);
+                let info = known.iter().find(|known| known.name == option);
+                info.unwrap_or_else(|| panic!("the store `{}` has an option `{option}`", self.name)).default
+            }
+        }
+    }
+
+    /// The value of an option that is a number from `range`.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    pub fn number(&self, option: &str, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
+        let text = self.value(option);
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            let name = &self.name;
+            SpecError(format!(
+                "`{text}` is no value for the option `{option}` of the store `{name}`; \
+                 it takes a number from {least} to {most}"
+            ))
+        })
+    }
+}
+
+fn unknown(name: &str) -> SpecError {
+    let known = CATALOGUE.iter().map(|info| info.name);
+    let hint = match did_you_mean(name, known.clone()) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => format!("known stores: {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    SpecError(format!("there is no store `{name}`; {hint}"))
+}
+
 /// Makes the store that `spec` describes, for this system and within this budget.
 pub fn build<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
-    match spec.name.as_str() {
-        "plain" => Ok(Box::new(Plain::new(system, budget))),
-        other => Err(SpecError(format!("there is no store `{other}`"))),
-    }
+    let info = StoreInfo::by_name(&spec.name).ok_or_else(|| unknown(&spec.name))?;
+    (info.make)(spec, system, budget)
 }

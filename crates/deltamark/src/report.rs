@@ -8,7 +8,7 @@
 use crate::load::ModelInfo;
 use crate::story::Story;
 use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
-use deltamark_store::{CATALOGUE, StoreSpec};
+use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::Duration;
 
 /// What a property asks for.
@@ -140,11 +140,8 @@ impl Report {
 
     /// Every option of the store with the value it had, given or not.
     pub fn store_options(&self) -> Vec<(&str, &str)> {
-        let known = CATALOGUE.iter().find(|info| info.name == self.store.name).map_or(&[][..], |info| info.options);
-        let value = |name: &str, default: &'static str| {
-            self.store.options.iter().find(|(given, _)| given == name).map_or(default, |(_, value)| value.as_str())
-        };
-        known.iter().map(|option| (option.name, value(option.name, option.default))).collect()
+        let known = StoreInfo::by_name(&self.store.name).map_or(&[][..], |info| info.options);
+        known.iter().map(|option| (option.name, self.store.value(option.name))).collect()
     }
 }
 

@@ -74,9 +74,11 @@ impl Surveyor {
         };
         let watched: Vec<(String, Observable)> = observe.map(resolved).unwrap_or_default();
         // Names and action numbers go together only when there are as many of both; in
-        // a coloured net one transition stands behind many actions.
+        // a coloured net one transition stands behind many actions. A system that does not
+        // say how many actions there are tells nothing.
         let count = system.action_count().unwrap_or(0) as usize;
-        let action_names = observe.map(Observe::action_names).filter(|names| names.len() == count);
+        let action_names =
+            observe.map(Observe::action_names).filter(|names| system.action_count() == Some(names.len() as u32));
         Surveyor {
             bounds: vec![None; watched.len()],
             watched,

@@ -1,4 +1,5 @@
-//! Runs the command in the folder of test data.
+//! Runs the command in the folder of test data, or in another.
+#![allow(dead_code)] // Not every test file uses everything.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,14 @@ pub struct Run {
 
 /// Runs the command with these arguments, and this on its standard input.
 pub fn run_with(arguments: &[&str], input: &str) -> Run {
+    run_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"), arguments, input)
+}
+
+/// The same in another folder.
+pub fn run_in(folder: &Path, arguments: &[&str], input: &str) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_deltamark"))
         .args(arguments)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"))
+        .current_dir(folder)
         .env_remove("COLUMNS")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -38,10 +44,54 @@ pub fn run(arguments: &[&str]) -> Run {
 }
 
 /// A folder for files that a test writes, empty at the beginning.
-#[allow(dead_code)] // Not every test file writes files.
 pub fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder to write to");
     folder
+}
+
+/// Masks what differs from run to run, or from store to store.
+pub fn masked(text: &str) -> String {
+    let mut out = String::new();
+    let mut parts = false;
+    for line in text.lines() {
+        // How far a run came that was ended early is the search's own matter.
+        let early = line.contains(" 1 deadlock, ") || line.contains("; ended when");
+        let line = if early {
+            "[how far it came, and in what time]".into()
+        } else if let Some((counts, figures)) = line.split_once("; all explored; ") {
+            format!("{counts}; all explored; {}", digits(figures))
+        } else if line.starts_with("store ") || line.starts_with("bytes a state") {
+            digits(line)
+        } else {
+            line.into()
+        };
+        // The parts of a store follow its bytes and are indented.
+        parts = line.starts_with("bytes a state") || (parts && line.starts_with("  "));
+        if !(parts && line.starts_with("  ")) {
+            out += &line;
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Every number, with its unit of bytes, as `#`.
+fn digits(text: &str) -> String {
+    let mut out = String::new();
+    let mut number = false;
+    for c in text.chars() {
+        let more = c.is_ascii_digit() || (number && matches!(c, '.' | ','));
+        match (number, more) {
+            (false, true) => out.push('#'),
+            (_, false) => out.push(c),
+            (true, true) => {}
+        }
+        number = more;
+    }
+    for unit in ["# B", "# KiB", "# MiB", "# GiB"] {
+        out = out.replace(unit, "# bytes");
+    }
+    out
 }
