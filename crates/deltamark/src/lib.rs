@@ -1,6 +1,6 @@
 //! Deltamark, the library: an explicit-state model checker whose point is memory.
 //!
-//! In: a model, from a file ([`load`]) or as Rust code ([`Model`]), and questions about it.
+//! In: a model, from a file ([`load()`]) or as Rust code ([`Model`]), and questions about it.
 //! Out: a report. What stays true: this crate re-exports the parts and joins them; it alone
 //! names language, store and search together.
 //!
