@@ -752,3 +752,87 @@ impl Drop for Plain<'_> {
         self.budget.release(tables.granted + Index::bytes(tables.index.buckets));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Action;
+    use deltamark_testkit::RandomGraph;
+
+    const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
+
+    /// State `number` of these tests.
+    fn state(number: u64) -> [Slot; 2] {
+        [number as Slot, !(number as Slot)]
+    }
+
+    /// All states hash to few values, so that buckets overflow and tags collide (I1).
+    fn poor_hash(number: u64) -> u64 {
+        number % 5
+    }
+
+    #[test]
+    fn states_of_the_same_hash_are_kept_apart() {
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        let mut scratch = plain.scratch();
+        // Fewer than the smallest index holds: growing would enter them by the system's hash.
+        for round in 0..2 {
+            for number in 0..100 {
+                let answer = plain.insert(&mut scratch, &state(number), poor_hash(number), &ROOT);
+                let id = StateId::new(number);
+                assert_eq!(answer, if round == 0 { Insert::New(id) } else { Insert::Seen(id) });
+            }
+        }
+        assert_eq!(plain.find(&mut scratch, &state(100), poor_hash(100)), None);
+    }
+
+    #[test]
+    fn threads_never_enter_a_state_twice() {
+        let states = if cfg!(miri) { 60 } else { 20_000 };
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        let insert_all = |start: u64| {
+            let (mut system_scratch, mut scratch) = (system.scratch(), plain.scratch());
+            let mut new = 0;
+            for step in 0..states {
+                let state = state((start + step * 7) % states);
+                let hash = system.hash(&mut system_scratch, &state);
+                match plain.insert(&mut scratch, &state, hash, &ROOT) {
+                    Insert::New(_) => new += 1,
+                    Insert::Seen(id) => {
+                        let mut recalled = States::new(Width::Fixed(2));
+                        Recall::recall(&plain, &mut scratch, &[id], &mut recalled);
+                        assert_eq!(recalled.get(0), state);
+                    }
+                    Insert::Full => panic!("there is no limit"),
+                }
+            }
+            new
+        };
+        let new: u64 = std::thread::scope(|scope| {
+            let insert_all = &insert_all;
+            let threads: Vec<_> = (0..3).map(|start| scope.spawn(move || insert_all(start * 11))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        });
+        assert_eq!((new, plain.len()), (states, states));
+    }
+
+    #[test]
+    fn what_is_held_is_what_the_budget_granted() {
+        let budget = Arc::new(Budget::unlimited());
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::clone(&budget));
+        let (mut system_scratch, mut scratch) = (system.scratch(), plain.scratch());
+        for number in 0..if cfg!(miri) { 300 } else { 300_000 } {
+            let hash = system.hash(&mut system_scratch, &state(number));
+            plain.insert(&mut scratch, &state(number), hash, &ROOT);
+            if number % 1000 == 0 {
+                assert_eq!(plain.bytes().total(), budget.used());
+            }
+        }
+        assert_eq!(budget.peak(), budget.used(), "growing never holds more than the result");
+        drop(plain);
+        assert_eq!(budget.used(), 0);
+    }
+}
