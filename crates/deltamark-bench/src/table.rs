@@ -1,7 +1,8 @@
 //! A table over many nets.
 //!
 //! In: nets, stores, searches. Out: a table, and one line of JSON a run appended to the
-//! history. The best of several runs is shown: what is slower was disturbed from outside.
+//! history. Rates are by processor time, where the system tells it, and the best of several
+//! runs is shown: what is slower was disturbed from outside.
 
 use crate::nets;
 use crate::once::Record;
@@ -81,7 +82,7 @@ fn best(options: &Options, net: &str, store: &str, search: &str) -> Result<Recor
     for _ in 0..options.repeat.max(1) {
         let record = measure(net, store, search)?;
         append(&options.history, &record)?;
-        if best.as_ref().is_none_or(|best| record.seconds < best.seconds) {
+        if best.as_ref().is_none_or(|best| record.time() < best.time()) {
             best = Some(record);
         }
     }
@@ -117,8 +118,8 @@ fn row(record: &Record) -> Vec<String> {
         record.store.clone(),
         record.search.clone(),
         record.states.to_string(),
-        format!("{:.2}", states / record.seconds / 1e6),
-        format!("{:.1}", record.edges as f64 / record.seconds / 1e6),
+        format!("{:.2}", states / record.time() / 1e6),
+        format!("{:.1}", record.edges as f64 / record.time() / 1e6),
         per_state(record.store_bytes.values().sum()),
         parts.join(", "),
         per_state(record.frontier_bytes),

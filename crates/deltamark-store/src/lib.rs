@@ -6,6 +6,7 @@
 mod arena;
 mod bucket;
 mod catalogue;
+mod index;
 pub mod plain;
 mod region;
 mod vectors;

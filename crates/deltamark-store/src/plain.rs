@@ -36,15 +36,15 @@
 use crate::arena;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::{Bucket, LANES, Lanes, prefetch};
-use crate::region::Region;
+use crate::bucket::{LANES, Lanes, prefetch};
+use crate::index::{BASELINE, Index, settled};
 use crate::vectors::Vectors;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
     System, Width, hash::mix,
 };
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Full packed vectors with an index.
@@ -65,136 +65,8 @@ struct Tables {
     index: Index,
 }
 
-/// The hash table from states to numbers.
-struct Index {
-    region: Region,
-    buckets: u64,
-    /// How many low bits of an entry hold the number plus one.
-    number_bits: u32,
-    /// How many numbers may be entered before it must grow.
-    room: u64,
-}
-
 /// Vectors are asked for in steps of this many bytes.
 const VECTOR_STEP: u64 = 256 << 10;
-/// An index of fewer buckets doubles, a larger one grows by half.
-const SMALL: u64 = 1 << 13;
-/// How many numbers an index of this many buckets takes: 17 of 20 entries. Beyond that
-/// buckets overflow so often that look-ups get slow.
-const fn room(buckets: u64) -> u64 {
-    buckets * LANES as u64 / 20 * 17
-}
-
-/// How many it takes when the budget does not allow it to grow.
-const fn last_room(buckets: u64) -> u64 {
-    buckets * LANES as u64 / 32 * 31
-}
-
-impl Index {
-    fn bytes(buckets: u64) -> u64 {
-        buckets * size_of::<Bucket>() as u64
-    }
-
-    /// An empty index of this many buckets, if the system has the memory.
-    fn new(buckets: u64) -> Option<Self> {
-        let region = Region::zeroed(Self::bytes(buckets) as usize)?;
-        let mut index = Index { region, buckets: 0, number_bits: 0, room: 0 };
-        index.set_size(buckets);
-        Some(index)
-    }
-
-    /// Empties the index and gives it this many buckets. If the system does not have the
-    /// memory, it says so and the index is as large as it was.
-    #[must_use]
-    fn resize(&mut self, buckets: u64) -> bool {
-        // The old memory is given back before the new is taken. (Moving the old pages along
-        // with `mremap` was tried: large pages get lost, and it was slower.)
-        self.region = Region::zeroed(1).expect("one page");
-        let region = Region::zeroed(Self::bytes(buckets) as usize);
-        let resized = region.is_some();
-        self.region = region
-            .or_else(|| Region::zeroed(Self::bytes(self.buckets) as usize))
-            .expect("memory that was just given back");
-        self.set_size(if resized { buckets } else { self.buckets });
-        resized
-    }
-
-    fn set_size(&mut self, buckets: u64) {
-        self.buckets = buckets;
-        // Numbers plus one, and above them the mark of I2, must be told apart.
-        self.number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
-        self.room = room(buckets);
-    }
-
-    /// What look-ups need, for loops that keep it in registers.
-    #[inline(always)]
-    fn view(&self) -> IndexView<'_> {
-        // SAFETY: the region was made for `buckets` buckets, is aligned to cache lines, and
-        // its zeroes are valid entries; they are changed as atomics only.
-        let buckets = unsafe { std::slice::from_raw_parts(self.region.as_ptr().cast(), self.buckets as usize) };
-        IndexView { buckets, number_bits: self.number_bits, mask: (u64::from(u32::MAX) << self.number_bits) as u32 }
-    }
-
-    /// Enters a number that is not there; nobody else uses the index.
-    #[inline]
-    fn enter(&mut self, mixed: u64, number: u64) {
-        let view = self.view();
-        let entry = view.tag(mixed) | (number as u32 + 1);
-        let mut at = view.home(mixed);
-        loop {
-            let empty = FASTEST.empty(view.bucket(at));
-            if empty != 0 {
-                view.bucket(at).0[empty.trailing_zeros() as usize % LANES].store(entry, Ordering::Relaxed);
-                return;
-            }
-            at = view.next(at);
-        }
-    }
-}
-
-/// The comparison every processor of this kind can do.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-const FASTEST: x86::Sse2 = x86::Sse2;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-const FASTEST: crate::bucket::Scalar = crate::bucket::Scalar;
-
-/// An index as look-ups see it.
-#[derive(Clone, Copy)]
-struct IndexView<'a> {
-    buckets: &'a [Bucket],
-    number_bits: u32,
-    /// The bits of an entry that hold the tag.
-    mask: u32,
-}
-
-impl<'a> IndexView<'a> {
-    #[inline(always)]
-    fn bucket(self, number: u64) -> &'a Bucket {
-        debug_assert!((number as usize) < self.buckets.len());
-        // SAFETY: numbers come from `home` and `next`, which stay below the length.
-        unsafe { self.buckets.get_unchecked(number as usize) }
-    }
-
-    /// The bucket where a search begins: the upper bits of the hash, scaled.
-    #[inline(always)]
-    fn home(self, mixed: u64) -> u64 {
-        ((u128::from(mixed) * self.buckets.len() as u128) >> 64) as u64
-    }
-
-    /// The tag: the lower bits of the hash, where [`home`](Self::home) does not look.
-    /// Never 0, so that no empty entry carries it.
-    #[inline(always)]
-    fn tag(self, mixed: u64) -> u32 {
-        let tag = (mixed as u32).wrapping_shl(self.number_bits);
-        if tag == 0 { 1 << self.number_bits } else { tag }
-    }
-
-    #[inline(always)]
-    fn next(self, bucket: u64) -> u64 {
-        if bucket + 1 == self.buckets.len() as u64 { 0 } else { bucket + 1 }
-    }
-}
-
 /// How states lie in a batch and among the vectors, and how they are compared. Known to
 /// the compiler for narrow states, so that the loops below hold all they need in registers.
 trait Shape: Copy {
@@ -466,18 +338,6 @@ impl Tables {
     }
 }
 
-/// The number in an entry that carries a tag, once it has been written (I2).
-#[inline(always)]
-fn settled(entry: &AtomicU32, mask: u32) -> u64 {
-    loop {
-        let number = entry.load(Ordering::Acquire) & !mask;
-        if number != !mask {
-            return u64::from(number) - 1;
-        }
-        std::hint::spin_loop();
-    }
-}
-
 impl<'a> Plain<'a> {
     /// An empty store for the states of `system`, within `budget`.
     ///
@@ -553,15 +413,11 @@ impl<'a> Plain<'a> {
     /// Replaces the index by one with room for `wanted` numbers.
     fn grow_index(&self, tables: &mut Tables, wanted: u64) -> bool {
         let old = tables.index.buckets;
-        if wanted >= u64::from(u32::MAX >> 1) || old == 0 {
-            return false; // An entry has 32 bits.
+        if old == 0 {
+            return false;
         }
-        // The usual step, or a small one where the budget allows no more. Not smaller: every
-        // step enters all numbers again.
-        let usual = if old < SMALL { old * 2 } else { old + old / 2 };
-        let needed = (wanted * 20).div_ceil(17 * LANES as u64) + 1;
-        for buckets in [usual.max(needed), old + old / 8] {
-            if buckets < needed || !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
+        for buckets in tables.index.next_sizes(wanted).into_iter().flatten() {
+            if !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
                 continue;
             }
             if !tables.index.resize(buckets) {
@@ -571,7 +427,7 @@ impl<'a> Plain<'a> {
             return wanted <= tables.index.room;
         }
         // No memory to grow: fill the last entries instead.
-        tables.index.room = last_room(old);
+        tables.index.fill_up();
         wanted <= tables.index.room
     }
 
@@ -614,7 +470,7 @@ impl<'a> Plain<'a> {
             unsafe { tables.insert_avx2(avx2, &self.len, batch, out) };
             return;
         }
-        tables.insert_shaped(FASTEST, &self.len, batch, out);
+        tables.insert_shaped(BASELINE, &self.len, batch, out);
     }
 }
 
@@ -624,7 +480,7 @@ impl Store for Plain<'_> {
         match self.set_aside(1, state.len() as u64) {
             Some(tables) => {
                 let home = tables.index.view().home(mixed);
-                let answer = tables.insert(FASTEST, Any, &self.len, mixed, home, state);
+                let answer = tables.insert(BASELINE, Any, &self.len, mixed, home, state);
                 self.pending.fetch_sub(1, Ordering::AcqRel);
                 answer
             }
@@ -709,7 +565,7 @@ impl Plain<'_> {
         if tables.index.buckets == 0 {
             return None;
         }
-        match tables.search(FASTEST, Any, mixed, tables.index.view().home(mixed), state) {
+        match tables.search(BASELINE, Any, mixed, tables.index.view().home(mixed), state) {
             Found::There(number) => Some(StateId::new(number)),
             Found::Absent(_) => None,
         }
@@ -750,5 +606,89 @@ impl Drop for Plain<'_> {
     fn drop(&mut self) {
         let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.budget.release(tables.granted + Index::bytes(tables.index.buckets));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Action;
+    use deltamark_testkit::RandomGraph;
+
+    const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
+
+    /// State `number` of these tests.
+    fn state(number: u64) -> [Slot; 2] {
+        [number as Slot, !(number as Slot)]
+    }
+
+    /// All states hash to few values, so that buckets overflow and tags collide (I1).
+    fn poor_hash(number: u64) -> u64 {
+        number % 5
+    }
+
+    #[test]
+    fn states_of_the_same_hash_are_kept_apart() {
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        let mut scratch = plain.scratch();
+        // Fewer than the smallest index holds: growing would enter them by the system's hash.
+        for round in 0..2 {
+            for number in 0..100 {
+                let answer = plain.insert(&mut scratch, &state(number), poor_hash(number), &ROOT);
+                let id = StateId::new(number);
+                assert_eq!(answer, if round == 0 { Insert::New(id) } else { Insert::Seen(id) });
+            }
+        }
+        assert_eq!(plain.find(&mut scratch, &state(100), poor_hash(100)), None);
+    }
+
+    #[test]
+    fn threads_never_enter_a_state_twice() {
+        let states = if cfg!(miri) { 60 } else { 20_000 };
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        let insert_all = |start: u64| {
+            let (mut system_scratch, mut scratch) = (system.scratch(), plain.scratch());
+            let mut new = 0;
+            for step in 0..states {
+                let state = state((start + step * 7) % states);
+                let hash = system.hash(&mut system_scratch, &state);
+                match plain.insert(&mut scratch, &state, hash, &ROOT) {
+                    Insert::New(_) => new += 1,
+                    Insert::Seen(id) => {
+                        let mut recalled = States::new(Width::Fixed(2));
+                        Recall::recall(&plain, &mut scratch, &[id], &mut recalled);
+                        assert_eq!(recalled.get(0), state);
+                    }
+                    Insert::Full => panic!("there is no limit"),
+                }
+            }
+            new
+        };
+        let new: u64 = std::thread::scope(|scope| {
+            let insert_all = &insert_all;
+            let threads: Vec<_> = (0..3).map(|start| scope.spawn(move || insert_all(start * 11))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        });
+        assert_eq!((new, plain.len()), (states, states));
+    }
+
+    #[test]
+    fn what_is_held_is_what_the_budget_granted() {
+        let budget = Arc::new(Budget::unlimited());
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        let plain = Plain::new(&system, Arc::clone(&budget));
+        let (mut system_scratch, mut scratch) = (system.scratch(), plain.scratch());
+        for number in 0..if cfg!(miri) { 300 } else { 300_000 } {
+            let hash = system.hash(&mut system_scratch, &state(number));
+            plain.insert(&mut scratch, &state(number), hash, &ROOT);
+            if number % 1000 == 0 {
+                assert_eq!(plain.bytes().total(), budget.used());
+            }
+        }
+        assert_eq!(budget.peak(), budget.used(), "growing never holds more than the result");
+        drop(plain);
+        assert_eq!(budget.used(), 0);
     }
 }

@@ -1,0 +1,181 @@
+//! The index of `plain`: a hash table from states to their numbers.
+//!
+//! In: a mixed hash and a number. Out: buckets to search. What stays true: see
+//! [`plain`](crate::plain), whose invariants this keeps; an index holds nothing that the
+//! vectors do not say, so it can be emptied and filled again at any time.
+//!
+//! # Layout in memory
+//! ```text
+//! bucket  [ tag|1  tag|0  tag|2  0  0 … ]    16 entries × 4 bytes, 0 = empty
+//! ```
+//! An entry holds the number plus one in its low bits, as many as the index can count to,
+//! and bits of the hash above them, the tag.
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::bucket::x86;
+use crate::bucket::{Bucket, LANES, Lanes};
+use crate::region::Region;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The hash table from states to numbers.
+pub(crate) struct Index {
+    region: Region,
+    /// How many buckets it has; none, if the budget did not even allow the first.
+    pub buckets: u64,
+    /// How many low bits of an entry hold the number plus one.
+    number_bits: u32,
+    /// How many numbers may be entered before it must grow.
+    pub room: u64,
+}
+
+/// An index of fewer buckets doubles, a larger one grows by half.
+const SMALL: u64 = 1 << 13;
+/// The most buckets: numbers then take 31 bits of an entry and leave one for the tag. Room
+/// for 1,825 million states.
+const LARGEST: u64 = (1 << 27) - 1;
+
+/// How many numbers an index of this many buckets takes: 17 of 20 entries. Beyond that
+/// buckets overflow so often that look-ups get slow.
+const fn room(buckets: u64) -> u64 {
+    buckets * LANES as u64 / 20 * 17
+}
+
+/// How many it takes when the budget does not allow it to grow.
+const fn last_room(buckets: u64) -> u64 {
+    buckets * LANES as u64 / 32 * 31
+}
+
+impl Index {
+    /// The bytes that this many buckets take.
+    pub fn bytes(buckets: u64) -> u64 {
+        buckets * size_of::<Bucket>() as u64
+    }
+
+    /// An empty index of this many buckets, if the system has the memory.
+    pub fn new(buckets: u64) -> Option<Self> {
+        let region = Region::zeroed(Self::bytes(buckets) as usize)?;
+        let mut index = Index { region, buckets: 0, number_bits: 0, room: 0 };
+        index.set_size(buckets);
+        Some(index)
+    }
+
+    /// Empties the index and gives it this many buckets. If the system does not have the
+    /// memory, it says so and the index is as large as it was.
+    #[must_use]
+    pub fn resize(&mut self, buckets: u64) -> bool {
+        // The old memory is given back before the new is taken. (Moving the old pages along
+        // with `mremap` was tried: large pages get lost, and it was slower.)
+        self.region = Region::zeroed(1).expect("one page");
+        let region = Region::zeroed(Self::bytes(buckets) as usize);
+        let resized = region.is_some();
+        self.region = region
+            .or_else(|| Region::zeroed(Self::bytes(self.buckets) as usize))
+            .expect("memory that was just given back");
+        self.set_size(if resized { buckets } else { self.buckets });
+        resized
+    }
+
+    /// The sizes it may grow to, to hold `wanted` numbers: the usual one, and a smaller one
+    /// for a budget that does not allow it. Not smaller still: every step enters all numbers
+    /// again. Nothing, where a size would not do.
+    pub fn next_sizes(&self, wanted: u64) -> [Option<u64>; 2] {
+        let old = self.buckets;
+        let usual = if old < SMALL { old * 2 } else { old + old / 2 };
+        let needed = wanted.div_ceil(room(20)) * 20;
+        let fits = |buckets: u64| (old < buckets && needed <= buckets).then_some(buckets);
+        [fits(usual.max(needed).min(LARGEST)), fits((old + old / 8).min(LARGEST))]
+    }
+
+    /// Allows it to be filled to the last, for want of memory.
+    pub fn fill_up(&mut self) {
+        self.room = last_room(self.buckets);
+    }
+
+    fn set_size(&mut self, buckets: u64) {
+        debug_assert!(buckets <= LARGEST);
+        self.buckets = buckets;
+        // Numbers plus one, and above them the mark of I2, must be told apart.
+        self.number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
+        self.room = room(buckets);
+    }
+
+    /// What look-ups need, for loops that keep it in registers.
+    #[inline(always)]
+    pub fn view(&self) -> IndexView<'_> {
+        // SAFETY: the region was made for `buckets` buckets, is aligned to cache lines, and
+        // its zeroes are valid entries; they are changed as atomics only.
+        let buckets = unsafe { std::slice::from_raw_parts(self.region.as_ptr().cast(), self.buckets as usize) };
+        IndexView { buckets, number_bits: self.number_bits, mask: (u64::from(u32::MAX) << self.number_bits) as u32 }
+    }
+
+    /// Enters a number that is not there; nobody else uses the index.
+    #[inline]
+    pub fn enter(&mut self, mixed: u64, number: u64) {
+        let view = self.view();
+        let entry = view.tag(mixed) | (number as u32 + 1);
+        let mut at = view.home(mixed);
+        loop {
+            let empty = BASELINE.empty(view.bucket(at));
+            if empty != 0 {
+                view.bucket(at).0[empty.trailing_zeros() as usize % LANES].store(entry, Ordering::Relaxed);
+                return;
+            }
+            at = view.next(at);
+        }
+    }
+}
+
+/// The comparison every processor of this kind can do.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) const BASELINE: x86::Sse2 = x86::Sse2;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(crate) const BASELINE: crate::bucket::Scalar = crate::bucket::Scalar;
+
+/// An index as look-ups see it.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexView<'a> {
+    buckets: &'a [Bucket],
+    number_bits: u32,
+    /// The bits of an entry that hold the tag.
+    pub mask: u32,
+}
+
+impl<'a> IndexView<'a> {
+    #[inline(always)]
+    pub fn bucket(self, number: u64) -> &'a Bucket {
+        debug_assert!((number as usize) < self.buckets.len());
+        // SAFETY: numbers come from `home` and `next`, which stay below the length.
+        unsafe { self.buckets.get_unchecked(number as usize) }
+    }
+
+    /// The bucket where a search begins: the upper bits of the hash, scaled.
+    #[inline(always)]
+    pub fn home(self, mixed: u64) -> u64 {
+        ((u128::from(mixed) * self.buckets.len() as u128) >> 64) as u64
+    }
+
+    /// The tag: the lower bits of the hash, where [`home`](Self::home) does not look.
+    /// Never 0, so that no empty entry carries it.
+    #[inline(always)]
+    pub fn tag(self, mixed: u64) -> u32 {
+        let tag = (mixed as u32).wrapping_shl(self.number_bits);
+        if tag == 0 { 1 << self.number_bits } else { tag }
+    }
+
+    #[inline(always)]
+    pub fn next(self, bucket: u64) -> u64 {
+        if bucket + 1 == self.buckets.len() as u64 { 0 } else { bucket + 1 }
+    }
+}
+
+/// The number in an entry that carries a tag, once it has been written (I2).
+#[inline(always)]
+pub(crate) fn settled(entry: &AtomicU32, mask: u32) -> u64 {
+    loop {
+        let number = entry.load(Ordering::Acquire) & !mask;
+        if number != !mask {
+            return u64::from(number) - 1;
+        }
+        std::hint::spin_loop();
+    }
+}
