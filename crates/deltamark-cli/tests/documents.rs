@@ -92,6 +92,15 @@ fn the_readme_lists_every_store_and_every_command() {
 }
 
 #[test]
+fn the_page_on_formats_lists_every_format() {
+    let page = read("docs/formats.md");
+    for format in deltamark::load::FORMATS {
+        let row = format!("| `{}` | `.{}` |", format.name, format.extensions.join("`, `."));
+        assert!(page.contains(&row), "the table in docs/formats.md lacks a row that begins with {row}");
+    }
+}
+
+#[test]
 fn the_readme_shows_the_example_as_it_is() {
     let example = read("crates/deltamark/examples/mutex.rs");
     let readme = read("README.md");

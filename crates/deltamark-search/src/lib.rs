@@ -1,7 +1,7 @@
 //! The searches: orders in which reachable states are visited.
 //!
 //! In: a [`Task`]: system, store, properties, limits. Out: an
-//! [`Outcome`](deltamark_core::Outcome). What stays true: searches name no language and
+//! [`Outcome`]. What stays true: searches name no language and
 //! no store; every trace they return has been replayed.
 //!
 //! ```text
