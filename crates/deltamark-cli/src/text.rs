@@ -8,6 +8,7 @@ use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
 use deltamark::core::{Stop, Value, Verdict};
 use deltamark::report::{Answer, Kind, Report};
+use deltamark::search::Search;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
 use std::fmt::Write;
@@ -57,7 +58,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
 }
 
 /// How an answer came about: the trace, or why there is none.
-fn trace(out: &mut String, answer: &Answer, label: &str, search: &str, look: &Look) {
+fn trace(out: &mut String, answer: &Answer, label: &str, search: Search, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
         match &answer.verdict {
@@ -67,7 +68,7 @@ fn trace(out: &mut String, answer: &Answer, label: &str, search: &str, look: &Lo
         }
         return;
     };
-    let kind = if search == "bfs" { "a shortest path" } else { "a path" };
+    let kind = if search.is_shortest() { "a shortest path" } else { "a path" };
     let done = if violated { "violated" } else { "reached" };
     let title = match story.len() {
         0 => format!("{done} in the initial state"),
@@ -185,7 +186,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     }
     let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States);
     if open_ended
-        && report.search == "bfs"
+        && report.search.is_shortest()
         && report.overall() == deltamark::Overall::NoAnswer
         && !report.answers.is_empty()
     {
@@ -242,7 +243,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     figure("edges", show_count(statistics.edges) + so_far);
     figure("deadlocks", show_count(statistics.deadlocks) + so_far);
     figure(
-        if report.search == "bfs" { "depth" } else { "longest path searched" },
+        if report.search.is_shortest() { "depth" } else { "longest path searched" },
         show_count(statistics.depth) + so_far,
     );
     if let (Some(place), Some(marking)) = (survey.max_tokens_in_place, survey.max_tokens_in_marking) {

@@ -32,6 +32,15 @@ impl Search {
     /// All searches there are.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
 
+    /// Whether its traces are shortest and its `depth` is the largest distance from an
+    /// initial state.
+    pub fn is_shortest(self) -> bool {
+        match self {
+            Search::Bfs => true,
+            Search::Dfs => false,
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -262,7 +262,7 @@ impl<'a> Check<'a> {
             store: self.store,
             guarantee,
             store_bytes,
-            search: self.search.name(),
+            search: self.search,
             memory_limit,
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),

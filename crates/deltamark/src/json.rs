@@ -101,7 +101,7 @@ impl<'a> Contract<'a> {
                 search: micros(statistics.search_time.as_secs_f64()),
             },
             states_per_second: report.states_per_second().round() as u64,
-            search: report.search,
+            search: report.search.name(),
             expanded: statistics.expanded,
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,

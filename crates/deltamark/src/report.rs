@@ -8,6 +8,7 @@
 use crate::load::ModelInfo;
 use crate::story::Story;
 use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
+use deltamark_search::Search;
 use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::Duration;
 
@@ -100,8 +101,8 @@ pub struct Report {
     pub guarantee: Guarantee,
     /// What the store held at the end, by part.
     pub store_bytes: Bytes,
-    /// The name of the search that was used.
-    pub search: &'static str,
+    /// The search that was used.
+    pub search: Search,
     /// The memory limit the run was under, given or not.
     pub memory_limit: Option<u64>,
     /// The most bytes the process has had resident, where that is known.
@@ -165,7 +166,7 @@ pub(crate) mod tests {
             store: StoreSpec::default(),
             guarantee: Guarantee::Exact,
             store_bytes: Bytes::new().with("table", 25),
-            search: "bfs",
+            search: Search::Bfs,
             memory_limit: None,
             peak_resident: None,
             total_time: Duration::from_secs(1),
