@@ -40,11 +40,12 @@ impl Display for Expr {
                 write!(f, " {} ", comparison.symbol())?;
                 operand(f, right, Level::Sum)
             }
-            // `-5` reads as one number, so the negation of 5 needs its parentheses.
-            Node::Negate(inner) if matches!(inner.node, Node::Number(_)) => write!(f, "-({inner})"),
+            // `-5` reads as one number, so the negation of 5 needs its parentheses. No others are
+            // added: what is printed must not nest deeper than what was read.
+            Node::Negate(inner) if matches!(inner.node, Node::Number(0..)) => write!(f, "-({inner})"),
             Node::Negate(inner) => {
                 f.write_str("-")?;
-                operand(f, inner, Level::Atom)
+                operand(f, inner, Level::Sign)
             }
             Node::Arithmetic(first, rest) => {
                 let level = self.node.level().tighter();

@@ -98,3 +98,18 @@ fn mutated_texts_do_no_harm() {
         feed(&text.into_iter().collect::<String>());
     });
 }
+
+/// Found by fuzzing: signs were printed in parentheses, which nest.
+#[test]
+fn what_nests_as_deep_as_is_allowed_prints_no_deeper() {
+    for (one, end) in [("-", "p"), ("-", "5"), ("- ", "p"), ("not ", "b"), ("(", "p")] {
+        let nested =
+            |depth| format!("{}{end}{}", one.repeat(depth), if one == "(" { ")".repeat(depth) } else { "".into() });
+        let deepest = (0..1000).rev().find(|&depth| parse(&nested(depth)).is_ok()).expect("some depth is allowed");
+        assert!((200..300).contains(&deepest), "{one} {deepest}");
+        for depth in 0..=deepest {
+            let expr = parse(&nested(depth)).expect("less deep than the deepest");
+            assert_eq!(parse(&expr.to_string()).as_ref(), Ok(&expr), "{one} {depth}");
+        }
+    }
+}
