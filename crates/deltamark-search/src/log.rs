@@ -25,7 +25,7 @@ impl Log {
     /// Appends the next state. An initial state is its own parent, and its action is its
     /// number among the initial states.
     pub fn push(&mut self, parent: u64, action: Action) {
-        if self.len % STRETCH == 0 {
+        if self.len.is_multiple_of(STRETCH) {
             self.places.push((self.bytes.len(), self.last_parent));
         }
         let difference = parent.wrapping_sub(self.last_parent) as i64;

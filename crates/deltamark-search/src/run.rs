@@ -71,8 +71,8 @@ pub(crate) struct Run<'a> {
     looked: Duration,
     told: Duration,
     until_check: u32,
-    /// Bytes of the frontier that the budget has granted.
-    frontier_granted: u64,
+    /// Bytes of the frontier and the batch that the budget has granted.
+    working_granted: u64,
 }
 
 impl<'a> Run<'a> {
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             told: Duration::ZERO,
             // The first block looks: a limit that is reached at once is noticed at once.
             until_check: 0,
-            frontier_granted: 0,
+            working_granted: 0,
         }
     }
 
@@ -318,21 +318,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Has the budget count what the frontier holds. Says whether it is granted.
+    /// Has the budget count what the frontier and the batch hold. Says whether it is granted.
     #[must_use]
     pub fn frontier_holds(&mut self, bytes: u64) -> bool {
-        let granted = bytes <= self.frontier_granted || self.control.budget.request(bytes - self.frontier_granted);
-        if granted {
-            self.frontier_granted = self.frontier_granted.max(bytes);
-        }
         self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(bytes);
+        let batch = self.batch.held_bytes() + (self.answers.capacity() * size_of::<Insert>()) as u64;
+        let more = (bytes + batch).saturating_sub(self.working_granted);
+        let granted = more == 0 || self.control.budget.request(more);
+        if granted {
+            self.working_granted += more;
+        }
         granted
     }
 
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
     pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
-        self.control.budget.release(self.frontier_granted);
+        self.control.budget.release(self.working_granted);
         self.statistics.states = self.store.len();
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();

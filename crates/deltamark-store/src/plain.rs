@@ -75,6 +75,8 @@ struct Index {
     room: u64,
 }
 
+/// How far vectors that are rewritten may run ahead of the pages that are given back.
+const REWRITE_AHEAD: u64 = 4 << 20;
 /// Vectors are asked for in steps of this many bytes.
 const VECTOR_STEP: u64 = 256 << 10;
 /// An index of fewer buckets doubles, a larger one grows by half.
@@ -690,11 +692,14 @@ impl Store for Plain<'_> {
             _ => 3 * old,
         };
         let more = new.saturating_sub(tables.granted);
-        if !self.budget.request(more) {
+        // New pages, which may be large ones, are there before old ones are given back.
+        let meanwhile = old.min(REWRITE_AHEAD);
+        if !self.budget.request(more + meanwhile) {
             return false;
         }
         tables.granted += more;
         tables.vectors.recode(len, recoding);
+        self.budget.release(meanwhile);
         let Index { buckets, room, .. } = tables.index;
         assert!(tables.index.resize(buckets), "memory that is there already");
         tables.index.room = room;
