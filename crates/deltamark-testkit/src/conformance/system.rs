@@ -375,7 +375,7 @@ fn surveyed(
 ) {
     let observables: Vec<Observable> = named.iter().map(|(_, observable)| *observable).collect();
     // A bound that is wider than the block's values keeps what it was.
-    let before = |index: usize| if index % 2 == 0 { Bound::NONE } else { Bound { least: 0, most: 1 } };
+    let before = |index: usize| if index.is_multiple_of(2) { Bound::NONE } else { Bound { least: 0, most: 1 } };
     let mut bounds: Vec<Bound> = (0..named.len()).map(before).collect();
     let most = observe.survey_block(scratch, block, &observables, &mut bounds);
     let mut sums = vec![0i64; states.len()];
