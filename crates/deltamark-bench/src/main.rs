@@ -19,9 +19,6 @@ mod table;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[derive(Parser)]
 #[command(about = "Measures Deltamark", version)]
 struct Arguments {

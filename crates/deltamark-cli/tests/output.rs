@@ -43,6 +43,20 @@ fn every_command_shows_what_it_found() {
 }
 
 #[test]
+fn a_net_without_end_is_named_when_a_limit_ends_the_run() {
+    let cases = [
+        ("unbounded", "check grow.net --max-states 100000"),
+        ("unbounded_dfs", "check grow.net --max-states 100000 --search dfs"),
+        ("unbounded_many", "check flood.net --max-states 100000"),
+        ("unbounded_unproved", "check inhibited.net --max-states 100000"),
+        ("bounded_but_limited", "check ring.net --max-states 4"),
+    ];
+    for (name, arguments) in cases {
+        snapshot(name, arguments);
+    }
+}
+
+#[test]
 fn properties_are_answered_in_their_order() {
     let arguments =
         ["check", "handover.net", "--invariant", "stock <= 2", "--reach", "busy >= 1", "--reach", "busy >= 2"];
@@ -105,25 +119,4 @@ fn shells_and_readers_of_manuals_are_served() {
     }
     let man = run(&["man"]).stdout;
     assert!(man.contains(".TH deltamark 1") && man.contains("Exit codes"), "{man}");
-}
-
-#[test]
-#[cfg(unix)]
-fn an_interrupted_run_reports_how_far_it_came() {
-    use std::process::{Command, Stdio};
-    let child = Command::new(env!("CARGO_BIN_EXE_deltamark"))
-        .args(["check", "tests/data/grow.net", "--json", "--time", "60s", "--memory", "1GiB"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-    assert!(killed.success());
-    let output = child.wait_with_output().expect("the command ends");
-    assert_eq!(output.status.code(), Some(3));
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(report["stopped_by"], "cancelled");
-    assert!(report["states"].as_u64() > Some(0));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("once more to end at once"));
 }

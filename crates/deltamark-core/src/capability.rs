@@ -105,4 +105,48 @@ pub trait Observe {
             *value = self.read(scratch, state, observable);
         }
     }
+
+    /// Widens `bounds[i]` to the values of `observables[i]` in all states of a block, for
+    /// each `i`, and says what the values of all observables come to in the state where that
+    /// is most. The block holds at least one state. Worth overriding where many values can be
+    /// looked at together: a survey calls this for every block.
+    fn survey_block(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        observables: &[Observable],
+        bounds: &mut [Bound],
+    ) -> i64 {
+        let mut sums = [0i64; crate::BLOCK];
+        let mut values = [0; crate::BLOCK];
+        for (observable, bound) in observables.iter().zip(bounds) {
+            self.read_block(scratch, block, *observable, &mut values);
+            for (&value, sum) in values[..block.len()].iter().zip(&mut sums) {
+                bound.widen(value);
+                *sum = sum.saturating_add(value);
+            }
+        }
+        sums[..block.len()].iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// The least and the largest value something had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The least value.
+    pub least: i64,
+    /// The largest value.
+    pub most: i64,
+}
+
+impl Bound {
+    /// The bound of no value: less than the least, more than the largest.
+    pub const NONE: Bound = Bound { least: i64::MAX, most: i64::MIN };
+
+    /// Takes this value in.
+    #[inline]
+    pub fn widen(&mut self, value: i64) {
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
 }

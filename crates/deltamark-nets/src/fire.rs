@@ -73,6 +73,12 @@ impl Workspace {
         self.loaded = Some(block.serial());
     }
 
+    /// The block as bit planes, 64 a word of a state; states beyond the block read as zero.
+    pub fn planes(&mut self, block: &Block) -> &[u64] {
+        self.load(block);
+        &self.truths[..64 * self.compiled.layout.words]
+    }
+
     /// Calls `visit` with every step that is enabled somewhere in the block, and where.
     #[inline]
     fn enabled<E>(&self, live: u64, mut visit: impl FnMut(&Step, u64) -> Result<(), E>) -> Result<(), E> {

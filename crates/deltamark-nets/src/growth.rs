@@ -23,14 +23,15 @@ const NAMED: usize = 8;
 pub(crate) fn sentences(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Vec<String> {
     let inhibited = net.transitions.iter().any(|transition| !transition.inhibitors.is_empty());
     let proved = if inhibited { None } else { pump(net, effects) };
-    if let Some((places, cycle)) = proved {
+    if let Some(Pump { places, cycle, by_cycle }) = proved {
         let cycle: Vec<&str> = cycle.iter().map(|&number| net.transitions[number].name.as_str()).collect();
         let how = if cycle.len() <= NAMED {
             format!("firing {} again and again adds tokens each time", cycle.join(", "))
         } else {
             format!("a cycle of {} firings adds tokens each time", cycle.len())
         };
-        return vec![format!("the net is unbounded: {} without end ({how})", grow(&names(net, &places)))];
+        let one = if by_cycle < places.len() { "for one, " } else { "" };
+        return vec![format!("the net is unbounded: {} without end ({one}{how})", grow(&names(net, &places)))];
     }
     // No proof: name the places that hold far more than at the beginning.
     let mut grown: Vec<usize> = (0..net.places.len())
@@ -57,9 +58,21 @@ fn names(net: &Net, places: &[usize]) -> String {
     names.join(", ")
 }
 
-/// Places that can be pumped up, and the transitions that do it.
-fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<(Vec<usize>, Vec<usize>)> {
+/// What can be pumped up, and how.
+struct Pump {
+    /// The places, in the order of the net.
+    places: Vec<usize>,
+    /// The transitions of the cycle that was found first.
+    cycle: Vec<usize>,
+    /// How many of the places that cycle alone pumps.
+    by_cycle: usize,
+}
+
+/// Looks for places that can be pumped up: all that some walk shows to be.
+fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     let mut effort = 0;
+    let mut pumped = vec![false; net.places.len()];
+    let mut first = None;
     for number in 0..WALKS {
         let mut walk = Walk::new(net, effects, number);
         let mut markings = vec![walk.marking.clone()];
@@ -73,14 +86,20 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<(Vec<usize>, Vec<usize
                 earlier.iter().zip(&walk.marking).all(|(before, now)| before <= now) && *earlier != walk.marking
             });
             if let Some(start) = covered {
-                let earlier = &markings[start];
-                let places = (0..net.places.len()).filter(|&place| earlier[place] < walk.marking[place]).collect();
-                return Some((places, fired[start..].to_vec()));
+                let more = markings[start].iter().zip(&walk.marking).map(|(before, now)| before < now);
+                pumped.iter_mut().zip(more).for_each(|(pumped, more)| *pumped |= more);
+                first.get_or_insert_with(|| (fired[start..].to_vec(), count(&pumped)));
             }
             markings.push(walk.marking.clone());
         }
     }
-    None
+    let (cycle, by_cycle) = first?;
+    let places = (0..net.places.len()).filter(|&place| pumped[place]).collect();
+    Some(Pump { places, cycle, by_cycle })
+}
+
+fn count(truths: &[bool]) -> usize {
+    truths.iter().filter(|&&truth| truth).count()
 }
 
 #[cfg(test)]
@@ -93,11 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_pumped_is_named() {
+    fn all_places_that_are_pumped_are_named() {
+        let one = growth("tr add go -> go heap\npl go (1)\n");
+        let expected =
+            "the net is unbounded: place `heap` grows without end (firing add again and again adds tokens each time)";
+        assert_eq!(one, [expected]);
         let told = growth("tr produce idle -> idle buffer\ntr consume buffer*2 -> gone\npl idle (1)\n");
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
-            told[0].starts_with("the net is unbounded: place `buffer` grows without end (firing produce"),
+            told[0].starts_with(
+                "the net is unbounded: places `buffer`, `gone` grow without end (for one, firing produce again and again"
+            ),
             "{told:?}"
         );
     }

@@ -136,6 +136,57 @@ impl Layout {
     }
 }
 
+/// How states of one layout read in another whose fields are no narrower.
+///
+/// Neighbouring fields that stay neighbours move together, so that a translation takes a few
+/// shifts a word, however many places there are.
+pub(crate) struct Moves {
+    slots: usize,
+    moves: Vec<Move>,
+}
+
+/// Bits that move together.
+struct Move {
+    from: Field,
+    to: Field,
+}
+
+impl Moves {
+    /// From the fields of `old` to those of `new`.
+    pub fn new(old: &Layout, new: &Layout) -> Self {
+        let mut moves: Vec<Move> = Vec::new();
+        let pairs = old.fields.iter().zip(&new.fields).filter(|(from, _)| from.bits > 0);
+        for (&from, &to) in pairs {
+            let follows = |run: &Field, next: &Field| run.word == next.word && run.shift + run.bits == next.shift;
+            match moves.last_mut() {
+                Some(last)
+                    if follows(&last.from, &from) && follows(&last.to, &to) && last.from.bits + from.bits < 64 =>
+                {
+                    last.from.bits += from.bits;
+                    last.to.bits += from.bits;
+                }
+                // A field that got wider keeps its count in its low bits.
+                _ => moves.push(Move { from, to: Field { bits: from.bits, ..to } }),
+            }
+        }
+        Moves { slots: new.slots, moves }
+    }
+
+    /// Replaces the contents of `new` by the translation of `old`.
+    pub fn translate(&self, old: &[Slot], new: &mut Vec<Slot>) {
+        new.clear();
+        new.resize(self.slots, 0);
+        for Move { from, to } in &self.moves {
+            let value = from.read(old) << to.shift;
+            let low = 2 * to.word as usize;
+            new[low] |= value as Slot;
+            if let Some(high) = new.get_mut(low + 1) {
+                *high |= (value >> 32) as Slot;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +202,28 @@ mod tests {
         assert_eq!(layout.unpack(&state).collect::<Vec<_>>(), counts);
         let total: usize = bits.iter().map(|&bits| usize::from(bits)).sum();
         assert!(layout.slots * 32 < total + total / 5, "{} slots for {total} bits", layout.slots);
+    }
+
+    #[test]
+    fn counts_survive_a_change_of_layout() {
+        let constants = [0; 150];
+        let mut bits: Vec<u8> = (0..150).map(|place| (place * 5 % 9) as u8).collect();
+        let mut layout = Layout::new(&bits, &constants);
+        let counts: Vec<u64> =
+            layout.fields.iter().enumerate().map(|(place, field)| field.limit() & (place as u64 * 77)).collect();
+        let mut state = Vec::new();
+        layout.pack(counts.iter().copied(), &mut state);
+        for round in 0..40 {
+            for bits in bits.iter_mut().skip(round).step_by(37).filter(|bits| **bits > 0) {
+                *bits += (round % 3) as u8;
+            }
+            bits[149] = 63;
+            let wider = Layout::new(&bits, &constants);
+            let mut translated = Vec::new();
+            Moves::new(&layout, &wider).translate(&state, &mut translated);
+            assert_eq!(wider.unpack(&translated).collect::<Vec<_>>(), counts, "round {round}");
+            (layout, state) = (wider, translated);
+        }
     }
 
     #[test]

@@ -7,11 +7,12 @@
 
 use crate::compile::Compiled;
 use crate::fire::{Overflow, Workspace, apply};
-use crate::layout::{Layout, MAX_BITS, bits_for};
+use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
+use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot,
-    States, System, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch,
+    Slot, States, System, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -247,7 +248,8 @@ impl System for NetSystem {
         *current = Arc::clone(&new);
         self.version.store(new.version, Release);
         let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
-        Recoding::new(from, to, reason, move |state, out| new.layout.pack(old.layout.unpack(state), out))
+        let moves = Moves::new(&old.layout, &new.layout);
+        Recoding::new(from, to, reason, move |state, out| moves.translate(state, out))
     }
 
     fn action_count(&self) -> Option<u32> {
@@ -372,5 +374,42 @@ impl Observe for NetSystem {
                 }
             }
         }
+    }
+
+    fn survey_block(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        observables: &[Observable],
+        bounds: &mut [Bound],
+    ) -> i64 {
+        let workspace = self.workspace(scratch);
+        let compiled = Arc::clone(&workspace.compiled);
+        let live = block.mask();
+        let mut sums = Sums::new();
+        for (observable, bound) in observables.iter().zip(bounds) {
+            let fireable;
+            let planes = match self.transition_of(*observable) {
+                Some(number) => {
+                    fireable = [workspace.fireable(block, number)];
+                    &fireable[..]
+                }
+                None => {
+                    let field = compiled.layout.fields[observable.index as usize];
+                    if field.bits == 0 {
+                        bound.widen(field.constant as i64);
+                        sums.add_to_all(field.constant);
+                        continue;
+                    }
+                    let first = 64 * field.word as usize + usize::from(field.shift);
+                    &workspace.planes(block)[first..first + usize::from(field.bits)]
+                }
+            };
+            let (least, most) = extremes(planes, live);
+            bound.widen(least as i64);
+            bound.widen(most as i64);
+            sums.add(planes);
+        }
+        sums.most(live)
     }
 }

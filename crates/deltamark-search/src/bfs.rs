@@ -14,8 +14,8 @@
 //! are shortest and `depth` is the largest distance. Counts do not depend on the store.
 
 use crate::Task;
-use crate::ids::Ids;
 use crate::log::Log;
+use crate::numbers::Numbers;
 use crate::path::Levels;
 use crate::run::{Recode, Run, Step};
 use deltamark_core::{
@@ -32,9 +32,9 @@ enum Queue<'a> {
     },
     Ids {
         recall: &'a dyn Recall,
-        level: Ids,
+        level: Numbers,
         next: usize,
-        later: Ids,
+        later: Numbers,
     },
     States {
         level: States,
@@ -46,7 +46,7 @@ enum Queue<'a> {
 struct Frontier<'a> {
     queue: Queue<'a>,
     /// Ids at which levels begin, for `Queue::Range`.
-    starts: Vec<u64>,
+    starts: Numbers,
     /// Back edges, for the others.
     log: Log,
     /// The number, in the order found, of the next state to expand.
@@ -57,17 +57,17 @@ impl<'a> Frontier<'a> {
     fn new(recall: Option<&'a dyn Recall>, width: Width) -> Self {
         let queue = match recall {
             Some(recall) if recall.sequential() => Queue::Range { recall, next: 0, end: 0 },
-            Some(recall) => Queue::Ids { recall, level: Ids::new(), next: 0, later: Ids::new() },
+            Some(recall) => Queue::Ids { recall, level: Numbers::new(), next: 0, later: Numbers::new() },
             None => Queue::States { level: States::new(width), next: 0, later: States::new(width) },
         };
-        Frontier { queue, starts: Vec::new(), log: Log::default(), taken: 0 }
+        Frontier { queue, starts: Numbers::new(), log: Log::default(), taken: 0 }
     }
 
     /// Notes a new state; `parent` is its parent's number in the order found.
     fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
         match &mut self.queue {
             Queue::Range { .. } => return,
-            Queue::Ids { later, .. } => later.push(id),
+            Queue::Ids { later, .. } => later.push(id.get()),
             Queue::States { later, .. } => later.push(state),
         }
         self.log.push(parent, action);
@@ -130,7 +130,7 @@ impl<'a> Frontier<'a> {
                 run.block.fill(ids, |_, states| recall.recall_range(&mut run.store_scratch, range, states));
             }
             Queue::Ids { recall, level, next, .. } => {
-                let ids = (*next - count..*next).map(|index| level.get(index));
+                let ids = (*next - count..*next).map(|index| StateId::new(level.get(index)));
                 run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
             }
             Queue::States { level, next, .. } => {
@@ -147,7 +147,7 @@ impl<'a> Frontier<'a> {
             Queue::Ids { level, later, .. } => level.held_bytes() + later.held_bytes(),
             Queue::States { level, later, .. } => level.held_bytes() + later.held_bytes(),
         };
-        queue + self.log.held_bytes() + (self.starts.capacity() * size_of::<u64>()) as u64
+        queue + self.log.held_bytes() + self.starts.held_bytes()
     }
 
     /// A shortest path to state `index` of the block.

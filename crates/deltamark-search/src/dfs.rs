@@ -23,14 +23,14 @@
 //! leads to the next is found by expanding the head again, when a trace is asked for.
 
 use crate::Task;
-use crate::ids::Ids;
+use crate::numbers::Numbers;
 use crate::path::{initial_number, leading_to};
 use crate::run::{Recode, Run, Step};
-use deltamark_core::{Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width};
+use deltamark_core::{BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width};
 
 /// The states on the stack.
 enum List<'a> {
-    Ids { recall: &'a dyn Recall, ids: Ids },
+    Ids { recall: &'a dyn Recall, ids: Numbers },
     States { states: States },
 }
 
@@ -45,21 +45,31 @@ impl Head {
     fn end(self) -> usize {
         self.start + usize::from(self.len)
     }
+
+    /// As one number: a head has 1 to [`BLOCK`] states.
+    fn number(self) -> u64 {
+        (self.start * BLOCK + usize::from(self.len) - 1) as u64
+    }
+
+    fn from_number(number: u64) -> Self {
+        let number = number as usize;
+        Head { start: number / BLOCK, len: (number % BLOCK) as u8 + 1 }
+    }
 }
 
 struct Stack<'a> {
     list: List<'a>,
-    /// The heads of the frames, ascending.
-    heads: Vec<Head>,
+    /// The [numbers](Head::number) of the heads of the frames, ascending.
+    heads: Numbers,
 }
 
 impl<'a> Stack<'a> {
     fn new(recall: Option<&'a dyn Recall>, width: Width) -> Self {
         let list = match recall {
-            Some(recall) => List::Ids { recall, ids: Ids::new() },
+            Some(recall) => List::Ids { recall, ids: Numbers::new() },
             None => List::States { states: States::new(width) },
         };
-        Stack { list, heads: Vec::new() }
+        Stack { list, heads: Numbers::new() }
     }
 
     fn len(&self) -> usize {
@@ -71,42 +81,43 @@ impl<'a> Stack<'a> {
 
     fn push(&mut self, id: StateId, state: &[Slot]) {
         match &mut self.list {
-            List::Ids { ids, .. } => ids.push(id),
+            List::Ids { ids, .. } => ids.push(id.get()),
             List::States { states } => states.push(state),
         }
     }
 
-    /// Makes room for the successors of a batch, if the budget allows it.
-    fn make_room(&mut self, run: &mut Run<'_>) -> bool {
-        let held = self.held_bytes();
-        match &mut self.list {
+    /// Asks the budget for room for the successors of a batch.
+    fn may_take(&self, run: &mut Run<'_>) -> bool {
+        match &self.list {
             List::Ids { ids, .. } => {
-                let more = ids.growth(run.batch.len());
-                let granted = more == 0 || run.may_grow(held, more);
-                if granted {
-                    ids.reserve(run.batch.len());
-                }
-                granted
+                let more = run.batch.len();
+                let growth = ids.growth(more, run.store.len() + more as u64);
+                growth == 0 || run.frontier_holds(self.held_bytes() + growth)
             }
             // Counted when it has grown.
             List::States { .. } => true,
         }
     }
 
+    /// The head of the last frame.
+    fn head(&self) -> Option<Head> {
+        self.heads.last().map(Head::from_number)
+    }
+
     /// Makes the last states to do, `most` at most, the head of a new frame, leaving frames
     /// that are done. Nothing, if no state is left.
     fn descend(&mut self, most: usize) -> Option<Head> {
-        while let Some(&head) = self.heads.last()
+        while let Some(head) = self.head()
             && head.end() == self.len()
         {
-            self.heads.pop();
+            self.heads.truncate(self.heads.len() - 1);
             self.truncate(head.start);
         }
-        let to_do = self.len() - self.heads.last().map_or(0, |head| head.end());
+        let to_do = self.len() - self.head().map_or(0, Head::end);
         let len = to_do.min(most);
         let head = Head { start: self.len() - len, len: len as u8 };
         if len > 0 {
-            self.heads.push(head);
+            self.heads.push(head.number());
         }
         (len > 0).then_some(head)
     }
@@ -124,7 +135,7 @@ impl<'a> Stack<'a> {
         let positions = head.start..head.end();
         match &self.list {
             List::Ids { recall, ids } => {
-                let ids = positions.map(|position| ids.get(position));
+                let ids = positions.map(|position| StateId::new(ids.get(position)));
                 run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
             }
             List::States { states } => {
@@ -140,7 +151,7 @@ impl<'a> Stack<'a> {
             List::Ids { ids, .. } => ids.held_bytes(),
             List::States { states } => states.held_bytes(),
         };
-        list + (self.heads.capacity() * size_of::<Head>()) as u64
+        list + self.heads.held_bytes()
     }
 
     /// The path that leads through the heads to a state of the last one. Uses the run's
@@ -148,8 +159,9 @@ impl<'a> Stack<'a> {
     fn path(&self, run: &mut Run<'_>, state: &[Slot]) -> Trace {
         let mut state = state.to_vec();
         let mut actions = Vec::new();
-        for &head in self.heads[..self.heads.len() - 1].iter().rev() {
-            self.fill(run, head);
+        let last = self.heads.len() - 1;
+        for frame in (0..last).rev() {
+            self.fill(run, Head::from_number(self.heads.get(frame)));
             run.expand().expect("successors that were stored fit the layout");
             let (source, action) = leading_to(&run.batch, &state).expect("a head leads to the next");
             actions.push(action);
@@ -157,7 +169,7 @@ impl<'a> Stack<'a> {
             state.extend_from_slice(run.block.state(source));
         }
         actions.reverse();
-        self.fill(run, self.heads[self.heads.len() - 1]);
+        self.fill(run, Head::from_number(self.heads.get(last)));
         Trace { initial: initial_number(run.system, &mut run.system_scratch, &state), actions, ends_in_fault: false }
     }
 }
@@ -209,7 +221,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         if depth >= run.depth_limit() {
             beyond |= last(run);
         } else {
-            if !stack.make_room(run) {
+            if !stack.may_take(run) {
                 return Some(Stop::Memory);
             }
             let step = run.insert();

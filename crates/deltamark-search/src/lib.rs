@@ -11,8 +11,8 @@
 
 mod bfs;
 mod dfs;
-mod ids;
 mod log;
+mod numbers;
 mod path;
 mod run;
 

@@ -6,6 +6,7 @@
 //! up; elsewhere the level before is expanded again until it yields the state, which costs
 //! at most the time of one more search.
 
+use crate::numbers::Numbers;
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Recall, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
 };
@@ -16,7 +17,7 @@ pub(crate) struct Levels<'a> {
     pub store: &'a dyn Store,
     pub recall: &'a dyn Recall,
     /// The first id of each level up to that of the state.
-    pub starts: &'a [u64],
+    pub starts: &'a Numbers,
 }
 
 impl Levels<'_> {
@@ -24,11 +25,11 @@ impl Levels<'_> {
     pub fn path(&self, id: StateId) -> Trace {
         let mut scratch = self.system.scratch();
         let mut store_scratch = self.store.scratch();
-        let mut level = self.starts.partition_point(|&start| start <= id.get()) - 1;
+        let mut level = self.starts.partition_point(|start| start <= id.get()) - 1;
         let mut state = self.state(&mut store_scratch, id);
         let mut actions = Vec::new();
         while level > 0 {
-            let range = self.starts[level - 1]..self.starts[level];
+            let range = self.starts.get(level - 1)..self.starts.get(level);
             let (parent, action) = self
                 .system
                 .reversible()

@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 /// How many successors a block should yield at most, about: their lines in the first
 /// cache and their states in the second are worth more than full blocks.
 const SUCCESSORS: u64 = 4096;
-/// How often the clock and the process's memory are looked at, in blocks.
+/// How often the clock is looked at, in blocks.
 const CHECK_EVERY: u32 = 64;
+/// How often the process's memory is looked at, where it has a limit: in this time a
+/// search takes a megabyte or so.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How often listeners are told.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
@@ -65,10 +68,11 @@ pub(crate) struct Run<'a> {
     verdicts: Vec<Option<Verdict>>,
     pub statistics: Statistics,
     started: Instant,
+    looked: Duration,
     told: Duration,
     until_check: u32,
-    /// Bytes of the frontier that the budget has granted.
-    frontier_granted: u64,
+    /// Bytes of the frontier and the batch that the budget has granted.
+    working_granted: u64,
 }
 
 impl<'a> Run<'a> {
@@ -89,10 +93,11 @@ impl<'a> Run<'a> {
             verdicts: properties.iter().map(|_| None).collect(),
             statistics: Statistics::default(),
             started: Instant::now(),
+            looked: Duration::ZERO,
             told: Duration::ZERO,
             // The first block looks: a limit that is reached at once is noticed at once.
             until_check: 0,
-            frontier_granted: 0,
+            working_granted: 0,
         }
     }
 
@@ -285,14 +290,17 @@ impl<'a> Run<'a> {
         if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
             return Some(Stop::Time);
         }
+        if let Some(limit) = self.control.limits.memory
+            && elapsed - self.looked >= LOOK_EVERY
+        {
+            self.looked = elapsed;
+            if (self.control.resident)().is_some_and(|resident| resident > limit) {
+                return Some(Stop::Memory);
+            }
+        }
         if elapsed - self.told >= TELL_EVERY {
             self.told = elapsed;
             let resident_bytes = (self.control.resident)();
-            if let (Some(limit), Some(resident)) = (self.control.limits.memory, resident_bytes)
-                && resident > limit
-            {
-                return Some(Stop::Memory);
-            }
             let snapshot = Snapshot { resident_bytes, elapsed, ..snapshot(self) };
             self.control.listener.event(&Event::Progress(&snapshot));
         }
@@ -310,30 +318,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Has the budget count what the frontier holds. Says whether it is granted.
+    /// Has the budget count what the frontier and the batch hold. Says whether it is granted.
     #[must_use]
     pub fn frontier_holds(&mut self, bytes: u64) -> bool {
-        let granted = bytes <= self.frontier_granted || self.control.budget.request(bytes - self.frontier_granted);
-        if granted {
-            self.frontier_granted = self.frontier_granted.max(bytes);
-        }
         self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(bytes);
-        granted
-    }
-
-    /// Whether the budget allows a list to grow from one capacity to another: while it
-    /// does, both may be there.
-    #[must_use]
-    pub fn may_grow(&mut self, frontier: u64, more: u64) -> bool {
-        let granted = self.frontier_holds(frontier + more);
-        self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(frontier);
+        let batch = self.batch.held_bytes() + (self.answers.capacity() * size_of::<Insert>()) as u64;
+        let more = (bytes + batch).saturating_sub(self.working_granted);
+        let granted = more == 0 || self.control.budget.request(more);
+        if granted {
+            self.working_granted += more;
+        }
         granted
     }
 
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
     pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
-        self.control.budget.release(self.frontier_granted);
+        self.control.budget.release(self.working_granted);
         self.statistics.states = self.store.len();
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();

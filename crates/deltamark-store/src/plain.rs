@@ -65,6 +65,8 @@ struct Tables {
     index: Index,
 }
 
+/// How far vectors that are rewritten may run ahead of the pages that are given back.
+const REWRITE_AHEAD: u64 = 4 << 20;
 /// Vectors are asked for in steps of this many bytes.
 const VECTOR_STEP: u64 = 256 << 10;
 /// How states lie in a batch and among the vectors, and how they are compared. Known to
@@ -546,11 +548,17 @@ impl Store for Plain<'_> {
             _ => 3 * old,
         };
         let more = new.saturating_sub(tables.granted);
-        if !self.budget.request(more) {
+        // New pages, which may be large ones, are there before old ones are given back.
+        let meanwhile = old.min(REWRITE_AHEAD);
+        if !self.budget.request(more + meanwhile) {
             return false;
         }
         tables.granted += more;
         tables.vectors.recode(len, recoding);
+        self.budget.release(meanwhile);
+        // What is granted and not used must have addresses in the new layout too (I3).
+        let ahead = tables.vectors.fitting(tables.granted).saturating_sub(len);
+        assert!(tables.vectors.extend(len, ahead, 0), "addresses, of which there are plenty");
         // Numbers stay, and so do hashes: the index is as true as before.
         true
     }

@@ -1,8 +1,8 @@
 //! The suite for systems: it passes what is right and fails what is broken.
 
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch,
-    Slot, System, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
+    Scratch, Slot, System, Value, Widen, Width,
 };
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::systems::{Counters, Workers};
@@ -48,6 +48,8 @@ enum Flaw {
     BlockReadsWrongly,
     NameUnknown,
     KnowsEveryName,
+    SurveysWrongly,
+    SumsWrongly,
 }
 
 /// Counters with a flaw.
@@ -198,6 +200,14 @@ impl Observe for Flawed {
             out[30] += 1;
         }
     }
+
+    fn survey_block(&self, scratch: &mut Scratch, block: &Block, of: &[Observable], bounds: &mut [Bound]) -> i64 {
+        let most = self.inner.survey_block(scratch, block, of, bounds);
+        if self.is(Flaw::SurveysWrongly) {
+            bounds[1].most += 1;
+        }
+        most + i64::from(self.is(Flaw::SumsWrongly))
+    }
 }
 
 impl Reversible for Flawed {
@@ -259,6 +269,8 @@ fn every_flaw_is_found_and_named() {
         (Flaw::BlockReadsWrongly, "is the same in a block and alone"),
         (Flaw::NameUnknown, "the name `c2` is known and resolves"),
         (Flaw::KnowsEveryName, "an unknown name is unknown"),
+        (Flaw::SurveysWrongly, "a survey of a block gives the bounds of"),
+        (Flaw::SumsWrongly, "a survey of a block gives the largest sum"),
     ];
     for (flaw, expected) in cases {
         let complaint = complaint(flaw).unwrap_or_else(|| panic!("{flaw:?} was not found"));

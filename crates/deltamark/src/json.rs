@@ -320,7 +320,7 @@ impl Serialize for ValueJson<'_> {
 
 #[derive(serde::Serialize)]
 struct SurveyJson<'a> {
-    bounds: Pairs<Vec<(&'a str, &'a Bound)>>,
+    bounds: Pairs<Vec<(&'a str, BoundJson)>>,
     max_tokens_in_place: Option<i64>,
     max_tokens_in_marking: Option<i64>,
     dead_transitions: Option<&'a [String]>,
@@ -328,8 +328,9 @@ struct SurveyJson<'a> {
 
 impl<'a> SurveyJson<'a> {
     fn new(survey: &'a Survey) -> Self {
+        let bound = |(name, bound): &'a (String, Bound)| (&**name, BoundJson { min: bound.least, max: bound.most });
         SurveyJson {
-            bounds: Pairs(survey.bounds.iter().map(|(name, bound)| (name.as_str(), bound)).collect()),
+            bounds: Pairs(survey.bounds.iter().map(bound).collect()),
             max_tokens_in_place: survey.max_tokens_in_place,
             max_tokens_in_marking: survey.max_tokens_in_marking,
             dead_transitions: survey.dead_transitions.as_deref(),
@@ -337,13 +338,10 @@ impl<'a> SurveyJson<'a> {
     }
 }
 
-impl Serialize for Bound {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("min", &self.least)?;
-        map.serialize_entry("max", &self.most)?;
-        map.end()
-    }
+#[derive(serde::Serialize)]
+struct BoundJson {
+    min: i64,
+    max: i64,
 }
 
 #[cfg(test)]

@@ -7,17 +7,9 @@
 
 use crate::json;
 use crate::report::Report;
-use deltamark_core::{BLOCK, Batch, Block, Insert, Observable, Observe, Scratch, System};
+pub use deltamark_core::Bound;
+use deltamark_core::{Batch, Block, Insert, Observable, Observe, Scratch, System};
 use std::io::{self, Write};
-
-/// The least and the largest value something had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
-    /// The least value.
-    pub least: i64,
-    /// The largest value.
-    pub most: i64,
-}
 
 /// What was seen in the expanded states.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +46,10 @@ impl Stats {
 
 /// Watches a run and keeps what a survey needs.
 pub(crate) struct Surveyor {
-    watched: Vec<(String, Observable)>,
-    bounds: Vec<Option<Bound>>,
+    /// The watched things: their names, themselves, and their bounds so far.
+    names: Vec<String>,
+    watched: Vec<Observable>,
+    bounds: Vec<Bound>,
     /// Whether the watched things are places, whose sum means something.
     places: bool,
     most_in_marking: Option<i64>,
@@ -70,9 +64,9 @@ impl Surveyor {
         let observe = system.observe();
         let resolved = |observe: &dyn Observe| {
             let find = |name: String| observe.resolve(&name).map(|observable| (name, observable));
-            observe.names().into_iter().filter_map(find).collect()
+            observe.names().into_iter().filter_map(find).unzip()
         };
-        let watched: Vec<(String, Observable)> = observe.map(resolved).unwrap_or_default();
+        let (names, watched): (Vec<String>, Vec<Observable>) = observe.map(resolved).unwrap_or_default();
         // Names and action numbers go together only when there are as many of both; in
         // a coloured net one transition stands behind many actions. A system that does not
         // say how many actions there are tells nothing.
@@ -80,7 +74,8 @@ impl Surveyor {
         let action_names =
             observe.map(Observe::action_names).filter(|names| system.action_count() == Some(names.len() as u32));
         Surveyor {
-            bounds: vec![None; watched.len()],
+            bounds: vec![Bound::NONE; watched.len()],
+            names,
             watched,
             places,
             most_in_marking: None,
@@ -93,10 +88,11 @@ impl Surveyor {
         let never = |names: Vec<String>| {
             names.into_iter().zip(&self.happened).filter(|(_, happened)| !**happened).map(|(name, _)| name).collect()
         };
-        let most_in_place = self.bounds.iter().flatten().map(|bound| bound.most).max();
-        let bounds = self.watched.into_iter().zip(&self.bounds);
+        let seen = |(_, bound): &(String, Bound)| *bound != Bound::NONE;
+        let bounds: Vec<(String, Bound)> = self.names.into_iter().zip(self.bounds).filter(seen).collect();
+        let most_in_place = bounds.iter().map(|(_, bound)| bound.most).max();
         Survey {
-            bounds: bounds.filter_map(|((name, _), bound)| bound.map(|bound| (name, bound))).collect(),
+            bounds,
             max_tokens_in_place: most_in_place.filter(|_| self.places),
             max_tokens_in_marking: self.most_in_marking.filter(|_| self.places),
             dead_transitions: self.action_names.map(never),
@@ -115,18 +111,7 @@ impl deltamark_search::Observer for Surveyor {
         if block.is_empty() {
             return;
         }
-        let mut sums = [0i64; BLOCK];
-        let mut values = [0i64; BLOCK];
-        for ((_, observable), bound) in self.watched.iter().zip(&mut self.bounds) {
-            observe.read_block(scratch, block, *observable, &mut values);
-            let (mut least, mut most) = bound.map_or((i64::MAX, i64::MIN), |bound| (bound.least, bound.most));
-            for (value, sum) in values[..block.len()].iter().zip(&mut sums) {
-                least = least.min(*value);
-                most = most.max(*value);
-                *sum = sum.saturating_add(*value);
-            }
-            *bound = Some(Bound { least, most });
-        }
-        self.most_in_marking = self.most_in_marking.max(sums[..block.len()].iter().copied().max());
+        let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
+        self.most_in_marking = self.most_in_marking.max(Some(most));
     }
 }

@@ -7,7 +7,8 @@
 
 use crate::random::Rng;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Fired, Kind, Observable, Recoding, Scratch, Slot, StateId, States, System, Width,
+    Action, BLOCK, Batch, Block, Bound, Fired, Kind, Observable, Observe, Recoding, Scratch, Slot, StateId, States,
+    System, Width,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -359,6 +360,33 @@ impl Check<'_> {
                     assert!(in_range, "the truth value `{name}` is 0 or 1, not {value}");
                 }
             }
+            surveyed(observe, &mut scratch, &block, group, &named);
         }
     }
+}
+
+/// A survey of a block gives what reading the states one by one gives.
+fn surveyed(
+    observe: &dyn Observe,
+    scratch: &mut Scratch,
+    block: &Block,
+    states: &[Vec<Slot>],
+    named: &[(String, Observable)],
+) {
+    let observables: Vec<Observable> = named.iter().map(|(_, observable)| *observable).collect();
+    // A bound that is wider than the block's values keeps what it was.
+    let before = |index: usize| if index.is_multiple_of(2) { Bound::NONE } else { Bound { least: 0, most: 1 } };
+    let mut bounds: Vec<Bound> = (0..named.len()).map(before).collect();
+    let most = observe.survey_block(scratch, block, &observables, &mut bounds);
+    let mut sums = vec![0i64; states.len()];
+    for (index, (name, observable)) in named.iter().enumerate() {
+        let mut bound = before(index);
+        for (state, sum) in states.iter().zip(&mut sums) {
+            let value = observe.read(scratch, state, *observable);
+            bound.widen(value);
+            *sum = sum.saturating_add(value);
+        }
+        assert_eq!(bounds[index], bound, "a survey of a block gives the bounds of `{name}`");
+    }
+    assert_eq!(Some(most), sums.into_iter().max(), "a survey of a block gives the largest sum");
 }

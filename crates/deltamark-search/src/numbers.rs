@@ -1,0 +1,204 @@
+//! A stack of numbers in as few bytes as they need.
+//!
+//! In: ids of states, or positions. Out: the same, from the end or by position. What stays
+//! true: numbers lie in pieces of [`PIECE`], and all numbers of a piece take the same
+//! number of bytes, as many as the largest of them needs. Nothing but the last piece is
+//! ever copied, so growing takes no more than one piece beyond what is held.
+//!
+//! One long list that is copied to a larger one was tried: with the copies that the
+//! allocator keeps for a while it took the process to three times what was counted.
+
+/// How many numbers a piece holds.
+const PIECE: usize = 1 << 11;
+
+/// A stack of numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    /// All full, but for the last in use and one empty piece that may follow it.
+    pieces: Vec<Piece>,
+    len: usize,
+    held: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    bytes: Vec<u8>,
+    /// Bytes a number takes, 1 to 8.
+    each: usize,
+}
+
+impl Piece {
+    fn new(each: usize) -> Self {
+        Piece { bytes: Vec::with_capacity(PIECE * each), each }
+    }
+
+    fn get(&self, index: usize) -> u64 {
+        let mut number = [0; 8];
+        number[..self.each].copy_from_slice(&self.bytes[index * self.each..(index + 1) * self.each]);
+        u64::from_le_bytes(number)
+    }
+
+    fn put(&mut self, number: u64) {
+        self.bytes.extend_from_slice(&number.to_le_bytes()[..self.each]);
+    }
+}
+
+/// How many bytes a number needs.
+fn bytes_for(number: u64) -> usize {
+    (64 - number.leading_zeros()).div_ceil(8).max(1) as usize
+}
+
+impl Numbers {
+    pub fn new() -> Self {
+        Numbers::default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes it holds on to.
+    pub fn held_bytes(&self) -> u64 {
+        (self.held + self.pieces.capacity() * size_of::<Piece>()) as u64
+    }
+
+    /// How many more bytes it will hold, at most, with `more` numbers, none above `largest`.
+    pub fn growth(&self, more: usize, largest: u64) -> u64 {
+        let each = bytes_for(largest);
+        let touched = self.len / PIECE..(self.len + more).div_ceil(PIECE);
+        // A piece of narrower numbers is replaced by a wider one, and both are there for a moment.
+        let fit = |at: &usize| self.pieces.get(*at).is_some_and(|piece| piece.each >= each);
+        (touched.filter(|at| !fit(at)).count() * PIECE * each) as u64
+    }
+
+    pub fn push(&mut self, number: u64) {
+        let at = self.len / PIECE;
+        if at == self.pieces.len() {
+            self.add_piece(bytes_for(number));
+        }
+        let piece = &mut self.pieces[at];
+        if piece.each < 8 && number >> (8 * piece.each) != 0 {
+            self.widen(bytes_for(number));
+        }
+        self.pieces[at].put(number);
+        self.len += 1;
+    }
+
+    pub fn get(&self, index: usize) -> u64 {
+        self.pieces[index / PIECE].get(index % PIECE)
+    }
+
+    pub fn last(&self) -> Option<u64> {
+        self.len.checked_sub(1).map(|index| self.get(index))
+    }
+
+    /// How many numbers there are before the first that is not `below`, where those that are
+    /// come first.
+    pub fn partition_point(&self, below: impl Fn(u64) -> bool) -> usize {
+        let (mut start, mut end) = (0, self.len);
+        while start < end {
+            let middle = start.midpoint(end);
+            if below(self.get(middle)) {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        start
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len {
+            return;
+        }
+        let in_use = len.div_ceil(PIECE);
+        // One empty piece is kept, so that a stack that goes up and down allocates nothing.
+        for piece in self.pieces.drain((in_use + 1).min(self.pieces.len())..) {
+            self.held -= piece.bytes.capacity();
+        }
+        if let Some(spare) = self.pieces.get_mut(in_use) {
+            spare.bytes.clear();
+        }
+        if let Some(last) = in_use.checked_sub(1) {
+            let piece = &mut self.pieces[last];
+            piece.bytes.truncate((len - last * PIECE) * piece.each);
+        }
+        self.len = len;
+    }
+
+    #[cold]
+    fn add_piece(&mut self, each: usize) {
+        let piece = Piece::new(each);
+        self.held += piece.bytes.capacity();
+        self.pieces.push(piece);
+    }
+
+    /// Gives the piece in use, the last but for an empty one, wider numbers.
+    #[cold]
+    fn widen(&mut self, each: usize) {
+        let at = self.len / PIECE;
+        let mut wide = Piece::new(each);
+        (0..self.len % PIECE).for_each(|index| wide.put(self.pieces[at].get(index)));
+        self.held = self.held + wide.bytes.capacity() - self.pieces[at].bytes.capacity();
+        self.pieces[at] = wide;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(numbers: &Numbers) -> usize {
+        numbers.pieces.iter().map(|piece| piece.bytes.capacity()).sum()
+    }
+
+    #[test]
+    fn numbers_come_back_as_the_bytes_they_need_grow() {
+        let mut numbers = Numbers::new();
+        let pushed: Vec<u64> = (0..64).map(|bit| (1u64 << bit) - 1).chain([u64::MAX, 3]).collect();
+        pushed.iter().for_each(|&number| numbers.push(number));
+        assert_eq!(numbers.len(), pushed.len());
+        for (index, &number) in pushed.iter().enumerate() {
+            assert_eq!(numbers.get(index), number);
+        }
+        assert_eq!((numbers.last(), held(&numbers)), (Some(3), PIECE * 8));
+        numbers.truncate(2);
+        assert_eq!((numbers.len(), numbers.last()), (2, Some(1)));
+    }
+
+    #[test]
+    fn a_stack_goes_up_and_down_across_pieces_and_counts_what_it_holds() {
+        let mut numbers = Numbers::new();
+        let mut model: Vec<u64> = Vec::new();
+        for round in 0..40u64 {
+            // Lengths around the ends of pieces; numbers of one byte to eight.
+            let up = round as usize * 7919 % (3 * PIECE) + 1;
+            let number = |index: u64| (index * 31) << (round % 8 * 7);
+            let largest = (0..up as u64).map(number).max().unwrap();
+            let (before, growth) = (held(&numbers), numbers.growth(up, largest));
+            (0..up as u64).map(number).for_each(|number| {
+                numbers.push(number);
+                model.push(number);
+            });
+            assert!(held(&numbers) <= before + growth as usize, "round {round}");
+            assert_eq!(held(&numbers), numbers.held, "round {round}");
+            let down = [0, 1, PIECE, 2 * PIECE, PIECE - 1][round as usize % 5].max(model.len() / 3);
+            numbers.truncate(down);
+            model.truncate(down);
+            assert_eq!(numbers.len(), model.len());
+            assert_eq!(held(&numbers), numbers.held, "round {round}");
+            assert!((0..model.len()).step_by(97).all(|index| numbers.get(index) == model[index]), "round {round}");
+            assert_eq!(numbers.last(), model.last().copied());
+        }
+    }
+
+    #[test]
+    fn ascending_numbers_are_searched() {
+        let mut numbers = Numbers::new();
+        (0..2 * PIECE as u64).for_each(|number| numbers.push(3 * number));
+        for limit in [0, 1, 3, 5_000, 6 * PIECE as u64] {
+            let expected = (limit as usize).div_ceil(3).min(2 * PIECE);
+            assert_eq!(numbers.partition_point(|number| number < limit), expected, "{limit}");
+        }
+    }
+}

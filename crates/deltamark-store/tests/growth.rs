@@ -1,0 +1,34 @@
+//! Growing never needs a second copy: the most that is granted at one time stays close to
+//! what is held at the end.
+
+use deltamark_core::{Control, System};
+use deltamark_nets::{NetSystem, generate::generate};
+use deltamark_search::{Search, Task, run};
+use deltamark_store::{CATALOGUE, StoreSpec, build};
+
+#[test]
+fn growth_stays_within_three_tenths_of_the_final_size() {
+    let nets = [("kanban", 5, 2_546_432), ("philosophers", 13, 1_594_323), ("database-managers", 10, 196_831)];
+    for (family, size, states) in nets {
+        let net = generate(family, size).expect("a known family");
+        for info in CATALOGUE {
+            for &search in Search::ALL {
+                let label = format!("{family} {size}, {}, {}", info.name, search.name());
+                let system = NetSystem::new(net.clone());
+                let control = Control::new();
+                let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
+                let store = build(&spec, &system, control.budget.clone()).expect("a store of the catalogue");
+                let system: &dyn System = &system;
+                let (store, control) = (store.as_ref(), &control);
+                let task = Task { system, store, properties: &[], control, explore_all: true, observer: None };
+                let outcome = run(search, task);
+                assert_eq!(outcome.statistics.states, states, "{label}");
+                let last = outcome.store_bytes.total() + outcome.statistics.frontier_peak_bytes;
+                let peak = control.budget.peak();
+                // Blocks and batches are counted too; they do not grow with the store.
+                assert!(peak <= last * 13 / 10 + (2 << 20), "{label}: {peak} bytes at the peak, {last} at the end");
+                println!("{label}: {peak} at the peak, {last} at the end");
+            }
+        }
+    }
+}
