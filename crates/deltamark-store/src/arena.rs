@@ -94,19 +94,21 @@ impl Arena {
 
     /// Rewrites `len` items to `new_item` words each, first to last, by
     /// `translate(old, new)`. Old pages are given back as it goes, so that old and new are
-    /// never both there in full.
-    ///
-    /// # Panics
-    /// When the system refuses memory: the caller has asked its budget before.
-    pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) {
+    /// never both there in full. Says whether the system had the addresses; if not, nothing
+    /// has changed.
+    #[must_use]
+    pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) -> bool {
         /// How many items are rewritten before old pages are given back.
         const PIECE: usize = 1 << 15;
-        let mut old = std::mem::replace(self, Arena::new(new_item));
+        let new = Arena::new(new_item);
+        if !new.extend(len) {
+            return false;
+        }
+        let mut old = std::mem::replace(self, new);
         let mut regions = std::mem::take(&mut *old.regions.get_mut().unwrap_or_else(PoisonError::into_inner));
         let old_chunk = old.chunk_items() as u64;
         for start in (0..len).step_by(PIECE) {
             let end = len.min(start + PIECE as u64);
-            assert!(self.extend(end), "memory that the budget granted");
             for index in start..end {
                 // SAFETY: `&mut self`: nobody else uses the arena. Both arenas have addresses
                 // for this item, and their regions are different memory.
@@ -127,6 +129,7 @@ impl Arena {
                 region.release_front(items as usize * old.item * 4);
             }
         }
+        true
     }
 }
 
@@ -173,7 +176,7 @@ mod tests {
             // SAFETY: the item lies below what was extended to, and this is the only thread.
             unsafe { arena.address(index).write(index as u32) };
         }
-        arena.rewrite(3, len, |old, new| new[2] = old[0] + 1);
+        assert!(arena.rewrite(3, len, |old, new| new[2] = old[0] + 1));
         for index in 0..len {
             // SAFETY: as above; the item now has three words.
             assert_eq!(unsafe { arena.address(index).add(2).read() }, index as u32 + 1);

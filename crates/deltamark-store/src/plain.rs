@@ -349,8 +349,10 @@ impl<'a> Plain<'a> {
         let buckets = 8;
         let index = Index::new(buckets).expect("a few kilobytes");
         let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index };
-        // States of no slots need no memory, only an address.
-        assert!(tables.vectors.extend(0, 1, 0), "a few kilobytes");
+        // States of no slots never ask for memory, but need an address.
+        if system.width() == Width::Fixed(0) {
+            assert!(tables.vectors.extend(0, 1, 0), "one page");
+        }
         // A budget too small even for this leaves no room at all: the first state is `Full`.
         if !budget.request(Index::bytes(buckets)) {
             tables.index.room = 0;
@@ -553,12 +555,19 @@ impl Store for Plain<'_> {
         if !self.budget.request(more + meanwhile) {
             return false;
         }
+        let recoded = tables.vectors.recode(len, recoding);
+        self.budget.release(if recoded { meanwhile } else { more + meanwhile });
+        if !recoded {
+            return false;
+        }
         tables.granted += more;
-        tables.vectors.recode(len, recoding);
-        self.budget.release(meanwhile);
-        // What is granted and not used must have addresses in the new layout too (I3).
+        // What is granted and not used has addresses in the new layout too, or is given back (I3).
         let ahead = tables.vectors.fitting(tables.granted).saturating_sub(len);
-        assert!(tables.vectors.extend(len, ahead, 0), "addresses, of which there are plenty");
+        if !tables.vectors.extend(len, ahead, 0) {
+            let used = tables.vectors.used_bytes(len);
+            self.budget.release(tables.granted - used);
+            tables.granted = used;
+        }
         // Numbers stay, and so do hashes: the index is as true as before.
         true
     }

@@ -154,8 +154,10 @@ impl Vectors {
         }
     }
 
-    /// Translates the first `len` states.
-    pub fn recode(&mut self, len: u64, recoding: &Recoding) {
+    /// Translates the first `len` states. Says whether the system had the memory; if not,
+    /// nothing has changed.
+    #[must_use]
+    pub fn recode(&mut self, len: u64, recoding: &Recoding) -> bool {
         let mut buffer = Vec::new();
         match (&mut *self, recoding.to) {
             (Vectors::Fixed(arena), Width::Fixed(width)) => arena.rewrite(width, len, |old, new| {
@@ -166,15 +168,17 @@ impl Vectors {
                 let new = Vectors::new(recoding.to);
                 for index in 0..len {
                     // SAFETY: the first `len` states have been written, and `&mut self` says
-                    // that nobody writes now. The new vectors are extended for each state
-                    // before it is written, by this thread alone.
-                    unsafe {
-                        recoding.translate(self.get(index), &mut buffer);
-                        assert!(new.extend(index, 1, buffer.len() as u64), "memory that the budget granted");
-                        new.write(index, &buffer);
+                    // that nobody writes now.
+                    recoding.translate(unsafe { self.get(index) }, &mut buffer);
+                    if !new.extend(index, 1, buffer.len() as u64) {
+                        return false;
                     }
+                    // SAFETY: the new vectors were extended for this state, and no other
+                    // thread knows them.
+                    unsafe { new.write(index, &buffer) };
                 }
                 *self = new;
+                true
             }
         }
     }
