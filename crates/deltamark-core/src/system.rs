@@ -127,8 +127,8 @@ pub trait System: Send + Sync {
 
 /// How states in the old layout read in the new one.
 ///
-/// The translation is injective and keeps [`System::hash`], and no state gets shorter,
-/// so that a store can translate its states in place, last to first.
+/// The translation is injective and keeps [`System::hash`]. A state may become longer or, when
+/// the new layout happens to pack better, shorter.
 pub struct Recoding {
     /// The width before.
     pub from: Width,

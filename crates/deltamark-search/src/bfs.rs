@@ -221,6 +221,8 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         if let Step::Stop(stop) = expand(run, frontier) {
             return Some(stop);
         }
+        // Before anything is inserted: what is expanded is looked at, even if the run ends here.
+        answer(run, frontier);
         let step = run.insert();
         run.statistics.states = run.store.len();
         if !matches!(frontier.queue, Queue::Range { .. }) {
@@ -236,7 +238,6 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
             return Some(stop);
         }
         run.count();
-        answer(run, frontier);
     }
 }
 

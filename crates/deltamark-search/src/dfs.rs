@@ -218,6 +218,18 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
             }
             stack.fill(run, head);
         }
+        // Before anything is inserted: what is expanded is looked at, even if the run ends here.
+        let findings = run.findings();
+        let answered = !findings.is_empty();
+        for finding in findings {
+            let state = run.block.state(finding.state).to_vec();
+            let trace = stack.path(run, &state);
+            run.answer(finding, trace, &state);
+        }
+        if answered {
+            // Finding the path has used the batch.
+            run.expand().expect("successors that fitted the layout still do");
+        }
         if depth >= run.depth_limit() {
             beyond |= last(run);
         } else {
@@ -235,11 +247,6 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
                 return Some(stop);
             }
             run.count();
-        }
-        for finding in run.findings() {
-            let state = run.block.state(finding.state).to_vec();
-            let trace = stack.path(run, &state);
-            run.answer(finding, trace, &state);
         }
     }
     beyond.then_some(Stop::Depth)

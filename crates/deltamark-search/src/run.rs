@@ -6,7 +6,7 @@
 
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Property,
+    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Predicate, Property,
     PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict,
     Widen,
 };
@@ -66,6 +66,8 @@ pub(crate) struct Run<'a> {
     pub batch: Batch,
     pub answers: Vec<Insert>,
     verdicts: Vec<Option<Verdict>>,
+    /// For goals: what to say if they are not reached, because they had no value somewhere.
+    undefined: Vec<Option<Verdict>>,
     pub statistics: Statistics,
     started: Instant,
     looked: Duration,
@@ -91,6 +93,7 @@ impl<'a> Run<'a> {
             batch: Batch::new(system.width()),
             answers: Vec::new(),
             verdicts: properties.iter().map(|_| None).collect(),
+            undefined: properties.iter().map(|_| None).collect(),
             statistics: Statistics::default(),
             started: Instant::now(),
             looked: Duration::ZERO,
@@ -128,11 +131,12 @@ impl<'a> Run<'a> {
         }
         assert!(!self.batch.is_empty(), "a system has at least one initial state");
         for number in 0..self.batch.len() {
-            if self.control.limits.states.is_some_and(|limit| self.store.len() >= limit) {
-                return Step::Stop(Stop::States);
-            }
             let action = self.batch.action(number);
             let (state, hash) = (self.batch.target(number), self.batch.hash(number));
+            let full = self.control.limits.states.is_some_and(|limit| self.store.len() >= limit);
+            if full && self.store.find(&mut self.store_scratch, state, hash).is_none() {
+                return Step::Stop(Stop::States);
+            }
             match self.store.insert(&mut self.store_scratch, state, hash, &Arrival { parent: None, action }) {
                 Insert::New(id) => {
                     self.statistics.states += 1;
@@ -180,7 +184,11 @@ impl<'a> Run<'a> {
                         parent: Some((self.block.id(source), self.block.state(source))),
                         action: self.batch.action(index),
                     };
-                    self.answers.push(self.store.insert(&mut self.store_scratch, state, hash, &arrival));
+                    let answer = self.store.insert(&mut self.store_scratch, state, hash, &arrival);
+                    self.answers.push(answer);
+                    if answer == Insert::Full {
+                        break;
+                    }
                 }
             }
             _ => self.store.insert_batch(&mut self.store_scratch, &self.block, &self.batch, &mut self.answers),
@@ -189,6 +197,11 @@ impl<'a> Run<'a> {
             self.answers.pop();
             return Step::Stop(Stop::Memory);
         }
+        assert_eq!(
+            self.answers.len(),
+            self.batch.len(),
+            "a store answers for every successor, or says that it is full"
+        );
         Step::Done
     }
 
@@ -235,8 +248,21 @@ impl<'a> Run<'a> {
                         Ok(mask) => self.block.mask() & mask,
                         Err(undefined) => {
                             let message = format!("the property has no value here: {}", undefined.message);
-                            findings.push(Finding { message: Some(message), ..at(undefined.state) });
-                            0
+                            let nowhere = Finding { message: Some(message), ..at(undefined.state) };
+                            match &question.goal {
+                                // A goal may still be reached elsewhere, so the search goes on;
+                                // only the first state without a value is kept for the end.
+                                Goal::Reachable(predicate) => {
+                                    if self.undefined[property].is_none() {
+                                        findings.push(nowhere);
+                                    }
+                                    true_ones(&**predicate, self.system, &mut self.system_scratch, &self.block, dead)
+                                }
+                                _ => {
+                                    findings.push(nowhere);
+                                    0
+                                }
+                            }
                         }
                     }
                 }
@@ -266,6 +292,10 @@ impl<'a> Run<'a> {
         let question = &self.properties[finding.property];
         let verdict = match question.goal {
             Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(Some(trace)),
+            Goal::Reachable(_) => {
+                self.undefined[finding.property] = Some(Verdict::Violated(Some(trace), finding.message));
+                return;
+            }
             _ => Verdict::Violated(Some(trace), finding.message),
         };
         self.control.listener.event(&Event::Answered(&question.name, verdict.word()));
@@ -338,7 +368,8 @@ impl<'a> Run<'a> {
         self.statistics.states = self.store.len();
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
-        let properties = self.properties.iter().zip(self.verdicts).map(|(property, verdict)| PropertyOutcome {
+        let verdicts = self.verdicts.into_iter().zip(self.undefined).map(|(verdict, undefined)| verdict.or(undefined));
+        let properties = self.properties.iter().zip(verdicts).map(|(property, verdict)| PropertyOutcome {
             name: property.name.clone(),
             text: property.text.clone(),
             verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
@@ -352,6 +383,22 @@ impl<'a> Run<'a> {
         let store_bytes: Bytes = self.store.bytes();
         Outcome { properties: properties.collect(), stopped_by, statistics: self.statistics, store_bytes, guarantee }
     }
+}
+
+/// The states of a block in which a predicate is true, where it has no value in some: one by
+/// one.
+#[cold]
+fn true_ones(predicate: &dyn Predicate, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> u64 {
+    let mut single = Block::new(system.width());
+    let mut found = 0;
+    for (index, state) in block.states().iter().enumerate() {
+        single.reset(system.width());
+        single.push(block.id(index), state);
+        if let Ok(mask) = predicate.evaluate(system, scratch, &single, dead >> index & 1) {
+            found |= (mask & 1) << index;
+        }
+    }
+    found
 }
 
 /// What must follow when the layout changes.

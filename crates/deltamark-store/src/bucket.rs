@@ -20,18 +20,38 @@ pub(crate) const LANES: usize = 16;
 pub(crate) struct Bucket(pub [AtomicU32; LANES]);
 
 /// A way to compare all entries of a bucket with a tag.
+///
+/// Entries may be written by others meanwhile. Each is read as it was or as it is, and once:
+/// what a [`scan`](Self::scan) says of hits and of empty entries holds for one moment of each
+/// entry. A hit is read again, as an atomic, before it is used.
 pub(crate) trait Lanes: Copy {
-    /// Compares `entry & mask` with `tag` for every entry: a bit each. Tags are never 0,
-    /// so an empty entry is no hit.
-    ///
-    /// Entries may be written by others meanwhile; a hit is read again, as an atomic,
-    /// before it is used.
-    fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32;
+    /// A bucket as it was read.
+    type Line: Copy;
+
+    /// Reads every entry once.
+    fn load(self, bucket: &Bucket) -> Self::Line;
+
+    /// Compares `entry & mask` with `tag` for every entry: a bit each.
+    fn compare(self, line: Self::Line, tag: u32, mask: u32) -> u32;
+
+    /// The entries that carry the tag, a bit each. Tags are never 0, so an empty entry is
+    /// no hit.
+    #[inline(always)]
+    fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
+        self.compare(self.load(bucket), tag, mask)
+    }
 
     /// The empty entries, a bit each.
     #[inline(always)]
     fn empty(self, bucket: &Bucket) -> u32 {
-        self.hits(bucket, 0, u32::MAX)
+        self.compare(self.load(bucket), 0, u32::MAX)
+    }
+
+    /// The entries that carry the tag, and the empty ones, out of one reading.
+    #[inline(always)]
+    fn scan(self, bucket: &Bucket, tag: u32, mask: u32) -> (u32, u32) {
+        let line = self.load(bucket);
+        (self.compare(line, tag, mask), self.compare(line, 0, u32::MAX))
     }
 }
 
@@ -42,16 +62,23 @@ pub(crate) struct Scalar;
 
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 impl Lanes for Scalar {
+    type Line = [u32; LANES];
+
     #[inline(always)]
-    fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
-        let hit = |entry: &AtomicU32| u32::from(entry.load(Acquire) & mask == tag);
-        bucket.0.iter().enumerate().fold(0, |hits, (lane, entry)| hits | hit(entry) << lane)
+    fn load(self, bucket: &Bucket) -> [u32; LANES] {
+        std::array::from_fn(|lane| bucket.0[lane].load(Acquire))
+    }
+
+    #[inline(always)]
+    fn compare(self, line: [u32; LANES], tag: u32, mask: u32) -> u32 {
+        line.iter().enumerate().fold(0, |hits, (lane, entry)| hits | u32::from(entry & mask == tag) << lane)
     }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) mod x86 {
-    //! The same with vector instructions.
+    //! The same with vector instructions. Lines are read by volatile loads, which the
+    //! compiler neither repeats nor splits; the processor reads aligned words whole.
     use super::{Bucket, Lanes};
     use std::arch::x86_64::*;
 
@@ -60,15 +87,22 @@ pub(crate) mod x86 {
     pub(crate) struct Sse2;
 
     impl Lanes for Sse2 {
+        type Line = [__m128i; 4];
+
         #[inline(always)]
-        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
+        fn load(self, bucket: &Bucket) -> [__m128i; 4] {
             let line = bucket.0.as_ptr().cast::<__m128i>();
-            // SAFETY: a bucket is 64 aligned bytes; SSE2 is part of x86-64. An entry that is
-            // written meanwhile is read as it was or as it is: entries are aligned words.
+            // SAFETY: a bucket is 64 aligned bytes.
+            std::array::from_fn(|part| unsafe { line.add(part).read_volatile() })
+        }
+
+        #[inline(always)]
+        fn compare(self, line: [__m128i; 4], tag: u32, mask: u32) -> u32 {
+            // SAFETY: SSE2 is part of x86-64.
             unsafe {
                 let tag = _mm_set1_epi32(tag as i32);
                 let mask = _mm_set1_epi32(mask as i32);
-                let part = |part| _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(line.add(part)), mask), tag);
+                let part = |part: usize| _mm_cmpeq_epi32(_mm_and_si128(line[part], mask), tag);
                 let low = _mm_packs_epi32(part(0), part(1));
                 let high = _mm_packs_epi32(part(2), part(3));
                 _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32
@@ -92,12 +126,18 @@ pub(crate) mod x86 {
     }
 
     impl Lanes for Avx512 {
+        type Line = __m512i;
+
         #[inline(always)]
-        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
-            // SAFETY: a bucket is 64 aligned bytes; an `Avx512` exists only where the
-            // processor has AVX-512. For entries written meanwhile see `Sse2`.
+        fn load(self, bucket: &Bucket) -> __m512i {
+            // SAFETY: a bucket is 64 aligned bytes.
+            unsafe { bucket.0.as_ptr().cast::<__m512i>().read_volatile() }
+        }
+
+        #[inline(always)]
+        fn compare(self, line: __m512i, tag: u32, mask: u32) -> u32 {
+            // SAFETY: an `Avx512` exists only where the processor has AVX-512.
             unsafe {
-                let line = _mm512_load_si512(bucket.0.as_ptr().cast());
                 let tags = _mm512_and_si512(line, _mm512_set1_epi32(mask as i32));
                 u32::from(_mm512_cmpeq_epi32_mask(tags, _mm512_set1_epi32(tag as i32)))
             }
@@ -117,17 +157,24 @@ pub(crate) mod x86 {
     }
 
     impl Lanes for Avx2 {
+        type Line = [__m256i; 2];
+
         #[inline(always)]
-        fn hits(self, bucket: &Bucket, tag: u32, mask: u32) -> u32 {
+        fn load(self, bucket: &Bucket) -> [__m256i; 2] {
             let line = bucket.0.as_ptr().cast::<__m256i>();
-            // SAFETY: a bucket is 64 aligned bytes; an `Avx2` exists only where the processor
-            // has AVX2. For entries written meanwhile see `Sse2`.
+            // SAFETY: a bucket is 64 aligned bytes.
+            std::array::from_fn(|half| unsafe { line.add(half).read_volatile() })
+        }
+
+        #[inline(always)]
+        fn compare(self, line: [__m256i; 2], tag: u32, mask: u32) -> u32 {
+            // SAFETY: an `Avx2` exists only where the processor has AVX2.
             unsafe {
                 let tag = _mm256_set1_epi32(tag as i32);
                 let mask = _mm256_set1_epi32(mask as i32);
-                let half = |half| {
-                    let tags = _mm256_and_si256(_mm256_load_si256(line.add(half)), mask);
-                    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(tags, tag))) as u32
+                let half = |half: usize| {
+                    let tags = _mm256_cmpeq_epi32(_mm256_and_si256(line[half], mask), tag);
+                    _mm256_movemask_ps(_mm256_castsi256_ps(tags)) as u32
                 };
                 half(0) | half(1) << 8
             }
@@ -159,6 +206,7 @@ mod tests {
             for tag in 1..6u32 {
                 let hits = lanes.hits(&bucket, tag << 24, 0xff00_0000);
                 let empty = lanes.empty(&bucket);
+                assert_eq!(lanes.scan(&bucket, tag << 24, 0xff00_0000), (hits, empty));
                 for lane in 0..LANES {
                     assert_eq!(hits >> lane & 1 == 1, lane < filled && lane as u32 % 5 + 1 == tag);
                     assert_eq!(empty >> lane & 1 == 1, lane >= filled);

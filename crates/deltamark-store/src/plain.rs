@@ -25,7 +25,9 @@
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that
 //!   had an empty entry when it came; a bucket with an empty entry ends every search.
 //! * I2: an entry whose number is all ones is being written: its vector is not there yet.
-//!   Who meets one with its own tag waits. So two threads never enter the same state twice.
+//!   Who meets one with its own tag waits. A bucket is read once, and what is claimed is the
+//!   entry that was the first empty one in that reading, so two threads never enter the same
+//!   state twice.
 //! * I3: whoever inserts holds the gate shared, and room for what it may insert has been
 //!   set aside; growing and recoding hold the gate alone.
 //!
@@ -162,8 +164,8 @@ impl Shape for Any {
 enum Found {
     /// The state is there, under this number.
     There(u64),
-    /// It is not in any bucket up to this one, which has an empty entry.
-    Absent(u64),
+    /// It is not in any bucket up to this one, nor before its first empty entry, this one.
+    Absent(u64, usize),
 }
 
 /// Successors that are looked up together: enough to hide the way to memory, few enough
@@ -182,7 +184,7 @@ impl Tables {
         let mut at = from;
         loop {
             let bucket = index.bucket(at);
-            let mut hits = lanes.hits(bucket, tag, mask);
+            let (mut hits, empty) = lanes.scan(bucket, tag, mask);
             while hits != 0 {
                 let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], mask);
                 // SAFETY: a settled entry was released after its vector was written (I2).
@@ -191,8 +193,8 @@ impl Tables {
                 }
                 hits &= hits - 1;
             }
-            if lanes.empty(bucket) != 0 {
-                return Found::Absent(at);
+            if empty != 0 {
+                return Found::Absent(at, empty.trailing_zeros() as usize);
             }
             at = index.next(at);
         }
@@ -212,18 +214,19 @@ impl Tables {
     ) -> Insert {
         let index = self.index.view();
         let (tag, mask) = (index.tag(mixed), index.mask);
+        self.vectors.check(state);
         let mut at = from;
         loop {
-            match self.search(lanes, shape, mixed, at, state) {
+            let entry = match self.search(lanes, shape, mixed, at, state) {
                 Found::There(number) => return Insert::Seen(StateId::new(number)),
-                Found::Absent(bucket) => at = bucket,
-            }
-            let bucket = index.bucket(at);
-            let empty = lanes.empty(bucket);
-            if empty == 0 {
-                continue; // Others filled the bucket meanwhile: search on from here.
-            }
-            let entry = &bucket.0[empty.trailing_zeros() as usize % LANES];
+                Found::Absent(bucket, lane) => {
+                    at = bucket;
+                    &index.bucket(bucket).0[lane % LANES]
+                }
+            };
+            // All entries before this one were looked at, and entries are filled in order: if
+            // it is still empty, the state is in no other. If others were quicker, search on
+            // from here.
             // I2: claim the entry first, so that a number is taken only for a state that
             // is surely new. All ones cannot be a number plus one: see `Index::new`.
             if entry.compare_exchange(0, tag | !mask, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -581,7 +584,7 @@ impl Plain<'_> {
         }
         match tables.search(BASELINE, Any, mixed, tables.index.view().home(mixed), state) {
             Found::There(number) => Some(StateId::new(number)),
-            Found::Absent(_) => None,
+            Found::Absent(..) => None,
         }
     }
 }
@@ -659,10 +662,13 @@ mod tests {
 
     #[test]
     fn threads_never_enter_a_state_twice() {
-        let states = if cfg!(miri) { 60 } else { 20_000 };
+        // Two threads start together and run in loose step: they meet at every state.
+        let states = if cfg!(miri) { 60 } else { 200_000 };
         let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
         let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        let begin = std::sync::Barrier::new(3);
         let insert_all = |start: u64| {
+            begin.wait();
             let (mut system_scratch, mut scratch) = (system.scratch(), plain.scratch());
             let mut new = 0;
             for step in 0..states {
@@ -682,7 +688,7 @@ mod tests {
         };
         let new: u64 = std::thread::scope(|scope| {
             let insert_all = &insert_all;
-            let threads: Vec<_> = (0..3).map(|start| scope.spawn(move || insert_all(start * 11))).collect();
+            let threads: Vec<_> = (0..3).map(|start| scope.spawn(move || insert_all(start / 2 * 11))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
         });
         assert_eq!((new, plain.len()), (states, states));

@@ -128,17 +128,32 @@ impl Vectors {
         }
     }
 
-    /// Writes state `index`.
+    /// Makes sure that a state can be written.
+    ///
+    /// # Panics
+    /// When it has the wrong width or is too long.
+    #[inline(always)]
+    pub fn check(&self, state: &[Slot]) {
+        match self {
+            Vectors::Fixed(arena) => {
+                assert_eq!(state.len(), arena.item(), "a state of a fixed-width system has its width");
+            }
+            Vectors::Varying { .. } => assert!(state.len() <= LONGEST, "a state has at most {LONGEST} slots"),
+        }
+    }
+
+    /// Writes state `index`, which has been [checked](Self::check).
     ///
     /// # Safety
-    /// The vectors were [extended](Self::extend) for it, nobody else writes this number,
-    /// and its number has not been told to anybody.
+    /// The state was [checked](Self::check), the vectors were [extended](Self::extend) for it,
+    /// nobody else writes this number, and its number has not been told to anybody.
     #[inline(always)]
     pub unsafe fn write(&self, index: u64, state: &[Slot]) {
         match self {
             Vectors::Fixed(arena) => {
-                assert_eq!(state.len(), arena.item(), "a state of a fixed-width system has its width");
-                // SAFETY: the item has an address of its own (the caller's promise).
+                debug_assert_eq!(state.len(), arena.item());
+                // SAFETY: the item has an address of its own, and the state its width (the
+                // caller's promises).
                 unsafe { std::ptr::copy_nonoverlapping(state.as_ptr(), arena.address(index), state.len()) }
             }
             Vectors::Varying { places, slots, used } => {
@@ -170,6 +185,7 @@ impl Vectors {
                     // SAFETY: the first `len` states have been written, and `&mut self` says
                     // that nobody writes now.
                     recoding.translate(unsafe { self.get(index) }, &mut buffer);
+                    new.check(&buffer);
                     if !new.extend(index, 1, buffer.len() as u64) {
                         return false;
                     }
@@ -186,7 +202,7 @@ impl Vectors {
 
 /// Takes `count` slots that lie within one chunk; says where they begin.
 fn claim(slots: &Arena, used: &AtomicU64, count: u64) -> u64 {
-    assert!(count as usize <= LONGEST, "a state has at most {LONGEST} slots");
+    debug_assert!(count as usize <= LONGEST);
     let place = |start: u64| {
         let left = slots.contiguous(start);
         if left < count { start + left } else { start }
