@@ -17,9 +17,9 @@ fn limits_on_states_and_memory_never_lose_a_state() {
         for states in (everything - 100..everything + 20).step_by(7) {
             for search in [Search::Bfs, Search::Dfs] {
                 let mut control = Control::new();
-                control.budget = Arc::new(Budget::new(bytes));
                 control.limits = Limits { states: Some(states), ..Limits::default() };
-                let store = Plain::new(&system, control.budget.clone());
+                // A budget of its own: what the search holds is not the question here.
+                let store = Plain::new(&system, Arc::new(Budget::new(bytes)));
                 let task = Task {
                     system: &system,
                     store: &store,
