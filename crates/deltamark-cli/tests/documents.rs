@@ -118,6 +118,16 @@ fn the_readme_gives_two_commands_and_ci_runs_the_second() {
     assert!(ci.lines().any(|line| line.trim() == tests), ".ci/run must have a line that is exactly `{tests}`");
 }
 
+#[test]
+fn no_placeholder_is_left_in_a_document() {
+    // A figure that is still to be measured is written `@@what@@`.
+    for document in DOCUMENTS {
+        for (index, line) in read(document).lines().enumerate() {
+            assert!(!line.contains("@@"), "{document}:{} has a placeholder: {line}", index + 1);
+        }
+    }
+}
+
 /// Targets of links: `[text](target)`.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)

@@ -74,6 +74,13 @@ impl Diagnostic {
     }
 }
 
+/// So that `?` passes one thing on where several may be wrong.
+impl From<Diagnostic> for Vec<Diagnostic> {
+    fn from(diagnostic: Diagnostic) -> Self {
+        vec![diagnostic]
+    }
+}
+
 /// Line and column, both from 1, of a byte offset. Columns count characters; an offset
 /// inside a character counts as its start, one behind the text as its end.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
@@ -124,6 +131,15 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_diagnostic_passes_for_several() {
+        fn several() -> Result<(), Vec<Diagnostic>> {
+            Err(Diagnostic::new("wrong"))?;
+            Ok(())
+        }
+        assert_eq!(several(), Err(vec![Diagnostic::new("wrong")]));
+    }
 
     #[test]
     fn lines_and_columns_count_characters_from_one() {

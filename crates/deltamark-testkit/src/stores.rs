@@ -88,18 +88,26 @@ impl Shared {
 
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut table = self.lock();
-        let mut states = Vec::new();
+        let mut new = Vec::new();
+        // The old and the new states are held side by side for a while. So all of the new ones
+        // are asked for before the first is kept, and the old ones given back afterwards.
+        let mut bytes = 0;
         for old in &table.states {
-            let mut new = Vec::new();
             recoding.translate(old, &mut new);
-            states.push(new);
+            bytes += cost(&new);
         }
-        let bytes = states.iter().map(|state| cost(state)).sum::<u64>();
-        if !self.budget.request(bytes - table.bytes) {
+        if !self.budget.request(bytes) {
             return false;
         }
-        let numbers = states.iter().cloned().enumerate().map(|(number, state)| (state, number)).collect();
-        *table = Table { numbers, states, bytes };
+        let mut numbers = HashMap::new();
+        let mut states = Vec::new();
+        for (number, old) in table.states.iter().enumerate() {
+            recoding.translate(old, &mut new);
+            numbers.insert(new.clone(), number);
+            states.push(new.clone());
+        }
+        let old = std::mem::replace(&mut *table, Table { numbers, states, bytes });
+        self.budget.release(old.bytes);
         true
     }
 }
@@ -308,5 +316,31 @@ impl Store for LossyStore {
 impl Drop for LossyStore {
     fn drop(&mut self) {
         self.budget.release(self.len() * SIGNATURE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::{Action, Width};
+
+    #[test]
+    fn recoding_asks_for_the_whole_second_copy_and_gives_back_the_first() {
+        let (old, new) = (cost(&[0]), cost(&[0, 0]));
+        for (limit, fits) in [(2 * (old + new), true), (2 * (old + new) - 1, false)] {
+            let budget = Arc::new(Budget::new(limit));
+            let store = ReferenceStore::new(budget.clone());
+            for state in [[1], [2]] {
+                let arrival = Arrival { parent: None, action: Action(0) };
+                assert!(matches!(store.insert(&mut Scratch::none(), &state, 0, &arrival), Insert::New(_)));
+            }
+            let recoding = Recoding::new(Width::Fixed(1), Width::Fixed(2), "wider".into(), |old, new| {
+                *new = vec![0, old[0]];
+            });
+            assert_eq!(store.recode(&recoding), fits);
+            assert_eq!(budget.used(), if fits { 2 * new } else { 2 * old });
+            drop(store);
+            assert_eq!(budget.used(), 0);
+        }
     }
 }

@@ -221,7 +221,7 @@ impl<'a> Check<'a> {
     /// Explores everything and gives figures of the state space beside the report.
     pub fn stats(mut self) -> Result<Stats, CheckError> {
         self.explore_all = true;
-        let mut surveyor = Surveyor::new(self.system, self.info.size("places").is_some());
+        let mut surveyor = Surveyor::new(self.system, self.info.counts_tokens);
         let report = self.make(Some(&mut surveyor))?;
         Ok(Stats { report, survey: surveyor.survey() })
     }

@@ -25,6 +25,8 @@ pub struct Format {
     pub help: &'static str,
     /// Whether a step of such a model can be a fault (a division by zero, say).
     pub can_fault: bool,
+    /// Whether everything that properties can name is a count of tokens, so that `stats` may add them up.
+    pub counts_tokens: bool,
     parse: fn(&[u8]) -> Result<Parsed, Vec<Diagnostic>>,
 }
 
@@ -40,6 +42,7 @@ pub static FORMATS: &[Format] = &[
         extensions: &["pnml"],
         help: "P/T nets in PNML, the XML format of ISO/IEC 15909-2",
         can_fault: false,
+        counts_tokens: true,
         parse: |bytes| net(deltamark_nets::Format::Pnml, bytes),
     },
     Format {
@@ -47,6 +50,7 @@ pub static FORMATS: &[Format] = &[
         extensions: &["net"],
         help: "P/T nets in the text format of TINA",
         can_fault: false,
+        counts_tokens: true,
         parse: |bytes| net(deltamark_nets::Format::Tina, bytes),
     },
 ];
@@ -87,12 +91,14 @@ pub struct ModelInfo {
     pub sizes: Vec<(&'static str, u64)>,
     /// Whether its steps can be faults; nothing when that is not known.
     pub can_fault: Option<bool>,
+    /// Whether everything that properties can name is a count of tokens.
+    pub counts_tokens: bool,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None }
+        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false }
     }
 
     /// Its size in this respect, where the language has it.
@@ -212,8 +218,13 @@ pub fn load_within(path: &str, format: Option<&str>, limit: u64) -> Result<Loade
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8]) -> Result<Loaded, LoadError> {
     match (format.parse)(bytes) {
         Ok(Parsed { system, sizes }) => {
-            let info =
-                ModelInfo { path: Some(name.into()), format: format.name, sizes, can_fault: Some(format.can_fault) };
+            let info = ModelInfo {
+                path: Some(name.into()),
+                format: format.name,
+                sizes,
+                can_fault: Some(format.can_fault),
+                counts_tokens: format.counts_tokens,
+            };
             Ok(Loaded { system, info })
         }
         Err(diagnostics) => Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics }),
