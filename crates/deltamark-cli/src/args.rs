@@ -7,6 +7,7 @@
 use crate::exit::Failure;
 use crate::units;
 use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use deltamark::LoadError;
@@ -248,40 +249,15 @@ pub struct Check {
     pub say: Say,
 }
 
-/// Properties given to a command that checks none.
-#[derive(Args, Debug)]
-pub struct Asked {
-    /// Belongs to `check`.
-    #[arg(long, hide = true)]
-    deadlock: bool,
-    /// Belongs to `check`.
-    #[arg(long, hide = true)]
-    invariant: Vec<String>,
-    /// Belongs to `check`.
-    #[arg(long, hide = true)]
-    reach: Vec<String>,
-    /// Belongs to `check`.
-    #[arg(long, hide = true)]
-    properties: Option<String>,
-}
-
-impl Asked {
-    /// Refuses any of them.
-    pub fn refuse(&self) -> Result<(), Failure> {
-        let given = [
-            ("--deadlock", self.deadlock),
-            ("--invariant", !self.invariant.is_empty()),
-            ("--reach", !self.reach.is_empty()),
-            ("--properties", self.properties.is_some()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((option, _)) => {
-                Err(Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
-                    .help("properties belong to `deltamark check`"))
-            }
-            None => Ok(()),
-        }
-    }
+/// What to say of a command line that is wrong in a way that can be told better than by
+/// the option alone: a property given to a command that checks none.
+pub fn explained(error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let known = ["--deadlock", "--invariant", "--reach", "--properties"].contains(&option.as_str());
+    (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
+        Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
+            .help("properties belong to `deltamark check`")
+    })
 }
 
 /// Arguments of `stats`.
@@ -291,8 +267,6 @@ pub struct Stats {
     pub model: Model,
     #[command(flatten)]
     pub explore: Explore,
-    #[command(flatten)]
-    pub asked: Asked,
     /// Show every row of long tables
     #[arg(long)]
     pub all: bool,
@@ -314,8 +288,6 @@ pub struct Graph {
     /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count)]
     pub max_states: Option<u64>,
-    #[command(flatten)]
-    pub asked: Asked,
     #[command(flatten)]
     pub limits: LimitOptions,
     /// Show no progress and no summary

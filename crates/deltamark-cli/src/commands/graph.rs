@@ -14,7 +14,6 @@ use std::path::Path;
 
 /// Writes the graph.
 pub fn run(arguments: &args::Graph) -> Result<Exit, Failure> {
-    arguments.asked.refuse()?;
     let format = format(arguments)?;
     keep_inputs(&arguments.output, &[("the model", &arguments.model.model)])?;
     let model = arguments.model.load(arguments.limits.memory)?;

@@ -13,7 +13,6 @@ use std::time::Instant;
 
 /// Explores everything.
 pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
-    arguments.asked.refuse()?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
     let limits = arguments.explore.limits();
