@@ -6,15 +6,18 @@
 
 use crate::exit::Failure;
 use crate::units;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use deltamark::LoadError;
 use deltamark::core::Limits;
+use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,7 +85,10 @@ fn formats_help() -> String {
 impl Model {
     /// Loads the model, reading at most `limit` bytes.
     pub fn load(&self, limit: Option<u64>) -> Result<deltamark::Loaded, Failure> {
-        let limit = limit.unwrap_or(u64::MAX);
+        // A process holds more than this before it reads anything, so that a limit below
+        // it is refused later, when the limit that would do is known.
+        const SMALLEST: u64 = 4 << 20;
+        let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
         let loaded = deltamark::load::load_within(&self.model, self.format.as_deref(), limit);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =
@@ -105,18 +111,18 @@ pub struct Explore {
     #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
     pub store: StoreSpec,
     /// Order in which states are visited; bfs gives shortest traces
-    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = searches())]
-    search: String,
+    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
+    search: Search,
     /// Number of threads; this version searches with one
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = threads)]
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, value_parser = threads)]
     threads: u32,
     #[command(flatten)]
     limits: LimitOptions,
     /// Stop after this many states
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::count, help_heading = "Limits")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count, help_heading = "Limits")]
     max_states: Option<u64>,
     /// Look no further than this many steps from an initial state
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::steps, help_heading = "Limits")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::steps, help_heading = "Limits")]
     depth: Option<u64>,
 }
 
@@ -124,10 +130,10 @@ pub struct Explore {
 #[derive(Args, Debug)]
 pub struct LimitOptions {
     /// Most memory the process may hold: 4GiB, 512MB, 2G [default: nine tenths of what is available]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = units::size, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = units::size, help_heading = "Limits")]
     pub memory: Option<u64>,
     /// Longest time to search: 90s, 10m, 1h30m
-    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, value_parser = units::duration, help_heading = "Limits")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = units::duration, help_heading = "Limits")]
     pub time: Option<Duration>,
 }
 
@@ -142,7 +148,7 @@ impl LimitOptions {
 impl Explore {
     /// The order in which states are visited.
     pub fn search(&self) -> Search {
-        Search::ALL.iter().copied().find(|search| search.name() == self.search).unwrap_or_default()
+        self.search
     }
 
     /// The limits, the memory limit filled in.
@@ -156,8 +162,37 @@ impl Explore {
     }
 }
 
-fn searches() -> PossibleValuesParser {
-    PossibleValuesParser::new(Search::ALL.iter().map(|search| search.name()))
+/// Reads the name of a search.
+#[derive(Clone)]
+struct Searches;
+
+impl TypedValueParser for Searches {
+    type Value = Search;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Search, clap::Error> {
+        // A function is a parser too, and words the error as for all other options.
+        search.parse_ref(command, argument, value)
+    }
+
+    /// For help texts and completions.
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
+        Some(Box::new(Search::ALL.iter().map(|search| PossibleValue::new(search.name()))))
+    }
+}
+
+fn search(text: &str) -> Result<Search, String> {
+    let names = Search::ALL.iter().map(|search| search.name());
+    Search::ALL.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
+        match did_you_mean(text, names.clone()) {
+            Some(close) => format!("there is no search `{text}`; did you mean `{close}`?"),
+            None => format!("there is no search `{text}`; known searches: {}", names.collect::<Vec<_>>().join(", ")),
+        }
+    })
 }
 
 fn threads(text: &str) -> Result<u32, String> {
@@ -214,6 +249,17 @@ pub struct Check {
     pub say: Say,
 }
 
+/// What to say of a command line that is wrong in a way that can be told better than by
+/// the option alone: a property given to a command that checks none.
+pub fn explained(error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let known = ["--deadlock", "--invariant", "--reach", "--properties"].contains(&option.as_str());
+    (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
+        Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
+            .help("properties belong to `deltamark check`")
+    })
+}
+
 /// Arguments of `stats`.
 #[derive(Args, Debug)]
 pub struct Stats {
@@ -240,7 +286,7 @@ pub struct Graph {
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = units::count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count)]
     pub max_states: Option<u64>,
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -255,10 +301,10 @@ pub struct Simulate {
     #[command(flatten)]
     pub model: Model,
     /// Take this many steps by chance instead of asking
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::steps)]
     pub random: Option<u64>,
     /// Seed of chance: the same seed takes the same steps [default: by the clock, and told]
-    #[arg(long, value_name = "S", requires = "random")]
+    #[arg(long, value_name = "S", requires = "random", allow_hyphen_values = true, value_parser = units::seed)]
     pub seed: Option<u64>,
 }
 
@@ -267,15 +313,28 @@ pub struct Simulate {
 #[command(after_help = families_help())]
 pub struct Generate {
     /// Family of models
-    pub family: String,
+    #[arg(value_parser = family)]
+    pub family: &'static Family,
     /// Its parameter
-    pub n: u32,
+    #[arg(allow_negative_numbers = true)]
+    pub n: String,
     /// File to write: its ending .pnml or .net tells the format; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: String,
     /// Format to write: pnml or tina [default: by the file's ending]
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+}
+
+fn family(name: &str) -> Result<&'static Family, String> {
+    static KNOWN: [Family; FAMILIES.len()] = FAMILIES;
+    KNOWN.iter().find(|family| family.name == name).ok_or_else(|| {
+        let names = FAMILIES.map(|family| family.name);
+        match did_you_mean(name, names) {
+            Some(close) => format!("there is no family `{name}`; did you mean `{close}`?"),
+            None => format!("there is no family `{name}`; known families: {}", names.join(", ")),
+        }
+    })
 }
 
 fn families_help() -> String {

@@ -103,7 +103,8 @@ impl From<LoadError> for Failure {
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } => Failure::new(message),
             LoadError::TooBig { path, limit } => {
-                Failure::new(format!("`{path}` is too big: at most {} are read", crate::units::show_bytes(limit)))
+                let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
+                Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))
             }
         }
     }
@@ -117,13 +118,17 @@ impl From<CheckError> for Failure {
             CheckError::Store(_) => Failure::new(message),
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
-                let least = least.div_ceil(1 << 20);
+                let margin = least.saturating_sub(held);
+                // What a process holds differs a little from run to run.
+                let enough = (least + (1 << 19)).div_ceil(1 << 20);
                 Failure::new(format!(
-                    "a memory limit of {} leaves no room to search: with the model loaded the process already holds {}",
+                    "a memory limit of {} leaves no room to search: with the model loaded the process holds {}, \
+                     and a search needs {} more at the least",
                     show_bytes(limit),
-                    show_bytes(held)
+                    show_bytes(held),
+                    show_bytes(margin)
                 ))
-                .help(format!("give at least `--memory {least}MiB`"))
+                .help(format!("give at least `--memory {enough}MiB`"))
             }
             CheckError::Replay { .. } => Failure::new(message)
                 .help("this is a bug in Deltamark; please report it together with the model")

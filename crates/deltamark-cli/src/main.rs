@@ -22,8 +22,11 @@ use std::time::Instant;
 // that no budget can count.
 fn main() -> ExitCode {
     let since = Instant::now();
-    let arguments = args::Arguments::parse();
-    match commands::run(arguments.command, since) {
+    let ran = match args::Arguments::try_parse() {
+        Ok(arguments) => commands::run(arguments.command, since),
+        Err(error) => Err(args::explained(&error).unwrap_or_else(|| error.exit())),
+    };
+    match ran {
         Ok(exit) => exit.code(),
         Err(failure) => {
             render::failure(&failure);

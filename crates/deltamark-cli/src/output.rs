@@ -82,10 +82,23 @@ impl Look {
 
 /// Writes to standard output. A reader that went away is no error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    print_to(io::stdout().lock(), "output", write)
+}
+
+/// The same on standard error, for a report whose place is taken.
+pub fn print_aside(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    print_to(io::stderr().lock(), "error", write)
+}
+
+fn print_to(
+    stream: impl Write,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(stream);
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::new(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::new(format!("cannot write to standard {name}: {error}"))),
         Ok(()) => Ok(()),
     }
 }
@@ -129,6 +142,17 @@ pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<(
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+/// Refuses an output that would replace one of the inputs, each with what to call it.
+pub fn keep_inputs(output: &str, inputs: &[(&str, &str)]) -> Result<(), Failure> {
+    let regular = |path: &str| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    let Some(target) = regular(output).filter(|_| output != "-") else { return Ok(()) };
+    match inputs.iter().find(|(_, path)| *path != "-" && regular(path).as_ref() == Some(&target)) {
+        Some((what, _)) => Err(Failure::new(format!("`{output}` is {what} itself and would be overwritten"))
+            .help("give the output another name")),
+        None => Ok(()),
+    }
 }
 
 fn beside(target: &Path) -> PathBuf {

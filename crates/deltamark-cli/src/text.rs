@@ -171,16 +171,33 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         "{}",
         wrap(
             &format!(
-                "{} early: {why}. {} were found, {} of them not expanded yet.",
+                "{} early: {why}. {} {} found, {} of them not expanded yet.",
                 look.paint(Colour::Yellow, "Stopped"),
                 show_counted(statistics.states, "state"),
+                if statistics.states == 1 { "was" } else { "were" },
                 show_count(open)
             ),
             "",
             look.width
         )
     );
+    for note in &report.notes {
+        let _ = writeln!(out, "{}", wrap(&format!("Note: {note}."), "", look.width));
+    }
+    // These words stand only where the growth is proved; then no limit is large enough.
+    if report.notes.iter().any(|note| note.contains("without end")) {
+        let depth =
+            if stop == Stop::Depth { "a larger `--depth` looks further" } else { "`--depth N` searches a part" };
+        let advice = format!(
+            "No limit lets such a search come to its end: bound the net, or be content with a part of it ({depth})."
+        );
+        let _ = writeln!(out, "{}", wrap(&advice, "", look.width));
+        return;
+    }
     let mut try_next = vec![advice];
+    if !report.notes.is_empty() {
+        try_next.insert(0, "bounding the net");
+    }
     if stop == Stop::Memory && deltamark::store::CATALOGUE.len() > 1 {
         try_next.push("another `--store` (`deltamark stores` lists them)");
     }
@@ -201,9 +218,6 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
 /// The figures of a run.
 fn summary(out: &mut String, report: &Report) {
     let statistics = &report.statistics;
-    for note in &report.notes {
-        let _ = writeln!(out, "Note: {note}");
-    }
     let extent = match report.stopped_by {
         None => "all explored",
         Some(Stop::Answered) => "ended when every property had its answer",

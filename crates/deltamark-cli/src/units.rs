@@ -72,13 +72,34 @@ pub fn count(text: &str) -> Result<u64, String> {
     match digits.parse::<u64>() {
         Ok(0) => Err("a limit of 0 states leaves nothing to search".into()),
         Ok(number) if text.starts_with(|c: char| c.is_ascii_digit()) => Ok(number),
+        _ if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) && !text.starts_with(['_', ',']) => {
+            Err(too_large(text))
+        }
         _ => Err(format!("`{text}` is not a number of states; write for instance 1000000 or 1_000_000")),
     }
 }
 
 /// Reads a number of steps.
 pub fn steps(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a number of steps"))
+    whole(text, "number of steps")
+}
+
+/// Reads a seed.
+pub fn seed(text: &str) -> Result<u64, String> {
+    whole(text, "seed; write a whole number")
+}
+
+fn whole(text: &str, what: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if digits => Ok(number),
+        _ if digits => Err(too_large(text)),
+        _ => Err(format!("`{text}` is not a {what}")),
+    }
+}
+
+fn too_large(text: &str) -> String {
+    format!("`{text}` is too large; the largest number is {}", u64::MAX)
 }
 
 /// The number at the front and what follows it.

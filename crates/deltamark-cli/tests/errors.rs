@@ -29,6 +29,12 @@ fn a_wrong_file_is_told() {
         (&["check", "../data"], 2, &["cannot read `../data`: it is a folder"]),
         (&["check", "notes.txt"], 2, &["the ending `.txt`", &formats]),
         (&["check", "net.xml"], 2, &["the ending `.xml`", "it looks like PNML: add `--format pnml`"]),
+        (&["check", "nope.net"], 2, &["there is no such file"]),
+        (&["check", "ring.pnml"], 2, &["there is no such file", "did you mean `ring.net`?"]),
+        (&["check", "net.xml", "--format", "tina"], 2, &["this looks like PNML (XML)", "`--format pnml`"]),
+        (&["check", "ring.net", "--format", "pnml"], 2, &["this is not XML", "is it a TINA net?"]),
+        (&["check", "-", "--format", "tina"], 2, &["--> <stdin>:1:1", "the file is empty"]),
+        (&["check", "-", "--properties", "-"], 2, &["cannot both come from standard input"]),
         (&["check", "-"], 2, &["standard input has no name", "--format"]),
         (&["check", "ring.net", "--format", "pmnl"], 2, &["there is no format `pmnl`", "did you mean `pnml`?"]),
         (&["stats", "nowhere.pnml"], 2, &["there is no such file"]),
@@ -58,6 +64,18 @@ fn a_wrong_option_is_told() {
         (&["check", "ring.net", "--store", "plain:bogus=1"], 2, &["the store `plain`", "`bogus`"]),
         (&["check", "ring.net", "--store", "plain:bogus"], 2, &["`bogus` is not an option of a store"]),
         (&["check", "ring.net", "--search", "zigzag"], 2, &["invalid value 'zigzag'", "bfs, dfs"]),
+        (&["check", "ring.net", "--search", "bsf"], 2, &["there is no search `bsf`", "did you mean `bfs`?"]),
+        (&["check", "ring.net", "--store", "plain,k=1"], 2, &["the store `plain` has no options"]),
+        (&["stats", "ring.net", "--invariant", "a <= 1"], 2, &["properties belong to `deltamark check`"]),
+        (&["graph", "ring.net", "-o", "-", "--deadlock"], 2, &["properties belong to `deltamark check`"]),
+        (&["check", "ring.net", "--json", "--trace", "-"], 2, &["the traces are already in it"]),
+        (&["simulate", "ring.net", "--random", "x"], 2, &["`x` is not a number of steps"]),
+        (&["simulate", "ring.net", "--random", "-1"], 2, &["`-1` is not a number of steps"]),
+        (&["simulate", "ring.net", "--random", "99999999999999999999"], 2, &["is too large"]),
+        (&["simulate", "ring.net", "--random", "3", "--seed", "-1"], 2, &["`-1` is not a seed"]),
+        (&["generate", "philosopher", "3"], 2, &["did you mean `philosophers`?"]),
+        (&["generate", "philosophers", "-3", "-o", "-"], 2, &["`-3` is no number of philosophers", "from 2 to 100000"]),
+        (&["generate", "kanban", "9999999999", "-o", "-"], 2, &["`9999999999` is no number", "from 1 to 1000000"]),
         (&["check", "ring.net", "--threads", "4"], 2, &["this version searches with one thread"]),
         (&["check", "ring.net", "--threads", "0"], 2, &["`0` is not a number of threads"]),
         (&["check", "ring.net", "--ltl", "G a"], 2, &["no temporal formulas", "--invariant"]),
@@ -79,12 +97,18 @@ fn a_wrong_option_is_told() {
 fn a_meaningless_limit_is_told() {
     check(&[
         (&["check", "ring.net", "--memory", "0"], 2, &["a limit of 0 bytes"]),
-        (&["check", "ring.net", "--memory", "4"], 2, &["a memory limit of 4 B is less than `ring.net` itself"]),
+        (
+            &["check", "ring.net", "--memory", "4"],
+            2,
+            &["a memory limit of 4 B leaves no room", "give at least `--memory "],
+        ),
         (&["check", "ring.net", "--memory", "1MiB"], 2, &["leaves no room to search", "give at least `--memory "]),
         (&["stats", "ring.net", "--memory", "1MiB"], 2, &["leaves no room to search"]),
         (&["graph", "ring.net", "-o", "-", "--to", "dot", "--memory", "1MiB"], 2, &["leaves no room to search"]),
         (&["check", "ring.net", "--memory", "4gigs"], 2, &["`4gigs` is not a size", "4GiB, 512MB or 2G"]),
         (&["check", "ring.net", "--memory", "-4"], 2, &["`-4` is not a size"]),
+        (&["check", "ring.net", "--time", "-1s"], 2, &["`-1s` is not a duration"]),
+        (&["check", "ring.net", "--max-states", "99999999999999999999"], 2, &["is too large"]),
         (&["check", "ring.net", "--time", "0s"], 2, &["a time limit of 0"]),
         (&["check", "ring.net", "--time", "soon"], 2, &["`soon` is not a duration"]),
         (&["check", "ring.net", "--max-states", "0"], 2, &["a limit of 0 states"]),
@@ -103,8 +127,49 @@ fn a_wrong_property_is_told_with_its_place() {
         ),
         (&["check", "ring.net", "--reach", "a >="], 2, &["--> --reach:1:"]),
         (&["check", "ring.net", "--properties", "nowhere.prop"], 2, &["cannot read `nowhere.prop`"]),
-        (&["check", "ring.net", "--properties", "binary.net"], 2, &["`binary.net` is not a text in UTF-8"]),
+        (
+            &["check", "ring.net", "--properties", "binary.net"],
+            2,
+            &["not a text in UTF-8", "--> binary.net:1:", "invariant mutex:"],
+        ),
+        (&["check", "ring.net", "--properties", "-"], 2, &["--> <stdin>:1:1", "holds no property", "invariant mutex:"]),
+        (&["check", "ring.net", "--invariant", "qqqqq <= 2"], 2, &["nothing called `qqqqq`", "there are: a, "]),
     ]);
+}
+
+#[test]
+fn the_memory_limit_that_is_advised_is_enough() {
+    let told = run(&["check", "ring.net", "--memory", "4"]).stderr;
+    let advised = told.split("--memory ").nth(1).and_then(|rest| rest.split('`').next()).expect("advice");
+    assert_eq!(run(&["check", "ring.net", "--memory", advised]).exit, 0, "{told}");
+}
+
+#[test]
+fn an_output_never_replaces_an_input() {
+    let folder = common::folder("inputs");
+    let net = "net x\npl a (1)\ntr t a -> a\n";
+    let properties = "invariant: a <= 0\n";
+    std::fs::write(folder.join("own.net"), net).expect("the model");
+    std::fs::write(folder.join("own.prop"), properties).expect("the properties");
+    let cases: [(&[&str], &str); 3] = [
+        (&["check", "own.net", "--trace", "../inputs/own.net"], "is the model itself"),
+        (&["check", "own.net", "--properties", "own.prop", "--trace", "./own.prop"], "is the property file itself"),
+        (&["graph", "own.net", "--to", "dot", "-o", "own.net"], "is the model itself"),
+    ];
+    for (arguments, expected) in cases {
+        let run = common::run_in(&folder, arguments, "");
+        assert!(run.exit == 2 && run.stderr.contains(expected), "{arguments:?}: {}", run.stderr);
+    }
+    let kept = ["own.net", "own.prop"].map(|name| std::fs::read_to_string(folder.join(name)).expect("a file"));
+    assert_eq!(kept, [net, properties]);
+}
+
+#[test]
+fn traces_on_standard_output_stand_there_alone() {
+    let run = run(&["check", "handover.net", "--trace", "-"]);
+    assert_eq!(run.exit, 1);
+    serde_json::from_str::<serde_json::Value>(&run.stdout).expect("JSON and nothing else");
+    assert!(run.stderr.contains("deadlock-free"), "{}", run.stderr);
 }
 
 #[test]
@@ -121,10 +186,10 @@ fn a_graph_too_large_is_refused() {
 #[test]
 fn a_limit_that_is_reached_is_an_answer() {
     let cases: [(&[&str], &[&str]); 4] = [
-        (&["--max-states", "1000"], &["the limit on the number of states was reached", "`--max-states`"]),
+        (&["--max-states", "1000"], &["the limit on the number of states was reached", "`--depth N`"]),
         (&["--depth", "9"], &["there are states beyond the limit on the depth", "`--depth`"]),
-        (&["--time", "100ms"], &["the time limit was reached", "`--time`"]),
-        (&["--memory", "40MiB"], &["the memory limit of 40 MiB was reached", "`--memory`"]),
+        (&["--time", "100ms"], &["the time limit was reached", "place `heap` grows"]),
+        (&["--memory", "40MiB"], &["the memory limit of 40 MiB was reached", "bound the net"]),
     ];
     for (limit, expected) in cases {
         for command in ["check", "stats"] {

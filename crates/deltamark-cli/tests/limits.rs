@@ -190,4 +190,5 @@ fn an_interrupted_run_gives_an_honest_report() {
     let (exit, stdout, _) = interrupted(&["check", "grow.net", "--memory", "1GiB"]);
     assert_eq!(exit, Some(3));
     assert!(stdout.starts_with("no answer  deadlock-free") && stdout.contains("not all explored"), "{stdout}");
+    assert!(stdout.contains("place `heap` grows without end"), "{stdout}");
 }

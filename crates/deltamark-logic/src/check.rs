@@ -55,6 +55,8 @@ struct Sort {
     found: HashMap<String, Option<Observable>>,
     /// All of them, fetched when the first one is wrong.
     all: Option<Vec<String>>,
+    /// Whether the user has been told which there are.
+    listed: bool,
 }
 
 struct Checker<'a> {
@@ -325,7 +327,8 @@ impl Checker<'_> {
                 Some(format!("it is a transition: did you mean `fireable({})`?", shortened(&quote(&name.text))))
             } else {
                 let observe = self.observe;
-                self.names.suggest(self.text, name, || observe.names()).or_else(|| spaced_arrow(name))
+                let near = self.names.suggest(self.text, name, || observe.names()).or_else(|| spaced_arrow(name));
+                near.or_else(|| self.names.list("`deltamark stats MODEL --all` lists the names"))
             };
             self.unknown(name, "the model has nothing called", help);
         }
@@ -343,7 +346,8 @@ impl Checker<'_> {
             let help = if observe.resolve(&name.text).is_some() {
                 Some("it has a value, but it is no transition".to_string())
             } else {
-                self.actions.suggest(self.text, name, || observe.action_names())
+                let near = self.actions.suggest(self.text, name, || observe.action_names());
+                near.or_else(|| self.actions.list("`deltamark simulate MODEL` shows transitions by name"))
             };
             self.unknown(name, "the model has no transition called", help);
         }
@@ -404,6 +408,21 @@ fn spaced_arrow(name: &Name) -> Option<String> {
 }
 
 impl Sort {
+    /// All names, where they are few, or else where to find them; once is enough.
+    fn list(&mut self, elsewhere: &str) -> Option<String> {
+        const FEW: usize = 10;
+        if std::mem::replace(&mut self.listed, true) {
+            return None;
+        }
+        let all = self.all.as_ref()?;
+        let names: Vec<String> = all.iter().take(FEW).map(|name| shortened(&quote(name))).collect();
+        match all.len() {
+            0 => None,
+            1..=FEW => Some(format!("there are: {}", names.join(", "))),
+            _ => Some(elsewhere.to_string()),
+        }
+    }
+
     /// What to try instead of a name that is not known.
     fn suggest(&mut self, text: &str, name: &Name, fetch: impl FnOnce() -> Vec<String>) -> Option<String> {
         // Comparing very long names takes long, and nobody mistypes them by hand.

@@ -20,6 +20,14 @@ pub const MAX_DEPTH: usize = 250;
 /// How many bytes an expression may take.
 pub const MAX_LENGTH: usize = 1 << 20;
 
+/// The operators of temporal logics that are words. They are names like others unless an
+/// operand follows them.
+const TEMPORAL: [&str; 13] = ["A", "E", "G", "F", "X", "AG", "EF", "AF", "EG", "AX", "EX", "GF", "FG"];
+
+/// What there is in place of temporal formulas.
+const EITHER: &str =
+    "an expression speaks of one state; it can be an invariant (true in all reachable states) or a goal to reach";
+
 /// Reads an expression. Names are not looked up: that takes a model.
 pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     if text.len() > MAX_LENGTH {
@@ -253,15 +261,14 @@ impl Parser<'_> {
         let function: fn(Vec<Name>) -> Node = match &self.text[span.range()] {
             "fireable" => Node::Fireable,
             "tokens" => Node::Tokens,
+            other if TEMPORAL.contains(&other) => {
+                let finding = self.temporal(self.at);
+                return self.stop(finding);
+            }
             other => {
                 let finding = Diagnostic::at(span, format!("there is no function `{}`", shortened(other)));
-                let help = match (other, did_you_mean(other, token::FUNCTIONS)) {
-                    ("A" | "E" | "AG" | "EF" | "AF" | "EG" | "G" | "F" | "X", _) => {
-                        "an expression speaks of one state; whether it is an invariant (AG) or a goal (EF) is said \
-                         beside it"
-                            .to_string()
-                    }
-                    (_, Some(near)) => format!("did you mean `{near}`?"),
+                let help = match did_you_mean(other, token::FUNCTIONS) {
+                    Some(near) => format!("did you mean `{near}`?"),
                     _ => "the functions are `fireable(transition, …)` and `tokens(place, …)`".to_string(),
                 };
                 return self.stop(finding.help(help));
@@ -344,12 +351,72 @@ impl Parser<'_> {
 
     #[cold]
     fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
+        if let Some(first) = self.temporal_operator() {
+            let finding = self.temporal(first);
+            return self.stop(finding);
+        }
         let span = self.here();
         let slice = &self.text[span.range()];
         let found = if slice.is_empty() { "the end".to_string() } else { format!("`{}`", shortened(slice)) };
         let mut finding = Diagnostic::at(span, format!("expected {expected}, found {found}"));
         finding.help = self.advice(slice);
         self.stop(finding)
+    }
+
+    fn slice(&self, at: usize) -> &str {
+        self.tokens.get(at).map_or("", |(_, span)| &self.text[span.range()])
+    }
+
+    fn is_function(&self, at: usize) -> bool {
+        token::FUNCTIONS.contains(&self.slice(at))
+    }
+
+    /// Where a temporal operator begins that stops the reading here: a word such as `AG`
+    /// with an operand right behind it, or `[]` or `<>` with none before it.
+    fn temporal_operator(&self) -> Option<usize> {
+        let before = self.at.checked_sub(1);
+        let begins_operand = match self.peek() {
+            Some(Token::OpenIndex) => self.tokens.get(self.at + 1).is_some_and(|(token, _)| *token != Token::Number),
+            Some(Token::Word | Token::Quoted | Token::Number | Token::Truth(_) | Token::Deadlock | Token::Not) => true,
+            _ => false,
+        };
+        if begins_operand && before.is_some_and(|before| TEMPORAL.contains(&self.slice(before))) {
+            return before;
+        }
+        let fresh = match before.map(|before| self.tokens[before].0) {
+            None | Some(Token::Open | Token::Not) => true,
+            Some(token) => token.level().is_some_and(|level| level < Level::Not),
+        };
+        (fresh && self.is_box(self.at)).then_some(self.at)
+    }
+
+    /// Whether `[]` or `<>` stands there.
+    fn is_box(&self, at: usize) -> bool {
+        self.slice(at) == "<>" || (self.slice(at) == "[" && self.slice(at + 1) == "]")
+    }
+
+    /// What to say of a temporal operator.
+    fn temporal(&self, first: usize) -> Diagnostic {
+        // The operand begins behind all operators that follow each other.
+        let mut next = first;
+        while TEMPORAL.contains(&self.slice(next)) || self.is_box(next) {
+            next += if self.slice(next) == "[" { 2 } else { 1 };
+        }
+        let span = Span::new(self.tokens[first].1.start, self.tokens[next - 1].1.end);
+        let operators = self.text[span.range()].to_string();
+        let rest = self.tokens.get(next).map_or("", |(_, operand)| self.text[operand.start..].trim());
+        let rest = if rest.is_empty() { "p <= 1".to_string() } else { shortened(rest) };
+        let help = match operators.as_str() {
+            _ if first > 0 => EITHER.to_string(),
+            "AG" | "G" | "[]" => {
+                format!("an invariant already speaks of all reachable states: write `{rest}`")
+            }
+            "EF" | "F" | "<>" => {
+                format!("a reach property already asks for some reachable state: write `{rest}` there")
+            }
+            _ => EITHER.to_string(),
+        };
+        Diagnostic::at(span, "temporal formulas are not available").help(help)
     }
 
     /// What to say about a token that stands where it should not.
@@ -361,6 +428,12 @@ impl Parser<'_> {
         match (before.map(|(token, _)| token), token) {
             (Some(Token::Compare(_)), Token::Compare(_)) if touches => {
                 Some("the comparisons are = != < <= > >=".to_string())
+            }
+            (Some(Token::Word), Token::Word | Token::Quoted) if self.is_function(self.at - 1) => {
+                let function = &self.text[self.tokens[self.at - 1].1.range()];
+                let length = token::name_length(self.text, &self.tokens[self.at..]).unwrap_or(1);
+                let name = &self.text[span.start..self.tokens[self.at + length - 1].1.end];
+                Some(format!("write `{function}({})`", shortened(name)))
             }
             (_, Token::OpenIndex | Token::CloseIndex | Token::Dot) => {
                 Some("a name such as `a[0]` or `P.x` is written without spaces, or in quotes: \"a[0]\"".to_string())

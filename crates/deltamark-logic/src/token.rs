@@ -105,16 +105,45 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Vec<Diagnostic>> 
         match token {
             Ok(Token::Unterminated) => findings.push(unterminated(text, span)),
             Ok(token) => tokens.push((token, span)),
-            Err(()) => findings.push(
-                Diagnostic::at(span, format!("`{}` does not belong in an expression", text[range].escape_debug()))
-                    .help("a name with unusual characters can be written in quotes: \"any name\""),
-            ),
+            Err(()) => findings.push(foreign(text, span)),
         }
         if findings.len() >= MAX_FINDINGS {
             break;
         }
     }
     if findings.is_empty() { Ok(tokens) } else { Err(findings) }
+}
+
+/// A piece that belongs to no token. Symbols of mathematics and of other languages have a
+/// spelling here.
+fn foreign(text: &str, span: Span) -> Diagnostic {
+    let rest = &text[span.start..];
+    let symbols = [
+        ("≤", "<="),
+        ("⩽", "<="),
+        ("≥", ">="),
+        ("⩾", ">="),
+        ("≠", "!="),
+        ("∧", "and"),
+        ("∨", "or"),
+        ("¬", "not"),
+        ("→", "->"),
+        ("⇒", "=>"),
+        ("↔", "<->"),
+        ("⇔", "<=>"),
+        ("×", "*"),
+        ("·", "*"),
+        ("−", "-"),
+        (":=", "="),
+        ("~", "not"),
+    ];
+    if let Some((symbol, spelling)) = symbols.into_iter().find(|(symbol, _)| rest.starts_with(symbol)) {
+        let span = Span::new(span.start, span.start + symbol.len());
+        return Diagnostic::at(span, format!("`{symbol}` is not part of the language"))
+            .help(format!("write `{spelling}`"));
+    }
+    Diagnostic::at(span, format!("`{}` does not belong in an expression", text[span.range()].escape_debug()))
+        .help("a name with unusual characters can be written in quotes: \"any name\"")
 }
 
 fn unterminated(text: &str, span: Span) -> Diagnostic {

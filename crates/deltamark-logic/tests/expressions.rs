@@ -232,8 +232,72 @@ there is no function `firable`
             "
 EF(p = 1)
 ^^
-there is no function `EF`
-= an expression speaks of one state; whether it is an invariant (AG) or a goal (EF) is said beside it",
+temporal formulas are not available
+= a reach property already asks for some reachable state: write `(p = 1)` there",
+        ),
+        (
+            "AG p <= 1",
+            "
+AG p <= 1
+^^
+temporal formulas are not available
+= an invariant already speaks of all reachable states: write `p <= 1`",
+        ),
+        (
+            "[] (p <= 1)",
+            "
+[] (p <= 1)
+^^
+temporal formulas are not available
+= an invariant already speaks of all reachable states: write `(p <= 1)`",
+        ),
+        (
+            "<> not b",
+            "
+<> not b
+^^
+temporal formulas are not available
+= a reach property already asks for some reachable state: write `not b` there",
+        ),
+        (
+            "G F b",
+            "
+G F b
+^^^
+temporal formulas are not available
+= an expression speaks of one state; it can be an invariant (true in all reachable states) or a goal to reach",
+        ),
+        (
+            "b and EF b",
+            "
+b and EF b
+      ^^
+temporal formulas are not available
+= an expression speaks of one state; it can be an invariant (true in all reachable states) or a goal to reach",
+        ),
+        (
+            "p ≤ 1 ∧ q := 2",
+            "
+p ≤ 1 ∧ q := 2
+  ^
+`≤` is not part of the language
+= write `<=`
+p ≤ 1 ∧ q := 2
+      ^
+`∧` is not part of the language
+= write `and`
+p ≤ 1 ∧ q := 2
+          ^^
+`:=` is not part of the language
+= write `=`",
+        ),
+        (
+            "fireable t and b",
+            "
+fireable t and b
+         ^
+expected an operator or the end, found `t`
+= write `fireable(t)`",
         ),
         (
             "fireable(and)",
@@ -332,6 +396,7 @@ the model has nothing called `P_0.Cs`
 P_0.Cs = 1 or x_y = 2 or x_y = 3 or t
               ^^^
 the model has nothing called `x_y`
+= `deltamark stats MODEL --all` lists the names
 P_0.Cs = 1 or x_y = 2 or x_y = 3 or t
                                     ^
 the model has nothing called `t`

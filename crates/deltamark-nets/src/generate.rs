@@ -11,6 +11,7 @@ use crate::build::{ArcKind, Builder};
 use crate::net::Net;
 
 /// Nets of one kind, in all sizes.
+#[derive(Debug)]
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,

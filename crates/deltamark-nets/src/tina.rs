@@ -44,6 +44,12 @@ pub(crate) fn is_plain(name: &str) -> bool {
 
 /// Reads a net in TINA's textual format.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
+    let inner = text.trim_start_matches('\u{FEFF}').trim_start();
+    if inner.starts_with('<') {
+        let start = text.len() - inner.len();
+        let finding = Diagnostic::at(start..start + 1, "this looks like PNML (XML), not like a TINA net");
+        return Err(vec![finding.help("read it with `--format pnml`, or let its name end in .pnml")]);
+    }
     let mut findings = Findings::default();
     let tokens = tokens::tokens(text, &mut findings);
     let mut reader = Reader { tokens: &tokens, end: text.trim_end().len(), findings, ..Reader::default() };

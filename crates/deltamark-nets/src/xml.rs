@@ -28,6 +28,12 @@ const MOST_NODES: u32 = 32 << 20;
 
 /// Parses a document.
 pub(crate) fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
+    let inner = text.trim_start_matches('\u{FEFF}').trim_start();
+    if !inner.is_empty() && !inner.starts_with('<') {
+        let start = text.len() - inner.len();
+        let finding = Diagnostic::at(Span::at(start), "this is not XML: it does not start with `<`");
+        return Err(finding.help("is it a TINA net? Then read it with `--format tina`, or let its name end in .net"));
+    }
     scan(text)?;
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| explain(text, &error))

@@ -75,7 +75,7 @@ fn formats_by_file_name() {
 
 #[test]
 fn malformed_xml() {
-    xml("hello", &["1:1 malformed XML: unknown token"]);
+    xml("hello", &["1:1 this is not XML: it does not start with `<`"]);
     xml("<pnml>\n  <net>\n</pnml>", &["3:1 `</pnml>` closes an element that was opened as `<net>`"]);
     xml("<pnml>\n  <net id='a' id='b'/></pnml>", &["2:15 the attribute `id` stands twice in one element"]);
     xml("<pnml>\n <net>\n", &["2:7 the XML ends before its elements are closed"]);
@@ -245,7 +245,7 @@ fn wrong_tina_files() {
     text("# nothing", &["1:1 the net has no places"]);
     text("net n", &["1:1 the net has no places"]);
     text("place a", &["1:1 no declaration starts with `place`"]);
-    text("<pnml/>", &["1:1 no declaration starts with `<`", "1:6 the character `/` has no meaning here"]);
+    text("<pnml/>", &["1:1 this looks like PNML (XML), not like a TINA net"]);
     text("pl", &["1:3 expected the name of a place, but the line ends"]);
     text("pl\nq", &["1:3 expected the name of a place, but the line ends", "2:1 no declaration starts with `q`"]);
     text("pl a (1\ntr t a -> a", &["1:8 expected `)`, but the line ends"]);
@@ -292,6 +292,8 @@ fn wrong_tina_files() {
     text("pl {}", &["1:4 the name of a place must not be empty"]);
     text("tr t : {a\nb} p -> p", &["1:8 a label must not contain line breaks or control characters"]);
     text("pl a.1", &["1:5 the character `.` has no meaning here", "1:7 expected `->`, but the line ends"]);
+    text("pl a \"", &["1:6 the character `\"` has no meaning here"]);
+    text("pl a\u{1}", &["1:5 the character `\\u{1}` has no meaning here"]);
     text("tr t pl -> b", &["1:9 expected the name of a place, found `->`"]);
     text(
         "tr t a -> b\n\ntr u $ -> b\npl x (",

@@ -104,7 +104,9 @@ impl FromStr for StoreSpec {
             Some((name, rest)) => (name, Some(rest)),
             None => (text, None),
         };
-        let Some(info) = StoreInfo::by_name(name) else { return Err(unknown(name)) };
+        let Some(info) = StoreInfo::by_name(name) else {
+            return Err(misplaced_options(text).unwrap_or_else(|| unknown(name)));
+        };
         let mut options: Vec<(String, String)> = Vec::new();
         for option in rest.into_iter().flat_map(|rest| rest.split(',')) {
             let Some((key, value)) = option.split_once('=') else {
@@ -114,7 +116,13 @@ impl FromStr for StoreSpec {
                 let known: Vec<&str> = info.options.iter().map(|known| known.name).collect();
                 return Err(SpecError(match known.as_slice() {
                     [] => format!("the store `{name}` has no options, so `{key}` means nothing to it"),
-                    known => format!("the store `{name}` has no option `{key}`; it has: {}", known.join(", ")),
+                    known => {
+                        let hint = match did_you_mean(key, known.iter().copied()) {
+                            Some(close) => format!("did you mean `{close}`?"),
+                            None => format!("it has: {}", known.join(", ")),
+                        };
+                        format!("the store `{name}` has no option `{key}`; {hint}")
+                    }
                 }));
             }
             if options.iter().any(|(given, _)| given == key) {
@@ -157,6 +165,18 @@ impl StoreSpec {
             ))
         })
     }
+}
+
+/// What to say of options that follow a store's name without the colon: `delta,k=20`.
+fn misplaced_options(text: &str) -> Option<SpecError> {
+    let end = text.find([',', ';', ' ', '='])?;
+    let (name, rest) = (&text[..end], text[end + 1..].trim());
+    StoreInfo::by_name(name)?;
+    let meant = format!("{name}:{rest}");
+    Some(match meant.parse::<StoreSpec>() {
+        Ok(_) => SpecError(format!("options of a store stand behind a colon; write `{meant}`")),
+        Err(error) => error,
+    })
 }
 
 fn unknown(name: &str) -> SpecError {

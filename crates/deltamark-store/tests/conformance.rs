@@ -19,6 +19,8 @@ fn wrong_specifications_say_what_is_known() {
         ("plane", "there is no store `plane`; did you mean `plain`?"),
         ("zzz", known.as_str()),
         ("plain:k=3", "the store `plain` has no options, so `k` means nothing to it"),
+        ("plain,k=3", "the store `plain` has no options, so `k` means nothing to it"),
+        ("plain,k", "`k` is not an option of a store; write `plain:option=value`"),
         ("plain:k", "`k` is not an option of a store; write `plain:option=value`"),
         ("plain:", "`` is not an option of a store; write `plain:option=value`"),
     ];

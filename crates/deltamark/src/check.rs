@@ -251,8 +251,8 @@ impl<'a> Check<'a> {
             let kind = (&asked.goal).into();
             answers.push(Answer { kind, name: found.name, text: found.text, verdict: found.verdict, story });
         }
-        // Only a run that a limit ended raises the question whether there is an end at all.
-        let limited = matches!(stopped_by, Some(Stop::Memory | Stop::Time | Stop::States | Stop::Depth));
+        // Only a run that a limit or the user ended raises the question whether there is an end at all.
+        let limited = matches!(stopped_by, Some(stop) if stop != Stop::Answered);
         let notes = if limited { self.system.describe().growth() } else { Vec::new() };
         Ok(Report {
             model: self.info,

@@ -125,13 +125,15 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source from bytes that may not be text.
+    /// A source from bytes that may not be text; `-` stands for the standard input.
     pub fn new(name: impl Into<String>, bytes: &[u8]) -> Self {
         let valid = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
-        Source { name: name.into(), text: valid.into() }
+        let name = name.into();
+        let name = if name == "-" { "<stdin>".into() } else { name };
+        Source { name, text: valid.into() }
     }
 }
 
@@ -173,9 +175,9 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadError::Unreadable { path, reason, .. } => write!(f, "cannot read `{path}`: {reason}"),
+            LoadError::Unreadable { path, reason, .. } => write!(f, "cannot read {}: {reason}", shown(path)),
             LoadError::TooBig { path, limit } => {
-                write!(f, "`{path}` is larger than {limit} bytes, the most that is read here")
+                write!(f, "{} is larger than {limit} bytes, the most that is read here", shown(path))
             }
             LoadError::UnknownFormat { message, .. } => f.write_str(message),
             LoadError::Malformed { source, diagnostics } => {
@@ -195,6 +197,10 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+fn shown(path: &str) -> String {
+    if path == "-" { "standard input".into() } else { format!("`{path}`") }
+}
 
 /// Loads the model in a file; `-` stands for the standard input. The format is that of
 /// the file's name unless one is given.
@@ -272,9 +278,25 @@ fn similar_file(path: &str) -> Option<String> {
     let listing = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
     let names: Vec<String> =
         listing.take(10_000).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    let close = did_you_mean(wrong, names.iter().map(String::as_str))?;
+    let close = close_name(wrong, &names)?;
     let close = folder.map_or_else(|| close.into(), |folder| folder.join(close).display().to_string());
     Some(format!("did you mean `{close}`?"))
+}
+
+/// The name that is close to a wrong one. An ending that both share says nothing about
+/// what was meant, so that it does not count as likeness.
+fn close_name<'a>(wrong: &str, names: &'a [String]) -> Option<&'a str> {
+    let stem = |name: &str| Path::new(name).file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+    let ending = Path::new(wrong).extension();
+    let same_ending = |name: &&String| Path::new(name).extension() == ending;
+    let stems: Vec<(String, &str)> =
+        names.iter().filter(same_ending).filter_map(|name| Some((stem(name)?, name.as_str()))).collect();
+    let wrong_stem = stem(wrong)?;
+    if let Some(close) = did_you_mean(&wrong_stem, stems.iter().map(|(stem, _)| stem.as_str())) {
+        return stems.iter().find(|(stem, _)| stem == close).map(|&(_, name)| name);
+    }
+    // The same name with another ending: `ring.pnml` for `ring.net`, or none at all.
+    names.iter().map(String::as_str).find(|name| stem(name).as_ref() == Some(&wrong_stem))
 }
 
 fn no_such_format(name: &str) -> LoadError {
@@ -326,6 +348,21 @@ mod tests {
         // A format may be called like its own ending.
         let same = FORMATS.iter().filter(|format| format.extensions.contains(&format.name)).count();
         assert_eq!(names.len(), count - same);
+    }
+
+    #[test]
+    fn a_close_name_is_close_in_its_stem() {
+        let names: Vec<String> = ["ok.net", "handover.net", "ring.pnml"].map(String::from).into();
+        let cases = [
+            ("nope.net", None),
+            ("handovr.net", Some("handover.net")),
+            ("ring.net", Some("ring.pnml")),
+            ("handover", Some("handover.net")),
+            ("x.net", None),
+        ];
+        for (wrong, expected) in cases {
+            assert_eq!(close_name(wrong, &names), expected, "{wrong}");
+        }
     }
 
     #[test]

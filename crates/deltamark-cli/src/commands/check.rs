@@ -5,16 +5,22 @@
 use super::cancel_on_interrupt;
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, print, write_file};
+use crate::output::{Look, keep_inputs, print, print_aside, write_file};
 use crate::progress::Live;
 use crate::{render, text};
+use deltamark::Check;
+use deltamark::core::{Diagnostic, Span};
 use deltamark::load::{self, LARGEST_FILE, Source};
-use deltamark::{Check, LoadError};
+use std::io::Write;
 use std::time::Instant;
+
+const PROPERTIES_HELP: &str = "a property file is text with lines like `invariant mutex: critical_1 + critical_2 <= 1`, \
+                               `reach full: buffer >= 3` or `deadlock-free`";
 
 /// Checks.
 pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     refuse_temporal(arguments)?;
+    refuse_mixtures(arguments)?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
     let check = with_properties(Check::loaded(&model), arguments)?;
@@ -33,11 +39,13 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.trace {
         write_file(path, |out| report.write_traces(out))?;
         if report.answers.iter().all(|answer| answer.story.is_none()) {
-            render::note(&format!("no answer comes with a trace, so `{path}` holds none"));
+            render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
         }
     }
-    let look = Look::stdout();
-    print(|out| {
+    // Traces on standard output are for a program; the report goes where people read.
+    let aside = arguments.trace.as_deref() == Some("-");
+    let look = if aside { Look::stderr() } else { Look::stdout() };
+    let write = |out: &mut dyn Write| {
         if say.json {
             report.write_json(out)?;
             writeln!(out)
@@ -46,7 +54,8 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         } else {
             out.write_all(text::report(&report, arguments.explore.memory().is_some(), &look).as_bytes())
         }
-    })?;
+    };
+    if aside { print_aside(write) } else { print(write) }?;
     Ok(report.overall().into())
 }
 
@@ -59,6 +68,27 @@ fn refuse_temporal(arguments: &args::Check) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Refuses files that would get into each other's way.
+fn refuse_mixtures(arguments: &args::Check) -> Result<(), Failure> {
+    let properties = arguments.properties.as_deref();
+    if arguments.model.model == "-" && properties == Some("-") {
+        return Err(Failure::new("the model and the properties cannot both come from standard input")
+            .help("put one of them into a file"));
+    }
+    let Some(trace) = arguments.trace.as_deref() else { return Ok(()) };
+    if trace == "-" && arguments.say.json {
+        return Err(Failure::new("`--trace -` cannot be used with `--json`: the traces are already in it")
+            .help("leave `--trace` out, or give it a file"));
+    }
+    let mut inputs = vec![("the model", arguments.model.model.as_str())];
+    inputs.extend(properties.map(|path| ("the property file", path)));
+    keep_inputs(trace, &inputs)
+}
+
+fn shown_output(path: &str) -> String {
+    if path == "-" { "standard output".into() } else { format!("`{path}`") }
 }
 
 /// Adds the properties of the command line; what is wrong with any of them is told.
@@ -75,17 +105,19 @@ fn with_properties<'a>(mut check: Check<'a>, arguments: &args::Check) -> Result<
     if let Some(path) = &arguments.properties {
         let bytes = load::read(path, LARGEST_FILE)?;
         let source = Source::new(path.as_str(), &bytes);
-        if source.text.len() < bytes.len() {
-            return Err(Failure::new(format!("`{path}` is not a text in UTF-8")));
+        let wrong = |message: &str, place: usize| {
+            let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
+            Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
+        };
+        // A zero byte is valid UTF-8, but no text has one.
+        let text = source.text.find('\0').unwrap_or(source.text.len());
+        if text < bytes.len() {
+            return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
         }
         let before = check.property_count();
-        check = check.properties(path, &source.text)?;
+        check = check.properties(&source.name, &source.text)?;
         if check.property_count() == before {
-            return Err(LoadError::Malformed {
-                source,
-                diagnostics: vec![deltamark::core::Diagnostic::new("this file holds no property")],
-            }
-            .into());
+            return Err(wrong("this file holds no property", 0));
         }
     }
     Ok(check)

@@ -5,25 +5,22 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
-use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::Format;
-use deltamark::nets::generate::{FAMILIES, generate};
+use deltamark::nets::generate::generate;
 use deltamark::nets::write::{to_pnml, to_tina};
 use std::path::Path;
 
 /// Writes a model.
 pub fn run(arguments: &args::Generate) -> Result<Exit, Failure> {
-    let name = arguments.family.as_str();
-    if !FAMILIES.iter().any(|family| family.name == name) {
-        let known: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
-        let advice = match did_you_mean(name, known.iter().copied()) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => format!("known families: {}", known.join(", ")),
-        };
-        return Err(Failure::new(format!("there is no family `{name}`")).help(advice));
-    }
+    let family = arguments.family;
+    let in_range = |n: &u32| (family.smallest..=family.largest).contains(n);
+    let Some(n) = arguments.n.parse().ok().filter(in_range) else {
+        let message = format!("`{}` is no {} for `{}`", arguments.n, family.parameter, family.name);
+        let (smallest, largest) = (family.smallest, family.largest);
+        return Err(Failure::new(message).help(format!("give a number from {smallest} to {largest}")));
+    };
     let write = format(arguments)?;
-    let net = generate(name, arguments.n).map_err(|wrong| {
+    let net = generate(family.name, n).map_err(|wrong| {
         let failure = Failure::new(wrong.message);
         wrong.help.into_iter().fold(failure, Failure::help)
     })?;

@@ -5,7 +5,7 @@
 use super::cancel_on_interrupt;
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::write_file;
+use crate::output::{keep_inputs, write_file};
 use crate::progress::Live;
 use crate::units::{show_bytes, show_count, show_counted};
 use deltamark::core::Stop;
@@ -15,6 +15,7 @@ use std::path::Path;
 /// Writes the graph.
 pub fn run(arguments: &args::Graph) -> Result<Exit, Failure> {
     let format = format(arguments)?;
+    keep_inputs(&arguments.output, &[("the model", &arguments.model.model)])?;
     let model = arguments.model.load(arguments.limits.memory)?;
     let limits = arguments.limits.limits();
     let memory = limits.memory.map(show_bytes).unwrap_or_default();

@@ -90,7 +90,8 @@ pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a
                 Kind::Sign(&text[start..at])
             }
             c => {
-                let shown = c.escape_debug();
+                // What can be seen is shown as it stands in the text.
+                let shown = if matches!(c, '"' | '\\') { c.to_string() } else { c.escape_debug().to_string() };
                 findings.add(|| {
                     Diagnostic::at(start..at, format!("the character `{shown}` has no meaning here")).help(QUOTING)
                 });
