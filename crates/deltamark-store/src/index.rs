@@ -79,11 +79,14 @@ impl Index {
     /// for a budget that does not allow it. Not smaller still: every step enters all numbers
     /// again. Nothing, where a size would not do.
     pub fn next_sizes(&self, wanted: u64) -> [Option<u64>; 2] {
-        let old = self.buckets;
-        let usual = if old < SMALL { old * 2 } else { old + old / 2 };
-        let needed = wanted.div_ceil(room(20)) * 20;
-        let fits = |buckets: u64| (old < buckets && needed <= buckets).then_some(buckets);
-        [fits(usual.max(needed).min(LARGEST)), fits((old + old / 8).min(LARGEST))]
+        let step = |buckets: u64| if buckets < SMALL { buckets * 2 } else { buckets + buckets / 2 };
+        let enough = |buckets: &u64| room(*buckets) >= wanted && *buckets <= LARGEST;
+        // Always sizes of the same sequence, whatever was asked for when.
+        let usual = std::iter::successors(Some(step(self.buckets)), |&buckets| {
+            (room(buckets) < wanted && buckets <= LARGEST).then(|| step(buckets))
+        });
+        let small = self.buckets + self.buckets / 8;
+        [usual.last().map(|buckets| buckets.min(LARGEST)).filter(enough), Some(small).filter(enough)]
     }
 
     /// Allows it to be filled to the last, for want of memory.
@@ -177,5 +180,35 @@ pub(crate) fn settled(entry: &AtomicU32, mask: u32) -> u64 {
             return u64::from(number) - 1;
         }
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_do_not_depend_on_how_growth_was_asked_for() {
+        let grow = |wanted: &[u64]| {
+            let mut index = Index::new(8).expect("a page");
+            for &wanted in wanted {
+                if wanted > index.room {
+                    let [Some(size), _] = index.next_sizes(wanted) else { panic!("{wanted} is not too many") };
+                    assert!(room(size) >= wanted);
+                    assert!(index.resize(size));
+                }
+            }
+            index.buckets
+        };
+        let slowly: Vec<u64> = (1..3000).map(|step| step * 100).collect();
+        assert_eq!(grow(&slowly), grow(&[700, 90_000, 299_900]));
+        assert_eq!(grow(&[2_546_432]), 209_952);
+    }
+
+    #[test]
+    fn there_is_a_largest_size() {
+        let index = Index { buckets: LARGEST - 5, ..Index::new(8).expect("a page") };
+        assert_eq!(index.next_sizes(room(LARGEST))[0], Some(LARGEST));
+        assert_eq!(index.next_sizes(room(LARGEST) + 1), [None, None]);
     }
 }
