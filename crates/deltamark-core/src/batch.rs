@@ -4,7 +4,7 @@
 //! [`Batch`], filled by a system and handed to a store as a whole. What stays true:
 //! both are reused from block to block, so that nothing is allocated per successor.
 
-use crate::{Action, Slot, StateId, States, Width, hash};
+use crate::{Action, Arrival, Slot, StateId, States, Width, hash};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most states a block holds: one per bit of a `u64`, so that a fact about each
@@ -235,6 +235,13 @@ impl Batch {
     #[inline]
     pub fn action(&self, index: usize) -> Action {
         self.actions()[index]
+    }
+
+    /// How successor `index` was reached, from a state of `block`.
+    #[inline]
+    pub fn arrival<'b>(&self, block: &'b Block, index: usize) -> Arrival<'b> {
+        let source = self.source(index);
+        Arrival { parent: Some((block.id(source), block.state(source))), action: self.action(index) }
     }
 
     /// The actions of all successors.

@@ -46,16 +46,7 @@ pub trait Store: Send + Sync {
     /// Inserts the successors of a block, in order, and appends an answer for each.
     /// After an [`Insert::Full`] the rest may be left out.
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        for index in 0..batch.len() {
-            let source = batch.source(index);
-            let arrival =
-                Arrival { parent: Some((block.id(source), block.state(source))), action: batch.action(index) };
-            let answer = self.insert(scratch, batch.target(index), batch.hash(index), &arrival);
-            out.push(answer);
-            if answer == Insert::Full {
-                return;
-            }
-        }
+        insert_one_by_one(self, scratch, block, batch, out);
     }
 
     /// The id of a state that is there. Stores that cannot tell ids answer
@@ -91,6 +82,24 @@ pub trait Store: Send + Sync {
     /// states in the old layout: it can be counted and dropped, nothing else.
     #[must_use]
     fn recode(&self, recoding: &Recoding) -> bool;
+}
+
+/// Inserts the successors of a block one after the other, up to the first that finds no room:
+/// what [`Store::insert_batch`] does unless a store does better.
+pub fn insert_one_by_one<S: Store + ?Sized>(
+    store: &S,
+    scratch: &mut Scratch,
+    block: &Block,
+    batch: &Batch,
+    out: &mut Vec<Insert>,
+) {
+    for index in 0..batch.len() {
+        let answer = store.insert(scratch, batch.target(index), batch.hash(index), &batch.arrival(block, index));
+        out.push(answer);
+        if answer == Insert::Full {
+            return;
+        }
+    }
 }
 
 /// A store that gives states back by their id.

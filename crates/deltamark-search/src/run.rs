@@ -175,15 +175,11 @@ impl<'a> Run<'a> {
         match self.control.limits.states {
             Some(limit) if self.store.len() + batch > limit => {
                 for index in 0..self.batch.len() {
-                    let source = self.batch.source(index);
                     let (state, hash) = (self.batch.target(index), self.batch.hash(index));
                     if self.store.len() >= limit && self.store.find(&mut self.store_scratch, state, hash).is_none() {
                         return Step::Stop(Stop::States);
                     }
-                    let arrival = Arrival {
-                        parent: Some((self.block.id(source), self.block.state(source))),
-                        action: self.batch.action(index),
-                    };
+                    let arrival = self.batch.arrival(&self.block, index);
                     let answer = self.store.insert(&mut self.store_scratch, state, hash, &arrival);
                     self.answers.push(answer);
                     if answer == Insert::Full {

@@ -43,7 +43,7 @@ use crate::index::{BASELINE, Index, settled};
 use crate::vectors::Vectors;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
-    System, Width, hash::mix,
+    System, Width, hash::mix, store::insert_one_by_one,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -505,17 +505,8 @@ impl Store for Plain<'_> {
             self.pending.fetch_sub(states, Ordering::AcqRel);
             return;
         }
-        // Not all of them would fit, but most may be there already: one by one.
-        for index in 0..batch.len() {
-            let source = batch.source(index);
-            let arrival =
-                Arrival { parent: Some((block.id(source), block.state(source))), action: batch.action(index) };
-            let answer = self.insert(scratch, batch.target(index), batch.hash(index), &arrival);
-            out.push(answer);
-            if answer == Insert::Full {
-                return;
-            }
-        }
+        // Not all of them would fit, but most may be there already.
+        insert_one_by_one(self, scratch, block, batch, out);
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
