@@ -181,11 +181,10 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
             look.width
         )
     );
-    for note in &report.notes {
-        let _ = writeln!(out, "{}", wrap(&format!("Note: {note}."), "", look.width));
+    if let Some(growth) = &report.growth {
+        let _ = writeln!(out, "{}", wrap(&format!("Note: {}.", growth.sentence), "", look.width));
     }
-    // These words stand only where the growth is proved; then no limit is large enough.
-    if report.notes.iter().any(|note| note.contains("without end")) {
+    if report.growth.as_ref().is_some_and(|growth| growth.proved) {
         let depth =
             if stop == Stop::Depth { "a larger `--depth` looks further" } else { "`--depth N` searches a part" };
         let advice = format!(
@@ -195,7 +194,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         return;
     }
     let mut try_next = vec![advice];
-    if !report.notes.is_empty() {
+    if report.growth.is_some() {
         try_next.insert(0, "bounding the net");
     }
     if stop == Stop::Memory && deltamark::store::CATALOGUE.len() > 1 {

@@ -42,6 +42,15 @@ impl std::fmt::Display for Value {
     }
 }
 
+/// What grows in a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// What grows, as a sentence without a full stop.
+    pub sentence: String,
+    /// Whether it is proved that there is no end to it, so that no limit is large enough.
+    pub proved: bool,
+}
+
 /// States and actions in the modeller's words.
 pub trait Describe {
     /// The state's variables and values, in the order of the model. What is at rest
@@ -53,10 +62,9 @@ pub trait Describe {
         Value::Int(0)
     }
 
-    /// Sentences about what grows without end, or seems to, for the report of a run that a
-    /// limit ended.
-    fn growth(&self) -> Vec<String> {
-        Vec::new()
+    /// What grows without end, or seems to, for the report of a run that ended early.
+    fn growth(&self) -> Option<Growth> {
+        None
     }
 
     /// The action's name, as it happens in `source`.

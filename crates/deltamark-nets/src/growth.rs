@@ -10,6 +10,7 @@
 
 use crate::Net;
 use crate::walk::Walk;
+use deltamark_core::Growth;
 
 /// Steps of a walk; each marking is compared with all before it.
 const STEPS: usize = 600;
@@ -20,7 +21,7 @@ const EFFORT: usize = 100_000_000;
 const NAMED: usize = 8;
 
 /// What to tell about growth; `bits` are the widths of the fields at the end of the run.
-pub(crate) fn sentences(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Vec<String> {
+pub(crate) fn growth(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Option<Growth> {
     let inhibited = net.transitions.iter().any(|transition| !transition.inhibitors.is_empty());
     let proved = if inhibited { None } else { pump(net, effects) };
     if let Some(Pump { places, cycle, by_cycle }) = proved {
@@ -31,31 +32,29 @@ pub(crate) fn sentences(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> 
             format!("a cycle of {} firings adds tokens each time", cycle.len())
         };
         let one = if by_cycle < places.len() { "for one, " } else { "" };
-        return vec![format!("the net is unbounded: {} without end ({one}{how})", grow(&names(net, &places)))];
+        let sentence = format!("the net is unbounded: {} without end ({one}{how})", grow(net, &places));
+        return Some(Growth { sentence, proved: true });
     }
     // No proof: name the places that hold far more than at the beginning.
     let mut grown: Vec<usize> = (0..net.places.len())
         .filter(|&place| bits[place] >= 8 && u64::from(net.places[place].initial) >> (bits[place] - 1) == 0)
         .collect();
     grown.sort_by_key(|&place| std::cmp::Reverse(bits[place]));
-    if grown.is_empty() {
-        return Vec::new();
-    }
-    let most = 1u64 << (bits[grown[0]] - 1);
-    vec![format!("the net may be unbounded: {} to {most} tokens and more", grow(&names(net, &grown)))]
+    let most = 1u64 << (bits[*grown.first()?] - 1);
+    let sentence = format!("the net may be unbounded: {} to {most} tokens and more", grow(net, &grown));
+    Some(Growth { sentence, proved: false })
 }
 
-fn grow(names: &str) -> String {
-    if names.contains(',') { format!("places {names} grow") } else { format!("place {names} grows") }
-}
-
-fn names(net: &Net, places: &[usize]) -> String {
+fn grow(net: &Net, places: &[usize]) -> String {
     let mut names: Vec<String> =
         places.iter().take(NAMED).map(|&place| format!("`{}`", net.places[place].name)).collect();
     if places.len() > NAMED {
         names.push(format!("{} more", places.len() - NAMED));
     }
-    names.join(", ")
+    match names.as_slice() {
+        [one] => format!("place {one} grows"),
+        several => format!("places {} grow", several.join(", ")),
+    }
 }
 
 /// What can be pumped up, and how.
@@ -107,30 +106,27 @@ mod tests {
     use crate::{NetSystem, tina};
     use deltamark_core::System;
 
-    fn growth(text: &str) -> Vec<String> {
-        NetSystem::new(tina::parse(text).expect("a valid net")).describe().growth()
+    /// What is told of a net, and whether it is proved.
+    fn growth(text: &str) -> Option<(String, bool)> {
+        let growth = NetSystem::new(tina::parse(text).expect("a valid net")).describe().growth();
+        growth.map(|growth| (growth.sentence, growth.proved))
     }
 
     #[test]
     fn all_places_that_are_pumped_are_named() {
-        let one = growth("tr add go -> go heap\npl go (1)\n");
         let expected =
             "the net is unbounded: place `heap` grows without end (firing add again and again adds tokens each time)";
-        assert_eq!(one, [expected]);
+        assert_eq!(growth("tr add go -> go heap\npl go (1)\n"), Some((expected.into(), true)));
         let told = growth("tr produce idle -> idle buffer\ntr consume buffer*2 -> gone\npl idle (1)\n");
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(
-            told[0].starts_with(
-                "the net is unbounded: places `buffer`, `gone` grow without end (for one, firing produce again and again"
-            ),
-            "{told:?}"
-        );
+        let expected =
+            "the net is unbounded: places `buffer`, `gone` grow without end (for one, firing produce again and again";
+        assert!(told.as_ref().is_some_and(|(told, proved)| told.starts_with(expected) && *proved), "{told:?}");
     }
 
     #[test]
     fn bounded_nets_are_not_accused() {
-        assert_eq!(growth("tr a p -> q\ntr b q -> p\npl p (3)\n"), [""; 0]);
+        assert_eq!(growth("tr a p -> q\ntr b q -> p\npl p (3)\n"), None);
         // An inhibitor arc keeps this one bounded, though each walk covers earlier markings.
-        assert_eq!(growth("tr a p q?-5 -> p q\npl p (1)\n"), [""; 0]);
+        assert_eq!(growth("tr a p q?-5 -> p q\npl p (1)\n"), None);
     }
 }

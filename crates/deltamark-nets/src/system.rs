@@ -11,8 +11,8 @@ use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch,
-    Slot, States, System, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Kind, Observable, Observe, Recoding, Reversible,
+    Scratch, Slot, States, System, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -315,8 +315,8 @@ impl Describe for NetSystem {
         marked.map(|(place, count)| (place.name.clone(), Value::Int(count as i64))).collect()
     }
 
-    fn growth(&self) -> Vec<String> {
-        growth::sentences(&self.net, &self.effects, &self.field_bits())
+    fn growth(&self) -> Option<Growth> {
+        growth::growth(&self.net, &self.effects, &self.field_bits())
     }
 
     fn action(&self, _source: &[Slot], action: Action) -> String {

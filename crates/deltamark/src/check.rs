@@ -253,7 +253,7 @@ impl<'a> Check<'a> {
         }
         // Only a run that a limit or the user ended raises the question whether there is an end at all.
         let limited = matches!(stopped_by, Some(stop) if stop != Stop::Answered);
-        let notes = if limited { self.system.describe().growth() } else { Vec::new() };
+        let growth = if limited { self.system.describe().growth() } else { None };
         Ok(Report {
             model: self.info,
             answers,
@@ -266,7 +266,7 @@ impl<'a> Check<'a> {
             memory_limit,
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
-            notes,
+            growth,
         })
     }
 }

@@ -74,7 +74,7 @@ struct Contract<'a> {
     expanded: u64,
     widenings: u64,
     memory_limit_bytes: Option<u64>,
-    notes: &'a [String],
+    notes: Vec<&'a str>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
 }
@@ -105,7 +105,7 @@ impl<'a> Contract<'a> {
             expanded: statistics.expanded,
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,
-            notes: &report.notes,
+            notes: report.growth.iter().map(|growth| growth.sentence.as_str()).collect(),
             survey: survey.map(SurveyJson::new),
         }
     }

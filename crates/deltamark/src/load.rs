@@ -100,11 +100,6 @@ impl ModelInfo {
     pub fn code() -> Self {
         ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false }
     }
-
-    /// Its size in this respect, where the language has it.
-    pub fn size(&self, what: &str) -> Option<u64> {
-        self.sizes.iter().find(|(name, _)| *name == what).map(|&(_, count)| count)
-    }
 }
 
 /// A model from a file, ready to be run.

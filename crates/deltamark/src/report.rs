@@ -7,7 +7,7 @@
 
 use crate::load::ModelInfo;
 use crate::story::Story;
-use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
+use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
 use deltamark_search::Search;
 use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::Duration;
@@ -109,8 +109,8 @@ pub struct Report {
     pub peak_resident: Option<u64>,
     /// The time from the beginning, loading included, to this report.
     pub total_time: Duration,
-    /// What else the user should know, a sentence each.
-    pub notes: Vec<String>,
+    /// What grows without end, or seems to, where the run ended early.
+    pub growth: Option<Growth>,
 }
 
 impl Report {
@@ -170,7 +170,7 @@ pub(crate) mod tests {
             memory_limit: None,
             peak_resident: None,
             total_time: Duration::from_secs(1),
-            notes: Vec::new(),
+            growth: None,
         }
     }
 
