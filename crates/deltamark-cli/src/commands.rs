@@ -11,9 +11,12 @@ mod simulate;
 mod stats;
 mod stores;
 
-use crate::args::Command;
+use crate::args::{self, Command};
 use crate::exit::{Exit, Failure};
+use crate::progress::Live;
+use deltamark::Check;
 use deltamark::core::Cancel;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs a command that began at `since`.
@@ -28,6 +31,26 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         Command::Completions(arguments) => extras::completions(&arguments),
         Command::Man(arguments) => extras::man(&arguments),
     }
+}
+
+/// The check with all that `check` and `stats` share: store, search, limits, Ctrl-C and a live
+/// line, which is to be cleared when the run has ended.
+fn explored_as<'a>(
+    check: Check<'a>,
+    explore: &args::Explore,
+    say: &args::Say,
+    since: Instant,
+) -> (Check<'a>, Arc<Live>) {
+    let limits = explore.limits();
+    let live = Live::new(say.quiet, say.verbose, limits.memory);
+    let check = check
+        .store(explore.store.clone())
+        .search(explore.search())
+        .limits(limits)
+        .cancel(cancel_on_interrupt())
+        .listener(live.clone())
+        .since(since);
+    (check, live)
 }
 
 /// A flag that Ctrl-C sets. Pressed again, it ends the process at once.

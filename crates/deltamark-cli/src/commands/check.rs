@@ -2,11 +2,10 @@
 //!
 //! In: a model and properties. Out: the answers, on standard output.
 
-use super::cancel_on_interrupt;
+use super::explored_as;
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, write_file};
-use crate::progress::Live;
 use crate::{render, text};
 use deltamark::Check;
 use deltamark::core::{Diagnostic, Span};
@@ -24,16 +23,8 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
     let check = with_properties(Check::loaded(&model), arguments)?;
-    let limits = arguments.explore.limits();
-    let live = Live::new(say.quiet, say.verbose, limits.memory);
-    let result = check
-        .store(arguments.explore.store.clone())
-        .search(arguments.explore.search())
-        .limits(limits)
-        .cancel(cancel_on_interrupt())
-        .listener(live.clone())
-        .since(since)
-        .run();
+    let (check, live) = explored_as(check, &arguments.explore, say, since);
+    let result = check.run();
     live.clear();
     let report = result?;
     if let Some(path) = &arguments.trace {

@@ -2,11 +2,10 @@
 //!
 //! In: a model. Out: its state space in figures, on standard output.
 
-use super::cancel_on_interrupt;
+use super::explored_as;
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, print};
-use crate::progress::Live;
 use crate::text;
 use deltamark::Check;
 use std::time::Instant;
@@ -15,16 +14,8 @@ use std::time::Instant;
 pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
-    let limits = arguments.explore.limits();
-    let live = Live::new(say.quiet, say.verbose, limits.memory);
-    let result = Check::loaded(&model)
-        .store(arguments.explore.store.clone())
-        .search(arguments.explore.search())
-        .limits(limits)
-        .cancel(cancel_on_interrupt())
-        .listener(live.clone())
-        .since(since)
-        .stats();
+    let (check, live) = explored_as(Check::loaded(&model), &arguments.explore, say, since);
+    let result = check.stats();
     live.clear();
     let stats = result?;
     print(|out| {
