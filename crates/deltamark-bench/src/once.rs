@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;
     let system = NetSystem::new(net);
     let control = Control::new();
-    let store = build(&spec, &system, control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let store = build(&spec, &system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
     // A property is there, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
     let before = cpu_time();

@@ -3,10 +3,10 @@
 //! In: nothing. Out: one small trait a capability; [`System`](crate::System) hands them
 //! out as options, so that a search or a store can ask and say clearly what it misses.
 
-use crate::{Action, Batch, Block, Scratch, Slot};
+use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};
 
 /// Steps can be undone.
-pub trait Reversible {
+pub trait Reversible: System {
     /// Writes to `source` the one state from which `action` leads to `target`, and says
     /// whether there is one that the layout in use can hold. One that does not fit
     /// cannot be in any store, so for confirming a visit it does not exist.
@@ -15,6 +15,53 @@ pub trait Reversible {
     /// Appends every (action, source) that leads to `target`: the batch's targets are
     /// the sources. Sources need not be reachable.
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch);
+
+    /// Undoes in each of `targets`, whose hashes are given, the action of the same number,
+    /// and appends those sources that there are, in order. Worth overriding: stores that keep
+    /// no states check with it whether they know one.
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        debug_assert!(targets.len() == hashes.len() && targets.len() == actions.len());
+        let mut source = Vec::new();
+        for (number, (target, &action)) in targets.iter().zip(actions).enumerate() {
+            if self.unfire(scratch, target, action, &mut source) {
+                out.states.push(&source);
+                out.hashes.push(self.hash(scratch, &source));
+                out.from.push(number as u32);
+            }
+        }
+    }
+}
+
+/// Sources found by undoing steps.
+#[derive(Clone, Debug)]
+pub struct Undone {
+    /// The sources.
+    pub states: States,
+    /// The hash of each.
+    pub hashes: Vec<u64>,
+    /// The number of the target each comes from, ascending.
+    pub from: Vec<u32>,
+}
+
+impl Undone {
+    /// An empty list for states of this width.
+    pub fn new(width: Width) -> Self {
+        Undone { states: States::new(width), hashes: Vec::new(), from: Vec::new() }
+    }
+
+    /// Empties the list, keeping its memory, for states of this width.
+    pub fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.hashes.clear();
+        self.from.clear();
+    }
 }
 
 /// States fall into components (a process, a channel, a group of places).

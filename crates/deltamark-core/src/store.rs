@@ -7,7 +7,18 @@
 
 use std::ops::Range;
 
-use crate::{Action, Batch, Block, Bytes, Recoding, Scratch, Slot, StateId, States};
+use crate::{Action, Batch, Block, Bytes, Recoding, Scratch, Slot, StateId, States, Trace};
+
+/// In what order states reach a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Level by level: first the initial states, then everything one step from them, and so
+    /// on. The parents of a batch are of the level before, in the order they were found, and
+    /// [`Store::end_level`] is called after each level.
+    Levels,
+    /// Any order in which a parent comes before its children.
+    Any,
+}
 
 /// How a state was reached.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +54,8 @@ pub trait Store: Send + Sync {
     /// Inserts a state. `hash` is what the system's `hash` gives for it.
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert;
 
-    /// Inserts the successors of a block, in order, and appends an answer for each.
-    /// After an [`Insert::Full`] the rest may be left out.
+    /// Inserts the successors of a block and appends an answer for each, in the order of the
+    /// batch. After an [`Insert::Full`] the rest may be left out.
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
         insert_one_by_one(self, scratch, block, batch, out);
     }
@@ -74,6 +85,25 @@ pub trait Store: Send + Sync {
 
     /// Whether it can give states back by their id.
     fn recall(&self) -> Option<&dyn Recall> {
+        None
+    }
+
+    /// Ends a level: what was inserted since the last call is the level to be expanded next.
+    /// A search that goes level by level calls it after the initial states and after each
+    /// level; others never do. On `false` the budget had no room, and the run must end.
+    #[must_use]
+    fn end_level(&self) -> bool {
+        true
+    }
+
+    /// Bytes it holds for states that are still to be expanded and that it will give back
+    /// after that. They count as frontier and are not in [`bytes`](Self::bytes).
+    fn frontier_bytes(&self) -> u64 {
+        0
+    }
+
+    /// How a state of the level in hand was reached, if the store can tell without help.
+    fn path(&self, _scratch: &mut Scratch, _id: StateId) -> Option<Trace> {
         None
     }
 
@@ -114,7 +144,14 @@ pub trait Recall {
         }
     }
 
-    /// Whether ids are 0, 1, 2 … in the order of insertion, so that everything inserted
-    /// in a stretch of time is a range of ids and needs no queue.
+    /// Whether ids are 0, 1, 2 …, so that everything inserted in a stretch of time is a
+    /// range of ids and needs no queue. Within a batch they may be given in any order.
     fn sequential(&self) -> bool;
+
+    /// Whether every state can be given back. If not, only those of the level that is being
+    /// expanded can; ids of others may be [`StateId::NAMELESS`], and [`Store::path`] tells how
+    /// a state was reached.
+    fn whole(&self) -> bool {
+        true
+    }
 }

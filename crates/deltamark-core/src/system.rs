@@ -87,6 +87,21 @@ pub trait System: Send + Sync {
         }
     }
 
+    /// Appends for each of `sources` the successor under the action of the same number.
+    /// All these steps were taken before, so they can be taken again. Worth overriding where
+    /// many steps are cheaper than one at a time.
+    ///
+    /// # Panics
+    /// When a step cannot be taken: the caller made it up.
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        let mut target = Vec::new();
+        for (source, &action) in sources.iter().zip(actions) {
+            let fired = self.fire(scratch, source, action, &mut target);
+            assert_eq!(fired, Ok(Fired::Done), "a step that was taken can be taken again");
+            targets.push(&target);
+        }
+    }
+
     /// The hash of a state: a function of what the state means, not of its layout, so
     /// that it outlives a [`Recoding`]. Batches carry the same value.
     fn hash(&self, _scratch: &mut Scratch, state: &[Slot]) -> u64 {

@@ -5,7 +5,7 @@
 //!
 //! | the store | the frontier | a trace comes from |
 //! |---|---|---|
-//! | numbers states 0, 1, 2 … and recalls them | two numbers: the level is a range of ids | walking back through the levels |
+//! | numbers states 0, 1, 2 … and recalls them, or those of the level in hand | two numbers: the level is a range of ids | the store, or walking back through the levels |
 //! | recalls states by ids of its own | ids, packed | a log of back edges, a few bytes a state |
 //! | does not recall states | full states | the same log |
 //!
@@ -151,8 +151,11 @@ impl<'a> Frontier<'a> {
     }
 
     /// A shortest path to state `index` of the block.
-    fn path(&self, run: &Run<'_>, index: usize) -> Trace {
+    fn path(&self, run: &mut Run<'_>, index: usize) -> Trace {
         if let Queue::Range { recall, .. } = self.queue {
+            if let Some(trace) = run.store.path(&mut run.store_scratch, run.block.id(index)) {
+                return trace;
+            }
             let levels = Levels { system: run.system, store: run.store, recall, starts: &self.starts };
             return levels.path(run.block.id(index));
         }
@@ -197,7 +200,13 @@ fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         return Some(stop);
     }
     let mut depth = 0;
-    while frontier.next_level(run.statistics.states) {
+    loop {
+        if !run.store.end_level() {
+            return Some(Stop::Memory);
+        }
+        if !frontier.next_level(run.statistics.states) {
+            return None;
+        }
         run.statistics.depth = depth;
         let stop = if depth < run.depth_limit() { level(run, frontier) } else { last_level(run, frontier) };
         if stop.is_some() {
@@ -205,7 +214,6 @@ fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         }
         depth += 1;
     }
-    None
 }
 
 /// Expands a level.
@@ -296,5 +304,9 @@ fn pause(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop> {
         return Some(Stop::Memory);
     }
     let found = run.statistics.states;
-    run.check(|run| Snapshot { frontier: found - frontier.taken, frontier_bytes: bytes, ..run.snapshot() })
+    run.check(|run| Snapshot {
+        frontier: found - frontier.taken,
+        frontier_bytes: bytes + run.store.frontier_bytes(),
+        ..run.snapshot()
+    })
 }

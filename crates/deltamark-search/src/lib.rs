@@ -16,7 +16,7 @@ mod numbers;
 mod path;
 mod run;
 
-use deltamark_core::{Batch, Block, Control, Insert, Outcome, Property, Scratch, Store, System};
+use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
 /// The order in which states are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -32,13 +32,18 @@ impl Search {
     /// All searches there are.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
 
+    /// In what order states reach the store.
+    pub fn order(self) -> Order {
+        match self {
+            Search::Bfs => Order::Levels,
+            Search::Dfs => Order::Any,
+        }
+    }
+
     /// Whether its traces are shortest and its `depth` is the largest distance from an
     /// initial state.
     pub fn is_shortest(self) -> bool {
-        match self {
-            Search::Bfs => true,
-            Search::Dfs => false,
-        }
+        self.order() == Order::Levels
     }
 
     /// Its name on the command line.

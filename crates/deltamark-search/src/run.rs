@@ -345,9 +345,11 @@ impl<'a> Run<'a> {
     }
 
     /// Has the budget count what the frontier and the batch hold. Says whether it is granted.
+    /// What the store holds of the frontier, it has asked for itself.
     #[must_use]
     pub fn frontier_holds(&mut self, bytes: u64) -> bool {
-        self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(bytes);
+        let frontier = bytes + self.store.frontier_bytes();
+        self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(frontier);
         let batch = self.batch.held_bytes() + (self.answers.capacity() * size_of::<Insert>()) as u64;
         let more = (bytes + batch).saturating_sub(self.working_granted);
         let granted = more == 0 || self.control.budget.request(more);

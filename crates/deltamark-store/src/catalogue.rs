@@ -5,7 +5,7 @@
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
 use crate::plain::Plain;
-use deltamark_core::{Budget, Store, System, diagnostic::did_you_mean};
+use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub struct StoreInfo {
 
 /// Makes a store. The options of the specification are known to exist; whether their values
 /// make sense is for the store to say.
-type Make = for<'a> fn(&StoreSpec, &'a dyn System, Arc<Budget>) -> Result<Box<dyn Store + 'a>, SpecError>;
+type Make = for<'a> fn(&StoreSpec, &'a dyn System, Order, Arc<Budget>) -> Result<Box<dyn Store + 'a>, SpecError>;
 
 /// An option of a store.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub static CATALOGUE: &[StoreInfo] = &[StoreInfo {
     guarantee: "exact",
     when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
     options: &[],
-    make: |_, system, budget| Ok(Box::new(Plain::new(system, budget))),
+    make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
 }];
 
 impl StoreInfo {
@@ -188,12 +188,14 @@ fn unknown(name: &str) -> SpecError {
     SpecError(format!("there is no store `{name}`; {hint}"))
 }
 
-/// Makes the store that `spec` describes, for this system and within this budget.
+/// Makes the store that `spec` describes, for this system, for states that come in this order,
+/// and within this budget.
 pub fn build<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
+    order: Order,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let info = StoreInfo::by_name(&spec.name).ok_or_else(|| unknown(&spec.name))?;
-    (info.make)(spec, system, budget)
+    (info.make)(spec, system, order, budget)
 }

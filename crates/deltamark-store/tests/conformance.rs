@@ -1,5 +1,6 @@
 //! Every store of the catalogue passes the suite for stores.
 
+use deltamark_core::Order;
 use deltamark_store::{CATALOGUE, StoreSpec, build};
 use deltamark_testkit::check_store;
 
@@ -7,7 +8,9 @@ use deltamark_testkit::check_store;
 fn every_store_of_the_catalogue_conforms() {
     for info in CATALOGUE {
         let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
-        check_store(|system, budget| build(&spec, system, budget).expect("a store of the catalogue"));
+        for order in [Order::Any, Order::Levels] {
+            check_store(order, |system, budget| build(&spec, system, order, budget).expect("a store of the catalogue"));
+        }
     }
 }
 

@@ -17,7 +17,8 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 let system = NetSystem::new(net.clone());
                 let control = Control::new();
                 let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
-                let store = build(&spec, &system, control.budget.clone()).expect("a store of the catalogue");
+                let store =
+                    build(&spec, &system, search.order(), control.budget.clone()).expect("a store of the catalogue");
                 let system: &dyn System = &system;
                 let (store, control) = (store.as_ref(), &control);
                 let task = Task { system, store, properties: &[], control, explore_all: true, observer: None };

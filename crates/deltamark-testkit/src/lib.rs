@@ -19,7 +19,7 @@ pub mod random;
 pub mod stores;
 pub mod systems;
 
-pub use conformance::search::{Order, check_search};
+pub use conformance::search::check_search;
 pub use conformance::store::check_store;
 pub use conformance::system::check_system;
 pub use corpus::Corpus;

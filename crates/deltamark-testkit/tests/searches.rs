@@ -1,12 +1,13 @@
 //! The suite for searches: it passes a dull search that is right, and fails it once its
 //! outcomes are tampered with.
 
+use deltamark_core::Order;
 use deltamark_core::{
     Action, Arrival, Batch, Block, Event, Goal, Guarantee, Insert, Outcome, PropertyOutcome, Slot, StateId, Statistics,
     Stop, Trace, Verdict,
 };
 use deltamark_search::Task;
-use deltamark_testkit::{Order, check_search};
+use deltamark_testkit::check_search;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -199,7 +200,7 @@ impl Dull<'_> {
 
 #[test]
 fn a_dull_search_passes() {
-    check_search(Order::BreadthFirst, search);
+    check_search(Order::Levels, search);
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn complaint(tamper: &Tamper) -> Option<String> {
         tamper(&mut outcome);
         outcome
     };
-    let panic = catch_unwind(AssertUnwindSafe(|| check_search(Order::BreadthFirst, tampered))).err()?;
+    let panic = catch_unwind(AssertUnwindSafe(|| check_search(Order::Levels, tampered))).err()?;
     let text = panic.downcast_ref::<String>().cloned();
     Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default())
 }

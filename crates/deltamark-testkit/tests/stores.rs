@@ -1,7 +1,7 @@
 //! The suite for stores: it passes what is right and fails what is broken.
 
 use deltamark_core::{
-    Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    Arrival, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId, States, Store,
 };
 use deltamark_testkit::check_store;
 use deltamark_testkit::stores::{KINDS, LossyStore, ReferenceStore};
@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[test]
 fn the_reference_stores_pass() {
     for (_, make) in KINDS {
-        check_store(make);
+        check_store(Order::Any, make);
+        check_store(Order::Levels, make);
     }
 }
 
 #[test]
 fn a_store_that_omits_many_and_says_so_passes() {
-    check_store(|_, budget| Box::new(LossyStore::new(budget, 12)));
+    check_store(Order::Any, |_, budget| Box::new(LossyStore::new(budget, 12)));
 }
 
 /// What a broken store does wrong.
@@ -152,7 +153,7 @@ impl Drop for Flawed {
 
 /// What the suite says of a store with this flaw.
 fn complaint(flaw: Flaw) -> Option<String> {
-    let check = || check_store(|_, budget| Box::new(Flawed::new(flaw, budget)));
+    let check = || check_store(Order::Any, |_, budget| Box::new(Flawed::new(flaw, budget)));
     let panic = catch_unwind(AssertUnwindSafe(check)).err()?;
     let text = panic.downcast_ref::<String>().cloned();
     Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default())

@@ -228,8 +228,8 @@ impl<'a> Check<'a> {
 
     fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
-        let store =
-            deltamark_store::build(&self.store, self.system, control.budget.clone()).map_err(CheckError::Store)?;
+        let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
+            .map_err(CheckError::Store)?;
         let outcome = deltamark_search::run(
             self.search,
             Task {

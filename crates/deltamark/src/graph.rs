@@ -110,7 +110,7 @@ impl<'a> Graph<'a> {
         let limits = Limits { states: Some(max_states + 1), ..limits };
         let (control, _) = control(limits, cancel, listener).map_err(GraphError::Check)?;
         let spec = StoreSpec::default();
-        let store = deltamark_store::build(&spec, system, control.budget.clone())
+        let store = deltamark_store::build(&spec, system, Search::Bfs.order(), control.budget.clone())
             .map_err(|error| GraphError::Check(CheckError::Store(error)))?;
         let mut edges =
             Edges { list: Vec::new(), budget: control.budget.clone(), cancel: control.cancel.clone(), full: false };

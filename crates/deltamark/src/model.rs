@@ -408,7 +408,8 @@ where
         let (control, _) = control(self.limits, self.cancel, self.listener).map_err(ModelError::Limit)?;
         let system = ModelSystem::new(self.model)?;
         let outcome = {
-            let store = deltamark_store::build(&spec, &system, control.budget.clone()).map_err(ModelError::Store)?;
+            let store = deltamark_store::build(&spec, &system, self.search.order(), control.budget.clone())
+                .map_err(ModelError::Store)?;
             let task = Task {
                 system: &system,
                 store: &*store,

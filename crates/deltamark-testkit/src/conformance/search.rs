@@ -11,7 +11,7 @@ use crate::random::RandomGraph;
 use crate::stores::{KINDS, Maker};
 use crate::systems::{Counters, Still, Workers};
 use deltamark_core::{
-    Batch, Block, Budget, Cancel, Control, Event, Goal, Guarantee, Insert, Limits, Listener, Outcome, Property,
+    Batch, Block, Budget, Cancel, Control, Event, Goal, Guarantee, Insert, Limits, Listener, Order, Outcome, Property,
     Scratch, Stop, System, Trace, Verdict,
 };
 use deltamark_search::{Observer, Task};
@@ -19,19 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a search promises of its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Traces are shortest, and `depth` is the largest distance.
-    BreadthFirst,
-    /// Nothing.
-    Any,
-}
-
 /// Searches; takes what `deltamark_search::run` takes.
 pub type Run<'r> = dyn Fn(Task<'_>) -> Outcome + 'r;
 
-/// Checks a search on systems of all kinds with stores of all kinds.
+/// Checks a search on systems of all kinds with stores of all kinds. From a search that goes
+/// level by level traces are shortest and `depth` is the largest distance.
 pub fn check_search(order: Order, run: impl Fn(Task<'_>) -> Outcome) {
     let run: &Run = &run;
     for (name, fresh) in systems() {
@@ -158,7 +150,7 @@ impl Case<'_> {
         assert_eq!(statistics.edges, expected.edges.len() as u64, "{label}: it counts all edges");
         assert_eq!(statistics.deadlocks, expected.deadlocks.len() as u64, "{label}: it counts all deadlocks");
         match self.order {
-            Order::BreadthFirst => assert_eq!(statistics.depth, expected.depth(), "{label}: depth is the distance"),
+            Order::Levels => assert_eq!(statistics.depth, expected.depth(), "{label}: depth is the distance"),
             Order::Any => assert!(statistics.depth >= expected.depth(), "{label}: depth is at least the distance"),
         }
         assert_eq!(statistics.widenings, expected.widenings, "{label}: it counts widenings");
@@ -264,7 +256,7 @@ impl Case<'_> {
         assert!((check.ends)(system, last, replay.fault.as_deref()), "{place}: the trace ends where it should");
         let steps = replay.states.len() as u64 - 1;
         match self.order {
-            Order::BreadthFirst => assert_eq!(steps, distance, "{place}: the trace is shortest"),
+            Order::Levels => assert_eq!(steps, distance, "{place}: the trace is shortest"),
             Order::Any => assert!(steps >= distance, "{place}: no trace is shorter than the shortest"),
         }
     }
@@ -296,7 +288,7 @@ impl Case<'_> {
             let budget = Arc::new(Budget::new((count - 1) * 16));
             assert_eq!(stop(Control { budget, ..Control::new() }), Some(Stop::Memory), "{label}: too little memory");
         }
-        if depth > 0 && self.order == Order::BreadthFirst {
+        if depth > 0 && self.order == Order::Levels {
             let shallow = Limits { depth: Some(depth - 1), ..Limits::default() };
             assert_eq!(limits(shallow), Some(Stop::Depth), "{label}: one level too few");
             let deep = Limits { depth: Some(depth), ..Limits::default() };
@@ -317,7 +309,7 @@ impl Case<'_> {
         }
         if let Some(limit) = control.limits.depth {
             assert!(statistics.depth <= limit, "{label}: it keeps to the limit of depth {limit}");
-            if self.order == Order::BreadthFirst {
+            if self.order == Order::Levels {
                 let within = self.expected.distances.iter().filter(|&&distance| distance <= limit).count() as u64;
                 assert_eq!(statistics.states, within, "{label}: it finds all states up to depth {limit}");
             }

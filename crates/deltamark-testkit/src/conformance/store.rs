@@ -11,32 +11,36 @@ use crate::conformance::threads;
 use crate::explore;
 use crate::random::{RandomGraph, Rng};
 use crate::systems::{Counters, Still, Workers};
-use deltamark_core::{Budget, Guarantee, Store, System, Width};
+use deltamark_core::{Budget, Guarantee, Order, Store, System, Width};
 use std::sync::Arc;
 
 /// Makes a store for a system, within a budget.
 pub type Make<'m> = dyn for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync + 'm;
 
-/// Checks a store on all systems of the kit: alone and in batches, growing, with the
-/// budget forced low, over recodings, and from several threads.
-pub fn check_store(make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync) {
+/// Checks a store that was made for states in this order on all systems of the kit: alone and
+/// in batches, growing, with the budget forced low, over recodings, and from several threads;
+/// where states come level by level, in batches and from one thread.
+pub fn check_store(order: Order, make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync) {
     let make: &Make = &make;
+    let ways = Way::of(order);
     empty(make);
     for (label, fresh) in small_systems() {
-        all_of_it(make, &label, &*fresh);
+        all_of_it(make, ways, &label, &*fresh);
     }
     for (label, system) in middling_systems() {
-        let held = growth(make, &label, &*system);
-        low_budgets(make, &label, &*system, held);
+        let held = growth(make, ways[0], &label, &*system);
+        low_budgets(make, ways, &label, &*system, held);
     }
-    recoding_without_room(make);
-    for (label, system) in threaded_systems() {
-        threads::check(make, &label, &*system);
+    recoding_without_room(make, ways[0]);
+    if order == Order::Any {
+        for (label, system) in threaded_systems() {
+            threads::check(make, &label, &*system);
+        }
     }
     // The longest last: what is wrong shows early.
     for (label, system) in large_systems() {
-        let held = growth(make, &label, &*system);
-        one_budget(make, &label, &*system, held / 3, held, Way::InBatches);
+        let held = growth(make, ways[0], &label, &*system);
+        one_budget(make, &label, &*system, held / 3, held, ways[ways.len() - 1]);
     }
 }
 
@@ -92,21 +96,31 @@ fn empty(make: &Make) {
 enum Way {
     OneByOne,
     InBatches,
+    ByLevels,
 }
 
 impl Way {
+    /// The ways for a store that was made for this order.
+    fn of(order: Order) -> &'static [Way] {
+        match order {
+            Order::Levels => &[Way::ByLevels],
+            Order::Any => &[Way::OneByOne, Way::InBatches],
+        }
+    }
+
     fn explore(self, storing: &mut Storing<'_>, seed: u64) -> End {
         match self {
             Way::OneByOne => storing.one_by_one(&mut Rng::new(seed)),
             Way::InBatches => storing.in_batches(&mut Rng::new(seed)),
+            Way::ByLevels => storing.by_levels(&mut Rng::new(seed)),
         }
     }
 }
 
 /// Everything goes in, in random order and in batches.
-fn all_of_it(make: &Make, label: &str, fresh: &Fresh) {
+fn all_of_it(make: &Make, ways: &[Way], label: &str, fresh: &Fresh) {
     let expected = explore(&*fresh()).states.len();
-    for (seed, way) in [(0, Way::OneByOne), (1, Way::InBatches), (2, Way::OneByOne), (3, Way::InBatches)] {
+    for (seed, way) in (0..4).zip(ways.iter().cycle()) {
         let system = fresh();
         let mut storing = Storing::new(make, label, &*system, Budget::unlimited());
         let end = way.explore(&mut storing, seed);
@@ -116,9 +130,9 @@ fn all_of_it(make: &Make, label: &str, fresh: &Fresh) {
 }
 
 /// Many states go in; gives the bytes held at the end, as far as the budget knows.
-fn growth(make: &Make, label: &str, system: &dyn System) -> u64 {
+fn growth(make: &Make, way: Way, label: &str, system: &dyn System) -> u64 {
     let mut storing = Storing::new(make, label, system, Budget::unlimited());
-    let end = storing.one_by_one(&mut Rng::new(5));
+    let end = way.explore(&mut storing, 5);
     storing.is_complete(end, explore(system).states.len());
     let held = storing.held();
     storing.dropped();
@@ -126,9 +140,9 @@ fn growth(make: &Make, label: &str, system: &dyn System) -> u64 {
 }
 
 /// With less memory than it takes, the store says so and loses nothing.
-fn low_budgets(make: &Make, label: &str, system: &dyn System, held: u64) {
+fn low_budgets(make: &Make, ways: &[Way], label: &str, system: &dyn System, held: u64) {
     for limit in [0, 1, 5_000, held / 8, held / 3] {
-        for way in [Way::OneByOne, Way::InBatches] {
+        for &way in ways {
             one_budget(make, label, system, limit, held, way);
         }
     }
@@ -146,23 +160,25 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
     assert!(!must_end || end == End::Full, "{label}: a store that gets an eighth of its memory is full");
     storing.check_all();
     // What comes after is answered as well: there may be room for small things.
-    storing.some_more(&mut Rng::new(limit));
-    storing.check_all();
+    if !matches!(way, Way::ByLevels) {
+        storing.some_more(&mut Rng::new(limit));
+        storing.check_all();
+    }
     storing.dropped();
 }
 
 /// A store that has no room to recode says so and keeps its count.
-fn recoding_without_room(make: &Make) {
+fn recoding_without_room(make: &Make, way: Way) {
     let system = Counters::new(12, 4);
     let mut storing = Storing::new(make, "counters 12, 4, again", &system, Budget::unlimited());
-    storing.one_by_one(&mut Rng::new(7));
+    way.explore(&mut storing, 7);
     let held_at_widening = storing.held_at_widening.clone();
     assert!(held_at_widening.len() > 1, "the system widens");
     storing.dropped();
     for limit in held_at_widening {
         let system = Counters::new(12, 4);
         let mut storing = Storing::new(make, "counters 12, 4, no room", &system, Budget::new(limit.max(1)));
-        let end = storing.one_by_one(&mut Rng::new(7));
+        let end = way.explore(&mut storing, 7);
         // States in the old layout can no longer be looked up, so only counts are checked.
         if end != End::NotRecoded {
             storing.check_all();

@@ -10,6 +10,7 @@ use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Budget, Insert, Recoding, Scratch, Slot, StateId, States, Store, System,
 };
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How an exploration ended.
@@ -42,6 +43,8 @@ pub struct Storing<'a> {
     ids: HashMap<Vec<Slot>, StateId>,
     /// The states in the order they went in.
     order: Vec<Vec<Slot>>,
+    /// Those of them that are being expanded.
+    level: Range<usize>,
     used_ids: HashSet<StateId>,
     exact: bool,
     /// States that a store which may omit states has omitted.
@@ -65,6 +68,7 @@ impl<'a> Storing<'a> {
             budget,
             ids: HashMap::new(),
             order: Vec::new(),
+            level: 0..0,
             used_ids: HashSet::new(),
             omitted: HashSet::new(),
             held_at_widening: Vec::new(),
@@ -157,6 +161,15 @@ impl<'a> Storing<'a> {
 
     /// Inserts states in breadth-first order, by blocks of random size.
     pub fn in_batches(&mut self, rng: &mut Rng) -> End {
+        self.breadth_first(rng, false)
+    }
+
+    /// The same level by level, saying where each ends.
+    pub fn by_levels(&mut self, rng: &mut Rng) -> End {
+        self.breadth_first(rng, true)
+    }
+
+    fn breadth_first(&mut self, rng: &mut Rng, levels: bool) -> End {
         for root in self.roots() {
             let answer = self.insert(&root);
             self.take(&root.target, answer);
@@ -167,7 +180,18 @@ impl<'a> Storing<'a> {
         let (mut block, mut batch) = (Block::new(self.system.width()), Batch::new(self.system.width()));
         let mut next = 0;
         while next < self.order.len() {
-            let count = (1 + rng.below(BLOCK)).min(self.order.len() - next);
+            if !levels {
+                self.level = 0..self.order.len();
+            } else if next == self.level.end {
+                if !self.store.end_level() {
+                    return End::Full;
+                }
+                self.level = next..self.order.len();
+                // A search takes them by their numbers.
+                let ids = &self.ids;
+                self.order[next..].sort_by_key(|state| ids[state]);
+            }
+            let count = (1 + rng.below(BLOCK)).min(self.level.end - next);
             block.reset(self.system.width());
             batch.reset(self.system.width());
             for state in &self.order[next..next + count] {
@@ -232,9 +256,6 @@ impl<'a> Storing<'a> {
                 let named = id != StateId::NAMELESS;
                 assert!(named || self.store.recall().is_none(), "{label}: a store that recalls names its states");
                 assert!(!named || self.used_ids.insert(id), "{label}: no id is given twice, {id:?} is");
-                if self.store.recall().is_some_and(|recall| recall.sequential()) {
-                    assert_eq!(id.index(), self.order.len(), "{label}: sequential ids are 0, 1, 2 …");
-                }
                 self.ids.insert(state.to_vec(), id);
                 self.order.push(state.to_vec());
                 return true;
@@ -255,7 +276,7 @@ impl<'a> Storing<'a> {
     }
 
     fn same_id(&self, state: &[Slot], known: StateId, id: StateId) {
-        let nameless = id == StateId::NAMELESS && self.store.recall().is_none();
+        let nameless = id == StateId::NAMELESS && !self.store.recall().is_some_and(|recall| recall.whole());
         assert!(id == known || nameless, "{}: ids are stable: {state:?} was {known:?}, is {id:?}", self.label);
     }
 
@@ -308,7 +329,8 @@ impl<'a> Storing<'a> {
         let Some(recall) = self.store.recall() else { return };
         let mut states = States::new(self.system.width());
         // Last to first and in chunks, so that the order asked for counts, not that of insertion.
-        let order: Vec<&Vec<Slot>> = self.order.iter().rev().collect();
+        let there = if recall.whole() { 0..self.order.len() } else { self.level.clone() };
+        let order: Vec<&Vec<Slot>> = self.order[there].iter().rev().collect();
         for chunk in order.chunks(50) {
             states.reset(self.system.width());
             let ids: Vec<StateId> = chunk.iter().map(|&state| self.ids[state]).collect();
@@ -325,13 +347,18 @@ impl<'a> Storing<'a> {
     pub fn check_counts(&self) {
         let label = &self.label;
         assert_eq!(self.store.len(), self.order.len() as u64, "{label}: its length is the number of new states");
+        if self.store.recall().is_some_and(|recall| recall.sequential()) {
+            let all = (0..self.order.len() as u64).all(|number| self.used_ids.contains(&StateId::new(number)));
+            assert!(all, "{label}: sequential ids are 0, 1, 2 …");
+        }
         assert_eq!(is_exact(&*self.store), self.exact, "{label}: its guarantee does not change its kind");
         let bytes = self.store.bytes();
         let names: HashSet<&str> = bytes.parts().iter().map(|part| part.0).collect();
         assert_eq!(names.len(), bytes.parts().len(), "{label}: each part of its bytes has a name of its own");
         assert!(self.order.len() < 2 || bytes.total() > 0, "{label}: what holds states holds bytes");
         if self.budget.used() > 0 {
-            assert_eq!(bytes.total(), self.budget.used(), "{label}: it accounts for exactly what it was granted");
+            let accounted = bytes.total() + self.store.frontier_bytes();
+            assert_eq!(accounted, self.budget.used(), "{label}: it accounts for exactly what it was granted");
         }
         assert!(self.budget.peak() <= self.budget.limit(), "{label}: it stays within its budget");
     }
