@@ -8,6 +8,7 @@ mod bucket;
 mod catalogue;
 mod index;
 pub mod plain;
+mod quotient;
 mod region;
 mod vectors;
 
