@@ -298,7 +298,6 @@ impl Stash {
 }
 
 /// The table.
-#[allow(dead_code)]
 pub(crate) struct Quotient {
     budget: Arc<Budget>,
     shape: Shape,
@@ -311,7 +310,6 @@ pub(crate) struct Quotient {
     last: bool,
 }
 
-#[allow(dead_code)]
 impl Quotient {
     /// An empty table for keys and payloads of this many bits.
     ///

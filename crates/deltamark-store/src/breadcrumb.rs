@@ -1,0 +1,678 @@
+//! # The idea
+//! Of a visited state nothing is kept but a crumb: a few bits of its hash, its level modulo
+//! three, and the action that first led to it. No state, no number, no parent. Whether a state
+//! was visited is found out by walking: undo the action of a crumb that fits, look the
+//! predecessor up in the same table, undo its action, and so on, down to a level whose states
+//! are kept in full. For systems whose steps can be undone, searched level by level.
+//!
+//! # Layout in memory
+//! ```text
+//! table     [ rest of the key | code | action ] …      13 to 30 bits a crumb, see `quotient`
+//!             code: level mod 3, or 3 if the level is kept in full
+//! anchors   the levels kept in full, the first among them   a `plain` store
+//! now       the level that is being expanded, in full       the frontier:
+//! next      the level under construction, in full           two `plain` stores
+//! ```
+//!
+//! # Why it is exact
+//! Let level `d` be the one that is being expanded: the table holds a crumb of every state at
+//! distance at most `d`, `next` holds those states at distance `d+1` that were found so far.
+//! A successor `s` of a state of level `d` has distance at most `d+1`.
+//!
+//! * `s` is in `next`: it is compared in full there. Seen.
+//! * A *walk* from `s` is a sequence of undone steps that ends in a state of an anchor level
+//!   `L`, found there by comparing in full. Undone steps are steps of the system, whatever
+//!   crumbs they were read from; so a walk of `n` steps proves that the distance of `s` is at
+//!   most `L+n`. If `L+n <= d`, `s` was visited: all states that near are in the table. A walk
+//!   with `L+n > d` proves nothing and does not count.
+//! * If `s` was visited at a level `j <= d`, there is such a walk, and it is found: `s` has a
+//!   crumb, under its own key, whose action leads back to the state `s` was first found from,
+//!   which is at level `j-1`, and so on; the codes along it are those of levels `j, j-1, …`;
+//!   it ends at the first anchor level `L`, after `n = j-L` steps, so `L+n = j <= d`. All
+//!   crumbs under a key whose code fits are tried, so this one is.
+//! * So if `s` is not in `next` and has no walk, it was not visited, and it is new. The crumbs
+//!   of level `d+1` are written only when the level is complete: before that, a walk through
+//!   them would prove a distance of `d+1`, which says nothing.
+//!
+//! Bits of hash and codes only choose which walks are tried. With fewer of them more walks are
+//! tried that lead nowhere; no answer changes.
+//!
+//! # A path to a state
+//! is a walk down to level 0 in which every code is that of its level: found the same way, by
+//! trying crumbs depth-first.
+//!
+//! # Growth
+//! The table grows by an eighth at most, in place, each doubling spending one of the hash bits
+//! that the crumbs keep. With `tag` bits left at a million states, there is one bit left at a
+//! million times `2^(tag-1)`; from then on what grows is the table's stash.
+//!
+//! # When to choose it
+//! When states are wide and steps can be undone: 2 to 4 bytes a state, whatever their width.
+//! Look-ups of states in older levels cost a walk, so it takes two to three times the time of
+//! `plain`. The frontier is kept in full; on state spaces of few large levels it is most of
+//! what is held.
+
+use crate::plain::{NONE, Plain};
+use crate::quotient::Quotient;
+use deltamark_core::{
+    Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
+    StateId, States, Store, System, Trace, Undone, Width, hash::mix,
+};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of a crumb that hold its code.
+const CODE_BITS: u32 = 2;
+/// The code of states whose level is kept in full.
+const ANCHOR: u8 = 3;
+/// The table tells lines apart by this many bits of the key when it holds a million crumbs.
+const MILLION: u32 = 15;
+/// Crumbs that are looked up together.
+const GROUP: usize = 64;
+/// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
+const ANCHOR_SHARE: u64 = 110;
+
+/// Which levels are kept in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchors {
+    /// Every level of which this is a divisor.
+    Every(u64),
+    /// As many as about one byte a state pays for.
+    Auto,
+}
+
+/// Crumbs that lead back to states kept in full.
+pub struct Breadcrumb<'a> {
+    system: &'a dyn System,
+    reversible: &'a dyn Reversible,
+    budget: Arc<Budget>,
+    which: Anchors,
+    inner: Mutex<Inner<'a>>,
+}
+
+struct Inner<'a> {
+    table: Quotient,
+    action_bits: u32,
+    anchors: Plain<'a>,
+    /// The anchor levels: the level, and the number of its first state among the anchors.
+    anchor_levels: Vec<(u64, u64)>,
+    /// The numbers of the initial states, as the system counts them.
+    roots: Vec<u32>,
+    now: Level<'a>,
+    next: Level<'a>,
+    /// How many levels have ended; the one that is being expanded is the last of them.
+    ended: u64,
+    /// The most steps from a state back to an anchor.
+    longest: u64,
+    work: Work,
+}
+
+/// A level in full.
+struct Level<'a> {
+    states: Plain<'a>,
+    /// The action that led to each.
+    actions: Vec<u32>,
+    /// The number of its first state.
+    first: u64,
+    /// Bytes of `actions` that the budget granted.
+    granted: u64,
+}
+
+/// What is used again from batch to batch.
+struct Work {
+    scratch: Scratch,
+    /// For each state its number in `next`, or nothing.
+    found: Vec<u64>,
+    /// Places in the batch that were claimed by a hash, to find equal ones.
+    claims: Vec<u32>,
+    /// Places in the batch of states that are in doubt, each state once, ascending.
+    leaders: Vec<u32>,
+    /// Whether a state of the batch is known to have been visited.
+    visited: Vec<bool>,
+    steps: Steps,
+    undone: Undone,
+    /// States to be looked up in full, and whose they are.
+    asked: Steps,
+    numbers: Vec<u64>,
+    fresh: States,
+    fresh_hashes: Vec<u64>,
+    answers: Vec<Insert>,
+}
+
+/// States, each with its hash, an action to undo, a code, and the leader it belongs to.
+struct Steps {
+    states: States,
+    hashes: Vec<u64>,
+    actions: Vec<Action>,
+    codes: Vec<u8>,
+    leaders: Vec<u32>,
+}
+
+impl Steps {
+    fn new(width: Width) -> Self {
+        let (hashes, actions, codes, leaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Steps { states: States::new(width), hashes, actions, codes, leaders }
+    }
+
+    fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.hashes.clear();
+        self.actions.clear();
+        self.codes.clear();
+        self.leaders.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, state: &[Slot], hash: u64, action: Action, code: u8, leader: u32) {
+        self.states.push(state);
+        self.hashes.push(hash);
+        self.actions.push(action);
+        self.codes.push(code);
+        self.leaders.push(leader);
+    }
+}
+
+/// The code and the action of a crumb.
+#[inline(always)]
+fn unpack(payload: u64) -> (u8, Action) {
+    (payload as u8 & ((1 << CODE_BITS) - 1), Action((payload >> CODE_BITS) as u32))
+}
+
+impl<'a> Breadcrumb<'a> {
+    /// An empty store for the states of `system`, within `budget`, whose crumbs keep `tag` bits
+    /// of hash at a million states. Nothing, if steps of the system cannot be undone.
+    pub fn new(system: &'a dyn System, which: Anchors, tag: u32, budget: Arc<Budget>) -> Option<Self> {
+        Self::with_key(system, which, tag + MILLION, budget)
+    }
+
+    fn with_key(system: &'a dyn System, which: Anchors, key_bits: u32, budget: Arc<Budget>) -> Option<Self> {
+        let reversible = system.reversible()?;
+        let width = system.width();
+        let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
+        let level = |first| Level::new(0, first, system, &budget);
+        let inner = Inner {
+            table: Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget)),
+            action_bits,
+            anchors: Plain::new(system, Arc::clone(&budget)),
+            anchor_levels: Vec::new(),
+            roots: Vec::new(),
+            now: level(0),
+            next: level(0),
+            ended: 0,
+            longest: 0,
+            work: Work::new(system.scratch(), width),
+        };
+        Some(Breadcrumb { system, reversible, budget, which, inner: Mutex::new(inner) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Inserts states and appends an answer for each, up to the first that finds no room.
+    fn insert_all(&self, states: &States, hashes: &[u64], action: impl Fn(usize) -> Action, out: &mut Vec<Insert>) {
+        let inner = &mut *self.lock();
+        inner.search(self, states, hashes);
+        let Inner { work, next, .. } = inner;
+        // What is still in doubt is new.
+        work.fresh.reset(states.width());
+        work.fresh_hashes.clear();
+        for &leader in work.leaders.iter().filter(|&&leader| !work.visited[leader as usize]) {
+            work.fresh.push(states.get(leader as usize));
+            work.fresh_hashes.push(hashes[leader as usize]);
+        }
+        work.answers.clear();
+        next.insert(&work.fresh, &work.fresh_hashes, &self.budget, &mut work.answers);
+        let mut fresh = work.answers.iter();
+        let mut leaders = work.leaders.iter().peekable();
+        for index in 0..states.len() {
+            if leaders.next_if(|&&leader| leader as usize == index).is_none() || work.visited[index] {
+                out.push(Insert::Seen(StateId::NAMELESS));
+                continue;
+            }
+            match fresh.next() {
+                Some(&Insert::New(number)) => {
+                    next.actions.push(action(index).0);
+                    out.push(Insert::New(StateId::new(next.first + number.get())));
+                }
+                Some(Insert::Seen(_)) => unreachable!("a state that is not in the level is new there"),
+                Some(Insert::Full) | None => {
+                    out.push(Insert::Full);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Level<'a> {
+    fn new(about: u64, first: u64, system: &'a dyn System, budget: &Arc<Budget>) -> Self {
+        let states = Plain::for_about(about, system, Arc::clone(budget));
+        Level { states, actions: Vec::new(), first, granted: 0 }
+    }
+
+    fn len(&self) -> u64 {
+        self.states.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.states.bytes().total() + self.granted
+    }
+
+    /// Inserts states that are not there, up to the first that finds no room.
+    fn insert(&mut self, states: &States, hashes: &[u64], budget: &Budget, out: &mut Vec<Insert>) {
+        if self.reserve(states.len(), budget) && self.states.insert_each(states, hashes, out) {
+            return;
+        }
+        let root = Arrival { parent: None, action: Action(0) };
+        let mut scratch = self.states.scratch();
+        for (done, (state, &hash)) in states.iter().zip(hashes).enumerate() {
+            let room = self.reserve(done + 1, budget);
+            let answer =
+                if room { Store::insert(&self.states, &mut scratch, state, hash, &root) } else { Insert::Full };
+            out.push(answer);
+            if answer == Insert::Full {
+                return;
+            }
+        }
+    }
+
+    /// Makes room for `more` actions.
+    fn reserve(&mut self, more: usize, budget: &Budget) -> bool {
+        let wanted = self.actions.len() + more;
+        if wanted > self.actions.capacity() {
+            let capacity = wanted.max(self.actions.len() * 5 / 4).max(64);
+            let bytes = capacity as u64 * 4;
+            // The old list and the new one are there together for a moment.
+            if !budget.request(bytes) {
+                return false;
+            }
+            let mut longer = Vec::with_capacity(capacity);
+            longer.extend_from_slice(&self.actions);
+            self.actions = longer;
+            budget.release(std::mem::replace(&mut self.granted, bytes));
+        }
+        true
+    }
+}
+
+impl Work {
+    fn new(scratch: Scratch, width: Width) -> Self {
+        Work {
+            scratch,
+            found: Vec::new(),
+            claims: Vec::new(),
+            leaders: Vec::new(),
+            visited: Vec::new(),
+            steps: Steps::new(width),
+            undone: Undone::new(width),
+            asked: Steps::new(width),
+            numbers: Vec::new(),
+            fresh: States::new(width),
+            fresh_hashes: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Lists the states that were not found, each once.
+    fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
+        let doubtful = self.found.iter().filter(|&&number| number == NONE).count();
+        self.leaders.clear();
+        self.claims.clear();
+        self.claims.resize((2 * doubtful).next_power_of_two(), 0);
+        let mask = self.claims.len() - 1;
+        for index in (0..states.len()).filter(|&index| self.found[index] == NONE) {
+            let mut at = mix(hashes[index]) as usize & mask;
+            loop {
+                let Some(earlier) = self.claims[at].checked_sub(1).map(|earlier| earlier as usize) else {
+                    self.claims[at] = index as u32 + 1;
+                    self.leaders.push(index as u32);
+                    break;
+                };
+                if hashes[earlier] == hashes[index] && states.get(earlier) == states.get(index) {
+                    break;
+                }
+                at = (at + 1) & mask;
+            }
+        }
+    }
+}
+
+impl<'a> Inner<'a> {
+    fn len(&self) -> u64 {
+        self.next.first + self.next.len()
+    }
+
+    /// The code of a level that has ended.
+    fn code(&self, level: u64) -> u8 {
+        let kept = self.anchor_levels.binary_search_by_key(&level, |&(level, _)| level).is_ok();
+        if kept { ANCHOR } else { (level % 3) as u8 }
+    }
+
+    /// Finds out which of these states were visited: afterwards `leaders` are those that are not
+    /// in the level under construction, each once, and `visited` says which of them are in an
+    /// earlier one.
+    fn search(&mut self, store: &Breadcrumb<'_>, states: &States, hashes: &[u64]) {
+        self.work.found.clear();
+        self.next.states.find_each(states, hashes, &mut self.work.found);
+        self.work.list_leaders(states, hashes);
+        self.work.visited.clear();
+        self.work.visited.resize(states.len(), false);
+        if self.ended > 0 {
+            self.first_steps(states, hashes);
+            self.walk(store);
+        }
+    }
+
+    /// Looks the leaders up in the table, compares with the level in hand, and collects the
+    /// first steps of walks.
+    fn first_steps(&mut self, states: &States, hashes: &[u64]) {
+        let code_now = self.code(self.ended - 1);
+        let Work { leaders, steps, asked, visited, numbers, .. } = &mut self.work;
+        steps.reset(states.width());
+        asked.reset(states.width());
+        for group in leaders.chunks(GROUP) {
+            for &leader in group {
+                self.table.prefetch(mix(hashes[leader as usize]));
+            }
+            for &leader in group {
+                let (state, hash) = (states.get(leader as usize), hashes[leader as usize]);
+                let mut near = false;
+                self.table.probe(mix(hash), |payload| {
+                    let (code, action) = unpack(payload);
+                    near |= code == code_now;
+                    steps.push(state, hash, action, code, leader);
+                });
+                if near {
+                    asked.push(state, hash, Action(0), code_now, leader);
+                }
+            }
+        }
+        numbers.clear();
+        self.now.states.find_each(&asked.states, &asked.hashes, numbers);
+        for (&leader, _) in asked.leaders.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
+            visited[leader as usize] = true;
+        }
+    }
+
+    /// Walks all steps down until they reach an anchor or lead nowhere.
+    fn walk(&mut self, store: &Breadcrumb<'_>) {
+        let now = self.ended - 1;
+        let width = store.system.width();
+        let Work { scratch, steps, undone, asked, visited, numbers, .. } = &mut self.work;
+        for taken in 0..=self.longest {
+            // Of the states reached with this many steps, those with an anchor's crumb are asked
+            // for in full; the others go on.
+            asked.reset(width);
+            let mut kept = 0;
+            for index in 0..steps.leaders.len() {
+                let leader = steps.leaders[index];
+                if visited[leader as usize] {
+                    continue;
+                }
+                if steps.codes[index] == ANCHOR {
+                    asked.push(steps.states.get(index), steps.hashes[index], Action(0), ANCHOR, leader);
+                } else {
+                    kept += 1;
+                }
+            }
+            numbers.clear();
+            self.anchors.find_each(&asked.states, &asked.hashes, numbers);
+            for (&leader, &number) in asked.leaders.iter().zip(numbers.iter()) {
+                if number != NONE {
+                    let level = level_of(&self.anchor_levels, number);
+                    visited[leader as usize] |= level + taken <= now;
+                }
+            }
+            if kept == 0 || taken == self.longest {
+                return;
+            }
+            // The others take a step back.
+            asked.reset(width);
+            for index in 0..steps.leaders.len() {
+                let (leader, code) = (steps.leaders[index], steps.codes[index]);
+                if code != ANCHOR && !visited[leader as usize] {
+                    asked.push(steps.states.get(index), steps.hashes[index], steps.actions[index], code, leader);
+                }
+            }
+            undone.reset(width);
+            store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, &asked.actions, undone);
+            steps.reset(width);
+            for start in (0..undone.from.len()).step_by(GROUP) {
+                let group = start..undone.from.len().min(start + GROUP);
+                for index in group.clone() {
+                    self.table.prefetch(mix(undone.hashes[index]));
+                }
+                for index in group {
+                    let from = undone.from[index] as usize;
+                    let (leader, before) = (asked.leaders[from], (asked.codes[from] + 2) % 3);
+                    let (state, hash) = (undone.states.get(index), undone.hashes[index]);
+                    self.table.probe(mix(hash), |payload| {
+                        let (code, action) = unpack(payload);
+                        if code == before || code == ANCHOR {
+                            steps.push(state, hash, action, code, leader);
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether to keep the level under construction in full.
+    fn is_anchor(&self, which: Anchors, width: Width) -> bool {
+        match which {
+            Anchors::Every(k) => self.ended.is_multiple_of(k),
+            Anchors::Auto => {
+                let slots = match width {
+                    Width::Fixed(slots) => slots as u64,
+                    Width::Varies => 16,
+                };
+                let kept = (self.anchors.len() + self.next.len()) * (slots * 4 + 6);
+                self.ended == 0 || kept <= self.len() * ANCHOR_SHARE / 100
+            }
+        }
+    }
+
+    /// Ends the level under construction. `false` means that there is no room.
+    fn end_level(&mut self, store: &Breadcrumb<'a>) -> bool {
+        /// States that are entered together.
+        const STRETCH: u64 = 256;
+        let count = self.next.len();
+        let largest = self.next.actions.iter().copied().max().unwrap_or(0);
+        self.action_bits = self.action_bits.max(32 - largest.leading_zeros());
+        if !self.table.reserve(count, CODE_BITS + self.action_bits) {
+            return false;
+        }
+        let anchor = self.is_anchor(store.which, store.system.width());
+        let code = if anchor { ANCHOR } else { (self.ended % 3) as u8 };
+        let first = self.anchors.len();
+        let Work { scratch, fresh, fresh_hashes, answers, .. } = &mut self.work;
+        let mut start = 0;
+        while start < count {
+            fresh.reset(store.system.width());
+            fresh_hashes.clear();
+            self.next.states.recall_range(&mut Scratch::none(), start..count.min(start + STRETCH), fresh);
+            store.system.hashes(scratch, fresh, fresh_hashes);
+            for &hash in fresh_hashes.iter() {
+                self.table.prefetch(mix(hash));
+            }
+            for (&hash, &action) in fresh_hashes.iter().zip(&self.next.actions[start as usize..]) {
+                // The initial states are told by their number among the anchors.
+                let action = if self.ended == 0 { 0 } else { action };
+                if !self.table.insert(mix(hash), u64::from(action) << CODE_BITS | u64::from(code)) {
+                    return false;
+                }
+            }
+            answers.clear();
+            if anchor && !self.anchors.insert_each(fresh, fresh_hashes, answers) {
+                return false;
+            }
+            start += fresh.len() as u64;
+        }
+        if self.ended == 0 {
+            self.roots.clone_from(&self.next.actions);
+        }
+        if anchor {
+            self.anchor_levels.push((self.ended, first));
+        }
+        let last = self.anchor_levels.last().map_or(0, |&(level, _)| level);
+        self.longest = self.longest.max(self.ended - last);
+        self.ended += 1;
+        let following = Level::new(count, self.next.first + count, store.system, &store.budget);
+        let ended = std::mem::replace(&mut self.next, following);
+        let expanded = std::mem::replace(&mut self.now, ended);
+        store.budget.release(expanded.granted);
+        true
+    }
+
+    /// A path to a state of the level in hand: a walk down to level 0.
+    fn path(&self, store: &Breadcrumb<'_>, number: u64) -> Option<Trace> {
+        /// A state on the walk, and the actions that are still to be tried.
+        struct Place {
+            state: Vec<Slot>,
+            actions: Vec<Action>,
+        }
+        let mut scratch = store.system.scratch();
+        let mut states = States::new(store.system.width());
+        self.now.states.recall_range(&mut Scratch::none(), number..number + 1, &mut states);
+        let mut level = self.ended - 1;
+        let own = Action(self.now.actions[number as usize]);
+        if level == 0 {
+            return Some(Trace { initial: own.0, actions: Vec::new(), ends_in_fault: false });
+        }
+        let mut walk = vec![Place { state: states.get(0).to_vec(), actions: vec![own] }];
+        let mut taken: Vec<Action> = Vec::new();
+        let mut source = Vec::new();
+        loop {
+            let place = walk.last_mut()?;
+            let Some(action) = place.actions.pop() else {
+                walk.pop();
+                taken.pop();
+                level += 1;
+                continue;
+            };
+            if !store.reversible.unfire(&mut scratch, &place.state, action, &mut source) {
+                continue;
+            }
+            let hash = store.system.hash(&mut scratch, &source);
+            let code = self.code(level - 1);
+            if code == ANCHOR {
+                let anchor = self.anchors.find(&mut Scratch::none(), &source, hash);
+                let there = anchor.filter(|id| level_of(&self.anchor_levels, id.get()) == level - 1);
+                let Some(anchor) = there else { continue };
+                if level == 1 {
+                    taken.push(action);
+                    taken.reverse();
+                    let initial = self.roots[anchor.index()];
+                    return Some(Trace { initial, actions: taken, ends_in_fault: false });
+                }
+            }
+            let mut actions = Vec::new();
+            self.table.probe(mix(hash), |payload| {
+                let (found, action) = unpack(payload);
+                if found == code {
+                    actions.push(action);
+                }
+            });
+            taken.push(action);
+            walk.push(Place { state: source.clone(), actions });
+            level -= 1;
+        }
+    }
+}
+
+/// The level of an anchor.
+fn level_of(levels: &[(u64, u64)], number: u64) -> u64 {
+    levels[levels.partition_point(|&(_, first)| first <= number) - 1].0
+}
+
+impl Store for Breadcrumb<'_> {
+    fn insert(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
+        let mut states = States::new(self.system.width());
+        states.push(state);
+        let mut answers = Vec::with_capacity(1);
+        self.insert_all(&states, &[hash], |_| arrival.action, &mut answers);
+        answers[0]
+    }
+
+    fn insert_batch(&self, _scratch: &mut Scratch, _block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        self.insert_all(batch.targets(), batch.hashes(), |index| batch.action(index), out);
+    }
+
+    fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
+        let mut states = States::new(self.system.width());
+        states.push(state);
+        let inner = &mut *self.lock();
+        inner.search(self, &states, &[hash]);
+        let work = &inner.work;
+        (work.leaders.is_empty() || work.visited[0]).then_some(StateId::NAMELESS)
+    }
+
+    fn len(&self) -> u64 {
+        self.lock().len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        let inner = self.lock();
+        Bytes::new().with("table", inner.table.bytes()).with("anchors", inner.anchors.bytes().total())
+    }
+
+    fn frontier_bytes(&self) -> u64 {
+        let inner = self.lock();
+        inner.now.bytes() + inner.next.bytes()
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn recall(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+
+    fn end_level(&self) -> bool {
+        self.lock().end_level(self)
+    }
+
+    fn path(&self, _scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+        let inner = self.lock();
+        let path = inner.path(self, id.get() - inner.now.first);
+        Some(path.expect("a state of the level in hand has a walk down to an initial state"))
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        let inner = self.lock();
+        // Crumbs are of hashes and actions, which a layout does not change.
+        [&inner.anchors, &inner.now.states, &inner.next.states].into_iter().all(|states| states.recode(recoding))
+    }
+}
+
+impl Recall for Breadcrumb<'_> {
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
+        let inner = self.lock();
+        for id in ids {
+            let number = id.get() - inner.now.first;
+            inner.now.states.recall_range(scratch, number..number + 1, out);
+        }
+    }
+
+    fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        let inner = self.lock();
+        inner.now.states.recall_range(scratch, ids.start - inner.now.first..ids.end - inner.now.first, out);
+    }
+
+    fn sequential(&self) -> bool {
+        true
+    }
+
+    fn whole(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for Breadcrumb<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.budget.release(inner.now.granted + inner.next.granted);
+    }
+}
