@@ -394,24 +394,26 @@ impl Steps {
         enabled: impl Fn(usize, &[Slot]) -> bool,
     ) -> usize {
         let tops: [u64; WORDS] = std::array::from_fn(|index| self.tops[index]);
+        let Given { slots, hashes, from } = given;
         let (targets, _) = asked.slots.as_chunks::<SLOTS>();
-        let (sources, _) = given.slots.as_chunks_mut::<SLOTS>();
+        let (sources, _) = slots.as_chunks_mut::<SLOTS>();
         let mut found = 0;
         for (number, ((target, hash), action)) in targets.iter().zip(asked.hashes).zip(asked.actions).enumerate() {
             let Some(row) = rows.get(action.0 as usize) else { continue };
             let mut refused = u64::from(row.flags.never | row.flags.outgrows);
-            let source = &mut sources[found];
+            let mut source = [0; SLOTS];
             for (index, &tops) in tops.iter().enumerate() {
                 let value = load::<SLOTS>(target, index);
                 let (value, out) = exchange(value, row.gives[index], row.takes[index], tops);
                 refused |= out;
-                save::<SLOTS>(source, index, value);
+                save::<SLOTS>(&mut source, index, value);
             }
-            given.hashes[found] = hash.wrapping_sub(row.hash);
-            given.from[found] = number as u32;
-            if row.flags.special && refused == 0 {
-                refused = u64::from(!enabled(action.0 as usize, source));
+            if row.flags.special {
+                refused |= u64::from(!(refused == 0 && enabled(action.0 as usize, &source)));
             }
+            sources[found] = source;
+            hashes[found] = hash.wrapping_sub(row.hash);
+            from[found] = number as u32;
             found += usize::from(refused == 0);
         }
         found
