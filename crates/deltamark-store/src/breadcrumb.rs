@@ -52,6 +52,7 @@
 //! `plain`. The frontier is kept in full; on state spaces of few large levels it is most of
 //! what is held.
 
+use crate::bucket::prefetch;
 use crate::plain::{NONE, Plain};
 use crate::quotient::Quotient;
 use deltamark_core::{
@@ -69,6 +70,8 @@ const ANCHOR: u8 = 3;
 const MILLION: u32 = 15;
 /// Crumbs that are looked up together.
 const GROUP: usize = 64;
+/// One part in so many of the table's bytes is spent on recent states.
+const RECENT_SHARE: u64 = 12;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
 const ANCHOR_SHARE: u64 = 110;
 
@@ -104,6 +107,7 @@ struct Inner<'a> {
     ended: u64,
     /// The most steps from a state back to an anchor.
     longest: u64,
+    recent: Recent,
     work: Work,
 }
 
@@ -123,15 +127,14 @@ struct Work {
     scratch: Scratch,
     /// For each state its number in `next`, or nothing.
     found: Vec<u64>,
-    /// Places in the batch that were claimed by a hash, to find equal ones.
-    claims: Vec<u32>,
-    /// Places in the batch of states that are in doubt, each state once, ascending.
+    claims: Claims,
+    /// Places in the batch of states that are in doubt, each state once, ascending; their
+    /// numbers here are their numbers among the places of the walks.
     leaders: Vec<u32>,
-    /// Whether a state of the batch is known to have been visited.
-    visited: Vec<bool>,
+    walks: Walks,
     steps: Steps,
     undone: Undone,
-    /// States to be looked up in full, and whose they are.
+    /// States to be looked up in full, and their places.
     asked: Steps,
     numbers: Vec<u64>,
     fresh: States,
@@ -139,19 +142,20 @@ struct Work {
     answers: Vec<Insert>,
 }
 
-/// States, each with its hash, an action to undo, a code, and the leader it belongs to.
+/// States, each with its hash, an action to undo, the code of the crumb it is from, and its
+/// place in the walks.
 struct Steps {
     states: States,
     hashes: Vec<u64>,
     actions: Vec<Action>,
     codes: Vec<u8>,
-    leaders: Vec<u32>,
+    places: Vec<u32>,
 }
 
 impl Steps {
     fn new(width: Width) -> Self {
-        let (hashes, actions, codes, leaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Steps { states: States::new(width), hashes, actions, codes, leaders }
+        let (hashes, actions, codes, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Steps { states: States::new(width), hashes, actions, codes, places }
     }
 
     fn reset(&mut self, width: Width) {
@@ -159,16 +163,197 @@ impl Steps {
         self.hashes.clear();
         self.actions.clear();
         self.codes.clear();
-        self.leaders.clear();
+        self.places.clear();
     }
 
     #[inline(always)]
-    fn push(&mut self, state: &[Slot], hash: u64, action: Action, code: u8, leader: u32) {
+    fn push(&mut self, state: &[Slot], hash: u64, action: Action, code: u8, place: u32) {
         self.states.push(state);
         self.hashes.push(hash);
         self.actions.push(action);
         self.codes.push(code);
-        self.leaders.push(leader);
+        self.places.push(place);
+    }
+}
+
+/// Which states of a list were met before.
+#[derive(Default)]
+struct Claims(Vec<u32>);
+
+impl Claims {
+    /// Forgets everything; room for `count` states.
+    fn reset(&mut self, count: usize) {
+        self.0.clear();
+        self.0.resize((2 * count).next_power_of_two(), 0);
+    }
+
+    /// The state equal to this one that claimed first, or the state itself. States are told by
+    /// their numbers, which `same` compares.
+    #[inline(always)]
+    fn claim(&mut self, mixed: u64, number: u32, same: impl Fn(u32) -> bool) -> u32 {
+        let mask = self.0.len() - 1;
+        let mut at = mixed as usize & mask;
+        loop {
+            match self.0[at].checked_sub(1) {
+                None => {
+                    self.0[at] = number + 1;
+                    return number;
+                }
+                Some(earlier) if same(earlier) => return earlier,
+                Some(_) => at = (at + 1) & mask,
+            }
+        }
+    }
+}
+
+/// The states that the walks of a batch have come to, and from where.
+struct Walks {
+    states: States,
+    hashes: Vec<u64>,
+    /// The code that a crumb of each should have, if its level is not kept in full.
+    codes: Vec<u8>,
+    /// The smallest level that was proved for each, or [`UNPROVED`].
+    proved: Vec<u64>,
+    /// For each the last of its origins plus one: the places one step further up.
+    last: Vec<u32>,
+    /// Origins: a place, and the origin before it plus one.
+    origins: Vec<(u32, u32)>,
+    open: Vec<(u32, u64)>,
+}
+
+/// No level.
+const UNPROVED: u64 = u64::MAX;
+
+impl Walks {
+    fn new(width: Width) -> Self {
+        let (hashes, codes, proved, last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Walks { states: States::new(width), hashes, codes, proved, last, origins: Vec::new(), open: Vec::new() }
+    }
+
+    fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.hashes.clear();
+        self.codes.clear();
+        self.proved.clear();
+        self.last.clear();
+        self.origins.clear();
+    }
+
+    /// Adds a place.
+    #[inline(always)]
+    fn add(&mut self, state: &[Slot], hash: u64, code: u8) {
+        self.states.push(state);
+        self.hashes.push(hash);
+        self.codes.push(code);
+        self.proved.push(UNPROVED);
+        self.last.push(0);
+    }
+
+    /// Whether a place is this state, expecting this code.
+    #[inline(always)]
+    fn is(&self, place: u32, state: &[Slot], hash: u64, code: u8) -> bool {
+        let at = place as usize;
+        self.hashes[at] == hash && self.codes[at] == code && self.states.get(at) == state
+    }
+
+    /// Says that a step back from `origin` leads to `place`.
+    #[inline(always)]
+    fn link(&mut self, place: u32, origin: u32) {
+        self.origins.push((origin, self.last[place as usize]));
+        self.last[place as usize] = self.origins.len() as u32;
+    }
+
+    /// Notes that a place is at this level at most, and what follows for those above it.
+    fn prove(&mut self, place: u32, level: u64, recent: &mut Recent) {
+        self.open.push((place, level));
+        while let Some((place, level)) = self.open.pop() {
+            let at = place as usize;
+            if self.proved[at] <= level {
+                continue;
+            }
+            self.proved[at] = level;
+            recent.remember(self.states.get(at), self.hashes[at], level);
+            let mut origin = self.last[at];
+            while origin != 0 {
+                let (above, next) = self.origins[origin as usize - 1];
+                self.open.push((above, level + 1));
+                origin = next;
+            }
+        }
+    }
+}
+
+/// States that were proved to have been visited not long ago, in full, one for each value of
+/// some bits of the hash. What is proved stays true, so nothing here gets stale.
+struct Recent {
+    slots: usize,
+    entries: usize,
+    states: Vec<Slot>,
+    /// The hash and the level of each.
+    facts: Vec<(u64, u64)>,
+}
+
+impl Recent {
+    fn new() -> Self {
+        Recent { slots: 0, entries: 0, states: Vec::new(), facts: Vec::new() }
+    }
+
+    fn bytes(entries: usize, slots: usize) -> u64 {
+        (entries * (slots * size_of::<Slot>() + size_of::<(u64, u64)>())) as u64
+    }
+
+    fn held(&self) -> u64 {
+        Self::bytes(self.entries, self.slots)
+    }
+
+    /// Forgets everything and makes room for states of this width in about as many bytes.
+    /// States of varying width are not remembered.
+    fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
+        let Width::Fixed(slots) = width else { return };
+        let most = bytes / Self::bytes(1, slots);
+        let entries = if most < 64 { 0 } else { 1 << most.ilog2() };
+        if entries == self.entries && slots == self.slots {
+            return;
+        }
+        budget.release(self.held());
+        *self = Recent::new();
+        if budget.request(Self::bytes(entries, slots)) {
+            let facts = vec![(0, UNPROVED); entries];
+            *self = Recent { slots, entries, states: vec![0; entries * slots], facts };
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        mix(hash) as usize & (self.entries - 1)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        if self.entries > 0 {
+            prefetch(&self.facts[self.place(hash)]);
+        }
+    }
+
+    #[inline(always)]
+    fn remember(&mut self, state: &[Slot], hash: u64, level: u64) {
+        if self.entries > 0 {
+            let at = self.place(hash);
+            self.facts[at] = (hash, level);
+            self.states[at * self.slots..(at + 1) * self.slots].copy_from_slice(state);
+        }
+    }
+
+    /// The level that was proved for this state, or [`UNPROVED`].
+    #[inline(always)]
+    fn level(&self, state: &[Slot], hash: u64) -> u64 {
+        if self.entries == 0 {
+            return UNPROVED;
+        }
+        let at = self.place(hash);
+        let (known, level) = self.facts[at];
+        let same = known == hash && self.states[at * self.slots..(at + 1) * self.slots] == *state;
+        if same { level } else { UNPROVED }
     }
 }
 
@@ -200,6 +385,7 @@ impl<'a> Breadcrumb<'a> {
             next: level(0),
             ended: 0,
             longest: 0,
+            recent: Recent::new(),
             work: Work::new(system.scratch(), width),
         };
         Some(Breadcrumb { system, reversible, budget, which, inner: Mutex::new(inner) })
@@ -217,16 +403,17 @@ impl<'a> Breadcrumb<'a> {
         // What is still in doubt is new.
         work.fresh.reset(states.width());
         work.fresh_hashes.clear();
-        for &leader in work.leaders.iter().filter(|&&leader| !work.visited[leader as usize]) {
+        for (&leader, _) in work.leaders.iter().zip(&work.walks.proved).filter(|&(_, &level)| level == UNPROVED) {
             work.fresh.push(states.get(leader as usize));
             work.fresh_hashes.push(hashes[leader as usize]);
         }
         work.answers.clear();
         next.insert(&work.fresh, &work.fresh_hashes, &self.budget, &mut work.answers);
         let mut fresh = work.answers.iter();
-        let mut leaders = work.leaders.iter().peekable();
+        let mut leaders = work.leaders.iter().zip(&work.walks.proved).peekable();
         for index in 0..states.len() {
-            if leaders.next_if(|&&leader| leader as usize == index).is_none() || work.visited[index] {
+            let leader = leaders.next_if(|&(&leader, _)| leader as usize == index);
+            if leader.is_none_or(|(_, &level)| level != UNPROVED) {
                 out.push(Insert::Seen(StateId::NAMELESS));
                 continue;
             }
@@ -301,9 +488,9 @@ impl Work {
         Work {
             scratch,
             found: Vec::new(),
-            claims: Vec::new(),
+            claims: Claims::default(),
             leaders: Vec::new(),
-            visited: Vec::new(),
+            walks: Walks::new(width),
             steps: Steps::new(width),
             undone: Undone::new(width),
             asked: Steps::new(width),
@@ -314,25 +501,18 @@ impl Work {
         }
     }
 
-    /// Lists the states that were not found, each once.
+    /// Lists the states that were not found, each once: the first places of walks.
     fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
         let doubtful = self.found.iter().filter(|&&number| number == NONE).count();
         self.leaders.clear();
-        self.claims.clear();
-        self.claims.resize((2 * doubtful).next_power_of_two(), 0);
-        let mask = self.claims.len() - 1;
+        self.walks.reset(states.width());
+        self.claims.reset(doubtful);
         for index in (0..states.len()).filter(|&index| self.found[index] == NONE) {
-            let mut at = mix(hashes[index]) as usize & mask;
-            loop {
-                let Some(earlier) = self.claims[at].checked_sub(1).map(|earlier| earlier as usize) else {
-                    self.claims[at] = index as u32 + 1;
-                    self.leaders.push(index as u32);
-                    break;
-                };
-                if hashes[earlier] == hashes[index] && states.get(earlier) == states.get(index) {
-                    break;
-                }
-                at = (at + 1) & mask;
+            let (state, hash) = (states.get(index), hashes[index]);
+            let same = |earlier: u32| hashes[earlier as usize] == hash && states.get(earlier as usize) == state;
+            if self.claims.claim(mix(hash), index as u32, same) == index as u32 {
+                self.leaders.push(index as u32);
+                self.walks.add(state, hash, ANCHOR);
             }
         }
     }
@@ -350,107 +530,132 @@ impl<'a> Inner<'a> {
     }
 
     /// Finds out which of these states were visited: afterwards `leaders` are those that are not
-    /// in the level under construction, each once, and `visited` says which of them are in an
-    /// earlier one.
+    /// in the level under construction, each once, and for those of them that are in an earlier
+    /// one the walks have proved a level.
     fn search(&mut self, store: &Breadcrumb<'_>, states: &States, hashes: &[u64]) {
         self.work.found.clear();
         self.next.states.find_each(states, hashes, &mut self.work.found);
         self.work.list_leaders(states, hashes);
-        self.work.visited.clear();
-        self.work.visited.resize(states.len(), false);
         if self.ended > 0 {
-            self.first_steps(states, hashes);
+            self.first_steps(store.system.width());
             self.walk(store);
         }
     }
 
-    /// Looks the leaders up in the table, compares with the level in hand, and collects the
-    /// first steps of walks.
-    fn first_steps(&mut self, states: &States, hashes: &[u64]) {
-        let code_now = self.code(self.ended - 1);
-        let Work { leaders, steps, asked, visited, numbers, .. } = &mut self.work;
-        steps.reset(states.width());
-        asked.reset(states.width());
-        for group in leaders.chunks(GROUP) {
-            for &leader in group {
-                self.table.prefetch(mix(hashes[leader as usize]));
+    /// Looks the leaders up among the recent ones and in the table, compares with the level in
+    /// hand, and collects the first steps of walks.
+    fn first_steps(&mut self, width: Width) {
+        let now = self.ended - 1;
+        let code_now = self.code(now);
+        let Work { steps, asked, walks, numbers, .. } = &mut self.work;
+        steps.reset(width);
+        asked.reset(width);
+        let count = walks.hashes.len();
+        for start in (0..count).step_by(GROUP) {
+            let group = start..count.min(start + GROUP);
+            for place in group.clone() {
+                self.table.prefetch(mix(walks.hashes[place]));
+                self.recent.prefetch(walks.hashes[place]);
             }
-            for &leader in group {
-                let (state, hash) = (states.get(leader as usize), hashes[leader as usize]);
+            for place in group {
+                let (state, hash) = (walks.states.get(place), walks.hashes[place]);
+                let level = self.recent.level(state, hash);
+                if level <= now {
+                    walks.proved[place] = level;
+                    continue;
+                }
                 let mut near = false;
                 self.table.probe(mix(hash), |payload| {
                     let (code, action) = unpack(payload);
                     near |= code == code_now;
-                    steps.push(state, hash, action, code, leader);
+                    steps.push(state, hash, action, code, place as u32);
                 });
                 if near {
-                    asked.push(state, hash, Action(0), code_now, leader);
+                    asked.push(state, hash, Action(0), code_now, place as u32);
                 }
             }
         }
         numbers.clear();
         self.now.states.find_each(&asked.states, &asked.hashes, numbers);
-        for (&leader, _) in asked.leaders.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
-            visited[leader as usize] = true;
+        for (&place, _) in asked.places.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
+            walks.proved[place as usize] = now;
         }
     }
 
-    /// Walks all steps down until they reach an anchor or lead nowhere.
+    /// Walks all steps down until they reach an anchor or lead nowhere. All walks take a step
+    /// at a time; those that meet go on as one.
     fn walk(&mut self, store: &Breadcrumb<'_>) {
         let now = self.ended - 1;
         let width = store.system.width();
-        let Work { scratch, steps, undone, asked, visited, numbers, .. } = &mut self.work;
+        let Work { scratch, claims, steps, undone, asked, walks, numbers, .. } = &mut self.work;
         for taken in 0..=self.longest {
-            // Of the states reached with this many steps, those with an anchor's crumb are asked
-            // for in full; the others go on.
+            // Places with an anchor's crumb are asked for in full; the others take a step back.
             asked.reset(width);
-            let mut kept = 0;
-            for index in 0..steps.leaders.len() {
-                let leader = steps.leaders[index];
-                if visited[leader as usize] {
-                    continue;
-                }
+            let mut others = 0;
+            for index in 0..steps.places.len() {
+                let place = steps.places[index];
                 if steps.codes[index] == ANCHOR {
-                    asked.push(steps.states.get(index), steps.hashes[index], Action(0), ANCHOR, leader);
+                    asked.push(steps.states.get(index), steps.hashes[index], Action(0), ANCHOR, place);
                 } else {
-                    kept += 1;
+                    others += 1;
                 }
             }
             numbers.clear();
             self.anchors.find_each(&asked.states, &asked.hashes, numbers);
-            for (&leader, &number) in asked.leaders.iter().zip(numbers.iter()) {
+            for (&place, &number) in asked.places.iter().zip(numbers.iter()) {
                 if number != NONE {
                     let level = level_of(&self.anchor_levels, number);
-                    visited[leader as usize] |= level + taken <= now;
+                    if level + taken <= now {
+                        walks.prove(place, level, &mut self.recent);
+                    }
                 }
             }
-            if kept == 0 || taken == self.longest {
+            if others == 0 || taken == self.longest {
                 return;
             }
-            // The others take a step back.
             asked.reset(width);
-            for index in 0..steps.leaders.len() {
-                let (leader, code) = (steps.leaders[index], steps.codes[index]);
-                if code != ANCHOR && !visited[leader as usize] {
-                    asked.push(steps.states.get(index), steps.hashes[index], steps.actions[index], code, leader);
+            for index in 0..steps.places.len() {
+                let (place, code) = (steps.places[index], steps.codes[index]);
+                if code != ANCHOR && walks.proved[place as usize] == UNPROVED {
+                    asked.push(steps.states.get(index), steps.hashes[index], steps.actions[index], code, place);
                 }
             }
             undone.reset(width);
             store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, &asked.actions, undone);
             steps.reset(width);
+            claims.reset(undone.from.len());
             for start in (0..undone.from.len()).step_by(GROUP) {
                 let group = start..undone.from.len().min(start + GROUP);
                 for index in group.clone() {
                     self.table.prefetch(mix(undone.hashes[index]));
+                    self.recent.prefetch(undone.hashes[index]);
                 }
                 for index in group {
                     let from = undone.from[index] as usize;
-                    let (leader, before) = (asked.leaders[from], (asked.codes[from] + 2) % 3);
+                    let before = (asked.codes[from] + 2) % 3;
                     let (state, hash) = (undone.states.get(index), undone.hashes[index]);
+                    let new = walks.hashes.len() as u32;
+                    let place = claims.claim(mix(hash), new, |earlier| walks.is(earlier, state, hash, before));
+                    if place != new {
+                        let level = walks.proved[place as usize];
+                        if level == UNPROVED {
+                            walks.link(place, asked.places[from]);
+                        } else {
+                            walks.prove(asked.places[from], level + 1, &mut self.recent);
+                        }
+                        continue;
+                    }
+                    walks.add(state, hash, before);
+                    walks.link(place, asked.places[from]);
+                    let level = self.recent.level(state, hash);
+                    if level != UNPROVED && level + taken < now {
+                        walks.prove(place, level, &mut self.recent);
+                        continue;
+                    }
                     self.table.probe(mix(hash), |payload| {
                         let (code, action) = unpack(payload);
                         if code == before || code == ANCHOR {
-                            steps.push(state, hash, action, code, leader);
+                            steps.push(state, hash, action, code, place);
                         }
                     });
                 }
@@ -522,6 +727,7 @@ impl<'a> Inner<'a> {
         let ended = std::mem::replace(&mut self.next, following);
         let expanded = std::mem::replace(&mut self.now, ended);
         store.budget.release(expanded.granted);
+        self.recent.resize(store.system.width(), self.table.bytes() / RECENT_SHARE, &store.budget);
         true
     }
 
@@ -605,7 +811,7 @@ impl Store for Breadcrumb<'_> {
         let inner = &mut *self.lock();
         inner.search(self, &states, &[hash]);
         let work = &inner.work;
-        (work.leaders.is_empty() || work.visited[0]).then_some(StateId::NAMELESS)
+        (work.leaders.is_empty() || work.walks.proved[0] != UNPROVED).then_some(StateId::NAMELESS)
     }
 
     fn len(&self) -> u64 {
@@ -614,7 +820,10 @@ impl Store for Breadcrumb<'_> {
 
     fn bytes(&self) -> Bytes {
         let inner = self.lock();
-        Bytes::new().with("table", inner.table.bytes()).with("anchors", inner.anchors.bytes().total())
+        Bytes::new()
+            .with("table", inner.table.bytes())
+            .with("anchors", inner.anchors.bytes().total())
+            .with("recent", inner.recent.held())
     }
 
     fn frontier_bytes(&self) -> u64 {
@@ -641,9 +850,12 @@ impl Store for Breadcrumb<'_> {
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
-        let inner = self.lock();
+        let inner = &mut *self.lock();
         // Crumbs are of hashes and actions, which a layout does not change.
-        [&inner.anchors, &inner.now.states, &inner.next.states].into_iter().all(|states| states.recode(recoding))
+        let full = [&inner.anchors, &inner.now.states, &inner.next.states];
+        let recoded = full.into_iter().all(|states| states.recode(recoding));
+        inner.recent.resize(recoding.to, inner.table.bytes() / RECENT_SHARE, &self.budget);
+        recoded
     }
 }
 
@@ -673,6 +885,6 @@ impl Recall for Breadcrumb<'_> {
 impl Drop for Breadcrumb<'_> {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.release(inner.now.granted + inner.next.granted);
+        self.budget.release(inner.now.granted + inner.next.granted + inner.recent.held());
     }
 }
