@@ -68,8 +68,6 @@ const CODE_BITS: u32 = 2;
 const ANCHOR: u8 = 3;
 /// The table tells lines apart by this many bits of the key when it holds a million crumbs.
 const MILLION: u32 = 15;
-/// Crumbs that are looked up together.
-const GROUP: usize = 64;
 /// One part in so many of the table's bytes is spent on recent states.
 const RECENT_SHARE: u64 = 12;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
@@ -134,47 +132,85 @@ struct Work {
     walks: Walks,
     steps: Steps,
     undone: Undone,
-    /// States to be looked up in full, and their places.
-    asked: Steps,
+    asked: Asked,
+    actions: Vec<Action>,
+    probes: Probes,
     numbers: Vec<u64>,
     fresh: States,
     fresh_hashes: Vec<u64>,
     answers: Vec<Insert>,
 }
 
-/// States, each with its hash, an action to undo, the code of the crumb it is from, and its
-/// place in the walks.
+/// Steps back that are to be tried.
+#[derive(Default)]
 struct Steps {
-    states: States,
-    hashes: Vec<u64>,
-    actions: Vec<Action>,
-    codes: Vec<u8>,
-    places: Vec<u32>,
+    list: Vec<Step>,
+}
+
+/// A step back from a place.
+#[derive(Clone, Copy)]
+struct Step {
+    place: u32,
+    action: Action,
+    /// The code of the crumb it is from.
+    code: u8,
 }
 
 impl Steps {
-    fn new(width: Width) -> Self {
-        let (hashes, actions, codes, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Steps { states: States::new(width), hashes, actions, codes, places }
+    fn reset(&mut self) {
+        self.list.clear();
     }
 
+    #[inline(always)]
+    fn push(&mut self, place: u32, action: Action, code: u8) {
+        self.list.push(Step { place, action, code });
+    }
+}
+
+/// States to be looked up in full, with their hashes and places.
+struct Asked {
+    states: States,
+    hashes: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Asked {
     fn reset(&mut self, width: Width) {
         self.states.reset(width);
         self.hashes.clear();
-        self.actions.clear();
-        self.codes.clear();
         self.places.clear();
     }
 
     #[inline(always)]
-    fn push(&mut self, state: &[Slot], hash: u64, action: Action, code: u8, place: u32) {
+    fn push(&mut self, state: &[Slot], hash: u64, place: u32) {
         self.states.push(state);
         self.hashes.push(hash);
-        self.actions.push(action);
-        self.codes.push(code);
         self.places.push(place);
     }
 }
+
+/// Places to be looked up in the table.
+#[derive(Default)]
+struct Probes {
+    mixed: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Probes {
+    fn reset(&mut self) {
+        self.mixed.clear();
+        self.places.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, mixed: u64, place: u32) {
+        self.mixed.push(mixed);
+        self.places.push(place);
+    }
+}
+
+/// No place.
+const NOWHERE: u32 = u32::MAX;
 
 /// Which states of a list were met before.
 #[derive(Default)]
@@ -491,9 +527,11 @@ impl Work {
             claims: Claims::default(),
             leaders: Vec::new(),
             walks: Walks::new(width),
-            steps: Steps::new(width),
+            steps: Steps::default(),
             undone: Undone::new(width),
-            asked: Steps::new(width),
+            asked: Asked { states: States::new(width), hashes: Vec::new(), places: Vec::new() },
+            actions: Vec::new(),
+            probes: Probes::default(),
             numbers: Vec::new(),
             fresh: States::new(width),
             fresh_hashes: Vec::new(),
@@ -547,34 +585,31 @@ impl<'a> Inner<'a> {
     fn first_steps(&mut self, width: Width) {
         let now = self.ended - 1;
         let code_now = self.code(now);
-        let Work { steps, asked, walks, numbers, .. } = &mut self.work;
-        steps.reset(width);
-        asked.reset(width);
-        let count = walks.hashes.len();
-        for start in (0..count).step_by(GROUP) {
-            let group = start..count.min(start + GROUP);
-            for place in group.clone() {
-                self.table.prefetch(mix(walks.hashes[place]));
-                self.recent.prefetch(walks.hashes[place]);
-            }
-            for place in group {
-                let (state, hash) = (walks.states.get(place), walks.hashes[place]);
-                let level = self.recent.level(state, hash);
-                if level <= now {
-                    walks.proved[place] = level;
-                    continue;
-                }
-                let mut near = false;
-                self.table.probe(mix(hash), |payload| {
-                    let (code, action) = unpack(payload);
-                    near |= code == code_now;
-                    steps.push(state, hash, action, code, place as u32);
-                });
-                if near {
-                    asked.push(state, hash, Action(0), code_now, place as u32);
-                }
+        let Work { steps, asked, walks, numbers, probes, .. } = &mut self.work;
+        probes.reset();
+        for &hash in &walks.hashes {
+            self.recent.prefetch(hash);
+        }
+        for (place, &hash) in walks.hashes.iter().enumerate() {
+            let level = self.recent.level(walks.states.get(place), hash);
+            if level <= now {
+                walks.proved[place] = level;
+            } else {
+                probes.push(mix(hash), place as u32);
             }
         }
+        steps.reset();
+        asked.reset(width);
+        let mut last = NOWHERE;
+        self.table.probe_each(&probes.mixed, |index, payload| {
+            let (code, action) = unpack(payload);
+            let place = probes.places[index];
+            if code == code_now && place != last {
+                last = place;
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+            }
+            steps.push(place, action, code);
+        });
         numbers.clear();
         self.now.states.find_each(&asked.states, &asked.hashes, numbers);
         for (&place, _) in asked.places.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
@@ -587,18 +622,13 @@ impl<'a> Inner<'a> {
     fn walk(&mut self, store: &Breadcrumb<'_>) {
         let now = self.ended - 1;
         let width = store.system.width();
-        let Work { scratch, claims, steps, undone, asked, walks, numbers, .. } = &mut self.work;
+        let Work { scratch, claims, steps, undone, asked, actions, walks, numbers, probes, .. } = &mut self.work;
         for taken in 0..=self.longest {
-            // Places with an anchor's crumb are asked for in full; the others take a step back.
+            // Places with an anchor's crumb are asked for in full.
             asked.reset(width);
-            let mut others = 0;
-            for index in 0..steps.places.len() {
-                let place = steps.places[index];
-                if steps.codes[index] == ANCHOR {
-                    asked.push(steps.states.get(index), steps.hashes[index], Action(0), ANCHOR, place);
-                } else {
-                    others += 1;
-                }
+            for &Step { place, code, .. } in steps.list.iter().filter(|step| step.code == ANCHOR) {
+                debug_assert_eq!(code, ANCHOR);
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
             }
             numbers.clear();
             self.anchors.find_each(&asked.states, &asked.hashes, numbers);
@@ -610,56 +640,57 @@ impl<'a> Inner<'a> {
                     }
                 }
             }
-            if others == 0 || taken == self.longest {
+            if taken == self.longest {
+                return;
+            }
+            // The others take a step back.
+            steps.list.retain(|step| step.code != ANCHOR && walks.proved[step.place as usize] == UNPROVED);
+            if steps.list.is_empty() {
                 return;
             }
             asked.reset(width);
-            for index in 0..steps.places.len() {
-                let (place, code) = (steps.places[index], steps.codes[index]);
-                if code != ANCHOR && walks.proved[place as usize] == UNPROVED {
-                    asked.push(steps.states.get(index), steps.hashes[index], steps.actions[index], code, place);
-                }
+            actions.clear();
+            for &Step { place, action, .. } in &steps.list {
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+                actions.push(action);
             }
             undone.reset(width);
-            store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, &asked.actions, undone);
-            steps.reset(width);
+            store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, actions, undone);
+            for &hash in &undone.hashes {
+                self.recent.prefetch(hash);
+            }
             claims.reset(undone.from.len());
-            for start in (0..undone.from.len()).step_by(GROUP) {
-                let group = start..undone.from.len().min(start + GROUP);
-                for index in group.clone() {
-                    self.table.prefetch(mix(undone.hashes[index]));
-                    self.recent.prefetch(undone.hashes[index]);
+            probes.reset();
+            for (index, &from) in undone.from.iter().enumerate() {
+                let Step { place: origin, code, .. } = steps.list[from as usize];
+                let before = (code + 2) % 3;
+                let (state, hash) = (undone.states.get(index), undone.hashes[index]);
+                let (new, mixed) = (walks.hashes.len() as u32, mix(hash));
+                let place = claims.claim(mixed, new, |earlier| walks.is(earlier, state, hash, before));
+                if place != new {
+                    match walks.proved[place as usize] {
+                        UNPROVED => walks.link(place, origin),
+                        level => walks.prove(origin, level + 1, &mut self.recent),
+                    }
+                    continue;
                 }
-                for index in group {
-                    let from = undone.from[index] as usize;
-                    let before = (asked.codes[from] + 2) % 3;
-                    let (state, hash) = (undone.states.get(index), undone.hashes[index]);
-                    let new = walks.hashes.len() as u32;
-                    let place = claims.claim(mix(hash), new, |earlier| walks.is(earlier, state, hash, before));
-                    if place != new {
-                        let level = walks.proved[place as usize];
-                        if level == UNPROVED {
-                            walks.link(place, asked.places[from]);
-                        } else {
-                            walks.prove(asked.places[from], level + 1, &mut self.recent);
-                        }
-                        continue;
-                    }
-                    walks.add(state, hash, before);
-                    walks.link(place, asked.places[from]);
-                    let level = self.recent.level(state, hash);
-                    if level != UNPROVED && level + taken < now {
-                        walks.prove(place, level, &mut self.recent);
-                        continue;
-                    }
-                    self.table.probe(mix(hash), |payload| {
-                        let (code, action) = unpack(payload);
-                        if code == before || code == ANCHOR {
-                            steps.push(state, hash, action, code, place);
-                        }
-                    });
+                walks.add(state, hash, before);
+                walks.link(place, origin);
+                let level = self.recent.level(state, hash);
+                if level != UNPROVED && level + taken < now {
+                    walks.prove(place, level, &mut self.recent);
+                } else {
+                    probes.push(mixed, place);
                 }
             }
+            steps.reset();
+            self.table.probe_each(&probes.mixed, |index, payload| {
+                let (code, action) = unpack(payload);
+                let place = probes.places[index];
+                if code == walks.codes[place as usize] || code == ANCHOR {
+                    steps.push(place, action, code);
+                }
+            });
         }
     }
 
