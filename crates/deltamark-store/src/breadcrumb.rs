@@ -57,7 +57,7 @@ use crate::plain::{NONE, Plain};
 use crate::quotient::Quotient;
 use deltamark_core::{
     Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
-    StateId, States, Store, System, Trace, Undone, Width, hash::mix,
+    StateId, States, Store, System, Trace, Undone, Width, hash::mix, state::same,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -289,7 +289,7 @@ impl Walks {
     #[inline(always)]
     fn is(&self, place: u32, state: &[Slot], hash: u64, code: u8) -> bool {
         let at = place as usize;
-        self.hashes[at] == hash && self.codes[at] == code && self.states.get(at) == state
+        self.hashes[at] == hash && self.codes[at] == code && same(self.states.get(at), state)
     }
 
     /// Says that a step back from `origin` leads to `place`.
@@ -308,7 +308,7 @@ impl Walks {
                 continue;
             }
             self.proved[at] = level;
-            recent.remember(self.states.get(at), self.hashes[at], level);
+            recent.remember(self.states.get(at), mix(self.hashes[at]), level);
             let mut origin = self.last[at];
             while origin != 0 {
                 let (above, next) = self.origins[origin as usize - 1];
@@ -322,74 +322,70 @@ impl Walks {
 /// States that were proved to have been visited not long ago, in full, one for each value of
 /// some bits of the hash. What is proved stays true, so nothing here gets stale.
 struct Recent {
-    slots: usize,
+    /// Slots an entry takes: its level plus one, or 0 if there is none, and the state.
+    entry: usize,
     entries: usize,
-    states: Vec<Slot>,
-    /// The hash and the level of each.
-    facts: Vec<(u64, u64)>,
+    slots: Vec<Slot>,
 }
 
 impl Recent {
     fn new() -> Self {
-        Recent { slots: 0, entries: 0, states: Vec::new(), facts: Vec::new() }
-    }
-
-    fn bytes(entries: usize, slots: usize) -> u64 {
-        (entries * (slots * size_of::<Slot>() + size_of::<(u64, u64)>())) as u64
+        Recent { entry: 0, entries: 0, slots: Vec::new() }
     }
 
     fn held(&self) -> u64 {
-        Self::bytes(self.entries, self.slots)
+        (self.slots.capacity() * size_of::<Slot>()) as u64
     }
 
-    /// Forgets everything and makes room for states of this width in about as many bytes.
+    /// Forgets everything and makes room for states of this width in at most so many bytes.
     /// States of varying width are not remembered.
     fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
         let Width::Fixed(slots) = width else { return };
-        let most = bytes / Self::bytes(1, slots);
+        let entry = slots + 1;
+        let most = bytes / (entry * size_of::<Slot>()) as u64;
         let entries = if most < 64 { 0 } else { 1 << most.ilog2() };
-        if entries == self.entries && slots == self.slots {
+        if (entry, entries) == (self.entry, self.entries) {
             return;
         }
         budget.release(self.held());
         *self = Recent::new();
-        if budget.request(Self::bytes(entries, slots)) {
-            let facts = vec![(0, UNPROVED); entries];
-            *self = Recent { slots, entries, states: vec![0; entries * slots], facts };
+        if budget.request((entries * entry * size_of::<Slot>()) as u64) {
+            *self = Recent { entry, entries, slots: vec![0; entries * entry] };
         }
     }
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> usize {
-        mix(hash) as usize & (self.entries - 1)
+    fn place(&self, mixed: u64) -> usize {
+        (mixed as usize & (self.entries - 1)) * self.entry
     }
 
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
+    fn prefetch(&self, mixed: u64) {
         if self.entries > 0 {
-            prefetch(&self.facts[self.place(hash)]);
+            prefetch(&self.slots[self.place(mixed)]);
         }
     }
 
     #[inline(always)]
-    fn remember(&mut self, state: &[Slot], hash: u64, level: u64) {
+    fn remember(&mut self, state: &[Slot], mixed: u64, level: u64) {
         if self.entries > 0 {
-            let at = self.place(hash);
-            self.facts[at] = (hash, level);
-            self.states[at * self.slots..(at + 1) * self.slots].copy_from_slice(state);
+            let at = self.place(mixed);
+            let entry = &mut self.slots[at..at + self.entry];
+            // A level that takes more than 32 bits is not remembered.
+            entry[0] = u32::try_from(level + 1).unwrap_or(0);
+            entry[1..].iter_mut().zip(state).for_each(|(slot, &value)| *slot = value);
         }
     }
 
     /// The level that was proved for this state, or [`UNPROVED`].
     #[inline(always)]
-    fn level(&self, state: &[Slot], hash: u64) -> u64 {
+    fn level(&self, state: &[Slot], mixed: u64) -> u64 {
         if self.entries == 0 {
             return UNPROVED;
         }
-        let at = self.place(hash);
-        let (known, level) = self.facts[at];
-        let same = known == hash && self.states[at * self.slots..(at + 1) * self.slots] == *state;
-        if same { level } else { UNPROVED }
+        let at = self.place(mixed);
+        let entry = &self.slots[at..at + self.entry];
+        if entry[0] != 0 && same(&entry[1..], state) { u64::from(entry[0]) - 1 } else { UNPROVED }
     }
 }
 
@@ -547,8 +543,8 @@ impl Work {
         self.claims.reset(doubtful);
         for index in (0..states.len()).filter(|&index| self.found[index] == NONE) {
             let (state, hash) = (states.get(index), hashes[index]);
-            let same = |earlier: u32| hashes[earlier as usize] == hash && states.get(earlier as usize) == state;
-            if self.claims.claim(mix(hash), index as u32, same) == index as u32 {
+            let equal = |earlier: u32| hashes[earlier as usize] == hash && same(states.get(earlier as usize), state);
+            if self.claims.claim(mix(hash), index as u32, equal) == index as u32 {
                 self.leaders.push(index as u32);
                 self.walks.add(state, hash, ANCHOR);
             }
@@ -588,14 +584,15 @@ impl<'a> Inner<'a> {
         let Work { steps, asked, walks, numbers, probes, .. } = &mut self.work;
         probes.reset();
         for &hash in &walks.hashes {
-            self.recent.prefetch(hash);
+            self.recent.prefetch(mix(hash));
         }
         for (place, &hash) in walks.hashes.iter().enumerate() {
-            let level = self.recent.level(walks.states.get(place), hash);
+            let mixed = mix(hash);
+            let level = self.recent.level(walks.states.get(place), mixed);
             if level <= now {
                 walks.proved[place] = level;
             } else {
-                probes.push(mix(hash), place as u32);
+                probes.push(mixed, place as u32);
             }
         }
         steps.reset();
@@ -657,7 +654,7 @@ impl<'a> Inner<'a> {
             undone.reset(width);
             store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, actions, undone);
             for &hash in &undone.hashes {
-                self.recent.prefetch(hash);
+                self.recent.prefetch(mix(hash));
             }
             claims.reset(undone.from.len());
             probes.reset();
@@ -676,7 +673,7 @@ impl<'a> Inner<'a> {
                 }
                 walks.add(state, hash, before);
                 walks.link(place, origin);
-                let level = self.recent.level(state, hash);
+                let level = self.recent.level(state, mixed);
                 if level != UNPROVED && level + taken < now {
                     walks.prove(place, level, &mut self.recent);
                 } else {

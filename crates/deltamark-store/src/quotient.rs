@@ -230,7 +230,6 @@ impl Line {
         }
         room
     }
-
 }
 
 /// Calls `found` with the payload of every slot of a line among `slots` that has this
