@@ -948,3 +948,68 @@ impl Drop for Breadcrumb<'_> {
         self.budget.release(inner.now.granted + inner.next.granted + inner.recent.held());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::{Control, Order, Property, Verdict};
+    use deltamark_search::{Search, Task, run};
+    use deltamark_testkit::systems::{Counters, Odometer, Stacks};
+    use deltamark_testkit::{check_reversible_store, explore};
+
+    /// The suite for stores. Keys of 14 bits leave tags of two bits in its large systems.
+    #[test]
+    fn it_conforms_with_long_and_short_tags() {
+        let cases = [(14, Anchors::Every(3), 0), (28, Anchors::Every(1), 2), (28, Anchors::Auto, 1)];
+        for (key_bits, which, near) in cases {
+            check_reversible_store(Order::Levels, |system, budget| {
+                Box::new(Breadcrumb::with_key(system, which, near, key_bits, budget).expect("steps can be undone"))
+            });
+        }
+    }
+
+    /// States, edges and a shortest path to every deadlock, with tags of two bits.
+    #[test]
+    fn it_agrees_with_the_oracle() {
+        for seed in 0..18 {
+            let fresh: Box<dyn Fn() -> Box<dyn System>> = match seed % 3 {
+                0 => Box::new(move || Box::new(Counters::new(3 + seed as usize % 5, 4 + seed as u32 / 3))),
+                1 => Box::new(move || Box::new(Stacks::random(seed, 1500))),
+                _ => Box::new(move || Box::new(Odometer::random(seed, 1500))),
+            };
+            let oracle = fresh();
+            let expected = explore(&*oracle);
+            for (key_bits, which, near) in
+                [(8, Anchors::Every(3), 0), (9, Anchors::Every(5), 1), (11, Anchors::Auto, 3)]
+            {
+                let system = fresh();
+                let control = Control::new();
+                let store = Breadcrumb::with_key(&*system, which, near, key_bits, control.budget.clone());
+                let store = store.expect("steps can be undone");
+                let properties = [Property::deadlock_free()];
+                let task = Task {
+                    system: &*system,
+                    store: &store,
+                    properties: &properties,
+                    control: &control,
+                    explore_all: true,
+                    observer: None,
+                };
+                let outcome = run(Search::Bfs, task);
+                let found = &outcome.statistics;
+                let label = format!("seed {seed}, {key_bits} bits, {which:?}, near {near}");
+                assert_eq!(found.states, expected.states.len() as u64, "{label}");
+                assert_eq!(found.edges, expected.edges.len() as u64, "{label}");
+                assert_eq!(found.deadlocks, expected.deadlocks.len() as u64, "{label}");
+                assert_eq!(found.depth, expected.depth(), "{label}");
+                match &outcome.properties[0].verdict {
+                    Verdict::Violated(Some(trace), _) => {
+                        let steps = trace.actions.len() as u64;
+                        assert_eq!(Some(steps), expected.nearest_deadlock(), "{label}: the path is shortest");
+                    }
+                    verdict => assert!(expected.deadlocks.is_empty(), "{label}: {verdict:?}"),
+                }
+            }
+        }
+    }
+}
