@@ -6,10 +6,15 @@
 mod arena;
 mod bucket;
 mod catalogue;
+mod coder;
+pub mod difference;
 mod index;
+mod journal;
+mod patch;
 pub mod plain;
 mod quotient;
 mod region;
+mod unpacked;
 mod vectors;
 
 pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

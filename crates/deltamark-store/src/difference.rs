@@ -1,0 +1,627 @@
+//! # The idea
+//! A step changes little, so a state is kept as what has changed since the state it was
+//! reached from; every δ-th state on a path is kept whole, so that no chain of differences gets
+//! long. A state that may have been seen before is taken back along the chain of the one that
+//! is there, change by change, and compared with the whole state at its end.
+//!
+//! From A. Mukherjee, Z. Tari, P. Bertok, *Memory efficient state-space analysis in software
+//! model-checking*, ACSC 2010: their sequential algorithm. Kept: differences, δ, and that
+//! equality is decided on states, never on what stands for them. Different here:
+//! * They hash into lists and, where a list gets long, hash once more by a second function. We
+//!   have one table that grows ([`Quotient`](crate::quotient)): no list gets long.
+//! * They look for differences from the predecessor's value; we write how the new value follows
+//!   from it, in few bits ([`patch`](crate::patch)), and whole states against the first state.
+//! * A predecessor takes about a byte instead of a pointer.
+//! * Nothing is expanded to be compared: undoing the changes on the state in question costs the
+//!   same whatever its width, but for one comparison at the end. Suspects of a batch are walked
+//!   back together, so that one's way to memory is hidden behind the others' work.
+//! * Level by level, the level in hand and the next one are held in full meanwhile, because most
+//!   of what is seen again lies there.
+//!
+//! # Layout in memory
+//! ```text
+//! index    tag|7  tag|2 …                           hash -> number
+//! journal  #0 whole  #1 (0: slot 3 +1)  #2 (0: slot 5 -1, slot 6 +1)  #3 (1: slot 5 -1) …
+//! levels   [7|0|3] [7|1|3] …                        in full; frontier, given back
+//! ```
+//! See [`journal`](crate::journal) for how a number leads to its record, and
+//! [`coder`](crate::coder) for what a record holds.
+//!
+//! # Growth
+//! The journal never moves; the index grows in place by small steps. A new layout of the states
+//! is the one thing that takes a second copy: all records are written again, in the order of
+//! their numbers, within the budget.
+//!
+//! # Invariants
+//! * I1: state `n` has record `n`; its predecessor has a smaller number; so does every chain end
+//!   in a whole state, after δ - 1 steps at most.
+//! * I2: what is in the index has a record, and what has a record is in the index.
+//! * I3: numbers from the level in hand on are in the levels too, if states come by levels.
+//!
+//! # When to choose it
+//! For wide states of which a step changes little: 200 slots take about 20 bytes instead of 800.
+//! Needs nothing of the system: no undoing, no replaying of actions. A look-up that hits an old
+//! state takes δ / 2 steps back on average.
+
+use crate::bucket::prefetch;
+use crate::coder::{Back, Coder, Kind};
+use crate::journal::{Journal, Spot};
+use crate::quotient::Quotient;
+use crate::unpacked::Unpacked;
+use deltamark_core::{
+    Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Width, hash::mix,
+};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of the hash that tell states apart in the index: one look-up in 2^30 / states meets
+/// another state's number and walks back in vain.
+const KEY_BITS: u32 = 30;
+/// Successors that are looked up together.
+const GROUP: usize = 64;
+/// States on one path that are kept expanded while others are recalled.
+const PATH: usize = 64;
+/// No number.
+const NONE: u64 = u64::MAX;
+
+/// States as differences from their predecessors.
+pub struct Difference {
+    tables: Mutex<Tables>,
+}
+
+struct Tables {
+    budget: Arc<Budget>,
+    /// Every so many states of a path one is whole.
+    every: u64,
+    width: Width,
+    index: Quotient,
+    journal: Journal,
+    coder: Coder,
+    /// Bytes of records of whole states.
+    whole_bytes: u64,
+    /// The level being expanded and the one under construction, if states come by levels.
+    levels: Option<[Unpacked; 2]>,
+    /// The number of the level under construction.
+    level: u64,
+    /// How often the layout has changed.
+    layout: u64,
+}
+
+/// What a thread keeps from call to call.
+#[derive(Default)]
+struct Work {
+    /// The layout of the states it has expanded.
+    layout: u64,
+    path: Path,
+    /// A state being taken back, and the whole one at the end.
+    state: Vec<Slot>,
+    whole: Vec<Slot>,
+    record: Vec<u8>,
+    other: Vec<u8>,
+    walks: Vec<Walk>,
+    /// States being taken back together.
+    states: Vec<Vec<Slot>>,
+    /// Successors that were not found: source and index in one word.
+    fresh: Vec<u64>,
+}
+
+/// A state being taken back.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// Which successor of the batch it is.
+    index: usize,
+    /// The number it may have.
+    number: u64,
+    /// Where it has come to.
+    at: u64,
+    spot: Spot,
+    /// Its place among `states`.
+    place: usize,
+}
+
+/// Expanded states of one path: each one is an ancestor of the next.
+#[derive(Default)]
+struct Path {
+    numbers: Vec<u64>,
+    /// As many states, and perhaps unused ones behind them.
+    states: Vec<Vec<Slot>>,
+    steps: Vec<(u64, Spot)>,
+}
+
+impl Path {
+    fn clear(&mut self) {
+        self.numbers.clear();
+    }
+
+    /// The state of this number. States of the path are used again where they are its ancestors.
+    fn expand(&mut self, tables: &Tables, number: u64) -> &[Slot] {
+        let (journal, coder) = (&tables.journal, &tables.coder);
+        self.steps.clear();
+        let mut at = number;
+        loop {
+            while self.numbers.pop_if(|last| *last > at).is_some() {}
+            if self.numbers.last() == Some(&at) {
+                break;
+            }
+            let spot = journal.spot(at);
+            match Coder::kind(journal.at(spot)) {
+                Kind::Difference(parent) => {
+                    assert!(parent < at, "I1: a predecessor has a smaller number");
+                    self.steps.push((at, spot));
+                    at = parent;
+                }
+                Kind::Whole => {
+                    self.numbers.clear();
+                    self.push(at);
+                    coder.whole(journal.at(spot), &mut self.states[0]);
+                    break;
+                }
+            }
+        }
+        while let Some((at, spot)) = self.steps.pop() {
+            let last = self.numbers.len() - 1;
+            if self.numbers.len() < PATH {
+                self.push(at);
+                let (before, after) = self.states.split_at_mut(last + 1);
+                after[0].clone_from(&before[last]);
+            } else {
+                self.numbers[last] = at;
+            }
+            coder.forward(journal.at(spot), &mut self.states[self.numbers.len() - 1]);
+        }
+        &self.states[self.numbers.len() - 1]
+    }
+
+    fn push(&mut self, number: u64) {
+        self.numbers.push(number);
+        if self.states.len() < self.numbers.len() {
+            self.states.push(Vec::new());
+        }
+    }
+}
+
+impl Tables {
+    fn len(&self) -> u64 {
+        self.journal.len()
+    }
+
+    /// The state of this number, if it is held in full (I3).
+    #[inline(always)]
+    fn unpacked(&self, number: u64) -> Option<&[Slot]> {
+        let [hand, next] = self.levels.as_ref()?;
+        if number >= next.numbers().start {
+            Some(next.get(number))
+        } else if number >= hand.numbers().start {
+            Some(hand.get(number))
+        } else {
+            None
+        }
+    }
+
+    /// Asks for what a comparison with this number reads first.
+    #[inline(always)]
+    fn prefetch(&self, number: u64) {
+        if let Some([hand, next]) = &self.levels
+            && number >= hand.numbers().start
+        {
+            let level = if number >= next.numbers().start { next } else { hand };
+            let address = level.address(number);
+            prefetch(address);
+            prefetch(address.wrapping_add(16));
+        } else {
+            prefetch(self.journal.place_address(number));
+        }
+    }
+
+    /// Whether the state of this number is this one.
+    fn same(&self, number: u64, state: &[Slot], work: &mut Work) -> bool {
+        if let Some(held) = self.unpacked(number) {
+            return held == state;
+        }
+        let taken = &mut work.state;
+        taken.clear();
+        taken.extend_from_slice(state);
+        let mut at = number;
+        loop {
+            let record = self.journal.get(at);
+            match self.coder.back(record, taken) {
+                Back::To(parent) => {
+                    assert!(parent < at, "I1: a predecessor has a smaller number");
+                    at = parent;
+                }
+                Back::Whole => {
+                    self.coder.whole(record, &mut work.whole);
+                    return work.whole == *taken;
+                }
+                Back::Differs => return false,
+            }
+        }
+    }
+
+    /// The number of a state that is there.
+    fn search(&self, mixed: u64, state: &[Slot], work: &mut Work) -> Option<u64> {
+        let mut found = None;
+        self.index.probe(mixed, |number| {
+            if found.is_none() && self.same(number, state, work) {
+                found = Some(number);
+            }
+        });
+        found
+    }
+
+    /// How many differences lie between this state and a whole one.
+    fn chain(&self, number: u64) -> u64 {
+        let (mut at, mut steps) = (number, 0);
+        while let Kind::Difference(parent) = Coder::kind(self.journal.get(at)) {
+            assert!(parent < at, "I1: a predecessor has a smaller number");
+            at = parent;
+            steps += 1;
+        }
+        steps
+    }
+
+    /// Whether a successor of this state, of which the chain may be known, is to be whole.
+    fn is_due(&self, parent: u64, chain: &mut Option<u64>) -> bool {
+        let steps = match self.levels {
+            Some(_) => self.level,
+            None => 1 + *chain.get_or_insert_with(|| self.chain(parent)),
+        };
+        steps.is_multiple_of(self.every)
+    }
+
+    /// Inserts a state. `chain` is that of its parent, once it is known.
+    fn insert(
+        &mut self,
+        mixed: u64,
+        state: &[Slot],
+        parent: Option<(u64, &[Slot])>,
+        chain: &mut Option<u64>,
+        work: &mut Work,
+    ) -> Insert {
+        if let Some(number) = self.search(mixed, state, work) {
+            return Insert::Seen(StateId::new(number));
+        }
+        let number = self.len();
+        if number == 0 && !self.begin(state) {
+            return Insert::Full;
+        }
+        if let Width::Fixed(width) = self.width {
+            assert_eq!(state.len(), width, "a state of a fixed-width system has its width");
+        }
+        let base = self.journal.base().unwrap_or(parent.map_or(number, |parent| parent.0));
+        let near = parent.filter(|&(parent, _)| !self.is_due(parent, chain));
+        let kind = self.coder.write(state, near, base, &mut work.record, &mut work.other);
+        let bits = (u64::BITS - number.leading_zeros()).max(1);
+        let room = bits + KEY_BITS <= u64::BITS
+            && self.journal.reserve(work.record.len(), &self.budget)
+            && self.levels.as_mut().is_none_or(|[_, next]| next.reserve(state.len(), &self.budget))
+            && self.index.reserve(1, bits)
+            && self.index.insert(mixed, number);
+        if !room {
+            return Insert::Full;
+        }
+        self.journal.push(&work.record, base);
+        if kind == Kind::Whole {
+            self.whole_bytes += work.record.len() as u64;
+        }
+        if let Some([_, next]) = &mut self.levels {
+            next.push(state);
+        }
+        Insert::New(StateId::new(number))
+    }
+
+    /// Makes the first state the one that whole states are told from.
+    fn begin(&mut self, state: &[Slot]) -> bool {
+        let held = self.coder.reference.len() as u64 * 4;
+        if !self.budget.request(state.len() as u64 * 4) {
+            return false;
+        }
+        self.budget.release(held);
+        self.coder.reference = state.to_vec();
+        true
+    }
+
+    /// Looks up all successors of a batch and notes those that were not found.
+    ///
+    /// In groups: fetch the lines of the index; read them and fetch what the first number under
+    /// each key leads to; compare with states held in full; walk the others back together.
+    fn look_up(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
+        let mut mixed = [0; GROUP];
+        let mut guesses = [NONE; GROUP];
+        work.fresh.clear();
+        for start in (0..batch.len()).step_by(GROUP) {
+            let count = GROUP.min(batch.len() - start);
+            for (mixed, &hash) in mixed.iter_mut().zip(&batch.hashes()[start..start + count]) {
+                *mixed = mix(hash);
+                self.index.prefetch(*mixed);
+            }
+            for (guess, &mixed) in guesses.iter_mut().zip(&mixed[..count]) {
+                *guess = NONE;
+                self.index.probe(mixed, |number| *guess = number);
+                if *guess != NONE {
+                    self.prefetch(*guess);
+                }
+            }
+            work.walks.clear();
+            for (offset, &number) in guesses[..count].iter().enumerate() {
+                let index = start + offset;
+                if number == NONE {
+                    work.fresh.push(fresh(batch, index));
+                } else if let Some(held) = self.unpacked(number) {
+                    if held == batch.target(index) {
+                        answers[index] = Insert::Seen(StateId::new(number));
+                    } else {
+                        work.fresh.push(fresh(batch, index));
+                    }
+                } else {
+                    let place = work.walks.len();
+                    let spot = self.journal.spot(number);
+                    prefetch(self.journal.record_address(spot));
+                    work.walks.push(Walk { index, number, at: number, spot, place });
+                    if work.states.len() <= place {
+                        work.states.push(Vec::new());
+                    }
+                    work.states[place].clear();
+                    work.states[place].extend_from_slice(batch.target(index));
+                }
+            }
+            self.walk_back(batch, answers, work);
+        }
+    }
+
+    /// Walks states back in step and writes what is found.
+    fn walk_back(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
+        while !work.walks.is_empty() {
+            let mut next = 0;
+            while next < work.walks.len() {
+                let walk = &mut work.walks[next];
+                let record = self.journal.at(walk.spot);
+                let state = &mut work.states[walk.place];
+                let same = match self.coder.back(record, state) {
+                    Back::To(parent) => {
+                        assert!(parent < walk.at, "I1: a predecessor has a smaller number");
+                        walk.at = parent;
+                        prefetch(self.journal.place_address(parent));
+                        next += 1;
+                        continue;
+                    }
+                    Back::Whole => {
+                        self.coder.whole(record, &mut work.whole);
+                        work.whole == *state
+                    }
+                    Back::Differs => false,
+                };
+                if same {
+                    answers[walk.index] = Insert::Seen(StateId::new(walk.number));
+                } else {
+                    work.fresh.push(fresh(batch, walk.index));
+                }
+                work.walks.swap_remove(next);
+            }
+            for walk in &mut work.walks {
+                walk.spot = self.journal.spot(walk.at);
+                prefetch(self.journal.record_address(walk.spot));
+            }
+        }
+    }
+
+    /// Inserts the successors of a block.
+    fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>, work: &mut Work) {
+        let first = out.len();
+        out.resize(first + batch.len(), Insert::Full);
+        let answers = &mut out[first..];
+        self.look_up(batch, answers, work);
+        // By source, so that predecessors ascend with the numbers and take few bytes.
+        let mut fresh = std::mem::take(&mut work.fresh);
+        fresh.sort_unstable();
+        let mut chains = [None; BLOCK];
+        let mut full = false;
+        for &word in &fresh {
+            let index = (word & u64::from(u32::MAX)) as usize;
+            let source = batch.source(index);
+            let (mixed, target) = (mix(batch.hash(index)), batch.target(index));
+            answers[index] = if full {
+                // What finds no room is told; what is there needs none.
+                self.search(mixed, target, work).map_or(Insert::Full, |number| Insert::Seen(StateId::new(number)))
+            } else {
+                let parent = (block.id(source).get(), block.state(source));
+                self.insert(mixed, target, Some(parent), &mut chains[source], work)
+            };
+            full |= answers[index] == Insert::Full;
+        }
+        work.fresh = fresh;
+    }
+
+    /// Appends the state of this number to `out`.
+    fn recall(&self, number: u64, work: &mut Work, out: &mut States) {
+        assert!(number < self.len(), "#{number} is not one of {} states", self.len());
+        match self.unpacked(number) {
+            Some(held) => out.push(held),
+            None => out.push(work.path(self.layout).expand(self, number)),
+        }
+    }
+
+    /// Writes all records again, in another layout. `false` means that there is no room.
+    fn rewrite(&mut self, recoding: &Recoding) -> bool {
+        let mut reference = Vec::new();
+        if !self.coder.reference.is_empty() {
+            recoding.translate(&self.coder.reference, &mut reference);
+        }
+        let reference_bytes = reference.len() as u64 * 4;
+        if !self.budget.request(reference_bytes) {
+            return false;
+        }
+        let coder = Coder::new(recoding.to, reference);
+        let mut journal = Journal::new();
+        let mut whole_bytes = 0;
+        let (mut path, mut record, mut other) = (Path::default(), Vec::new(), Vec::new());
+        let (mut state, mut parent, mut parent_number) = (Vec::new(), Vec::new(), NONE);
+        for number in 0..self.len() {
+            let kind = Coder::kind(self.journal.get(number));
+            if let Kind::Difference(number) = kind
+                && number != parent_number
+            {
+                recoding.translate(path.expand(self, number), &mut parent);
+                parent_number = number;
+            }
+            recoding.translate(path.expand(self, number), &mut state);
+            let near = (kind != Kind::Whole).then_some((parent_number, &parent[..]));
+            let base = journal.base().unwrap_or(near.map_or(number, |near| near.0));
+            if coder.write(&state, near, base, &mut record, &mut other) == Kind::Whole {
+                whole_bytes += record.len() as u64;
+            }
+            if !journal.reserve(record.len(), &self.budget) {
+                self.budget.release(journal.granted() + reference_bytes);
+                return false;
+            }
+            journal.push(&record, base);
+        }
+        self.budget.release(self.journal.granted() + self.coder.reference.len() as u64 * 4);
+        self.journal = journal;
+        self.coder = coder;
+        self.whole_bytes = whole_bytes;
+        self.width = recoding.to;
+        self.layout += 1;
+        true
+    }
+}
+
+/// Source and index of a successor in one word.
+fn fresh(batch: &Batch, index: usize) -> u64 {
+    (batch.source(index) as u64) << 32 | index as u64
+}
+
+impl Work {
+    /// The path, empty if it was expanded in another layout.
+    fn path(&mut self, layout: u64) -> &mut Path {
+        if self.layout != layout {
+            self.layout = layout;
+            self.path.clear();
+        }
+        &mut self.path
+    }
+}
+
+impl Difference {
+    /// An empty store for the states of `system` that come in this order, within `budget`. Every
+    /// `every`-th state of a path is whole.
+    pub fn new(system: &dyn System, order: Order, every: u64, budget: Arc<Budget>) -> Self {
+        let width = system.width();
+        let levels = (order == Order::Levels).then(|| [Unpacked::new(width, 0), Unpacked::new(width, 0)]);
+        let tables = Tables {
+            index: Quotient::new(KEY_BITS, 1, Arc::clone(&budget)),
+            budget,
+            every: every.max(1),
+            width,
+            journal: Journal::new(),
+            coder: Coder::new(width, Vec::new()),
+            whole_bytes: 0,
+            levels,
+            level: 0,
+            layout: 0,
+        };
+        Difference { tables: Mutex::new(tables) }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Difference {
+    fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
+        let parent = arrival.parent.map(|(id, state)| (id.get(), state));
+        self.tables().insert(mix(hash), state, parent, &mut None, scratch.get())
+    }
+
+    fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        self.tables().insert_batch(block, batch, out, scratch.get());
+    }
+
+    fn find(&self, scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
+        self.tables().search(mix(hash), state, scratch.get()).map(StateId::new)
+    }
+
+    fn len(&self) -> u64 {
+        self.tables().len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        let tables = self.tables();
+        let [records, places, reserve] = tables.journal.bytes();
+        Bytes::new()
+            .with("differences", records - tables.whole_bytes)
+            .with("whole", tables.whole_bytes + tables.coder.reference.len() as u64 * 4)
+            .with("places", places)
+            .with("index", tables.index.bytes())
+            .with("reserve", reserve)
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Work::default())
+    }
+
+    fn recall(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+
+    fn end_level(&self) -> bool {
+        let tables = &mut *self.tables();
+        tables.level += 1;
+        let len = tables.len();
+        if let Some(levels) = &mut tables.levels {
+            levels.swap(0, 1);
+            let expected = levels[0].granted();
+            levels[1].clear(tables.width, len, expected, &tables.budget);
+        }
+        true
+    }
+
+    fn frontier_bytes(&self) -> u64 {
+        self.tables().levels.iter().flatten().map(Unpacked::granted).sum()
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        let tables = &mut *self.tables();
+        if !tables.rewrite(recoding) {
+            return false;
+        }
+        // Numbers stay, and so do hashes: the index is as true as before.
+        tables.levels.iter_mut().flatten().all(|level| level.recode(recoding, &tables.budget))
+    }
+}
+
+impl Recall for Difference {
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
+        let tables = self.tables();
+        ids.iter().for_each(|id| tables.recall(id.get(), scratch.get(), out));
+    }
+
+    fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        let tables = self.tables();
+        if let Some([hand, _]) = &tables.levels
+            && ids.start >= hand.numbers().start
+            && ids.end <= hand.numbers().end
+        {
+            return hand.read(ids, out);
+        }
+        ids.for_each(|number| tables.recall(number, scratch.get(), out));
+    }
+
+    fn sequential(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for Difference {
+    fn drop(&mut self) {
+        let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let levels: u64 = tables.levels.iter().flatten().map(Unpacked::granted).sum();
+        tables.budget.release(tables.journal.granted() + levels + tables.coder.reference.len() as u64 * 4);
+    }
+}

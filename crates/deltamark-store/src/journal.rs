@@ -1,0 +1,324 @@
+//! Numbered records of some bytes each, written once, in the order of their numbers.
+//!
+//! In: records. Out: record number `i`, for about two bytes a record beyond its own. What stays
+//! true: a record never moves, and growing copies nothing.
+//!
+//! # Layout in memory
+//! ```text
+//! places   where | base | 16 lengths            32 bytes for 16 records
+//!            │
+//! records    ▼[ record ][ record ][ record ] …  one behind the other
+//! long     [ length | record ] …                those of more than 250 bytes; a record of
+//!                                               eight bytes says where
+//! ```
+//! A record lies where the first of its sixteen does, plus the lengths of those in between. The
+//! base is a number of the caller's choice, the same for all sixteen.
+
+use crate::patch::{SLACK, read_number, write_number};
+use crate::region::Region;
+use deltamark_core::Budget;
+
+/// Records that share a place.
+const SHARE: u64 = 16;
+/// Longer records lie elsewhere.
+const LONGEST: usize = 250;
+/// The first byte of a record that lies elsewhere. Other records do not begin with it.
+pub(crate) const ELSEWHERE: u8 = 1;
+/// The bytes of a place.
+const PLACE: u64 = 32;
+
+/// The bytes of a chunk.
+#[cfg(not(miri))]
+const CHUNK: u64 = 64 << 20;
+#[cfg(miri)]
+const CHUNK: u64 = 8 << 10;
+
+/// Bytes that never move, in chunks whose pages are resident once they are written.
+struct Log {
+    chunk: u64,
+    chunks: Vec<Region>,
+    /// Where the next byte goes.
+    end: u64,
+    /// Bytes that the budget granted.
+    granted: u64,
+}
+
+impl Log {
+    fn new(chunk: u64) -> Self {
+        Log { chunk, chunks: Vec::new(), end: 0, granted: 0 }
+    }
+
+    /// Makes sure that `bytes` can be appended in one piece with room for `room` behind `end`
+    /// in the same chunk; says whether the budget and the system have the memory.
+    #[must_use]
+    fn reserve(&mut self, bytes: u64, room: u64, budget: &Budget) -> bool {
+        let left = self.chunk - self.end % self.chunk;
+        let start = if left < room + SLACK as u64 { self.end + left } else { self.end };
+        let wanted = start + bytes;
+        if wanted <= self.granted && start / self.chunk < self.chunks.len() as u64 {
+            self.end = start;
+            return true;
+        }
+        self.extend(start, wanted, room, budget)
+    }
+
+    #[cold]
+    fn extend(&mut self, start: u64, wanted: u64, room: u64, budget: &Budget) -> bool {
+        if room + SLACK as u64 > self.chunk {
+            return false;
+        }
+        if wanted > self.granted {
+            // In steps of a 32nd while there is plenty, by the byte when there is not.
+            let missing = wanted - self.granted;
+            let step = (wanted / 32).clamp(1 << 10, 256 << 10);
+            let asked = [missing.next_multiple_of(step), missing].into_iter().find(|&bytes| budget.request(bytes));
+            let Some(asked) = asked else { return false };
+            self.granted += asked;
+        }
+        while self.chunks.len() as u64 <= start / self.chunk {
+            let Some(region) = Region::zeroed(self.chunk as usize) else { return false };
+            self.chunks.push(region);
+        }
+        self.end = start;
+        true
+    }
+
+    /// The bytes from `at` on, `len` and [`SLACK`] more.
+    #[inline(always)]
+    fn bytes(&self, at: u64, len: usize) -> &[u8] {
+        let within = (at % self.chunk) as usize;
+        assert!(within + len + SLACK <= self.chunk as usize, "bytes of one chunk");
+        let chunk = &self.chunks[(at / self.chunk) as usize];
+        // SAFETY: a region has as many bytes as a chunk, all of them initialised with zero or
+        // written since; `&self` says that nobody writes now.
+        unsafe { std::slice::from_raw_parts(chunk.as_ptr().cast::<u8>().add(within), len + SLACK) }
+    }
+
+    /// The address of a byte, to prefetch it.
+    #[inline(always)]
+    fn address(&self, at: u64) -> *const u8 {
+        match self.chunks.get((at / self.chunk) as usize) {
+            Some(chunk) => chunk.as_ptr().cast::<u8>().wrapping_add((at % self.chunk) as usize),
+            None => std::ptr::null(),
+        }
+    }
+
+    /// Writes bytes within one chunk, below what was [reserved](Self::reserve).
+    #[inline(always)]
+    fn write(&mut self, at: u64, bytes: &[u8]) {
+        let within = (at % self.chunk) as usize;
+        assert!(within + bytes.len() + SLACK <= self.chunk as usize, "bytes of one chunk");
+        let chunk = &self.chunks[(at / self.chunk) as usize];
+        // SAFETY: the bytes lie within the region, and `&mut self` says that nobody else reads
+        // or writes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), chunk.as_ptr().cast::<u8>().add(within), bytes.len());
+        }
+    }
+}
+
+/// Where a record lies, and the base of its sixteen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    at: u64,
+    len: usize,
+    /// The number that the sixteen share.
+    pub base: u64,
+}
+
+/// A record, and [`SLACK`] bytes behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    /// Its bytes and the slack.
+    pub bytes: &'a [u8],
+    /// How many of the bytes are its own.
+    pub len: usize,
+    /// The number that the sixteen share.
+    pub base: u64,
+}
+
+/// Numbered records.
+pub(crate) struct Journal {
+    places: Log,
+    records: Log,
+    long: Log,
+    len: u64,
+}
+
+impl Journal {
+    /// No records.
+    pub fn new() -> Self {
+        // A record may be as long as the longest state of four bytes a slot.
+        Journal { places: Log::new(CHUNK), records: Log::new(CHUNK), long: Log::new(CHUNK * 4), len: 0 }
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The base of the record that comes next, unless it is the first of sixteen and may choose.
+    #[inline]
+    pub fn base(&self) -> Option<u64> {
+        (!self.len.is_multiple_of(SHARE)).then(|| self.spot(self.len).base)
+    }
+
+    /// Makes sure that a record of this many bytes can be [pushed](Self::push). `false` means
+    /// that the budget has no room, and nothing has changed.
+    #[must_use]
+    #[inline]
+    pub fn reserve(&mut self, bytes: usize, budget: &Budget) -> bool {
+        let first = self.len.is_multiple_of(SHARE);
+        let mut short = bytes;
+        if bytes > LONGEST {
+            short = 8;
+            let bytes = bytes as u64 + 5;
+            if !self.long.reserve(bytes, bytes, budget) {
+                return false;
+            }
+        }
+        let together = if first { SHARE * LONGEST as u64 } else { 0 };
+        (!first || self.places.reserve(PLACE, PLACE, budget)) && self.records.reserve(short as u64, together, budget)
+    }
+
+    /// Appends a record, for which room was [reserved](Self::reserve). The first of sixteen
+    /// settles their base. The record does not begin with [`ELSEWHERE`] and has a byte at least.
+    #[inline]
+    pub fn push(&mut self, record: &[u8], base: u64) {
+        debug_assert!(!record.is_empty() && record[0] != ELSEWHERE);
+        let place = self.len / SHARE * PLACE;
+        if self.len.is_multiple_of(SHARE) {
+            let mut bytes = [0; PLACE as usize];
+            bytes[..8].copy_from_slice(&self.records.end.to_le_bytes());
+            bytes[8..16].copy_from_slice(&base.to_le_bytes());
+            self.places.write(place, &bytes);
+            self.places.end = place + PLACE;
+        }
+        let mut short = record;
+        let mut stub = [0; 8];
+        if record.len() > LONGEST {
+            stub = (self.long.end << 8 | u64::from(ELSEWHERE)).to_le_bytes();
+            short = &stub;
+            let mut length = Vec::with_capacity(5);
+            write_number(record.len() as u64, &mut length);
+            self.long.write(self.long.end, &length);
+            self.long.write(self.long.end + length.len() as u64, record);
+            self.long.end += (length.len() + record.len()) as u64;
+        }
+        let _ = stub;
+        self.records.write(self.records.end, short);
+        self.records.end += short.len() as u64;
+        self.places.write(place + 16 + self.len % SHARE, &[short.len() as u8]);
+        self.len += 1;
+    }
+
+    /// Asks for the place of a record to be fetched.
+    #[inline(always)]
+    pub fn place_address(&self, number: u64) -> *const u8 {
+        self.places.address(number / SHARE * PLACE)
+    }
+
+    /// The address of the record itself, to prefetch it.
+    #[inline(always)]
+    pub fn record_address(&self, spot: Spot) -> *const u8 {
+        self.records.address(spot.at)
+    }
+
+    /// Where a record lies.
+    #[inline(always)]
+    pub fn spot(&self, number: u64) -> Spot {
+        let place = self.places.bytes(number / SHARE * PLACE, PLACE as usize - SLACK);
+        let word = |at: usize| u64::from_le_bytes(place[at..at + 8].try_into().expect("eight bytes"));
+        let before = (number % SHARE) as u32;
+        // The sum of the first `before` of sixteen bytes, eight at a time.
+        let sum = |lengths: u64, count: u32| {
+            let lengths = if count >= 8 { lengths } else { lengths & ((1 << (8 * count)) - 1) };
+            let pairs = (lengths & 0x00ff_00ff_00ff_00ff) + (lengths >> 8 & 0x00ff_00ff_00ff_00ff);
+            pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48
+        };
+        let at = word(0) + sum(word(16), before) + sum(word(24), before.saturating_sub(8));
+        Spot { at, len: usize::from(place[16 + before as usize]), base: word(8) }
+    }
+
+    /// The record at a spot.
+    #[inline(always)]
+    pub fn at(&self, spot: Spot) -> Record<'_> {
+        let Spot { at, len, base } = spot;
+        let bytes = self.records.bytes(at, len);
+        if bytes[0] != ELSEWHERE {
+            return Record { bytes, len, base };
+        }
+        self.elsewhere(bytes, base)
+    }
+
+    #[cold]
+    fn elsewhere(&self, stub: &[u8], base: u64) -> Record<'_> {
+        let at = u64::from_le_bytes(stub[..8].try_into().expect("eight bytes")) >> 8;
+        let (len, skip) = read_number(self.long.bytes(at, 5));
+        Record { bytes: self.long.bytes(at + skip as u64, len as usize), len: len as usize, base }
+    }
+
+    /// Record number `number`.
+    #[inline(always)]
+    pub fn get(&self, number: u64) -> Record<'_> {
+        debug_assert!(number < self.len);
+        self.at(self.spot(number))
+    }
+
+    /// The bytes of records, of what leads to them, and of what is granted and not in use.
+    pub fn bytes(&self) -> [u64; 3] {
+        let used = self.records.end + self.long.end;
+        [used, self.places.end, self.granted() - used - self.places.end]
+    }
+
+    /// The bytes that the budget granted.
+    pub fn granted(&self) -> u64 {
+        self.places.granted + self.records.granted + self.long.granted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_testkit::Rng;
+
+    #[test]
+    fn records_of_all_lengths_come_back_across_chunks() {
+        let budget = Budget::unlimited();
+        let mut journal = Journal::new();
+        journal.records.chunk = 8 << 10;
+        journal.places.chunk = 8 << 10;
+        journal.long.chunk = 32 << 10;
+        let mut rng = Rng::new(1);
+        let mut written: Vec<(Vec<u8>, u64)> = Vec::new();
+        for number in 0..3000u64 {
+            let longest = [4, 30, LONGEST, 2000][rng.below(4)];
+            let mut record: Vec<u8> = (0..1 + rng.below(longest)).map(|_| rng.number() as u8).collect();
+            record[0] |= 2;
+            let base = if number % SHARE == 0 { rng.number() } else { written[written.len() - 1].1 };
+            assert_eq!(journal.base(), (number % SHARE != 0).then_some(base));
+            assert!(journal.reserve(record.len(), &budget));
+            journal.push(&record, base);
+            written.push((record, base));
+        }
+        for (number, (record, base)) in written.iter().enumerate() {
+            let found = journal.get(number as u64);
+            assert_eq!((&found.bytes[..found.len], found.base), (&record[..], *base), "{number}");
+        }
+        assert_eq!(journal.bytes().iter().sum::<u64>(), budget.used());
+        assert_eq!(journal.granted(), budget.used());
+    }
+
+    #[test]
+    fn what_the_budget_refuses_is_not_taken() {
+        let budget = Budget::new(200);
+        let mut journal = Journal::new();
+        let mut pushed = 0;
+        while journal.reserve(9, &budget) {
+            journal.push(&[3; 9], 0);
+            pushed += 1;
+        }
+        assert_eq!((pushed, journal.granted()), (16, budget.used()));
+        assert!(!journal.reserve(1 << 40, &Budget::unlimited()));
+    }
+}
