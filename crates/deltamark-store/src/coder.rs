@@ -7,7 +7,7 @@
 //!
 //! # Layout in memory
 //! ```text
-//! difference   3 + predecessor | growth* | list         the predecessor less the base of its sixteen
+//! difference   3 + predecessor | growth* | list         the predecessor less the base of its share
 //! whole        0 | length* | dense                       against the reference
 //! whole        2 | length* | list                        against the reference, where that is shorter
 //! ```

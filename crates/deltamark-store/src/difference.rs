@@ -55,9 +55,9 @@ use deltamark_core::{
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bits of the hash that tell states apart in the index: one look-up in 2^30 / states meets
+/// Bits of the hash that tell states apart in the index: one look-up in 2^28 / states meets
 /// another state's number and walks back in vain.
-const KEY_BITS: u32 = 30;
+const KEY_BITS: u32 = 28;
 /// Successors that are looked up together.
 const GROUP: usize = 64;
 /// States on one path that are kept expanded while others are recalled.

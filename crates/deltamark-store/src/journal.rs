@@ -1,31 +1,33 @@
 //! Numbered records of some bytes each, written once, in the order of their numbers.
 //!
-//! In: records. Out: record number `i`, for about two bytes a record beyond its own. What stays
+//! In: records. Out: record number `i`, for about one and a half bytes a record beyond its own. What stays
 //! true: a record never moves, and growing copies nothing.
 //!
 //! # Layout in memory
 //! ```text
-//! places   where | base | 16 lengths            32 bytes for 16 records
+//! places   where | base | 22 lengths            5 + 5 + 22 bytes for 22 records
 //!            │
 //! records    ▼[ record ][ record ][ record ] …  one behind the other
 //! long     [ length | record ] …                those of more than 250 bytes; a record of
 //!                                               eight bytes says where
 //! ```
-//! A record lies where the first of its sixteen does, plus the lengths of those in between. The
-//! base is a number of the caller's choice, the same for all sixteen.
+//! A record lies where the first of its share does, plus the lengths of those in between. The
+//! base is a number of the caller's choice, the same for all of a share.
 
 use crate::patch::{SLACK, read_number, write_number};
 use crate::region::Region;
 use deltamark_core::Budget;
 
 /// Records that share a place.
-const SHARE: u64 = 16;
+const SHARE: u64 = 22;
 /// Longer records lie elsewhere.
 const LONGEST: usize = 250;
 /// The first byte of a record that lies elsewhere. Other records do not begin with it.
 pub(crate) const ELSEWHERE: u8 = 1;
 /// The bytes of a place.
 const PLACE: u64 = 32;
+/// Where its lengths begin.
+const LENGTHS: usize = 10;
 
 /// The bytes of a chunk.
 #[cfg(not(miri))]
@@ -117,12 +119,12 @@ impl Log {
     }
 }
 
-/// Where a record lies, and the base of its sixteen.
+/// Where a record lies, and the base of its share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     at: u64,
     len: usize,
-    /// The number that the sixteen share.
+    /// The number that belongs to the share.
     pub base: u64,
 }
 
@@ -133,7 +135,7 @@ pub(crate) struct Record<'a> {
     pub bytes: &'a [u8],
     /// How many of the bytes are its own.
     pub len: usize,
-    /// The number that the sixteen share.
+    /// The number that belongs to the share.
     pub base: u64,
 }
 
@@ -157,7 +159,7 @@ impl Journal {
         self.len
     }
 
-    /// The base of the record that comes next, unless it is the first of sixteen and may choose.
+    /// The base of the record that comes next, unless it is the first of its share and may choose.
     #[inline]
     pub fn base(&self) -> Option<u64> {
         (!self.len.is_multiple_of(SHARE)).then(|| self.spot(self.len).base)
@@ -177,12 +179,16 @@ impl Journal {
                 return false;
             }
         }
+        // Places have 40 bits for where records lie.
+        if self.records.end >> 39 != 0 {
+            return false;
+        }
         let together = if first { SHARE * LONGEST as u64 } else { 0 };
         (!first || self.places.reserve(PLACE, PLACE, budget)) && self.records.reserve(short as u64, together, budget)
     }
 
-    /// Appends a record, for which room was [reserved](Self::reserve). The first of sixteen
-    /// settles their base. The record does not begin with [`ELSEWHERE`] and has a byte at least.
+    /// Appends a record, for which room was [reserved](Self::reserve). The first of a share
+    /// settles its base. The record does not begin with [`ELSEWHERE`] and has a byte at least.
     #[inline]
     pub fn push(&mut self, record: &[u8], base: u64) {
         debug_assert!(!record.is_empty() && record[0] != ELSEWHERE);
@@ -190,7 +196,8 @@ impl Journal {
         if self.len.is_multiple_of(SHARE) {
             let mut bytes = [0; PLACE as usize];
             bytes[..8].copy_from_slice(&self.records.end.to_le_bytes());
-            bytes[8..16].copy_from_slice(&base.to_le_bytes());
+            bytes[5..13].copy_from_slice(&base.to_le_bytes());
+            debug_assert!(self.records.end | base < 1 << 40);
             self.places.write(place, &bytes);
             self.places.end = place + PLACE;
         }
@@ -208,7 +215,7 @@ impl Journal {
         let _ = stub;
         self.records.write(self.records.end, short);
         self.records.end += short.len() as u64;
-        self.places.write(place + 16 + self.len % SHARE, &[short.len() as u8]);
+        self.places.write(place + LENGTHS as u64 + self.len % SHARE, &[short.len() as u8]);
         self.len += 1;
     }
 
@@ -230,14 +237,19 @@ impl Journal {
         let place = self.places.bytes(number / SHARE * PLACE, PLACE as usize - SLACK);
         let word = |at: usize| u64::from_le_bytes(place[at..at + 8].try_into().expect("eight bytes"));
         let before = (number % SHARE) as u32;
-        // The sum of the first `before` of sixteen bytes, eight at a time.
-        let sum = |lengths: u64, count: u32| {
-            let lengths = if count >= 8 { lengths } else { lengths & ((1 << (8 * count)) - 1) };
+        // The sum of the first `count` of eight bytes.
+        let sum = |at: usize, count: u32| {
+            let lengths = if count >= 8 { word(at) } else { word(at) & ((1 << (8 * count)) - 1) };
             let pairs = (lengths & 0x00ff_00ff_00ff_00ff) + (lengths >> 8 & 0x00ff_00ff_00ff_00ff);
             pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48
         };
-        let at = word(0) + sum(word(16), before) + sum(word(24), before.saturating_sub(8));
-        Spot { at, len: usize::from(place[16 + before as usize]), base: word(8) }
+        let lengths = sum(LENGTHS, before)
+            + sum(LENGTHS + 8, before.saturating_sub(8))
+            + sum(LENGTHS + 14, before.saturating_sub(16) + 2)
+            - u64::from(place[LENGTHS + 14])
+            - u64::from(place[LENGTHS + 15]);
+        let low = (1 << 40) - 1;
+        Spot { at: (word(0) & low) + lengths, len: usize::from(place[LENGTHS + before as usize]), base: word(5) & low }
     }
 
     /// The record at a spot.
@@ -295,7 +307,7 @@ mod tests {
             let longest = [4, 30, LONGEST, 2000][rng.below(4)];
             let mut record: Vec<u8> = (0..1 + rng.below(longest)).map(|_| rng.number() as u8).collect();
             record[0] |= 2;
-            let base = if number % SHARE == 0 { rng.number() } else { written[written.len() - 1].1 };
+            let base = if number % SHARE == 0 { rng.number() >> 24 } else { written[written.len() - 1].1 };
             assert_eq!(journal.base(), (number % SHARE != 0).then_some(base));
             assert!(journal.reserve(record.len(), &budget));
             journal.push(&record, base);
@@ -318,7 +330,7 @@ mod tests {
             journal.push(&[3; 9], 0);
             pushed += 1;
         }
-        assert_eq!((pushed, journal.granted()), (16, budget.used()));
+        assert_eq!((pushed, journal.granted()), (18, budget.used()));
         assert!(!journal.reserve(1 << 40, &Budget::unlimited()));
     }
 }

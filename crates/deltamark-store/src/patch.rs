@@ -11,17 +11,18 @@
 //! ```text
 //! list    change change change … padding       bits, the low ones first; less than a byte of padding
 //! change  slot | class | value                 ⌈log2 length⌉ bits (3 at least), 2 bits, and
-//!                class 0: 3 bits               old + 1 … 4 or - 1 … 4
-//!                class 1: 8 bits               old ± 1 … 128
-//!                class 2: 5 + 11 bits          old ^ an odd number of 12 bits, shifted
-//!                class 3: 32 bits              old ^ anything
+//!                class 0: 3 bits               ± 1 … 4
+//!                class 1: 8 bits               ± 1 … 128
+//!                class 2: 1 + 5 + 10 bits      ± an odd number of 11 bits, shifted
+//!                class 3: 32 bits              anything
 //! dense   groups | group group …               a bit for each 16 slots: whether any differs
 //! group   width | 16 × width bits              slots ^ reference
 //! ```
-//! A change says how the new value follows from the old one, because that is shorter than the
-//! value: counters move by one, and bit fields keep the rest of their slot. It can be done and
-//! undone, so a state can be built forwards, and a state that is suspected to be the same can
-//! be taken back, step by step, to where a whole state lies.
+//! A change says what is added to the old value, because that is shorter than the new one:
+//! counters move by one, and fields that share a slot with others leave those as they are. (Bits
+//! that flip were tried: they depend on the old value, so that one step of the model has many
+//! lists.) It can be done and undone, so a state can be built forwards, and a state that is
+//! suspected to be the same can be taken back, step by step, to where a whole state lies.
 //!
 //! A change has 8 bits at least, so what is left of a list ends it when it is shorter than that.
 
@@ -40,45 +41,44 @@ fn slot_bits(slots: usize) -> u32 {
     (usize::BITS - slots.saturating_sub(1).leading_zeros()).max(3)
 }
 
-/// How a slot changes: something is added, then bits are flipped.
+/// How a slot changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     /// Which slot.
     pub slot: usize,
+    /// What is added to it.
     add: Slot,
-    flip: Slot,
 }
 
 impl Change {
     /// The value after the change.
     #[inline(always)]
     pub fn done(self, value: Slot) -> Slot {
-        value.wrapping_add(self.add) ^ self.flip
+        value.wrapping_add(self.add)
     }
 
     /// The value before the change.
     #[inline(always)]
     pub fn undone(self, value: Slot) -> Slot {
-        (value ^ self.flip).wrapping_sub(self.add)
+        value.wrapping_sub(self.add)
     }
 }
 
 /// The class and the value that lead from `old` to `new`, which differ.
 #[inline(always)]
 fn class(old: Slot, new: Slot) -> (u32, u32) {
-    let step = new.wrapping_sub(old) as i32;
+    let add = new.wrapping_sub(old) as i32;
+    let (size, negative) = (add.unsigned_abs(), u32::from(add < 0));
     // 1, -1, 2, -2 … as 0, 1, 2, 3 …
-    let near = (if step > 0 { (step as u32 - 1) << 1 } else { ((-1 - step) as u32) << 1 | 1 }, step.unsigned_abs());
-    if near.1 <= 4 {
-        return (0, near.0);
+    if size <= 4 {
+        return (0, (size - 1) << 1 | negative);
     }
-    if near.1 <= 128 {
-        return (1, near.0);
+    if size <= 128 {
+        return (1, (size - 1) << 1 | negative);
     }
-    let flip = old ^ new;
-    let shift = flip.trailing_zeros();
-    let odd = flip >> shift;
-    if odd < 1 << 12 { (2, shift | odd >> 1 << 5) } else { (3, flip) }
+    let shift = size.trailing_zeros();
+    let odd = size >> shift;
+    if odd < 1 << 11 { (2, negative | shift << 1 | odd >> 1 << 6) } else { (3, add as u32) }
 }
 
 /// The bits at `bit` of `bytes`, 57 of them at least.
@@ -129,13 +129,12 @@ impl Iterator for Changes<'_> {
             value = bits_at(self.bytes, value_at);
         }
         let value = (value & ((1 << bits) - 1)) as u32;
-        let (mut add, mut flip) = (0, 0);
-        match class {
-            0 | 1 => add = if value & 1 == 0 { (value >> 1) + 1 } else { !(value >> 1) },
-            2 => flip = (value >> 5 << 1 | 1) << (value & 31),
-            _ => flip = value,
-        }
-        Some(Change { slot, add, flip })
+        let size = match class {
+            0 | 1 => (value >> 1) + 1,
+            2 => (value >> 6 << 1 | 1) << (value >> 1 & 31),
+            _ => return Some(Change { slot, add: value }),
+        };
+        Some(Change { slot, add: if value & 1 == 0 { size } else { size.wrapping_neg() } })
     }
 }
 
@@ -381,7 +380,7 @@ mod tests {
     #[test]
     fn changes_of_all_classes_have_the_bits_they_are_said_to_have() {
         let cases =
-            [(7, 8, 0), (7, 3, 0), (7, 2, 1), (0, 128, 1), (0, 129, 2), (0, 0x0fff_0000, 2), (1, 0x1234_5678, 3)];
+            [(7, 8, 0), (7, 3, 0), (7, 2, 1), (0, 128, 1), (0, 129, 2), (0, 0x07ff_0000, 2), (1, 0x1234_5678, 3)];
         for (old, new, expected) in cases {
             let mut bytes = Vec::new();
             assert_eq!(class(old, new).0, expected, "{old} to {new}");

@@ -5,7 +5,7 @@ use deltamark_core::{
     Scratch, Slot, System, Value, Widen, Width,
 };
 use deltamark_testkit::conformance::system::check_system_up_to;
-use deltamark_testkit::systems::{Counters, Workers};
+use deltamark_testkit::systems::{Cells, Counters, Workers};
 use deltamark_testkit::{RandomGraph, check_system};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 fn the_systems_of_the_kit_pass() {
     check_system(&Workers::new(2, 2, 2));
     check_system(&Workers::new(3, 1, 2));
+    check_system(&Cells::new(83, 3));
     check_system(&Counters::new(3, 9));
     check_system(&Counters::new(12, 3));
     check_system(&Counters::new(1, 40));
