@@ -8,14 +8,17 @@
 //! # Layout in memory
 //! ```text
 //! difference   3 + predecessor | growth* | list         the predecessor less the base of its share
+//! marked       3 + predecessor | number                 growth and list have a number
 //! whole        0 | length* | dense                       against the reference
 //! whole        2 | length* | list                        against the reference, where that is shorter
 //! ```
 //! *only where states differ in length.
 
 use crate::journal::{ELSEWHERE, Record};
+use crate::lists::Lists;
 use crate::patch::{Changes, fold, read_dense, read_number, unfold, write_dense, write_list, write_number};
-use deltamark_core::{Slot, Width};
+use deltamark_core::{Budget, Slot, Width};
+use std::sync::Arc;
 
 /// First numbers of a record. The one between them is [`ELSEWHERE`].
 const DENSE: u64 = 0;
@@ -54,45 +57,82 @@ pub(crate) struct Coder {
     varies: bool,
     /// The state that whole states are told from.
     pub reference: Vec<Slot>,
+    /// Lists of changes that have a number.
+    pub lists: Lists,
 }
+
+/// A record that was written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// What it says.
+    pub kind: Kind,
+    /// Whether it is to be marked.
+    pub marked: bool,
+}
+
+impl Written {
+    const WHOLE: Written = Written { kind: Kind::Whole, marked: false };
+}
+
+/// At most one list in so many states gets a number, so that numbers cost little even where they
+/// are of no use.
+const STATES_A_LIST: u64 = 32;
 
 impl Coder {
     /// For states of this width, told from this one.
-    pub fn new(width: Width, reference: Vec<Slot>) -> Self {
-        Coder { varies: width == Width::Varies, reference }
+    pub fn new(width: Width, reference: Vec<Slot>, budget: Arc<Budget>) -> Self {
+        Coder { varies: width == Width::Varies, reference, lists: Lists::new(budget) }
     }
 
-    /// Replaces `out` by the record of `state`, as a difference from `parent` unless that is
-    /// absent or longer. `other` is working memory. Says what it has written.
+    /// Replaces `out` by the record of state `number`, as a difference from `parent` unless that
+    /// is absent or longer. `other` is working memory. Says what it has written.
     pub fn write(
-        &self,
+        &mut self,
+        number: u64,
         state: &[Slot],
         parent: Option<(u64, &[Slot])>,
         base: u64,
         out: &mut Vec<u8>,
         other: &mut Vec<u8>,
-    ) -> Kind {
+    ) -> Written {
         out.clear();
-        if let Some((number, parent)) = parent {
-            write_number(fold(number.wrapping_sub(base) as i64) + DIFFERENCE, out);
+        if let Some((parent_number, parent)) = parent {
+            let mut difference = Written { kind: Kind::Difference(parent_number), marked: false };
+            write_number(fold(parent_number.wrapping_sub(base) as i64) + DIFFERENCE, out);
+            let head = out.len();
             if self.varies {
                 write_number(fold(state.len() as i64 - parent.len() as i64), out);
             }
             let slots = state.len().max(parent.len());
             if write_list(parent, state, slots, state.len() * 4, out) {
+                if let Some(listed) = self.lists.number(&out[head..], 64 + number / STATES_A_LIST) {
+                    out.truncate(head);
+                    write_number(listed, out);
+                    difference.marked = true;
+                }
                 if out.len() < LONG_LIST && state.len() > FEW_SLOTS {
-                    return Kind::Difference(number);
+                    return difference;
                 }
                 self.write_whole(state, other);
                 if out.len() < other.len() {
-                    return Kind::Difference(number);
+                    return difference;
                 }
                 std::mem::swap(out, other);
-                return Kind::Whole;
+                return Written::WHOLE;
             }
         }
         self.write_whole(state, out);
-        Kind::Whole
+        Written::WHOLE
+    }
+
+    /// Growth and list of a difference whose first number takes `at` bytes.
+    #[inline(always)]
+    fn list<'r>(&'r self, record: Record<'r>, at: usize) -> (&'r [u8], usize) {
+        if record.marked {
+            self.lists.get(read_number(&record.bytes[at..]).0)
+        } else {
+            (&record.bytes[at..], record.len - at)
+        }
     }
 
     /// Replaces `out` by the record of a whole state.
@@ -125,19 +165,20 @@ impl Coder {
     /// Takes the state in hand one step back, if the record's state may be the same.
     #[inline(always)]
     pub fn back(&self, record: Record<'_>, state: &mut Vec<Slot>) -> Back {
-        let (first, mut at) = read_number(record.bytes);
+        let (first, at) = read_number(record.bytes);
         if first == DENSE || first == LIST {
             return Back::Whole;
         }
+        let (mut bytes, mut len) = self.list(record, at);
         let mut before = state.len();
         if self.varies {
-            let (growth, skip) = read_number(&record.bytes[at..]);
-            at += skip;
+            let (growth, skip) = read_number(bytes);
+            (bytes, len) = (&bytes[skip..], len - skip);
             let Ok(length) = usize::try_from(state.len() as i64 - unfold(growth)) else { return Back::Differs };
             before = length;
             state.resize(state.len().max(before), 0);
         }
-        for change in Changes::new(&record.bytes[at..], record.len - at, state.len()) {
+        for change in Changes::new(bytes, len, state.len()) {
             // A list between longer states may name a slot that this one does not have.
             let Some(slot) = state.get_mut(change.slot) else { return Back::Differs };
             *slot = change.undone(*slot);
@@ -153,16 +194,17 @@ impl Coder {
 
     /// Makes the state that a difference is from into the state of the record.
     pub fn forward(&self, record: Record<'_>, state: &mut Vec<Slot>) {
-        let (_, mut at) = read_number(record.bytes);
+        let (_, at) = read_number(record.bytes);
+        let (mut bytes, mut len) = self.list(record, at);
         let before = state.len();
         let mut after = before;
         if self.varies {
-            let (growth, skip) = read_number(&record.bytes[at..]);
-            at += skip;
+            let (growth, skip) = read_number(bytes);
+            (bytes, len) = (&bytes[skip..], len - skip);
             after = (before as i64 + unfold(growth)) as usize;
             state.resize(before.max(after), 0);
         }
-        for change in Changes::new(&record.bytes[at..], record.len - at, state.len()) {
+        for change in Changes::new(bytes, len, state.len()) {
             state[change.slot] = change.done(state[change.slot]);
         }
         state.truncate(after);
@@ -222,15 +264,17 @@ mod tests {
     proptest! {
         #[test]
         fn records_lead_forwards_and_back(
-            (parent, state) in pair(), reference in state(), number in 0..1u64 << 40, base in 0..1u64 << 40,
+            (parent, state) in pair(), other in state(), reference in state(), number in 0..1u64 << 40, base in 0..1u64 << 40,
         ) {
-            let coder = Coder::new(Width::Varies, reference);
+            let mut coder = Coder::new(Width::Varies, reference, Arc::new(Budget::unlimited()));
+            coder.write(0, &other, Some((1, &parent)), 0, &mut Vec::new(), &mut Vec::new());
             let (mut bytes, mut other) = (Vec::new(), Vec::new());
-            let kind = coder.write(&state, Some((number, &parent)), base, &mut bytes, &mut other);
+            let written = coder.write(0, &state, Some((number, &parent)), base, &mut bytes, &mut other);
+            let kind = written.kind;
             let len = bytes.len();
             prop_assert!(len <= state.len() * 4 + 16, "never longer than the state");
             bytes.extend([0xff; SLACK]);
-            let record = Record { bytes: &bytes, len, base };
+            let record = Record { bytes: &bytes, len, marked: written.marked, base };
             prop_assert_eq!(Coder::kind(record), kind);
             let mut back = state.clone();
             match kind {
@@ -250,13 +294,13 @@ mod tests {
 
         #[test]
         fn walking_back_another_state_never_panics((parent, state) in pair(), other in state()) {
-            let coder = Coder::new(Width::Varies, Vec::new());
+            let mut coder = Coder::new(Width::Varies, Vec::new(), Arc::new(Budget::unlimited()));
             let (mut bytes, mut spare) = (Vec::new(), Vec::new());
-            let kind = coder.write(&state, Some((5, &parent)), 0, &mut bytes, &mut spare);
+            let Written { kind, marked } = coder.write(0, &state, Some((5, &parent)), 0, &mut bytes, &mut spare);
             let len = bytes.len();
             bytes.extend([0xff; SLACK]);
             let mut back = other.clone();
-            let answer = coder.back(Record { bytes: &bytes, len, base: 0 }, &mut back);
+            let answer = coder.back(Record { bytes: &bytes, len, marked, base: 0 }, &mut back);
             if kind != Kind::Whole && other != state {
                 prop_assert!(answer == Back::Differs || back != parent, "another state leads elsewhere");
             }

@@ -44,7 +44,7 @@
 //! state takes δ / 2 steps back on average.
 
 use crate::bucket::prefetch;
-use crate::coder::{Back, Coder, Kind};
+use crate::coder::{Back, Coder, Kind, Written};
 use crate::journal::{Journal, Spot};
 use crate::quotient::Quotient;
 use crate::unpacked::Unpacked;
@@ -291,7 +291,7 @@ impl Tables {
         }
         let base = self.journal.base().unwrap_or(parent.map_or(number, |parent| parent.0));
         let near = parent.filter(|&(parent, _)| !self.is_due(parent, chain));
-        let kind = self.coder.write(state, near, base, &mut work.record, &mut work.other);
+        let Written { kind, marked } = self.coder.write(number, state, near, base, &mut work.record, &mut work.other);
         let bits = (u64::BITS - number.leading_zeros()).max(1);
         let room = bits + KEY_BITS <= u64::BITS
             && self.journal.reserve(work.record.len(), &self.budget)
@@ -301,7 +301,7 @@ impl Tables {
         if !room {
             return Insert::Full;
         }
-        self.journal.push(&work.record, base);
+        self.journal.push(&work.record, marked, base);
         if kind == Kind::Whole {
             self.whole_bytes += work.record.len() as u64;
         }
@@ -452,7 +452,7 @@ impl Tables {
         if !self.budget.request(reference_bytes) {
             return false;
         }
-        let coder = Coder::new(recoding.to, reference);
+        let mut coder = Coder::new(recoding.to, reference, Arc::clone(&self.budget));
         let mut journal = Journal::new();
         let mut whole_bytes = 0;
         let (mut path, mut record, mut other) = (Path::default(), Vec::new(), Vec::new());
@@ -468,14 +468,15 @@ impl Tables {
             recoding.translate(path.expand(self, number), &mut state);
             let near = (kind != Kind::Whole).then_some((parent_number, &parent[..]));
             let base = journal.base().unwrap_or(near.map_or(number, |near| near.0));
-            if coder.write(&state, near, base, &mut record, &mut other) == Kind::Whole {
+            let Written { kind, marked } = coder.write(number, &state, near, base, &mut record, &mut other);
+            if kind == Kind::Whole {
                 whole_bytes += record.len() as u64;
             }
             if !journal.reserve(record.len(), &self.budget) {
                 self.budget.release(journal.granted() + reference_bytes);
                 return false;
             }
-            journal.push(&record, base);
+            journal.push(&record, marked, base);
         }
         self.budget.release(self.journal.granted() + self.coder.reference.len() as u64 * 4);
         self.journal = journal;
@@ -511,15 +512,15 @@ impl Difference {
         let levels = (order == Order::Levels).then(|| [Unpacked::new(width, 0), Unpacked::new(width, 0)]);
         let tables = Tables {
             index: Quotient::new(KEY_BITS, 1, Arc::clone(&budget)),
-            budget,
             every: every.max(1),
             width,
             journal: Journal::new(),
-            coder: Coder::new(width, Vec::new()),
+            coder: Coder::new(width, Vec::new(), Arc::clone(&budget)),
             whole_bytes: 0,
             levels,
             level: 0,
             layout: 0,
+            budget,
         };
         Difference { tables: Mutex::new(tables) }
     }
@@ -552,6 +553,7 @@ impl Store for Difference {
         let [records, places, reserve] = tables.journal.bytes();
         Bytes::new()
             .with("differences", records - tables.whole_bytes)
+            .with("lists", tables.coder.lists.granted())
             .with("whole", tables.whole_bytes + tables.coder.reference.len() as u64 * 4)
             .with("places", places)
             .with("index", tables.index.bytes())

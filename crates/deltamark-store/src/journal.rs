@@ -8,9 +8,11 @@
 //! places   where | base | 22 lengths            5 + 5 + 22 bytes for 22 records
 //!            │
 //! records    ▼[ record ][ record ][ record ] …  one behind the other
-//! long     [ length | record ] …                those of more than 250 bytes; a record of
+//! long     [ length | record ] …                those of more than 120 bytes; a record of
 //!                                               eight bytes says where
 //! ```
+//! A length has seven bits; the eighth is a mark of the caller's.
+//!
 //! A record lies where the first of its share does, plus the lengths of those in between. The
 //! base is a number of the caller's choice, the same for all of a share.
 
@@ -21,7 +23,9 @@ use deltamark_core::Budget;
 /// Records that share a place.
 const SHARE: u64 = 22;
 /// Longer records lie elsewhere.
-const LONGEST: usize = 250;
+const LONGEST: usize = 120;
+/// The bit of a length that is the mark.
+const MARK: u8 = 128;
 /// The first byte of a record that lies elsewhere. Other records do not begin with it.
 pub(crate) const ELSEWHERE: u8 = 1;
 /// The bytes of a place.
@@ -124,6 +128,7 @@ impl Log {
 pub(crate) struct Spot {
     at: u64,
     len: usize,
+    marked: bool,
     /// The number that belongs to the share.
     pub base: u64,
 }
@@ -135,6 +140,8 @@ pub(crate) struct Record<'a> {
     pub bytes: &'a [u8],
     /// How many of the bytes are its own.
     pub len: usize,
+    /// The mark it was given.
+    pub marked: bool,
     /// The number that belongs to the share.
     pub base: u64,
 }
@@ -188,9 +195,9 @@ impl Journal {
     }
 
     /// Appends a record, for which room was [reserved](Self::reserve). The first of a share
-    /// settles its base. The record does not begin with [`ELSEWHERE`] and has a byte at least.
+    /// settles its base. A record of more than 120 bytes has no mark. The record does not begin with [`ELSEWHERE`] and has a byte at least.
     #[inline]
-    pub fn push(&mut self, record: &[u8], base: u64) {
+    pub fn push(&mut self, record: &[u8], marked: bool, base: u64) {
         debug_assert!(!record.is_empty() && record[0] != ELSEWHERE);
         let place = self.len / SHARE * PLACE;
         if self.len.is_multiple_of(SHARE) {
@@ -202,8 +209,9 @@ impl Journal {
             self.places.end = place + PLACE;
         }
         let mut short = record;
-        let mut stub = [0; 8];
+        let stub: [u8; 8];
         if record.len() > LONGEST {
+            debug_assert!(!marked);
             stub = (self.long.end << 8 | u64::from(ELSEWHERE)).to_le_bytes();
             short = &stub;
             let mut length = Vec::with_capacity(5);
@@ -212,10 +220,10 @@ impl Journal {
             self.long.write(self.long.end + length.len() as u64, record);
             self.long.end += (length.len() + record.len()) as u64;
         }
-        let _ = stub;
         self.records.write(self.records.end, short);
         self.records.end += short.len() as u64;
-        self.places.write(place + LENGTHS as u64 + self.len % SHARE, &[short.len() as u8]);
+        self.places
+            .write(place + LENGTHS as u64 + self.len % SHARE, &[short.len() as u8 | if marked { MARK } else { 0 }]);
         self.len += 1;
     }
 
@@ -239,26 +247,33 @@ impl Journal {
         let before = (number % SHARE) as u32;
         // The sum of the first `count` of eight bytes.
         let sum = |at: usize, count: u32| {
-            let lengths = if count >= 8 { word(at) } else { word(at) & ((1 << (8 * count)) - 1) };
+            let lengths = word(at) & 0x7f7f_7f7f_7f7f_7f7f;
+            let lengths = if count >= 8 { lengths } else { lengths & ((1 << (8 * count)) - 1) };
             let pairs = (lengths & 0x00ff_00ff_00ff_00ff) + (lengths >> 8 & 0x00ff_00ff_00ff_00ff);
             pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48
         };
         let lengths = sum(LENGTHS, before)
             + sum(LENGTHS + 8, before.saturating_sub(8))
             + sum(LENGTHS + 14, before.saturating_sub(16) + 2)
-            - u64::from(place[LENGTHS + 14])
-            - u64::from(place[LENGTHS + 15]);
+            - u64::from(place[LENGTHS + 14] & !MARK)
+            - u64::from(place[LENGTHS + 15] & !MARK);
         let low = (1 << 40) - 1;
-        Spot { at: (word(0) & low) + lengths, len: usize::from(place[LENGTHS + before as usize]), base: word(5) & low }
+        let length = place[LENGTHS + before as usize];
+        Spot {
+            at: (word(0) & low) + lengths,
+            len: usize::from(length & !MARK),
+            marked: length & MARK != 0,
+            base: word(5) & low,
+        }
     }
 
     /// The record at a spot.
     #[inline(always)]
     pub fn at(&self, spot: Spot) -> Record<'_> {
-        let Spot { at, len, base } = spot;
+        let Spot { at, len, marked, base } = spot;
         let bytes = self.records.bytes(at, len);
         if bytes[0] != ELSEWHERE {
-            return Record { bytes, len, base };
+            return Record { bytes, len, marked, base };
         }
         self.elsewhere(bytes, base)
     }
@@ -267,7 +282,8 @@ impl Journal {
     fn elsewhere(&self, stub: &[u8], base: u64) -> Record<'_> {
         let at = u64::from_le_bytes(stub[..8].try_into().expect("eight bytes")) >> 8;
         let (len, skip) = read_number(self.long.bytes(at, 5));
-        Record { bytes: self.long.bytes(at + skip as u64, len as usize), len: len as usize, base }
+        let bytes = self.long.bytes(at + skip as u64, len as usize);
+        Record { bytes, len: len as usize, marked: false, base }
     }
 
     /// Record number `number`.
@@ -302,6 +318,7 @@ mod tests {
         journal.places.chunk = 8 << 10;
         journal.long.chunk = 32 << 10;
         let mut rng = Rng::new(1);
+        let marked = |record: &[u8]| record.len() <= LONGEST && record[0] & 4 != 0;
         let mut written: Vec<(Vec<u8>, u64)> = Vec::new();
         for number in 0..3000u64 {
             let longest = [4, 30, LONGEST, 2000][rng.below(4)];
@@ -310,12 +327,13 @@ mod tests {
             let base = if number % SHARE == 0 { rng.number() >> 24 } else { written[written.len() - 1].1 };
             assert_eq!(journal.base(), (number % SHARE != 0).then_some(base));
             assert!(journal.reserve(record.len(), &budget));
-            journal.push(&record, base);
+            journal.push(&record, marked(&record), base);
             written.push((record, base));
         }
         for (number, (record, base)) in written.iter().enumerate() {
             let found = journal.get(number as u64);
             assert_eq!((&found.bytes[..found.len], found.base), (&record[..], *base), "{number}");
+            assert_eq!(found.marked, marked(record));
         }
         assert_eq!(journal.bytes().iter().sum::<u64>(), budget.used());
         assert_eq!(journal.granted(), budget.used());
@@ -327,7 +345,7 @@ mod tests {
         let mut journal = Journal::new();
         let mut pushed = 0;
         while journal.reserve(9, &budget) {
-            journal.push(&[3; 9], 0);
+            journal.push(&[3; 9], true, 0);
             pushed += 1;
         }
         assert_eq!((pushed, journal.granted()), (18, budget.used()));

@@ -10,6 +10,7 @@ mod coder;
 pub mod difference;
 mod index;
 mod journal;
+mod lists;
 mod patch;
 pub mod plain;
 mod quotient;
