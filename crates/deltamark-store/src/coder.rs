@@ -16,7 +16,7 @@
 
 use crate::journal::{ELSEWHERE, Record};
 use crate::lists::Lists;
-use crate::patch::{Changes, fold, read_dense, read_number, unfold, write_dense, write_list, write_number};
+use crate::patch::{Changes, fold, read_dense, read_number, same_dense, unfold, write_dense, write_list, write_number};
 use deltamark_core::{Budget, Slot, Width};
 use std::sync::Arc;
 
@@ -104,8 +104,9 @@ impl Coder {
                 write_number(fold(state.len() as i64 - parent.len() as i64), out);
             }
             let slots = state.len().max(parent.len());
+            let slots_of_all = (!self.varies).then_some(slots);
             if write_list(parent, state, slots, state.len() * 4, out) {
-                if let Some(listed) = self.lists.number(&out[head..], 64 + number / STATES_A_LIST) {
+                if let Some(listed) = self.lists.number(&out[head..], 64 + number / STATES_A_LIST, slots_of_all) {
                     out.truncate(head);
                     write_number(listed, out);
                     difference.marked = true;
@@ -169,6 +170,13 @@ impl Coder {
         if first == DENSE || first == LIST {
             return Back::Whole;
         }
+        let parent = record.base.wrapping_add(unfold(first - DIFFERENCE) as u64);
+        if record.marked && !self.varies {
+            for change in self.lists.changes(read_number(&record.bytes[at..]).0) {
+                change.undo(state);
+            }
+            return Back::To(parent);
+        }
         let (mut bytes, mut len) = self.list(record, at);
         let mut before = state.len();
         if self.varies {
@@ -180,8 +188,9 @@ impl Coder {
         }
         for change in Changes::new(bytes, len, state.len()) {
             // A list between longer states may name a slot that this one does not have.
-            let Some(slot) = state.get_mut(change.slot) else { return Back::Differs };
-            *slot = change.undone(*slot);
+            if !change.undo(state) {
+                return Back::Differs;
+            }
         }
         if self.varies {
             if state[before..].iter().any(|&slot| slot != 0) {
@@ -189,12 +198,36 @@ impl Coder {
             }
             state.truncate(before);
         }
-        Back::To(record.base.wrapping_add(unfold(first - DIFFERENCE) as u64))
+        Back::To(parent)
+    }
+
+    /// Whether the state in hand is the whole one of a record. It is of no use after that.
+    pub fn is_whole(&self, record: Record<'_>, state: &mut [Slot]) -> bool {
+        let (form, mut at) = read_number(record.bytes);
+        if self.varies {
+            let (length, skip) = read_number(&record.bytes[at..]);
+            at += skip;
+            if length != state.len() as u64 {
+                return false;
+            }
+        }
+        if form == DENSE {
+            return same_dense(&self.reference, &record.bytes[at..], state);
+        }
+        for change in Changes::new(&record.bytes[at..], record.len - at, state.len()) {
+            change.undo(state);
+        }
+        let shared = state.len().min(self.reference.len());
+        state[..shared] == self.reference[..shared] && state[shared..].iter().all(|&slot| slot == 0)
     }
 
     /// Makes the state that a difference is from into the state of the record.
     pub fn forward(&self, record: Record<'_>, state: &mut Vec<Slot>) {
         let (_, at) = read_number(record.bytes);
+        if record.marked && !self.varies {
+            let changes = self.lists.changes(read_number(&record.bytes[at..]).0);
+            return changes.iter().for_each(|change| change.make(state));
+        }
         let (mut bytes, mut len) = self.list(record, at);
         let before = state.len();
         let mut after = before;
@@ -205,7 +238,7 @@ impl Coder {
             state.resize(before.max(after), 0);
         }
         for change in Changes::new(bytes, len, state.len()) {
-            state[change.slot] = change.done(state[change.slot]);
+            change.make(state);
         }
         state.truncate(after);
     }
@@ -226,7 +259,7 @@ impl Coder {
         state.extend_from_slice(&self.reference[..slots.min(self.reference.len())]);
         state.resize(slots, 0);
         for change in Changes::new(&record.bytes[at..], record.len - at, slots) {
-            state[change.slot] = change.done(state[change.slot]);
+            change.make(state);
         }
     }
 }
@@ -285,6 +318,8 @@ mod tests {
                 }
                 Kind::Whole => {
                     prop_assert_eq!(coder.back(record, &mut back), Back::Whole);
+                    prop_assert!(coder.is_whole(record, &mut state.clone()));
+                    prop_assert_eq!(coder.is_whole(record, &mut parent.clone()), parent == state);
                     back.clear();
                     coder.whole(record, &mut back);
                 }

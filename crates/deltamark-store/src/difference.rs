@@ -94,9 +94,8 @@ struct Work {
     /// The layout of the states it has expanded.
     layout: u64,
     path: Path,
-    /// A state being taken back, and the whole one at the end.
+    /// A state being taken back.
     state: Vec<Slot>,
-    whole: Vec<Slot>,
     record: Vec<u8>,
     other: Vec<u8>,
     walks: Vec<Walk>,
@@ -104,6 +103,10 @@ struct Work {
     states: Vec<Vec<Slot>>,
     /// Successors that were not found: source and index in one word.
     fresh: Vec<u64>,
+    /// The number of the first state that the batch in hand has brought, and which successors
+    /// got the numbers from there on.
+    first: u64,
+    new: Vec<u32>,
 }
 
 /// A state being taken back.
@@ -215,9 +218,15 @@ impl Tables {
     }
 
     /// Whether the state of this number is this one.
-    fn same(&self, number: u64, state: &[Slot], work: &mut Work) -> bool {
+    fn same(&self, number: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> bool {
         if let Some(held) = self.unpacked(number) {
             return held == state;
+        }
+        // What the batch itself has brought is still there.
+        if let Some(batch) = batch
+            && let Some(&index) = number.checked_sub(work.first).and_then(|new| work.new.get(new as usize))
+        {
+            return batch.target(index as usize) == state;
         }
         let taken = &mut work.state;
         taken.clear();
@@ -230,20 +239,17 @@ impl Tables {
                     assert!(parent < at, "I1: a predecessor has a smaller number");
                     at = parent;
                 }
-                Back::Whole => {
-                    self.coder.whole(record, &mut work.whole);
-                    return work.whole == *taken;
-                }
+                Back::Whole => return self.coder.is_whole(record, taken),
                 Back::Differs => return false,
             }
         }
     }
 
     /// The number of a state that is there.
-    fn search(&self, mixed: u64, state: &[Slot], work: &mut Work) -> Option<u64> {
+    fn search(&self, mixed: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> Option<u64> {
         let mut found = None;
         self.index.probe(mixed, |number| {
-            if found.is_none() && self.same(number, state, work) {
+            if found.is_none() && self.same(number, state, batch, work) {
                 found = Some(number);
             }
         });
@@ -270,16 +276,17 @@ impl Tables {
         steps.is_multiple_of(self.every)
     }
 
-    /// Inserts a state. `chain` is that of its parent, once it is known.
+    /// Inserts a state, perhaps of a batch. `chain` is that of its parent, once it is known.
     fn insert(
         &mut self,
         mixed: u64,
         state: &[Slot],
+        batch: Option<&Batch>,
         parent: Option<(u64, &[Slot])>,
         chain: &mut Option<u64>,
         work: &mut Work,
     ) -> Insert {
-        if let Some(number) = self.search(mixed, state, work) {
+        if let Some(number) = self.search(mixed, state, batch, work) {
             return Insert::Seen(StateId::new(number));
         }
         let number = self.len();
@@ -386,10 +393,7 @@ impl Tables {
                         next += 1;
                         continue;
                     }
-                    Back::Whole => {
-                        self.coder.whole(record, &mut work.whole);
-                        work.whole == *state
-                    }
+                    Back::Whole => self.coder.is_whole(record, state),
                     Back::Differs => false,
                 };
                 if same {
@@ -417,18 +421,25 @@ impl Tables {
         fresh.sort_unstable();
         let mut chains = [None; BLOCK];
         let mut full = false;
+        work.first = self.len();
+        work.new.clear();
         for &word in &fresh {
             let index = (word & u64::from(u32::MAX)) as usize;
             let source = batch.source(index);
             let (mixed, target) = (mix(batch.hash(index)), batch.target(index));
             answers[index] = if full {
                 // What finds no room is told; what is there needs none.
-                self.search(mixed, target, work).map_or(Insert::Full, |number| Insert::Seen(StateId::new(number)))
+                self.search(mixed, target, Some(batch), work)
+                    .map_or(Insert::Full, |number| Insert::Seen(StateId::new(number)))
             } else {
                 let parent = (block.id(source).get(), block.state(source));
-                self.insert(mixed, target, Some(parent), &mut chains[source], work)
+                self.insert(mixed, target, Some(batch), Some(parent), &mut chains[source], work)
             };
-            full |= answers[index] == Insert::Full;
+            match answers[index] {
+                Insert::New(_) => work.new.push(index as u32),
+                Insert::Seen(_) => {}
+                Insert::Full => full = true,
+            }
         }
         work.fresh = fresh;
     }
@@ -533,7 +544,7 @@ impl Difference {
 impl Store for Difference {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
         let parent = arrival.parent.map(|(id, state)| (id.get(), state));
-        self.tables().insert(mix(hash), state, parent, &mut None, scratch.get())
+        self.tables().insert(mix(hash), state, None, parent, &mut None, scratch.get())
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
@@ -541,7 +552,7 @@ impl Store for Difference {
     }
 
     fn find(&self, scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
-        self.tables().search(mix(hash), state, scratch.get()).map(StateId::new)
+        self.tables().search(mix(hash), state, None, scratch.get()).map(StateId::new)
     }
 
     fn len(&self) -> u64 {

@@ -33,15 +33,16 @@ const PLACE: u64 = 32;
 /// Where its lengths begin.
 const LENGTHS: usize = 10;
 
-/// The bytes of a chunk.
+/// A chunk has two to the power of this many bytes.
 #[cfg(not(miri))]
-const CHUNK: u64 = 64 << 20;
+const CHUNK: u32 = 26;
 #[cfg(miri)]
-const CHUNK: u64 = 8 << 10;
+const CHUNK: u32 = 13;
 
 /// Bytes that never move, in chunks whose pages are resident once they are written.
 struct Log {
-    chunk: u64,
+    /// A chunk has two to the power of this many bytes.
+    shift: u32,
     chunks: Vec<Region>,
     /// Where the next byte goes.
     end: u64,
@@ -50,18 +51,30 @@ struct Log {
 }
 
 impl Log {
-    fn new(chunk: u64) -> Self {
-        Log { chunk, chunks: Vec::new(), end: 0, granted: 0 }
+    fn new(shift: u32) -> Self {
+        Log { shift, chunks: Vec::new(), end: 0, granted: 0 }
+    }
+
+    /// The bytes of a chunk.
+    #[inline(always)]
+    fn chunk(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The number of the chunk of a byte, and where it lies there.
+    #[inline(always)]
+    fn split(&self, at: u64) -> (usize, usize) {
+        ((at >> self.shift) as usize, (at & (self.chunk() - 1)) as usize)
     }
 
     /// Makes sure that `bytes` can be appended in one piece with room for `room` behind `end`
     /// in the same chunk; says whether the budget and the system have the memory.
     #[must_use]
     fn reserve(&mut self, bytes: u64, room: u64, budget: &Budget) -> bool {
-        let left = self.chunk - self.end % self.chunk;
+        let left = self.chunk() - self.split(self.end).1 as u64;
         let start = if left < room + SLACK as u64 { self.end + left } else { self.end };
         let wanted = start + bytes;
-        if wanted <= self.granted && start / self.chunk < self.chunks.len() as u64 {
+        if wanted <= self.granted && self.split(start).0 < self.chunks.len() {
             self.end = start;
             return true;
         }
@@ -70,7 +83,7 @@ impl Log {
 
     #[cold]
     fn extend(&mut self, start: u64, wanted: u64, room: u64, budget: &Budget) -> bool {
-        if room + SLACK as u64 > self.chunk {
+        if room + SLACK as u64 > self.chunk() {
             return false;
         }
         if wanted > self.granted {
@@ -81,8 +94,8 @@ impl Log {
             let Some(asked) = asked else { return false };
             self.granted += asked;
         }
-        while self.chunks.len() as u64 <= start / self.chunk {
-            let Some(region) = Region::zeroed(self.chunk as usize) else { return false };
+        while self.chunks.len() <= self.split(start).0 {
+            let Some(region) = Region::zeroed(self.chunk() as usize) else { return false };
             self.chunks.push(region);
         }
         self.end = start;
@@ -92,9 +105,9 @@ impl Log {
     /// The bytes from `at` on, `len` and [`SLACK`] more.
     #[inline(always)]
     fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        let within = (at % self.chunk) as usize;
-        assert!(within + len + SLACK <= self.chunk as usize, "bytes of one chunk");
-        let chunk = &self.chunks[(at / self.chunk) as usize];
+        let (chunk, within) = self.split(at);
+        assert!(within + len + SLACK <= self.chunk() as usize, "bytes of one chunk");
+        let chunk = &self.chunks[chunk];
         // SAFETY: a region has as many bytes as a chunk, all of them initialised with zero or
         // written since; `&self` says that nobody writes now.
         unsafe { std::slice::from_raw_parts(chunk.as_ptr().cast::<u8>().add(within), len + SLACK) }
@@ -103,8 +116,9 @@ impl Log {
     /// The address of a byte, to prefetch it.
     #[inline(always)]
     fn address(&self, at: u64) -> *const u8 {
-        match self.chunks.get((at / self.chunk) as usize) {
-            Some(chunk) => chunk.as_ptr().cast::<u8>().wrapping_add((at % self.chunk) as usize),
+        let (chunk, within) = self.split(at);
+        match self.chunks.get(chunk) {
+            Some(chunk) => chunk.as_ptr().cast::<u8>().wrapping_add(within),
             None => std::ptr::null(),
         }
     }
@@ -112,9 +126,9 @@ impl Log {
     /// Writes bytes within one chunk, below what was [reserved](Self::reserve).
     #[inline(always)]
     fn write(&mut self, at: u64, bytes: &[u8]) {
-        let within = (at % self.chunk) as usize;
-        assert!(within + bytes.len() + SLACK <= self.chunk as usize, "bytes of one chunk");
-        let chunk = &self.chunks[(at / self.chunk) as usize];
+        let (chunk, within) = self.split(at);
+        assert!(within + bytes.len() + SLACK <= self.chunk() as usize, "bytes of one chunk");
+        let chunk = &self.chunks[chunk];
         // SAFETY: the bytes lie within the region, and `&mut self` says that nobody else reads
         // or writes.
         unsafe {
@@ -158,7 +172,7 @@ impl Journal {
     /// No records.
     pub fn new() -> Self {
         // A record may be as long as the longest state of four bytes a slot.
-        Journal { places: Log::new(CHUNK), records: Log::new(CHUNK), long: Log::new(CHUNK * 4), len: 0 }
+        Journal { places: Log::new(CHUNK), records: Log::new(CHUNK), long: Log::new(CHUNK + 2), len: 0 }
     }
 
     /// How many records there are.
@@ -314,9 +328,9 @@ mod tests {
     fn records_of_all_lengths_come_back_across_chunks() {
         let budget = Budget::unlimited();
         let mut journal = Journal::new();
-        journal.records.chunk = 8 << 10;
-        journal.places.chunk = 8 << 10;
-        journal.long.chunk = 32 << 10;
+        journal.records.shift = 13;
+        journal.places.shift = 13;
+        journal.long.shift = 15;
         let mut rng = Rng::new(1);
         let marked = |record: &[u8]| record.len() <= LONGEST && record[0] & 4 != 0;
         let mut written: Vec<(Vec<u8>, u64)> = Vec::new();

@@ -10,11 +10,14 @@
 //! # Layout in memory
 //! ```text
 //! bytes   [list 0][list 1][list 2] … slack
-//! ends           ▲       ▲       ▲            4 bytes a list
+//! ends           ▲       ▲       ▲            8 bytes a list
+//! changes [changes of list 0][of list 1] …    read beforehand, 8 bytes each
 //! table   . 2 . . 0 1 .                       hash -> number plus one, half full at most
 //! ```
+//! What a list says depends on how long states are. It is read beforehand only where all are
+//! of the same length.
 
-use crate::patch::SLACK;
+use crate::patch::{Change, Changes, SLACK};
 use deltamark_core::{Budget, hash::mix};
 use std::sync::Arc;
 
@@ -27,7 +30,9 @@ const MOST: usize = 1 << 14;
 pub(crate) struct Lists {
     budget: Arc<Budget>,
     bytes: Vec<u8>,
-    ends: Vec<u32>,
+    /// Where the bytes and the changes of each list end.
+    ends: Vec<(u32, u32)>,
+    changes: Vec<Change>,
     table: Vec<u16>,
     /// Bytes that the budget granted.
     granted: u64,
@@ -36,7 +41,7 @@ pub(crate) struct Lists {
 impl Lists {
     /// No lists.
     pub fn new(budget: Arc<Budget>) -> Self {
-        Lists { budget, bytes: Vec::new(), ends: Vec::new(), table: Vec::new(), granted: 0 }
+        Lists { budget, bytes: Vec::new(), ends: Vec::new(), changes: Vec::new(), table: Vec::new(), granted: 0 }
     }
 
     /// The bytes it holds.
@@ -67,8 +72,9 @@ impl Lists {
     }
 
     /// The number of a list. One that is new gets one if there are fewer than `most` lists, the
-    /// budget has room, and the list is not too long.
-    pub fn number(&mut self, list: &[u8], most: u64) -> Option<u64> {
+    /// budget has room, and the list is not too long. `slots` is the length of all states, if
+    /// they have the same.
+    pub fn number(&mut self, list: &[u8], most: u64, slots: Option<usize>) -> Option<u64> {
         if list.len() > LONGEST {
             return None;
         }
@@ -85,8 +91,12 @@ impl Lists {
         let place = self.place(list);
         self.bytes.truncate(self.bytes.len().saturating_sub(SLACK));
         self.bytes.extend_from_slice(list);
-        self.ends.push(self.bytes.len() as u32);
+        let end = self.bytes.len();
         self.bytes.extend_from_slice(&[0; SLACK]);
+        if let Some(slots) = slots {
+            self.changes.extend(Changes::new(&self.bytes[end - list.len()..], list.len(), slots));
+        }
+        self.ends.push((end as u32, self.changes.len() as u32));
         self.table[place] = number as u16 + 1;
         Some(number as u64)
     }
@@ -94,20 +104,25 @@ impl Lists {
     /// Makes room for one more list. `false` means that the budget has none.
     fn make_room(&mut self, len: usize) -> bool {
         let bytes = self.bytes.len().max(SLACK) + len;
+        // A change takes a byte at least.
+        let changes = self.changes.len() + len;
         let lists = self.ends.len() + 1;
-        if bytes <= self.bytes.capacity() && lists * 2 <= self.table.len() {
+        let (byte_room, change_room) = (self.bytes.capacity(), self.changes.capacity());
+        if bytes <= byte_room && changes <= change_room && lists * 2 <= self.table.len() {
             return true;
         }
-        let capacity = if bytes <= self.bytes.capacity() { self.bytes.capacity() } else { (bytes * 3 / 2).max(256) };
+        let byte_room = if bytes <= byte_room { byte_room } else { (bytes * 3 / 2).max(256) };
+        let change_room = if changes <= change_room { change_room } else { (changes * 3 / 2).max(64) };
         let places = if lists * 2 <= self.table.len() { self.table.len() } else { (self.table.len() * 2).max(64) };
-        let wanted = (capacity + places / 2 * 4 + places * 2) as u64;
+        let wanted = (byte_room + change_room * size_of::<Change>() + places / 2 * 8 + places * 2) as u64;
         // Old and new ones are there at the same time, for a moment.
         if !self.budget.request(wanted) {
             return false;
         }
         self.budget.release(self.granted);
         self.granted = wanted;
-        self.bytes.reserve_exact(capacity - self.bytes.len());
+        self.bytes.reserve_exact(byte_room - self.bytes.len());
+        self.changes.reserve_exact(change_room - self.changes.len());
         self.ends.reserve_exact(places / 2 - self.ends.len());
         if places != self.table.len() {
             self.table = vec![0; places];
@@ -124,8 +139,16 @@ impl Lists {
     #[inline(always)]
     pub fn get(&self, number: u64) -> (&[u8], usize) {
         let number = number as usize;
-        let start = if number == 0 { 0 } else { self.ends[number - 1] as usize };
-        (&self.bytes[start..], self.ends[number] as usize - start)
+        let start = if number == 0 { 0 } else { self.ends[number - 1].0 as usize };
+        (&self.bytes[start..], self.ends[number].0 as usize - start)
+    }
+
+    /// The changes of a list that was read beforehand.
+    #[inline(always)]
+    pub fn changes(&self, number: u64) -> &[Change] {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1].1 as usize };
+        &self.changes[start..self.ends[number].1 as usize]
     }
 }
 
@@ -151,13 +174,17 @@ mod tests {
                 known.push(list.clone());
                 known.len() - 1
             });
-            assert_eq!(lists.number(&list, u64::MAX), Some(expected as u64));
+            assert_eq!(lists.number(&list, u64::MAX, Some(9)), Some(expected as u64));
             let (held, len) = lists.get(expected as u64);
             assert_eq!(held[..len], list);
             assert!(held.len() >= len + SLACK);
+            let read: Vec<Change> = Changes::new(held, len, 9).collect();
+            assert_eq!(lists.changes(expected as u64), read);
             assert_eq!(lists.granted(), budget.used());
         }
-        let held = lists.bytes.capacity() + lists.ends.capacity() * 4 + lists.table.capacity() * 2;
+        let held = lists.bytes.capacity()
+            + (lists.changes.capacity() + lists.ends.capacity()) * 8
+            + lists.table.capacity() * 2;
         assert_eq!(held as u64, budget.used());
         drop(lists);
         assert_eq!(budget.used(), 0);
@@ -167,11 +194,11 @@ mod tests {
     fn there_are_only_as_many_as_wanted() {
         let mut lists = Lists::new(Arc::new(Budget::unlimited()));
         for number in 0..20_000u32 {
-            let listed = lists.number(&number.to_le_bytes(), if number < 10 { 5 } else { u64::MAX });
+            let listed = lists.number(&number.to_le_bytes(), if number < 10 { 5 } else { u64::MAX }, None);
             assert_eq!(listed.is_some(), number < 5 || (10..10 + MOST as u32 - 5).contains(&number), "{number}");
         }
-        assert_eq!(lists.number(&[0; LONGEST + 1], u64::MAX), None);
+        assert_eq!(lists.number(&[0; LONGEST + 1], u64::MAX, None), None);
         let mut refused = Lists::new(Arc::new(Budget::new(100)));
-        assert_eq!((refused.number(&[1], u64::MAX), refused.granted()), (None, 0));
+        assert_eq!((refused.number(&[1], u64::MAX, None), refused.granted()), (None, 0));
     }
 }

@@ -42,25 +42,31 @@ fn slot_bits(slots: usize) -> u32 {
 }
 
 /// How a slot changes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     /// Which slot.
-    pub slot: usize,
+    slot: u32,
     /// What is added to it.
     add: Slot,
 }
 
 impl Change {
-    /// The value after the change.
+    /// Makes the change, in a state that has the slot.
     #[inline(always)]
-    pub fn done(self, value: Slot) -> Slot {
-        value.wrapping_add(self.add)
+    pub fn make(self, state: &mut [Slot]) {
+        let slot = &mut state[self.slot as usize];
+        *slot = slot.wrapping_add(self.add);
     }
 
-    /// The value before the change.
+    /// Undoes the change. Says whether the state has the slot.
     #[inline(always)]
-    pub fn undone(self, value: Slot) -> Slot {
-        value.wrapping_sub(self.add)
+    pub fn undo(self, state: &mut [Slot]) -> bool {
+        let slot = state.get_mut(self.slot as usize);
+        if let Some(slot) = slot {
+            *slot = slot.wrapping_sub(self.add);
+            return true;
+        }
+        false
     }
 }
 
@@ -115,7 +121,7 @@ impl Iterator for Changes<'_> {
             return None;
         }
         let word = bits_at(self.bytes, self.bit);
-        let slot = (word & ((1 << self.slot_bits) - 1)) as usize;
+        let slot = (word & ((1 << self.slot_bits) - 1)) as u32;
         let class = (word >> self.slot_bits & 3) as usize;
         let value_at = self.bit + self.slot_bits as usize + 2;
         let bits = VALUE_BITS[class];
@@ -241,8 +247,13 @@ pub(crate) fn read_dense(reference: &[Slot], bytes: &[u8], slots: usize, state: 
     let shared = slots.min(reference.len());
     state.extend_from_slice(&reference[..shared]);
     state.resize(start + slots, 0);
-    let mut at = slots.div_ceil(GROUP).div_ceil(8);
-    for (group, slots) in state[start..].chunks_mut(GROUP).enumerate() {
+    xor_dense(bytes, &mut state[start..]);
+}
+
+/// Turns the reference into the state that was written in the dense form, and back.
+fn xor_dense(bytes: &[u8], state: &mut [Slot]) {
+    let mut at = state.len().div_ceil(GROUP).div_ceil(8);
+    for (group, slots) in state.chunks_mut(GROUP).enumerate() {
         if bytes[group / 8] >> (group % 8) & 1 == 0 {
             continue;
         }
@@ -253,6 +264,13 @@ pub(crate) fn read_dense(reference: &[Slot], bytes: &[u8], slots: usize, state: 
         }
         at += 1 + (slots.len() * width).div_ceil(8);
     }
+}
+
+/// Whether a state is the one that was written in the dense form. The state is of no use after.
+pub(crate) fn same_dense(reference: &[Slot], bytes: &[u8], state: &mut [Slot]) -> bool {
+    xor_dense(bytes, state);
+    let shared = state.len().min(reference.len());
+    state[..shared] == reference[..shared] && state[shared..].iter().all(|&slot| slot == 0)
 }
 
 /// Appends a number, seven bits a byte.
@@ -339,8 +357,8 @@ mod tests {
             for change in Changes::new(&bytes[1..], len, slots) {
                 prop_assert!(last < Some(change.slot), "slots ascend");
                 last = Some(change.slot);
-                forwards[change.slot] = change.done(forwards[change.slot]);
-                back[change.slot] = change.undone(back[change.slot]);
+                change.make(&mut forwards);
+                prop_assert!(change.undo(&mut back));
             }
             prop_assert_eq!(forwards, padded(&new, slots));
             prop_assert_eq!(back, padded(&old, slots));
@@ -366,6 +384,12 @@ mod tests {
             let mut read = vec![9];
             read_dense(&reference, &bytes, state.len(), &mut read);
             prop_assert_eq!(&read[1..], &state[..]);
+            prop_assert!(same_dense(&reference, &bytes, &mut read[1..]));
+            let mut other = state.clone();
+            if let Some(slot) = other.last_mut() {
+                *slot ^= 1 << 31;
+                prop_assert!(!same_dense(&reference, &bytes, &mut other));
+            }
         }
 
         #[test]
