@@ -59,7 +59,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// another state's number and walks back in vain.
 const KEY_BITS: u32 = 28;
 /// Successors that are looked up together.
-const GROUP: usize = 64;
+const GROUP: usize = 256;
 /// States on one path that are kept expanded while others are recalled.
 const PATH: usize = 64;
 /// No number.
@@ -99,6 +99,8 @@ struct Work {
     record: Vec<u8>,
     other: Vec<u8>,
     walks: Vec<Walk>,
+    /// Those of them that are under way.
+    active: Vec<u16>,
     /// States being taken back together.
     states: Vec<Vec<Slot>>,
     /// Successors that were not found: source and index in one word.
@@ -109,7 +111,7 @@ struct Work {
     new: Vec<u32>,
 }
 
-/// A state being taken back.
+/// A state being taken back. Its slots are those of the same place among `states`.
 #[derive(Clone, Copy)]
 struct Walk {
     /// Which successor of the batch it is.
@@ -119,9 +121,20 @@ struct Walk {
     /// Where it has come to.
     at: u64,
     spot: Spot,
-    /// Its place among `states`.
-    place: usize,
+    end: End,
 }
+
+/// How a walk ended.
+#[derive(Clone, Copy)]
+enum End {
+    /// At a whole state, which was the one in hand, or at a difference.
+    Same(bool),
+    /// It met another walk with the same state in hand: both end alike.
+    With(u16),
+}
+
+/// Where walks meet: for each number modulo its size the walk that is there.
+type Meeting = [u16; 1024];
 
 /// Expanded states of one path: each one is an ancestor of the next.
 #[derive(Default)]
@@ -365,7 +378,7 @@ impl Tables {
                     let place = work.walks.len();
                     let spot = self.journal.spot(number);
                     prefetch(self.journal.record_address(spot));
-                    work.walks.push(Walk { index, number, at: number, spot, place });
+                    work.walks.push(Walk { index, number, at: number, spot, end: End::Same(false) });
                     if work.states.len() <= place {
                         work.states.push(Vec::new());
                     }
@@ -377,35 +390,63 @@ impl Tables {
         }
     }
 
-    /// Walks states back in step and writes what is found.
+    /// Walks states back in step and writes what is found. Successors of one block have common
+    /// ancestors a few steps back, so most walks meet another before they come to a whole state.
     fn walk_back(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
-        while !work.walks.is_empty() {
-            let mut next = 0;
-            while next < work.walks.len() {
-                let walk = &mut work.walks[next];
+        let Work { walks, states, active, fresh: not_found, .. } = work;
+        active.clear();
+        active.extend(0..walks.len() as u16);
+        let mut meeting: Meeting = [0; 1024];
+        while !active.is_empty() {
+            active.retain(|&number| {
+                let walk = &mut walks[number as usize];
+                let state = &mut states[number as usize];
                 let record = self.journal.at(walk.spot);
-                let state = &mut work.states[walk.place];
-                let same = match self.coder.back(record, state) {
+                match self.coder.back(record, state) {
                     Back::To(parent) => {
                         assert!(parent < walk.at, "I1: a predecessor has a smaller number");
                         walk.at = parent;
                         prefetch(self.journal.place_address(parent));
-                        next += 1;
-                        continue;
+                        true
                     }
-                    Back::Whole => self.coder.is_whole(record, state),
+                    Back::Whole => {
+                        walk.end = End::Same(self.coder.is_whole(record, state));
+                        false
+                    }
                     Back::Differs => false,
-                };
-                if same {
-                    answers[walk.index] = Insert::Seen(StateId::new(walk.number));
-                } else {
-                    work.fresh.push(fresh(batch, walk.index));
                 }
-                work.walks.swap_remove(next);
+            });
+            for &number in active.iter() {
+                meeting[walks[number as usize].at as usize % 1024] = number;
             }
-            for walk in &mut work.walks {
-                walk.spot = self.journal.spot(walk.at);
-                prefetch(self.journal.record_address(walk.spot));
+            active.retain(|&number| {
+                let at = walks[number as usize].at;
+                let other = meeting[at as usize % 1024];
+                if other != number
+                    && walks[other as usize].at == at
+                    && states[other as usize] == states[number as usize]
+                {
+                    walks[number as usize].end = End::With(other);
+                    return false;
+                }
+                let spot = self.journal.spot(at);
+                prefetch(self.journal.record_address(spot));
+                walks[number as usize].spot = spot;
+                true
+            });
+        }
+        for walk in walks.iter() {
+            let mut end = walk.end;
+            let same = loop {
+                match end {
+                    End::Same(same) => break same,
+                    End::With(other) => end = walks[other as usize].end,
+                }
+            };
+            if same {
+                answers[walk.index] = Insert::Seen(StateId::new(walk.number));
+            } else {
+                not_found.push(fresh(batch, walk.index));
             }
         }
     }
