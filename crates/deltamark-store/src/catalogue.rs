@@ -57,7 +57,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "difference",
         idea: "A state as the slots that changed since its predecessor, every δ-th state on a path whole.",
         guarantee: "exact",
-        when: "Wide states of which a step changes little: a fortieth of the memory of `plain`, at up to twice the time.",
+        when: "Wide states of which a step changes little: a twentieth of what `plain` takes, or less, in up to twice the time.",
         options: &[OptionInfo {
             name: "every",
             default: "20",

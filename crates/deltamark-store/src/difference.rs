@@ -9,19 +9,23 @@
 //! equality is decided on states, never on what stands for them. Different here:
 //! * They hash into lists and, where a list gets long, hash once more by a second function. We
 //!   have one table that grows ([`Quotient`](crate::quotient)): no list gets long.
-//! * They look for differences from the predecessor's value; we write how the new value follows
-//!   from it, in few bits ([`patch`](crate::patch)), and whole states against the first state.
+//! * They keep new values; we keep what is added to the old ones, in few bits
+//!   ([`patch`](crate::patch)), and whole states against the first state. A list of changes that
+//!   occurs again is kept once ([`lists`](crate::lists)): where a step of the model adds the
+//!   same wherever it is taken, a state takes a byte or two for it.
 //! * A predecessor takes about a byte instead of a pointer.
 //! * Nothing is expanded to be compared: undoing the changes on the state in question costs the
 //!   same whatever its width, but for one comparison at the end. Suspects of a batch are walked
-//!   back together, so that one's way to memory is hidden behind the others' work.
+//!   back together, so that one's way to memory is hidden behind the others' work; two that
+//!   meet with the same state in hand go on as one.
 //! * Level by level, the level in hand and the next one are held in full meanwhile, because most
 //!   of what is seen again lies there.
 //!
 //! # Layout in memory
 //! ```text
 //! index    tag|7  tag|2 …                           hash -> number
-//! journal  #0 whole  #1 (0: slot 3 +1)  #2 (0: slot 5 -1, slot 6 +1)  #3 (1: slot 5 -1) …
+//! lists    a: slot 3 +1   b: slot 5 -1, slot 6 +1   …
+//! journal  #0 whole  #1 (0, a)  #2 (0, b)  #3 (1, b)  #4 (1: slot 2 +70) …
 //! levels   [7|0|3] [7|1|3] …                        in full; frontier, given back
 //! ```
 //! See [`journal`](crate::journal) for how a number leads to its record, and
@@ -39,9 +43,10 @@
 //! * I3: numbers from the level in hand on are in the levels too, if states come by levels.
 //!
 //! # When to choose it
-//! For wide states of which a step changes little: 200 slots take about 20 bytes instead of 800.
-//! Needs nothing of the system: no undoing, no replaying of actions. A look-up that hits an old
-//! state takes δ / 2 steps back on average.
+//! For wide states of which a step changes little: 200 slots take 12 bytes instead of 806, in less
+//! than twice the time of `plain`. Needs nothing of the system: no undoing, no replaying of
+//! actions. A look-up that hits an old state takes δ / 2 steps back on average, so narrow states,
+//! which `plain` compares in no time, take several times as long.
 
 use crate::bucket::prefetch;
 use crate::coder::{Back, Coder, Kind, Written};
@@ -677,5 +682,63 @@ impl Drop for Difference {
         let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
         let levels: u64 = tables.levels.iter().flatten().map(Unpacked::granted).sum();
         tables.budget.release(tables.journal.granted() + levels + tables.coder.reference.len() as u64 * 4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Action;
+    use deltamark_testkit::systems::Cells;
+    use deltamark_testkit::{Explored, explore};
+
+    /// A store with all states of a system, each reached from the first that leads to it.
+    fn filled(system: &Cells, order: Order, every: u64) -> (Difference, Explored) {
+        let store = Difference::new(system, order, every, Arc::new(Budget::unlimited()));
+        let all = explore(system);
+        let (mut scratch, mut system_scratch) = (store.scratch(), system.scratch());
+        let mut parents = vec![None; all.states.len()];
+        for edge in all.edges.iter().rev().filter(|edge| edge.source < edge.target) {
+            parents[edge.target] = Some(edge.source);
+        }
+        for (number, state) in all.states.iter().enumerate() {
+            if number > 0 && all.distances[number] > all.distances[number - 1] {
+                assert!(store.end_level());
+            }
+            let parent = parents[number].map(|parent| (StateId::new(parent as u64), &all.states[parent][..]));
+            let hash = system.hash(&mut system_scratch, state);
+            let answer = store.insert(&mut scratch, state, hash, &Arrival { parent, action: Action(0) });
+            assert_eq!(answer, Insert::New(StateId::new(number as u64)));
+        }
+        (store, all)
+    }
+
+    #[test]
+    fn chains_are_shorter_than_delta_and_some_reach_it() {
+        for order in [Order::Levels, Order::Any] {
+            for every in [1, 2, 7] {
+                let (store, _) = filled(&Cells::new(70, 4), order, every);
+                let tables = store.tables();
+                let longest = (0..tables.len()).map(|number| tables.chain(number)).max();
+                assert_eq!(longest, Some(every - 1), "I1, {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn states_come_back_one_by_one_in_stretches_and_across_levels() {
+        for every in [3, 200] {
+            let (store, all) = filled(&Cells::new(70, 4), Order::Levels, every);
+            let recall = Store::recall(&store).expect("it recalls");
+            for stretch in [1, 7, 64, 1024] {
+                let mut scratch = store.scratch();
+                let mut states = States::new(Width::Fixed(70));
+                for start in (0..all.states.len()).step_by(stretch) {
+                    let end = all.states.len().min(start + stretch);
+                    recall.recall_range(&mut scratch, start as u64..end as u64, &mut states);
+                }
+                assert!(states.iter().eq(all.states.iter().map(Vec::as_slice)), "{stretch}");
+            }
+        }
     }
 }
