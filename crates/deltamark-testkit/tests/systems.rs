@@ -2,11 +2,12 @@
 
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
-    Scratch, Slot, System, Value, Widen, Width,
+    Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
-use deltamark_testkit::conformance::system::check_system_up_to;
-use deltamark_testkit::systems::{Cells, Counters, Workers};
-use deltamark_testkit::{RandomGraph, check_system};
+use deltamark_nets::{NetSystem, generate::generate};
+use deltamark_testkit::conformance::system::{check_poor_system, check_system_up_to};
+use deltamark_testkit::systems::{Cells, Counters, Odometer, Stacks, Workers};
+use deltamark_testkit::{Forward, PoorHash, RandomGraph, check_system};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
@@ -18,6 +19,33 @@ fn the_systems_of_the_kit_pass() {
     check_system(&Counters::new(12, 3));
     check_system(&Counters::new(1, 40));
     check_system_up_to(&Counters::endless(2), 500);
+}
+
+#[test]
+fn systems_of_which_every_step_can_be_undone_pass() {
+    check_system(&Odometer::new(&[11, 9, 8], 1));
+    check_system(&Stacks::new(3, 2, 2));
+    for seed in 0..20 {
+        check_system(&Odometer::random(seed, 500));
+        check_system(&Stacks::random(seed, 500));
+    }
+}
+
+#[test]
+fn wrapped_systems_pass() {
+    let systems: [fn() -> Box<dyn System>; 5] = [
+        || Box::new(Workers::new(2, 2, 2)),
+        || Box::new(Counters::new(3, 9)),
+        || Box::new(Odometer::new(&[11, 9, 8], 1)),
+        || Box::new(Stacks::new(2, 3, 2)),
+        || Box::new(NetSystem::new(generate("kanban", 1).expect("a family"))),
+    ];
+    for fresh in systems {
+        check_system(&Forward::new(fresh()));
+        for bits in [0, 2, 6] {
+            check_poor_system(&PoorHash::new(fresh(), bits));
+        }
+    }
 }
 
 #[test]
@@ -41,6 +69,11 @@ enum Flaw {
     UnfireRefuses,
     UnfireLeadsElsewhere,
     PredecessorsLoseOne,
+    FireEachMixesUp,
+    FireEachClears,
+    UnfireEachLosesOne,
+    UnfireEachMixesUp,
+    UnfireEachKeepsHash,
     RecodingMerges,
     LooksAlike,
     InitialNumbers,
@@ -127,11 +160,23 @@ impl System for Flawed {
         Ok(fired)
     }
 
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        if self.is(Flaw::FireEachClears) {
+            targets.clear();
+        }
+        self.inner.fire_each(scratch, sources, actions, targets);
+        if self.is(Flaw::FireEachMixesUp) {
+            let last = targets.get(targets.len() - 2).to_vec();
+            targets.truncate(targets.len() - 1);
+            targets.push(&last);
+        }
+    }
+
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
         self.inner.hash(scratch, state)
     }
 
-    fn hashes(&self, scratch: &mut Scratch, states: &deltamark_core::States, out: &mut Vec<u64>) {
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
         self.inner.hashes(scratch, states, out);
         if self.is(Flaw::HashOfMany) {
             out.swap(1, 2);
@@ -225,6 +270,30 @@ impl Reversible for Flawed {
         self.inner.predecessors(scratch, target, &mut batch);
         self.copy(&batch, out, |index| self.is(Flaw::PredecessorsLoseOne) && index == 2);
     }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        self.inner.unfire_each(scratch, targets, hashes, actions, out);
+        let last = out.from.len() - 1;
+        if self.is(Flaw::UnfireEachLosesOne) {
+            out.states.truncate(last);
+            out.hashes.truncate(last);
+            out.from.truncate(last);
+        }
+        if self.is(Flaw::UnfireEachMixesUp) {
+            out.states.truncate(last);
+            out.states.push(targets.get(out.from[last] as usize));
+        }
+        if self.is(Flaw::UnfireEachKeepsHash) {
+            out.hashes[last] = hashes[out.from[last] as usize];
+        }
+    }
 }
 
 impl Describe for Flawed {
@@ -262,6 +331,11 @@ fn every_flaw_is_found_and_named() {
         (Flaw::UnfireRefuses, "is undone"),
         (Flaw::UnfireLeadsElsewhere, "leads back"),
         (Flaw::PredecessorsLoseOne, "predecessors of"),
+        (Flaw::FireEachMixesUp, "leads to the same alone and among many"),
+        (Flaw::FireEachClears, "targets of many steps are appended"),
+        (Flaw::UnfireEachLosesOne, "is undone among many if it is undone alone"),
+        (Flaw::UnfireEachMixesUp, "gives the same alone and among many"),
+        (Flaw::UnfireEachKeepsHash, "sources of many steps carry the hash"),
         (Flaw::RecodingMerges, "a hash outlives a recoding"),
         (Flaw::LooksAlike, "different states look different"),
         (Flaw::InitialNumbers, "initial states have actions 0, 1, 2"),

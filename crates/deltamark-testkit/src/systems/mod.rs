@@ -4,10 +4,14 @@
 
 mod cells;
 mod counters;
+mod odometer;
+mod stacks;
 mod still;
 mod workers;
 
 pub use cells::Cells;
 pub use counters::Counters;
+pub use odometer::Odometer;
+pub use stacks::Stacks;
 pub use still::Still;
 pub use workers::Workers;
