@@ -297,7 +297,8 @@ mod tests {
     proptest! {
         #[test]
         fn records_lead_forwards_and_back(
-            (parent, state) in pair(), other in state(), reference in state(), number in 0..1u64 << 40, base in 0..1u64 << 40,
+            (parent, state) in pair(), other in state(), reference in state(),
+            number in 0..1u64 << 40, base in 0..1u64 << 40,
         ) {
             let mut coder = Coder::new(Width::Varies, reference, Arc::new(Budget::unlimited()));
             coder.write(0, &other, Some((1, &parent)), 0, &mut Vec::new(), &mut Vec::new());

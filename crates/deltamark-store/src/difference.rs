@@ -8,10 +8,10 @@
 //! model-checking*, ACSC 2010: their sequential algorithm. Kept: differences, δ, and that
 //! equality is decided on states, never on what stands for them. Different here:
 //! * They hash into lists and, where a list gets long, hash once more by a second function. We
-//!   have one table that grows ([`Quotient`](crate::quotient)): no list gets long.
+//!   have one table that grows (`quotient.rs`): no list gets long.
 //! * They keep new values; we keep what is added to the old ones, in few bits
-//!   ([`patch`](crate::patch)), and whole states against the first state. A list of changes that
-//!   occurs again is kept once ([`lists`](crate::lists)): where a step of the model adds the
+//!   (`patch.rs`), and whole states against the first state. A list of changes that
+//!   occurs again is kept once (`lists.rs`): where a step of the model adds the
 //!   same wherever it is taken, a state takes a byte or two for it.
 //! * A predecessor takes about a byte instead of a pointer.
 //! * Nothing is expanded to be compared: undoing the changes on the state in question costs the
@@ -28,8 +28,8 @@
 //! journal  #0 whole  #1 (0, a)  #2 (0, b)  #3 (1, b)  #4 (1: slot 2 +70) …
 //! levels   [7|0|3] [7|1|3] …                        in full; frontier, given back
 //! ```
-//! See [`journal`](crate::journal) for how a number leads to its record, and
-//! [`coder`](crate::coder) for what a record holds.
+//! See `journal.rs` for how a number leads to its record, and
+//! `coder.rs` for what a record holds.
 //!
 //! # Growth
 //! The journal never moves; the index grows in place by small steps. A new layout of the states
@@ -51,6 +51,7 @@
 use crate::bucket::prefetch;
 use crate::coder::{Back, Coder, Kind, Written};
 use crate::journal::{Journal, Spot};
+use crate::path::Path;
 use crate::quotient::Quotient;
 use crate::unpacked::Unpacked;
 use deltamark_core::{
@@ -65,8 +66,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const KEY_BITS: u32 = 28;
 /// Successors that are looked up together.
 const GROUP: usize = 256;
-/// States on one path that are kept expanded while others are recalled.
-const PATH: usize = 64;
 /// No number.
 const NONE: u64 = u64::MAX;
 
@@ -140,67 +139,6 @@ enum End {
 
 /// Where walks meet: for each number modulo its size the walk that is there.
 type Meeting = [u16; 1024];
-
-/// Expanded states of one path: each one is an ancestor of the next.
-#[derive(Default)]
-struct Path {
-    numbers: Vec<u64>,
-    /// As many states, and perhaps unused ones behind them.
-    states: Vec<Vec<Slot>>,
-    steps: Vec<(u64, Spot)>,
-}
-
-impl Path {
-    fn clear(&mut self) {
-        self.numbers.clear();
-    }
-
-    /// The state of this number. States of the path are used again where they are its ancestors.
-    fn expand(&mut self, tables: &Tables, number: u64) -> &[Slot] {
-        let (journal, coder) = (&tables.journal, &tables.coder);
-        self.steps.clear();
-        let mut at = number;
-        loop {
-            while self.numbers.pop_if(|last| *last > at).is_some() {}
-            if self.numbers.last() == Some(&at) {
-                break;
-            }
-            let spot = journal.spot(at);
-            match Coder::kind(journal.at(spot)) {
-                Kind::Difference(parent) => {
-                    assert!(parent < at, "I1: a predecessor has a smaller number");
-                    self.steps.push((at, spot));
-                    at = parent;
-                }
-                Kind::Whole => {
-                    self.numbers.clear();
-                    self.push(at);
-                    coder.whole(journal.at(spot), &mut self.states[0]);
-                    break;
-                }
-            }
-        }
-        while let Some((at, spot)) = self.steps.pop() {
-            let last = self.numbers.len() - 1;
-            if self.numbers.len() < PATH {
-                self.push(at);
-                let (before, after) = self.states.split_at_mut(last + 1);
-                after[0].clone_from(&before[last]);
-            } else {
-                self.numbers[last] = at;
-            }
-            coder.forward(journal.at(spot), &mut self.states[self.numbers.len() - 1]);
-        }
-        &self.states[self.numbers.len() - 1]
-    }
-
-    fn push(&mut self, number: u64) {
-        self.numbers.push(number);
-        if self.states.len() < self.numbers.len() {
-            self.states.push(Vec::new());
-        }
-    }
-}
 
 impl Tables {
     fn len(&self) -> u64 {
@@ -495,7 +433,7 @@ impl Tables {
         assert!(number < self.len(), "#{number} is not one of {} states", self.len());
         match self.unpacked(number) {
             Some(held) => out.push(held),
-            None => out.push(work.path(self.layout).expand(self, number)),
+            None => out.push(work.path(self.layout).expand(&self.journal, &self.coder, number)),
         }
     }
 
@@ -519,10 +457,10 @@ impl Tables {
             if let Kind::Difference(number) = kind
                 && number != parent_number
             {
-                recoding.translate(path.expand(self, number), &mut parent);
+                recoding.translate(path.expand(&self.journal, &self.coder, number), &mut parent);
                 parent_number = number;
             }
-            recoding.translate(path.expand(self, number), &mut state);
+            recoding.translate(path.expand(&self.journal, &self.coder, number), &mut state);
             let near = (kind != Kind::Whole).then_some((parent_number, &parent[..]));
             let base = journal.base().unwrap_or(near.map_or(number, |near| near.0));
             let Written { kind, marked } = coder.write(number, &state, near, base, &mut record, &mut other);

@@ -209,7 +209,8 @@ impl Journal {
     }
 
     /// Appends a record, for which room was [reserved](Self::reserve). The first of a share
-    /// settles its base. A record of more than 120 bytes has no mark. The record does not begin with [`ELSEWHERE`] and has a byte at least.
+    /// settles its base. A record of more than 120 bytes has no mark; none begins with
+    /// [`ELSEWHERE`] or is empty.
     #[inline]
     pub fn push(&mut self, record: &[u8], marked: bool, base: u64) {
         debug_assert!(!record.is_empty() && record[0] != ELSEWHERE);

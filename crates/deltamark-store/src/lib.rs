@@ -13,6 +13,7 @@ mod index;
 mod journal;
 mod lists;
 mod patch;
+mod path;
 pub mod plain;
 mod quotient;
 mod region;
