@@ -15,7 +15,7 @@
 //!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
-//! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
+//! There are `m·2^e` lines, `m` being 8, 10, 12 or 14. The key `x` has its home in line
 //! `x·m >> (H-e)`; of the bits shifted out all but the lowest three are the remainder. Keys of
 //! one home differ there by multiples of `m >= 8`, so home and remainder say which key it is:
 //! the only `x` with `x·m` in the eight numbers they leave open.
@@ -42,6 +42,9 @@ use std::sync::Arc;
 
 /// The bytes of a line in front of its slots.
 const HEAD: usize = 2;
+/// New lines that wait to be written when a table is rearranged: more than one old line and
+/// those beside it can lead to, growth by a few steps at once included.
+const WAITING: usize = 64;
 /// The mark of a line in its first two bytes.
 const OVERFLOWN: u8 = 0x80;
 /// The bits of a line's slots.
@@ -113,7 +116,7 @@ impl Shape {
 
     /// The next larger size, if the key has bits for it.
     fn next(&self, payload_bits: u32) -> Option<Shape> {
-        let (m, e) = if self.m == 15 { (8, self.e + 1) } else { (self.m + 1, self.e) };
+        let (m, e) = if self.m == 14 { (8, self.e + 1) } else { (self.m + 2, self.e) };
         (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.key_bits, payload_bits, m, e))
     }
 
@@ -144,7 +147,7 @@ impl Shape {
     /// The payload of what a slot holds.
     #[inline(always)]
     fn payload(&self, value: u64) -> u64 {
-        value.checked_shr(self.remainder_bits).unwrap_or(0)
+        value >> self.remainder_bits
     }
 }
 
@@ -203,6 +206,35 @@ impl Line {
         let word = &mut self.0[byte..byte + 8];
         let before = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
         word.copy_from_slice(&(before | (value >> 8) << (bit - byte as u32 * 8)).to_le_bytes());
+    }
+
+    /// Fills an empty line with entries of its own.
+    #[inline(always)]
+    fn fill(&mut self, shape: &Shape, values: &[u64]) {
+        self.0[0] = values.len() as u8;
+        for (tag, &value) in self.0[HEAD..].iter_mut().zip(values) {
+            *tag = value as u8;
+        }
+        if shape.more_bits == 0 {
+            return;
+        }
+        // The other bits are put together in words, so that no byte is written twice.
+        let mut byte = HEAD + shape.slots as usize;
+        let (mut word, mut filled) = (0u64, 0);
+        for &value in values {
+            let more = value >> 8;
+            word |= more << filled;
+            filled += shape.more_bits;
+            if filled >= 64 {
+                self.0[byte..byte + 8].copy_from_slice(&word.to_le_bytes());
+                byte += 8;
+                filled -= 64;
+                word = more.checked_shr(shape.more_bits - filled).unwrap_or(0);
+            }
+        }
+        for (at, byte) in self.0[byte..].iter_mut().enumerate().take(filled.div_ceil(8) as usize) {
+            *byte = (word >> (8 * at)) as u8;
+        }
     }
 
     /// Appends an entry of its own, if there is room.
@@ -359,6 +391,26 @@ impl Stash {
     }
 }
 
+/// Entries of a line that is not written yet.
+struct Waiting {
+    len: usize,
+    values: [u64; 128],
+    /// Where so many share a few keys that the array does not hold them.
+    more: Vec<u64>,
+}
+
+impl Waiting {
+    #[inline(always)]
+    fn push(&mut self, value: u64) {
+        if self.len < self.values.len() {
+            self.values[self.len] = value;
+            self.len += 1;
+        } else {
+            self.more.push(value);
+        }
+    }
+}
+
 /// The table.
 pub(crate) struct Quotient {
     budget: Arc<Budget>,
@@ -452,6 +504,11 @@ impl Quotient {
         if self.budget.request(missing) {
             if self.lines.extend(new.lines() + 1) {
                 self.granted += missing;
+                // By no more at once than lines can wait.
+                while new.lines() / self.shape.lines() >= WAITING as u64 / 2 {
+                    let Shape { key_bits, m, e, .. } = self.shape;
+                    self.rearrange(Shape::new(key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
+                }
                 self.rearrange(new);
                 return true;
             }
@@ -467,34 +524,70 @@ impl Quotient {
     }
 
     /// Moves all entries to their places in a table of another shape, no smaller.
+    ///
+    /// Old lines are read from the last to the first; the entries of one go to a few new lines.
+    /// A new line is written when no older line can add to it, all slots at once.
     fn rearrange(&mut self, new: Shape) {
         let old = std::mem::replace(&mut self.shape, new);
         let Stash { entries: mut stashed, granted, .. } = std::mem::take(&mut self.stash);
         stashed.sort_unstable();
+        // Those that are foreign in the line read last, and belong to the next.
         let mut carried: Vec<u64> = Vec::with_capacity(64);
-        let mut entries: Vec<(u64, u64)> = Vec::with_capacity(256);
+        // What has come together for new lines that are not written yet, by the line's last bits.
+        let mut waiting: Vec<Waiting> =
+            (0..WAITING).map(|_| Waiting { len: 0, values: [0; 128], more: Vec::new() }).collect();
+        // The first new line that is written.
+        let mut written = new.lines() + 1;
         for home in (0..=old.lines()).rev() {
-            entries.clear();
+            let mut put = |key: u64, payload: u64| {
+                let (home, remainder) = new.split(key);
+                waiting[home as usize % WAITING].push(new.value(remainder, payload));
+            };
             for value in carried.drain(..) {
-                entries.push((home, value));
+                put(old.join(home, value & old.remainder_mask), old.payload(value));
             }
-            let line = self.line_mut(home);
+            let line = self.line(home);
             for slot in 0..line.own() {
-                entries.push((home, line.get(&old, slot)));
+                let value = line.get(&old, slot);
+                put(old.join(home, value & old.remainder_mask), old.payload(value));
             }
             for slot in old.slots - line.foreign()..old.slots {
                 carried.push(line.get(&old, slot));
             }
-            *line = Line([0; 64]);
-            for &(home, value) in &entries {
-                self.place(old.join(home, value & old.remainder_mask), old.payload(value), true);
-            }
             while let Some(entry) = stashed.pop_if(|entry| old.split(*entry >> old.payload_bits).0 == home) {
-                self.place(entry >> old.payload_bits, entry & ((1 << old.payload_bits) - 1), true);
+                put(entry >> old.payload_bits, entry & ((1 << old.payload_bits) - 1));
+            }
+            // Keys to come are smaller than all that have this home.
+            let least = if home == 0 { 0 } else { new.split(old.join(home, 0)).0 + 1 };
+            debug_assert!(written - least <= WAITING as u64 || home == old.lines());
+            while written > least {
+                written -= 1;
+                self.write_line(written, &mut waiting[written as usize % WAITING]);
             }
         }
         debug_assert!(carried.is_empty() && stashed.is_empty());
         self.budget.release(granted);
+    }
+
+    /// Writes a line anew with these entries of its own, and empties the list; those that find
+    /// no room go where [`place`](Self::place) would put them.
+    fn write_line(&mut self, home: u64, waiting: &mut Waiting) {
+        let shape = self.shape;
+        let fitting = waiting.len.min(shape.slots as usize);
+        let mut line = Line([0; 64]);
+        line.fill(&shape, &waiting.values[..fitting]);
+        if fitting < waiting.len {
+            line.0[0] |= OVERFLOWN;
+        }
+        *self.line_mut(home) = line;
+        for &value in waiting.values[fitting..waiting.len].iter().chain(&waiting.more) {
+            if !self.line_mut(home + 1).put_foreign(&shape, value) {
+                let key = shape.join(home, value & shape.remainder_mask);
+                self.stash.push(&shape, &self.budget, key, shape.payload(value), true);
+            }
+        }
+        waiting.len = 0;
+        waiting.more.clear();
     }
 
     #[inline(always)]
@@ -513,15 +606,15 @@ impl Quotient {
         unsafe { &mut *self.lines.address(number).cast::<Line>() }
     }
 
-    /// Puts an entry into its place (I1). `false` means that there is none, and it need not be kept.
+    /// Puts an entry into its place (I1). `false` means that there is none.
     #[inline(always)]
-    fn place(&mut self, key: u64, payload: u64, must: bool) -> bool {
+    fn place(&mut self, key: u64, payload: u64) -> bool {
         let shape = self.shape;
         let (home, remainder) = shape.split(key);
         let value = shape.value(remainder, payload);
         self.line_mut(home).put_own(&shape, value)
             || self.line_mut(home + 1).put_foreign(&shape, value)
-            || self.stash.push(&shape, &self.budget, key, payload, must)
+            || self.stash.push(&shape, &self.budget, key, payload, false)
     }
 
     /// Asks for the line of a mixed hash to be fetched.
@@ -594,28 +687,30 @@ impl Quotient {
     ) {
         /// Keys that are looked up together.
         const GROUP: usize = 64;
-        let mut homes = [(0, 0); GROUP];
+        let mut homes = [(0, self.line(0)); GROUP];
         let mut further = [0u8; GROUP];
         let shape = self.shape;
         for (group, hashes) in mixed.chunks(GROUP).enumerate() {
             for (place, &mixed) in homes.iter_mut().zip(hashes) {
-                *place = shape.split(self.key(mixed));
-                prefetch(self.line(place.0));
+                let (home, remainder) = shape.split(self.key(mixed));
+                *place = (remainder, self.line(home));
+                prefetch(place.1);
             }
             let mut overflown = 0;
-            for (index, &(home, remainder)) in homes[..hashes.len()].iter().enumerate() {
-                let line = self.line(home);
+            for (index, &(remainder, line)) in homes[..hashes.len()].iter().enumerate() {
                 // Without a branch: whether a line has overflown cannot be foreseen.
-                let goes_on = line.is_overflown();
-                prefetch(self.line(home + u64::from(goes_on)));
                 further[overflown % GROUP] = index as u8;
-                overflown += usize::from(goes_on);
+                overflown += usize::from(line.is_overflown());
                 let slots = bits(0, line.own());
                 scan(&shape, line, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
             }
             for &index in &further[..overflown] {
+                let (home, _) = shape.split(self.key(hashes[index as usize % GROUP]));
+                prefetch(self.line(home + 1));
+            }
+            for &index in &further[..overflown] {
                 let index = index as usize % GROUP;
-                let (home, remainder) = homes[index];
+                let (home, remainder) = shape.split(self.key(hashes[index]));
                 let next = self.line(home + 1);
                 let slots = bits(shape.slots - next.foreign(), shape.slots);
                 scan(&shape, next, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
@@ -634,7 +729,7 @@ impl Quotient {
     #[inline(always)]
     pub fn insert(&mut self, mixed: u64, payload: u64) -> bool {
         debug_assert!(self.shape.payload_bits >= 64 - payload.leading_zeros());
-        let placed = self.place(self.key(mixed), payload, false);
+        let placed = self.place(self.key(mixed), payload);
         self.len += u64::from(placed);
         placed
     }
