@@ -5,6 +5,7 @@
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
 use crate::breadcrumb::{Anchors, Breadcrumb};
+use crate::difference::Difference;
 use crate::plain::Plain;
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -52,6 +53,21 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
+    },
+    StoreInfo {
+        name: "difference",
+        idea: "A state as the slots that changed since its predecessor, every δ-th state on a path whole.",
+        guarantee: "exact",
+        when: "When states are wide and a step changes little of them: a twentieth of what `plain` takes, or less, in up \
+            to twice the time.",
+        options: &[OptionInfo {
+            name: "every",
+            default: "20",
+            help: "every so many states of a path one is whole: more saves memory, fewer saves time",
+        }],
+        make: |spec, system, order, budget| {
+            Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
+        },
     },
     StoreInfo {
         name: "breadcrumb",

@@ -7,10 +7,17 @@ mod arena;
 pub mod breadcrumb;
 mod bucket;
 mod catalogue;
+mod coder;
+pub mod difference;
 mod index;
+mod journal;
+mod lists;
+mod patch;
+mod path;
 pub mod plain;
 mod quotient;
 mod region;
+mod unpacked;
 mod vectors;
 
 pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
