@@ -89,7 +89,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             },
             OptionInfo {
                 name: "tag",
-                default: "13",
+                default: "10",
                 help: "bits of hash a state keeps at a million states; each doubling spends one",
             },
         ],
@@ -107,7 +107,7 @@ fn breadcrumb<'a>(
         "auto" => Anchors::Auto,
         _ => Anchors::Every(spec.number("k", 1..=1_000_000)?),
     };
-    let tag = spec.number("tag", 1..=32)? as u32;
+    let tag = spec.number("tag", 1..=15)? as u32;
     if order != Order::Levels {
         return Err(SpecError("the store `breadcrumb` works level by level; choose `--search bfs`".into()));
     }
