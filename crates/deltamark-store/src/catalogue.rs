@@ -4,6 +4,7 @@
 //! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
+use crate::collapse::Collapse;
 use crate::plain::Plain;
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -43,14 +44,26 @@ pub struct OptionInfo {
 }
 
 /// All stores there are.
-pub static CATALOGUE: &[StoreInfo] = &[StoreInfo {
-    name: "plain",
-    idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
-    guarantee: "exact",
-    when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
-    options: &[],
-    make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
-}];
+pub static CATALOGUE: &[StoreInfo] = &[
+    StoreInfo {
+        name: "plain",
+        idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
+        guarantee: "exact",
+        when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
+        options: &[],
+        make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
+    },
+    StoreInfo {
+        name: "collapse",
+        idea: "Each value of each component is kept once; a state is the tuple of their numbers, in as few bits as \
+               they need.",
+        guarantee: "exact",
+        when: "When states are wide or made of parts that repeat: often half of plain's memory, at nearly its speed, \
+               for any model and any search.",
+        options: &[],
+        make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+];
 
 impl StoreInfo {
     /// The store of this name.

@@ -4,11 +4,15 @@
 //! What stays true: stores name no language and no search; one technique a file.
 
 mod arena;
+mod bits;
 mod bucket;
 mod catalogue;
+pub mod collapse;
 mod index;
+mod intern;
 pub mod plain;
 mod region;
+mod tuples;
 mod vectors;
 
 pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
