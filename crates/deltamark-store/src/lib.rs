@@ -11,6 +11,7 @@ pub mod collapse;
 mod index;
 mod intern;
 pub mod plain;
+mod quotient;
 mod region;
 mod tuples;
 mod vectors;
