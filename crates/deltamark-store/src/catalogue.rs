@@ -4,7 +4,9 @@
 //! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
+use crate::bitstate::Bitstate;
 use crate::collapse::Collapse;
+use crate::compaction::Compaction;
 use crate::plain::Plain;
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -63,7 +65,62 @@ pub static CATALOGUE: &[StoreInfo] = &[
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
     },
+    StoreInfo {
+        name: "compaction",
+        idea: "Of a state only a signature, some bits of its hash; the table keeps what their place there does not \
+               say. Two states of one signature are taken for one.",
+        guarantee: "may miss states; tells the probability that it did",
+        when: "To look for errors where no exact store fits: 3 bytes a state for 40 bits, 5 for 56, whatever the \
+               model and the search. The search keeps the states it has yet to expand in full.",
+        options: &[OptionInfo {
+            name: "bits",
+            default: "56",
+            help: "bits of a signature, 16 to 64; a million states are all told apart with probability .6 by 40 bits, \
+                   .998 by 48, .99999 by 56",
+        }],
+        make: |spec, _, _, budget| {
+            let bits = spec.number("bits", Compaction::BITS)? as u32;
+            Ok(Box::new(Compaction::new(bits, budget)))
+        },
+    },
+    StoreInfo {
+        name: "bitstate",
+        idea: "A state sets some bits of one large array, at places its hash names; one that finds all of them set is \
+               taken as seen.",
+        guarantee: "may miss states; tells the probability that it did",
+        when: "To look for errors where not even signatures fit: the memory is what you give it, however many states \
+               there are. The search keeps the states it has yet to expand in full.",
+        options: &[
+            OptionInfo {
+                name: "bits",
+                default: "30",
+                help: "size of the array, as a power of two: 30 are 2^30 bits or 128 MiB; 13 to 43. It is taken at once",
+            },
+            OptionInfo { name: "hashes", default: "3", help: "how many bits a state sets, 1 to 16" },
+        ],
+        make: bitstate,
+    },
 ];
+
+fn bitstate<'a>(
+    spec: &StoreSpec,
+    _system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let bits = spec.number("bits", Bitstate::BITS)? as u32;
+    let hashes = spec.number("hashes", Bitstate::HASHES)? as u32;
+    let store = Bitstate::new(bits, hashes, budget);
+    if !store.is_open() {
+        let bytes = Bitstate::array_bytes(bits);
+        let size = if bytes >> 20 > 0 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) };
+        return Err(SpecError(format!(
+            "the store `bitstate` takes its array of {size} at once, and there is not as much memory; \
+             give it a smaller `bits` than {bits}, or the run a larger `--memory`"
+        )));
+    }
+    Ok(Box::new(store))
+}
 
 impl StoreInfo {
     /// The store of this name.

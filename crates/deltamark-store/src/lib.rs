@@ -5,9 +5,11 @@
 
 mod arena;
 mod bits;
+pub mod bitstate;
 mod bucket;
 mod catalogue;
 pub mod collapse;
+pub mod compaction;
 mod index;
 mod intern;
 pub mod plain;

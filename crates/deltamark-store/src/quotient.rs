@@ -12,6 +12,7 @@
 //! ```text
 //! line j   own foreign | t t t t t … | v v v v v …      64 bytes, one line of the cache
 //!          1 B   1 B     1 B a slot    w bits a slot
+//!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
 //! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
@@ -27,8 +28,8 @@
 //! put into its new line, which is never before the old one: what is overwritten has been read.
 //!
 //! # Invariants
-//! * I1: an entry is in its home line; or in the next one, and then its home is full; or in
-//!   the stash, and then both are full. Entries are never taken out.
+//! * I1: an entry is in its home line; or in the next one, and then its home is marked; or in
+//!   the stash, and then both are. Entries are never taken out.
 //! * I2: lines behind the last are zero.
 //!
 //! # When to choose it
@@ -41,6 +42,8 @@ use std::sync::Arc;
 
 /// The bytes of a line in front of its slots.
 const HEAD: usize = 2;
+/// The mark of a line in its first two bytes.
+const OVERFLOWN: u8 = 0x80;
 /// The bits of a line's slots.
 const SLOT_BITS: u32 = (64 - HEAD as u32) * 8;
 /// The most bits of a key.
@@ -67,6 +70,9 @@ struct Shape {
     more_bits: u32,
     /// How many entries are let into 64 lines.
     fill: u64,
+    /// The bits of a slot that hold the remainder, and those of them that are in its tag.
+    remainder_mask: u64,
+    tag_mask: u8,
 }
 
 impl Shape {
@@ -77,7 +83,21 @@ impl Shape {
         let reciprocal = (1u128 << 64).div_ceil(u128::from(m)) as u64;
         let slots = SLOT_BITS / (8 + more_bits);
         let fill = (64.0 * (f64::from(slots) - 0.6 * f64::from(slots).sqrt())) as u64;
-        Shape { key_bits, payload_bits, m, e, reciprocal, remainder_bits, slots, more_bits, fill }
+        let remainder_mask = (1 << remainder_bits) - 1;
+        let tag_mask = remainder_mask as u8;
+        Shape {
+            key_bits,
+            payload_bits,
+            m,
+            e,
+            reciprocal,
+            remainder_bits,
+            slots,
+            more_bits,
+            fill,
+            remainder_mask,
+            tag_mask,
+        }
     }
 
     fn lines(&self) -> u64 {
@@ -131,12 +151,24 @@ impl Shape {
 impl Line {
     #[inline(always)]
     fn own(&self) -> u32 {
-        u32::from(self.0[0])
+        u32::from(self.0[0] & !OVERFLOWN)
+    }
+
+    /// Whether entries of its own are elsewhere.
+    #[inline(always)]
+    fn is_overflown(&self) -> bool {
+        self.0[0] & OVERFLOWN != 0
     }
 
     #[inline(always)]
     fn foreign(&self) -> u32 {
-        u32::from(self.0[1])
+        u32::from(self.0[1] & !OVERFLOWN)
+    }
+
+    /// Whether entries of the line before had to go to the stash.
+    #[inline(always)]
+    fn is_stashed(&self) -> bool {
+        self.0[1] & OVERFLOWN != 0
     }
 
     #[inline(always)]
@@ -180,6 +212,8 @@ impl Line {
         if room {
             self.put(shape, self.own(), value);
             self.0[0] += 1;
+        } else {
+            self.0[0] |= OVERFLOWN;
         }
         room
     }
@@ -191,15 +225,43 @@ impl Line {
         if room {
             self.put(shape, shape.slots - 1 - self.foreign(), value);
             self.0[1] += 1;
+        } else {
+            self.0[1] |= OVERFLOWN;
         }
         room
     }
+}
 
-    /// The slots whose tag is `tag` under `mask`, a bit each; also of empty ones.
-    #[inline(always)]
-    fn tagged(&self, tag: u8, mask: u8) -> u64 {
-        equal_bytes(&self.0, tag, mask) >> HEAD
+/// Calls `found` with the payload of every slot of a line among `slots` that has this
+/// remainder.
+#[inline(always)]
+fn scan(
+    shape: &Shape,
+    line: &Line,
+    slots: u64,
+    remainder: u64,
+    equal: impl Fn(&[u8; 64], u8, u8) -> u64,
+    mut found: impl FnMut(u64),
+) {
+    let mut hits = equal(&line.0, remainder as u8 & shape.tag_mask, shape.tag_mask) >> HEAD & slots;
+    while hits != 0 {
+        let value = line.get(shape, hits.trailing_zeros());
+        if value & shape.remainder_mask == remainder {
+            found(shape.payload(value));
+        }
+        hits &= hits - 1;
     }
+}
+
+/// Whether the processor compares 64 bytes at once.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// The bytes that equal `byte` under `mask`, a bit each.
@@ -298,7 +360,6 @@ impl Stash {
 }
 
 /// The table.
-#[allow(dead_code)]
 pub(crate) struct Quotient {
     budget: Arc<Budget>,
     shape: Shape,
@@ -311,7 +372,6 @@ pub(crate) struct Quotient {
     last: bool,
 }
 
-#[allow(dead_code)]
 impl Quotient {
     /// An empty table for keys and payloads of this many bits.
     ///
@@ -426,9 +486,8 @@ impl Quotient {
                 carried.push(line.get(&old, slot));
             }
             *line = Line([0; 64]);
-            let remainders = (1u64 << old.remainder_bits) - 1;
             for &(home, value) in &entries {
-                self.place(old.join(home, value & remainders), old.payload(value), true);
+                self.place(old.join(home, value & old.remainder_mask), old.payload(value), true);
             }
             while let Some(entry) = stashed.pop_if(|entry| old.split(*entry >> old.payload_bits).0 == home) {
                 self.place(entry >> old.payload_bits, entry & ((1 << old.payload_bits) - 1), true);
@@ -474,32 +533,96 @@ impl Quotient {
     /// Calls `found` with the payload of every entry under the key of this mixed hash.
     #[inline(always)]
     pub fn probe(&self, mixed: u64, mut found: impl FnMut(u64)) {
-        let shape = &self.shape;
         if self.granted == 0 {
             return;
         }
         let key = self.key(mixed);
-        let (home, remainder) = shape.split(key);
-        let tag_bits = shape.remainder_bits.min(8);
-        let mask = ((1u32 << tag_bits) - 1) as u8;
-        let rest = (1u64 << shape.remainder_bits) - 1;
-        let mut scan = |line: &Line, slots: u64| {
-            let mut hits = line.tagged(remainder as u8 & mask, mask) & slots;
-            while hits != 0 {
-                let value = line.get(shape, hits.trailing_zeros());
-                if value & rest == remainder {
-                    found(shape.payload(value));
-                }
-                hits &= hits - 1;
+        let (home, remainder) = self.shape.split(key);
+        let line = self.line(home);
+        scan(&self.shape, line, bits(0, line.own()), remainder, equal_bytes, &mut found);
+        if line.is_overflown() {
+            let next = self.line(home + 1);
+            let foreign = bits(self.shape.slots - next.foreign(), self.shape.slots);
+            scan(&self.shape, next, foreign, remainder, equal_bytes, &mut found);
+            if next.is_stashed() {
+                self.stash.probe(&self.shape, key, found);
+            }
+        }
+    }
+
+    /// Calls `found` with the number of each mixed hash and the payload of every entry under
+    /// its key; hashes of a group in order, then again those whose entries went elsewhere.
+    #[inline(always)]
+    pub fn probe_each(&self, mixed: &[u64], found: impl FnMut(usize, u64)) {
+        if self.granted == 0 {
+            return;
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if has_avx512() {
+            // SAFETY: the processor has these instructions.
+            unsafe { self.probe_avx512(mixed, found) };
+            return;
+        }
+        self.probe_all(mixed, equal_bytes, found);
+    }
+
+    /// [`probe_all`](Self::probe_all) with the instructions of AVX-512.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn probe_avx512(&self, mixed: &[u64], found: impl FnMut(usize, u64)) {
+        use std::arch::x86_64::*;
+        let equal = |bytes: &[u8; 64], byte: u8, mask: u8| {
+            // SAFETY: the 64 bytes are there, and the caller promises the instructions.
+            unsafe {
+                let loaded = _mm512_loadu_si512(bytes.as_ptr().cast());
+                let masked = _mm512_and_si512(loaded, _mm512_set1_epi8(mask as i8));
+                _mm512_cmpeq_epi8_mask(masked, _mm512_set1_epi8(byte as i8))
             }
         };
-        let line = self.line(home);
-        scan(line, bits(0, line.own()));
-        if line.is_full(shape) {
-            let next = self.line(home + 1);
-            scan(next, bits(shape.slots - next.foreign(), shape.slots));
-            if next.is_full(shape) {
-                self.stash.probe(shape, key, found);
+        self.probe_all(mixed, equal, found);
+    }
+
+    #[inline(always)]
+    fn probe_all(
+        &self,
+        mixed: &[u64],
+        equal: impl Fn(&[u8; 64], u8, u8) -> u64 + Copy,
+        mut found: impl FnMut(usize, u64),
+    ) {
+        /// Keys that are looked up together.
+        const GROUP: usize = 64;
+        let mut homes = [(0, 0); GROUP];
+        let mut further = [0u8; GROUP];
+        let shape = self.shape;
+        for (group, hashes) in mixed.chunks(GROUP).enumerate() {
+            for (place, &mixed) in homes.iter_mut().zip(hashes) {
+                *place = shape.split(self.key(mixed));
+                prefetch(self.line(place.0));
+            }
+            let mut overflown = 0;
+            for (index, &(home, remainder)) in homes[..hashes.len()].iter().enumerate() {
+                let line = self.line(home);
+                // Without a branch: whether a line has overflown cannot be foreseen.
+                let goes_on = line.is_overflown();
+                prefetch(self.line(home + u64::from(goes_on)));
+                further[overflown % GROUP] = index as u8;
+                overflown += usize::from(goes_on);
+                let slots = bits(0, line.own());
+                scan(&shape, line, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
+            }
+            for &index in &further[..overflown] {
+                let index = index as usize % GROUP;
+                let (home, remainder) = homes[index];
+                let next = self.line(home + 1);
+                let slots = bits(shape.slots - next.foreign(), shape.slots);
+                scan(&shape, next, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
+                if next.is_stashed() {
+                    let key = self.key(hashes[index]);
+                    self.stash.probe(&shape, key, |payload| found(group * GROUP + index, payload));
+                }
             }
         }
     }
@@ -533,6 +656,14 @@ mod tests {
         let mut found = Vec::new();
         table.probe(mixed, |payload| found.push(payload));
         found.sort_unstable();
+        let mut again = Vec::new();
+        table.probe_each(&[mixed ^ 1, mixed], |index, payload| {
+            if index == 1 {
+                again.push(payload)
+            }
+        });
+        again.sort_unstable();
+        assert_eq!(found, again);
         found
     }
 

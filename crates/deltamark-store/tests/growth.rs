@@ -1,7 +1,7 @@
 //! Growing never needs a second copy: the most that is granted at one time stays close to
 //! what is held at the end.
 
-use deltamark_core::{Control, System};
+use deltamark_core::{Control, Guarantee, System};
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Search, Task, run};
 use deltamark_store::{CATALOGUE, StoreSpec, build};
@@ -23,7 +23,10 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 let (store, control) = (store.as_ref(), &control);
                 let task = Task { system, store, properties: &[], control, explore_all: true, observer: None };
                 let outcome = run(search, task);
-                assert_eq!(outcome.statistics.states, states, "{label}");
+                match outcome.guarantee {
+                    Guarantee::Exact => assert_eq!(outcome.statistics.states, states, "{label}"),
+                    Guarantee::Omission(_) => assert!(states - outcome.statistics.states < 5, "{label}"),
+                }
                 let last = outcome.store_bytes.total() + outcome.statistics.frontier_peak_bytes;
                 let peak = control.budget.peak();
                 // Blocks and batches are counted too; they do not grow with the store.
