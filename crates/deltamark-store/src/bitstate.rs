@@ -232,12 +232,12 @@ impl Store for Bitstate {
         let full = array.set as f64 / 2f64.powi(self.bits as i32);
         (full > 0.5 || array.missed >= 1.0).then(|| {
             let missed = match array.missed {
-                missed if missed < 1e15 => format!("about {:.0}", missed.max(1.0)),
-                _ => "nearly all".into(),
+                missed if missed < 1e15 => format!("about {:.0} states or more", missed.max(1.0)),
+                _ => "nearly all states".into(),
             };
             let advice = if u64::from(self.bits) < *Self::BITS.end() { "; choose a larger `bits`" } else { "" };
             format!(
-                "the array of 2^{} bits is {:.1} per cent full, too full to mean much: {missed} states were missed{advice}",
+                "the array of 2^{} bits is {:.1} per cent full, too full to mean much: {missed} were missed{advice}",
                 self.bits,
                 full * 100.0
             )

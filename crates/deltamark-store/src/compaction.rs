@@ -13,7 +13,7 @@
 //!               [ place | remainder: stored      ]
 //! ```
 //! A table of n signatures keeps about `bits − log2 n` bits of each and is 80 to 90 per cent
-//! full: at 40 bits and a million states 3 bytes a state, at 56 bits 5.
+//! full: with a million states or two about 4 bytes a state at 40 bits, 7 at 56.
 //!
 //! # What an answer is worth
 //! The hash is taken as uniform and independent, as in the papers. When `i` signatures are
@@ -154,7 +154,7 @@ impl Store for Compaction {
         let missed = n * n / 2f64.powi(bits as i32 + 1);
         (missed >= 1.0).then(|| {
             let advice = if bits < 64 { "; choose a larger `bits`" } else { "" };
-            format!("signatures of {bits} bits are too short for so many states: about {missed:.0} were missed{advice}")
+            format!("signatures of {bits} bits are too short for so many states: about {missed:.0} or more were missed{advice}")
         })
     }
 
