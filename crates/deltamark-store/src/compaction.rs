@@ -46,10 +46,32 @@ pub struct Compaction {
 }
 
 /// What a thread needs for a batch.
-#[derive(Default)]
 struct Work {
+    /// Hashes that are surely there, each at the place its low bits name.
+    recent: Vec<u64>,
+    /// Those of the batch that must be looked up, and whether they were found.
     mixed: Vec<u64>,
     seen: Vec<bool>,
+    /// Which successor each of these is.
+    which: Vec<u32>,
+}
+
+/// How many recent hashes are kept, a power of two: as many as stay in the second cache.
+const RECENT: usize = 1 << 14;
+
+impl Work {
+    fn new() -> Self {
+        let mut work = Work { recent: Vec::new(), mixed: Vec::new(), seen: Vec::new(), which: Vec::new() };
+        work.forget();
+        work
+    }
+
+    /// Empties the list of recent hashes: every place holds one that does not belong there.
+    fn forget(&mut self) {
+        self.recent.clear();
+        self.recent.resize(RECENT, 0);
+        self.recent[0] = 1;
+    }
 }
 
 impl Compaction {
@@ -113,21 +135,35 @@ impl Store for Compaction {
             drop(table);
             return insert_one_by_one(self, scratch, block, batch, out);
         }
-        let Work { mixed, seen } = scratch.get();
+        let work: &mut Work = scratch.get();
+        let Work { recent, mixed, seen, which } = work;
         mixed.clear();
-        mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
+        which.clear();
+        let first = out.len();
+        out.resize(first + batch.len(), Insert::Seen(StateId::NAMELESS));
+        for (index, &hash) in batch.hashes().iter().enumerate() {
+            let hash = mix(hash);
+            let place = &mut recent[hash as usize % RECENT];
+            if *place != hash {
+                *place = hash;
+                mixed.push(hash);
+                which.push(index as u32);
+            }
+        }
         seen.clear();
         seen.resize(mixed.len(), false);
         table.probe_each(mixed, |index, other| seen[index] |= other == self.payload(mixed[index]).0);
-        for (&mixed, &seen) in mixed.iter().zip(&*seen) {
+        for ((&mixed, &seen), &index) in mixed.iter().zip(&*seen).zip(&*which) {
             // What was not there may have come with this batch (I1).
-            let answer = if seen || self.contains(&table, mixed) {
-                Insert::Seen(StateId::NAMELESS)
-            } else {
-                self.enter(&mut table, mixed)
-            };
-            out.push(answer);
+            if seen || self.contains(&table, mixed) {
+                continue;
+            }
+            let answer = self.enter(&mut table, mixed);
+            out[first + index as usize] = answer;
             if answer == Insert::Full {
+                out.truncate(first + index as usize + 1);
+                // Not all that was noted has come in.
+                work.forget();
                 return;
             }
         }
@@ -159,7 +195,7 @@ impl Store for Compaction {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Work::default())
+        Scratch::new(Work::new())
     }
 
     fn recode(&self, _recoding: &Recoding) -> bool {
