@@ -220,6 +220,34 @@ impl StoreSpec {
         }
     }
 
+    /// The value of an option that is `on` or `off`.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    pub fn switch(&self, option: &str) -> Result<bool, SpecError> {
+        self.choice(option, &[("on", true), ("off", false)])
+    }
+
+    /// The value of an option that is one of these words, each with what it means.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    pub fn choice<T: Copy>(&self, option: &str, words: &[(&str, T)]) -> Result<T, SpecError> {
+        let text = self.value(option);
+        words.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let hint = match did_you_mean(text, known.iter().copied()) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!(
+                    "it takes {}",
+                    known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+                ),
+            };
+            let name = &self.name;
+            SpecError(format!("`{text}` is no value for the option `{option}` of the store `{name}`; {hint}"))
+        })
+    }
+
     /// The value of an option that is a number from `range`.
     ///
     /// # Panics
@@ -268,4 +296,23 @@ pub fn build<'a>(
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let info = StoreInfo::by_name(&spec.name).ok_or_else(|| unknown(&spec.name))?;
     (info.make)(spec, system, order, budget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_an_option_takes_are_told() {
+        let spec = |value: &str| StoreSpec { name: "bitstate".into(), options: vec![("hashes".into(), value.into())] };
+        assert_eq!(spec("on").switch("hashes"), Ok(true));
+        assert_eq!(spec("off").switch("hashes"), Ok(false));
+        assert_eq!(spec("plain").choice("hashes", &[("plain", 1), ("collapse", 2)]), Ok(1));
+        let begin = "is no value for the option `hashes` of the store `bitstate`;";
+        let error = spec("yes").switch("hashes").expect_err("no switch").to_string();
+        assert_eq!(error, format!("`yes` {begin} it takes `on` or `off`"));
+        let error =
+            spec("colapse").choice("hashes", &[("plain", 1), ("collapse", 2)]).expect_err("no word").to_string();
+        assert_eq!(error, format!("`colapse` {begin} did you mean `collapse`?"));
+    }
 }

@@ -40,7 +40,7 @@
 use crate::bucket::x86;
 use crate::bucket::{Bucket, LANES, Lanes, prefetch};
 use crate::index::{BASELINE, Index, IndexView, settled};
-use crate::tuples::{Place, Tuples};
+use crate::tuples::{GROUP, Group, Tuples};
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
     System, Width, hash::mix, store::insert_one_by_one,
@@ -65,8 +65,6 @@ struct Inner {
     state: Vec<Slot>,
 }
 
-/// Successors that are looked up together.
-const GROUP: usize = 64;
 /// No number.
 const NONE: u64 = u64::MAX;
 /// The index begins with this many buckets.
@@ -228,12 +226,11 @@ impl Inner {
     /// the first matches; compare, and add what is new.
     #[inline(always)]
     fn insert_all<L: Lanes>(&mut self, lanes: L, system: &dyn System, batch: &Batch, out: &mut Vec<Insert>) {
-        let (hashes, slots) = (batch.hashes(), batch.targets().slots());
+        let hashes = batch.hashes();
         assert_eq!(batch.targets().width(), self.width, "successors have the width of the system");
         out.reserve(hashes.len());
         let mut mixed = [0; GROUP];
         let mut guesses = [NONE; GROUP];
-        let mut places = [Place::NONE; GROUP];
         let mut further = [0u8; GROUP];
         for (group, hashes) in hashes.chunks(GROUP).enumerate() {
             let index = self.index.view();
@@ -241,11 +238,12 @@ impl Inner {
                 mixed[slot] = mix(hash);
                 prefetch(index.bucket(index.home(mixed[slot])));
             }
+            // One thing at a time: the shorter a loop, the more of its misses overlap.
             let mut overflown = 0;
             for slot in 0..hashes.len() {
                 let home = index.home(mixed[slot]);
                 let bucket = index.bucket(home);
-                (guesses[slot], places[slot]) = self.guess(lanes, index, bucket, mixed[slot]);
+                guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
                 if guesses[slot] == NONE && bucket.0[LANES - 1].load(Relaxed) != 0 {
                     prefetch(index.bucket(index.next(home)));
                     further[overflown] = slot as u8;
@@ -255,22 +253,12 @@ impl Inner {
             for &slot in &further[..overflown] {
                 let slot = slot as usize % GROUP;
                 let bucket = index.bucket(index.next(index.home(mixed[slot])));
-                (guesses[slot], places[slot]) = self.guess(lanes, index, bucket, mixed[slot]);
+                guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
             }
-            let start = group * GROUP;
-            if let Width::Fixed(width) = self.width {
-                let slots = &slots[start * width..(start + hashes.len()) * width];
-                self.confirm(&mut guesses[..hashes.len()], &places, slots, width);
-            } else {
-                for slot in 0..hashes.len() {
-                    if guesses[slot] != NONE && !self.tuples.same(guesses[slot], batch.target(start + slot)) {
-                        guesses[slot] = NONE;
-                    }
-                }
-            }
+            self.confirm(&mut guesses[..hashes.len()], batch.targets(), group * GROUP);
             for slot in 0..hashes.len() {
                 let answer = if guesses[slot] == NONE {
-                    self.insert_at_last(lanes, system, batch.target(start + slot), mixed[slot])
+                    self.insert_at_last(lanes, system, batch.target(group * GROUP + slot), mixed[slot])
                 } else {
                     Insert::Seen(StateId::new(guesses[slot]))
                 };
@@ -282,47 +270,28 @@ impl Inner {
         }
     }
 
-    /// Compares states with their guesses, and strikes out those that are wrong.
+    /// Compares states, from number `start` on, with their guesses, and strikes out those that
+    /// are wrong.
     #[inline(always)]
-    fn confirm(&self, guesses: &mut [u64], places: &[Place; GROUP], slots: &[Slot], width: usize) {
-        // Those of the most recent run, which are nearly all, together.
-        let run = places[..guesses.len()].iter().filter(|place| place.is_plain()).map(|place| place.run).max();
-        let mut together = [Place::NONE; GROUP];
-        let mut starts = [0; GROUP];
-        let mut which = [0u8; GROUP];
-        let mut differences = [0; GROUP];
-        let mut count = 0;
-        for slot in 0..guesses.len().min(GROUP) {
-            let place = places[slot];
-            if place.is_plain() && Some(place.run) == run {
-                together[count] = place;
-                starts[count] = (slot * width) as u32;
-                which[count] = slot as u8;
-                count += 1;
-            } else if guesses[slot] != NONE && !self.tuples.same(guesses[slot], &slots[slot * width..][..width]) {
-                guesses[slot] = NONE;
+    fn confirm(&self, guesses: &mut [u64], states: &States, start: usize) {
+        let mut together = Group::new(&self.tuples);
+        for (slot, guess) in guesses.iter_mut().enumerate() {
+            if *guess == NONE {
+                continue;
+            }
+            // Nearly all are of the last run, and are compared together when all are fetched.
+            if let Some(group) = &mut together
+                && group.push(*guess, slot)
+            {
+                continue;
+            }
+            if !self.tuples.same(*guess, states.get(start + slot)) {
+                *guess = NONE;
             }
         }
-        self.tuples.compare(&together[..count], &starts[..count], slots, &mut differences[..count]);
-        for (&slot, &difference) in which[..count].iter().zip(&differences) {
-            if difference != 0 {
-                guesses[slot as usize % GROUP] = NONE;
-            }
+        if let (Some(group), Width::Fixed(width)) = (&together, self.width) {
+            group.compare(&states.slots()[start * width..], |slot| guesses[slot] = NONE);
         }
-    }
-
-    /// The first number of a bucket that carries the tag, and where its tuple is, which is
-    /// fetched. (Not a closure: closures are not compiled for the instructions chosen.)
-    #[inline(always)]
-    fn guess<L: Lanes>(&self, lanes: L, index: IndexView<'_>, bucket: &Bucket, mixed: u64) -> (u64, Place) {
-        let hits = lanes.hits(bucket, index.tag(mixed), index.mask);
-        if hits == 0 {
-            return (NONE, Place::NONE);
-        }
-        let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-        let (place, hint) = self.tuples.locate(number);
-        prefetch(hint);
-        (number, place)
     }
 
     /// Inserts a state whose first guess was wrong. The index has room.
@@ -365,6 +334,17 @@ impl Inner {
             out.push(&self.state);
         }
     }
+}
+
+/// The first number of a bucket that carries the tag. (Not a closure: closures are not
+/// compiled for the instructions chosen.)
+#[inline(always)]
+fn guess<L: Lanes>(lanes: L, index: IndexView<'_>, bucket: &Bucket, mixed: u64) -> u64 {
+    let hits = lanes.hits(bucket, index.tag(mixed), index.mask);
+    if hits == 0 {
+        return NONE;
+    }
+    settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask)
 }
 
 impl Store for Collapse<'_> {

@@ -146,7 +146,7 @@ impl Table {
             let (mut hits, empty) = BASELINE.scan(bucket, tag, view.mask);
             while hits != 0 {
                 let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], view.mask) as u32;
-                if self.get(number) == value {
+                if equal(self.get(number), value) {
                     return Some((number, false));
                 }
                 hits &= hits - 1;
@@ -272,6 +272,15 @@ fn place(number: u32) -> (usize, usize) {
 fn address(chunks: &[Region], item: usize, number: u32) -> *mut u32 {
     let (chunk, place) = place(number);
     chunks[chunk].as_ptr().wrapping_add(place * item)
+}
+
+/// Whether two values are the same; most are single slots.
+#[inline(always)]
+pub(crate) fn equal(one: &[Slot], other: &[Slot]) -> bool {
+    match (one, other) {
+        ([one], [other]) => one == other,
+        _ => one == other,
+    }
 }
 
 #[inline(always)]

@@ -37,7 +37,8 @@
 
 use crate::arena::Arena;
 use crate::bits::{Bits, peek};
-use crate::intern::Table;
+use crate::bucket::prefetch;
+use crate::intern::{Table, equal};
 use deltamark_core::{Budget, Bytes, Slot, StateId, States, System, Width};
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,25 +80,105 @@ struct Field {
 // never written again.
 unsafe impl Send for Field {}
 
-/// Where a state is, until another is added.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub run: u32,
-    /// The bit of the first byte at which its tuple begins.
-    shift: u32,
-    /// The first byte of its tuple, if that is of fixed width and lies in one chunk; otherwise
-    /// null.
-    address: *const u8,
+/// The most states that are compared together.
+pub(crate) const GROUP: usize = 64;
+
+/// States of the last run that are compared together, each with the tuple of a number.
+pub(crate) struct Group<'t> {
+    tuples: &'t Tuples,
+    run: &'t Run,
+    len: usize,
+    /// The first byte of each tuple, and the bit of it at which the tuple begins.
+    addresses: [*const u8; GROUP],
+    shifts: [u32; GROUP],
+    /// Which state each is compared with.
+    which: [u8; GROUP],
 }
 
-impl Place {
-    /// No place at all.
-    pub const NONE: Place = Place { run: u32::MAX, shift: 0, address: std::ptr::null() };
-
-    /// Whether its state can be [compared](Tuples::compare) together with others.
+impl<'t> Group<'t> {
+    /// An empty group. Nothing, if there is no run, or for states of varying width.
     #[inline(always)]
-    pub fn is_plain(self) -> bool {
-        !self.address.is_null()
+    pub fn new(tuples: &'t Tuples) -> Option<Self> {
+        let run = tuples.runs.last()?;
+        if tuples.starts.is_some() {
+            return None;
+        }
+        let (addresses, shifts, which) = ([std::ptr::null(); GROUP], [0; GROUP], [0; GROUP]);
+        Some(Group { tuples, run, len: 0, addresses, shifts, which })
+    }
+
+    /// Takes in the tuple of this number, for state `which`, and asks for it to be fetched.
+    /// `false` means that it is none of the last run, or cannot be read at once.
+    #[inline(always)]
+    pub fn push(&mut self, number: u64, which: usize) -> bool {
+        if number < self.run.first {
+            return false;
+        }
+        let at = self.run.start + (number - self.run.first) * u64::from(self.run.stride);
+        let address = self.tuples.bits.window(at, self.run.stride);
+        if address.is_null() || self.len == GROUP {
+            return false;
+        }
+        prefetch(address);
+        self.addresses[self.len] = address;
+        self.shifts[self.len] = (at % 8) as u32;
+        self.which[self.len] = which as u8;
+        self.len += 1;
+        true
+    }
+
+    /// Compares each tuple with its state, number `which` of `slots`, and calls `different`
+    /// with those that are not the same.
+    ///
+    /// Field by field and not tuple by tuple, so that the compiler makes vector code of it.
+    #[inline(always)]
+    pub fn compare(&self, slots: &[Slot], mut different: impl FnMut(usize)) {
+        let Width::Fixed(width) = self.tuples.width else { unreachable!("a group is of fixed width") };
+        let len = self.len.min(GROUP);
+        let mut starts = [0u32; GROUP];
+        let mut differences = [0u32; GROUP];
+        let mut most = 0;
+        for (start, &which) in starts.iter_mut().zip(&self.which[..len]) {
+            *start = u32::from(which) * width as u32;
+            most = most.max(*start);
+        }
+        assert!(most as usize + width <= slots.len() && width < 1 << 24);
+        for field in &self.run.fields {
+            let (offset, mask, slot) = (field.offset, field.mask, field.slot as usize);
+            assert!(slot < width);
+            if field.table == RAW {
+                for index in 0..len {
+                    // SAFETY: `push` has looked for the window of a tuple of this run. Each
+                    // state has `width` slots from its start on, and this slot is below that.
+                    differences[index] |= unsafe {
+                        peek(self.addresses[index], offset + self.shifts[index], mask)
+                            ^ slots.get_unchecked(starts[index] as usize + slot)
+                    };
+                }
+            } else if !field.values.is_null() {
+                for index in 0..len {
+                    // SAFETY: as above; and the number is one of a value of this table that
+                    // the mask lets through.
+                    differences[index] |= unsafe {
+                        let code = peek(self.addresses[index], offset + self.shifts[index], mask);
+                        field.values.add(code as usize).read() ^ slots.get_unchecked(starts[index] as usize + slot)
+                    };
+                }
+            } else {
+                let table = &self.tuples.tables[field.table as usize];
+                for index in 0..len {
+                    // SAFETY: as above.
+                    let code = unsafe { peek(self.addresses[index], offset + self.shifts[index], mask) };
+                    let same = slots[starts[index] as usize + slot..].starts_with(table.get(code));
+                    differences[index] |= u32::from(!same);
+                }
+            }
+        }
+        for (&difference, &which) in differences.iter().zip(&self.which[..len]) {
+            if difference != 0 {
+                different(which as usize);
+            }
+        }
     }
 }
 
@@ -223,6 +304,14 @@ impl Tuples {
 
     #[inline(always)]
     fn run_number(&self, number: u64) -> usize {
+        let last = self.runs.len() - 1;
+        if self.runs[last].first <= number {
+            return last;
+        }
+        self.earlier_run(number)
+    }
+
+    fn earlier_run(&self, number: u64) -> usize {
         let mut at = self.pages[(number / PAGE) as usize] as usize;
         if self.runs.get(at + 1).is_some_and(|next| next.first <= number) {
             at += self.runs[at + 1..].partition_point(|run| run.first <= number);
@@ -244,83 +333,35 @@ impl Tuples {
         }
     }
 
-    /// Where a state is, and the address to prefetch before it is looked at.
-    #[inline(always)]
-    pub fn locate(&self, number: u64) -> (Place, *const u8) {
-        let run = self.run_number(number);
-        let slowly = Place { run: run as u32, shift: 0, address: std::ptr::null() };
-        match &self.starts {
-            None => {
-                let stride = self.runs[run].stride;
-                let at = self.start(&self.runs[run], number);
-                let address = self.bits.window(at, stride);
-                (Place { shift: (at % 8) as u32, address, ..slowly }, address)
-            }
-            Some((starts, _)) => (slowly, starts.address(number).cast::<u8>().cast_const()),
-        }
-    }
-
     /// Whether the state of this number is `state`.
     #[inline(always)]
     pub fn same(&self, number: u64, state: &[Slot]) -> bool {
-        let (place, _) = self.locate(number);
-        if place.address.is_null() {
-            return self.same_slowly(number, state);
+        let run = self.run(number);
+        let at = self.start(run, number);
+        let address = if self.starts.is_none() { self.bits.window(at, run.stride) } else { std::ptr::null() };
+        if address.is_null() {
+            return self.same_slowly(run, at, state);
         }
-        let mut difference = [0];
-        self.compare(&[place], &[0], state, &mut difference);
-        difference == [0]
-    }
-
-    /// Compares tuples of one run with states: the state for `places[i]` begins at
-    /// `slots[starts[i]]`. Sets bits of `differences[i]` if they are not the same.
-    ///
-    /// Field by field and not tuple by tuple, so that the compiler makes vector code of it.
-    #[inline(always)]
-    pub fn compare(&self, places: &[Place], starts: &[u32], slots: &[Slot], differences: &mut [u32]) {
-        let Some(first) = places.first() else { return };
-        let Width::Fixed(width) = self.width else { unreachable!("states of fixed width") };
-        assert!(places.len() == starts.len() && places.len() == differences.len());
-        assert!(places.iter().all(|place| place.run == first.run && !place.address.is_null()));
-        assert!(starts.iter().all(|&start| start as usize + width <= slots.len()));
-        for field in &self.runs[first.run as usize].fields {
-            let (offset, mask, slot) = (field.offset, field.mask, field.slot as usize);
-            assert!(slot < width);
-            let tuples = places.iter().zip(starts).zip(differences.iter_mut());
-            if field.table == RAW {
-                for ((place, &start), difference) in tuples {
-                    // SAFETY: `locate` has looked for the window of a tuple of this run. Each
-                    // state has `width` slots, and this slot is below that.
-                    *difference |= unsafe {
-                        peek(place.address, offset + place.shift, mask) ^ slots.get_unchecked(start as usize + slot)
-                    };
-                }
-            } else if !field.values.is_null() {
-                for ((place, &start), difference) in tuples {
-                    // SAFETY: as above; and the number is one of a value of this table that
-                    // the mask lets through.
-                    *difference |= unsafe {
-                        let code = peek(place.address, offset + place.shift, mask);
-                        field.values.add(code as usize).read() ^ slots.get_unchecked(start as usize + slot)
-                    };
-                }
+        for field in &run.fields {
+            // SAFETY: the window of a tuple of this run.
+            let code = unsafe { peek(address, field.offset + (at % 8) as u32, field.mask) };
+            let slots = &state[field.slot as usize..];
+            let same = if field.table == RAW {
+                slots[0] == code
             } else {
-                let table = &self.tables[field.table as usize];
-                for ((place, &start), difference) in tuples {
-                    // SAFETY: as above.
-                    let value = table.get(unsafe { peek(place.address, offset + place.shift, mask) });
-                    *difference |= u32::from(!slots[start as usize + slot..].starts_with(value));
-                }
+                slots.starts_with(self.tables[field.table as usize].get(code))
+            };
+            if !same {
+                return false;
             }
         }
+        true
     }
 
     /// The same for a tuple of varying width, or that crosses the end of a chunk.
     #[cold]
     #[inline(never)]
-    fn same_slowly(&self, number: u64, state: &[Slot]) -> bool {
-        let run = self.run(number);
-        let at = self.start(run, number);
+    fn same_slowly(&self, run: &Run, at: u64, state: &[Slot]) -> bool {
         let mut rest = state;
         let all = self.decode(run, at, &mut |slots: &[Slot]| match rest.strip_prefix(slots) {
             Some(behind) => {
@@ -459,7 +500,7 @@ impl Tuples {
                 let end = slot + table.item();
                 let value = &state[slot..end];
                 // Until there is a last state, its codes mean nothing.
-                if self.last.get(slot) != Some(&state[slot]) || self.last[slot..end] != *value {
+                if !self.last.get(slot..end).is_some_and(|last| equal(last, value)) {
                     let Some((number, new)) = table.intern(value, &self.budget) else {
                         self.last.clear();
                         return Err(NoRoom);
@@ -488,9 +529,18 @@ impl Tuples {
         }
         self.turn_page()?;
         let run = self.runs.last().expect("a run was begun");
+        // Put together in a word first: most fields are much shorter than that.
+        let (mut word, mut filled) = (0u64, 0);
         for (field, &code) in run.fields.iter().zip(&self.codes) {
-            self.bits.push(code, field.mask.count_ones());
+            word |= u64::from(code) << filled;
+            filled += field.mask.count_ones();
+            if filled >= 32 {
+                self.bits.push(word as u32, 32);
+                word >>= 32;
+                filled -= 32;
+            }
         }
+        self.bits.push(word as u32, filled);
         self.len += 1;
         Ok(())
     }
