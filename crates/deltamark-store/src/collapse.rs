@@ -32,9 +32,9 @@
 //!   insertion.
 //!
 //! # When to choose it
-//! When states are wide, or made of parts that repeat, and must be given back at once: a third
-//! to a half of `plain`'s memory, in up to one and a half times its time. Where nothing
-//! repeats it packs the slots as tightly as their values allow and costs what `plain` costs.
+//! When states are wide, or made of parts that repeat, and must be given back at once: 40 to 80
+//! per cent of `plain`'s memory, index included, in 1.6 to 2.3 times its time. Where nothing
+//! repeats it packs the slots as tightly as their values allow.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
