@@ -4,6 +4,7 @@
 //! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
+use crate::delta;
 use crate::plain::Plain;
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -43,14 +44,39 @@ pub struct OptionInfo {
 }
 
 /// All stores there are.
-pub static CATALOGUE: &[StoreInfo] = &[StoreInfo {
-    name: "plain",
-    idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
-    guarantee: "exact",
-    when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
-    options: &[],
-    make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
-}];
+pub static CATALOGUE: &[StoreInfo] = &[
+    StoreInfo {
+        name: "plain",
+        idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
+        guarantee: "exact",
+        when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
+        options: &[],
+        make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
+    },
+    StoreInfo {
+        name: "delta",
+        idea: "A state is its predecessor and an action; every k-th level is kept in full. A repeated state is \
+           recognised by walking back to a level kept in full.",
+        guarantee: "exact",
+        when: "For wide states that do not fit as they are: 5 to 6 bytes a state whatever their width, in two to \
+           three times the time of `plain`.",
+        options: &[
+            OptionInfo { name: "k", default: "50", help: "every k-th level is kept in full, 1 to 1000000" },
+            OptionInfo { name: "base", default: "plain", help: "the store of the states kept in full: plain" },
+            OptionInfo {
+                name: "update",
+                default: "on",
+                help: "point states to predecessors that are rebuilt in fewer steps: on, off",
+            },
+            OptionInfo {
+                name: "backward",
+                default: "on",
+                help: "walk back by undoing steps, where the model can; off: rebuild forwards",
+            },
+        ],
+        make: delta::make,
+    },
+];
 
 impl StoreInfo {
     /// The store of this name.

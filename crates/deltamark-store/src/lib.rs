@@ -5,11 +5,21 @@
 
 mod arena;
 mod bucket;
+mod cache;
 mod catalogue;
+mod delta;
+mod grant;
 mod index;
+mod kept;
+mod numbered;
+mod packed;
 pub mod plain;
 mod quotient;
+mod rebuild;
 mod region;
+mod spanning;
+mod unary;
 mod vectors;
+mod window;
 
 pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

@@ -1,0 +1,187 @@
+//! The stores that rebuild states, with every option, against the suite and the oracle.
+
+use deltamark_core::{
+    Action, Batch, Control, Describe, Fired, Limits, Order, Property, Recoding, Reversible, Scratch, Slot, Stop,
+    System, Verdict, Widen, Width,
+};
+use deltamark_search::{Search, Task, run};
+use deltamark_store::{StoreSpec, build};
+use deltamark_testkit::systems::{Counters, Workers};
+use deltamark_testkit::{RandomGraph, check_store, explore};
+
+fn spec(text: &str) -> StoreSpec {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// A system whose hash tells apart very little.
+struct Poor<S>(S, u64);
+
+impl<S: System> System for Poor<S> {
+    fn width(&self) -> Width {
+        self.0.width()
+    }
+
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        let mut batch = Batch::new(self.width());
+        self.0.initial(scratch, &mut batch)?;
+        self.copy(&batch, out);
+        Ok(())
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        let mut batch = Batch::new(self.width());
+        self.0.successors(scratch, source, &mut batch)?;
+        self.copy(&batch, out);
+        Ok(())
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self.0.describe()
+    }
+
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        self.0.hash(scratch, state) % self.1
+    }
+
+    fn scratch(&self) -> Scratch {
+        self.0.scratch()
+    }
+
+    fn widen(&self) -> Recoding {
+        self.0.widen()
+    }
+
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        self.0.reversible().map(|_| self as &dyn Reversible)
+    }
+}
+
+impl<S: System> Poor<S> {
+    fn copy(&self, from: &Batch, to: &mut Batch) {
+        for index in 0..from.len() {
+            to.push_hashed(from.action(index), from.target(index), from.hash(index) % self.1);
+        }
+    }
+}
+
+impl<S: System> Reversible for Poor<S> {
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        self.0.reversible().is_some_and(|reversible| reversible.unfire(scratch, target, action, source))
+    }
+
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        let mut batch = Batch::new(self.width());
+        if let Some(reversible) = self.0.reversible() {
+            reversible.predecessors(scratch, target, &mut batch);
+        }
+        self.copy(&batch, out);
+    }
+}
+
+type Fresh = fn() -> Box<dyn System>;
+
+/// Systems of a few hundred states: with steps that can be undone and without, of fixed, varying
+/// and widening layout, with good and with poor hashes.
+const SYSTEMS: &[(&str, Fresh)] = &[
+    ("counters 3, 7", || Box::new(Counters::new(3, 7))),
+    ("counters 9, 2", || Box::new(Counters::new(9, 2))),
+    ("counters 3, 6, poor hash", || Box::new(Poor(Counters::new(3, 6), 17))),
+    ("workers 3, 2, 1", || Box::new(Workers::new(3, 2, 1))),
+    ("random 3", || Box::new(RandomGraph::of_width(3, Width::Fixed(2), 400))),
+    ("random 4", || Box::new(RandomGraph::of_width(4, Width::Varies, 400))),
+    ("random 6, poor hash", || Box::new(Poor(RandomGraph::of_width(6, Width::Fixed(1), 200), 5))),
+];
+
+/// Runs both searches with this store over all small systems; counts, depths and traces agree
+/// with the oracle's, also when a limit on states or memory ends the run, and when it does not quite.
+fn agrees(store: &str) {
+    for (label, fresh) in SYSTEMS {
+        let all = explore(&*fresh());
+        let (states, edges) = (all.states.len() as u64, all.edges.len() as u64);
+        for &search in Search::ALL {
+            for limit in [None, Some(states / 2), Some(states - 1), Some(states), Some(states + 3)] {
+                let system = fresh();
+                let mut control = Control::new();
+                control.limits = Limits { states: limit, ..Limits::default() };
+                let store_of = build(&spec(store), &*system, search.order(), control.budget.clone());
+                let built = store_of.unwrap_or_else(|error| panic!("{store}: {error}"));
+                let properties = [Property::deadlock_free()];
+                let outcome = run(
+                    search,
+                    Task {
+                        system: &*system,
+                        store: &*built,
+                        properties: &properties,
+                        control: &control,
+                        explore_all: true,
+                        observer: None,
+                    },
+                );
+                let what = format!("{store}, {label}, {}, limit {limit:?}", search.name());
+                let found = &outcome.statistics;
+                match outcome.stopped_by {
+                    None => {
+                        assert_eq!((found.states, found.edges), (states, edges), "{what}");
+                        let dead = matches!(outcome.properties[0].verdict, Verdict::Violated(..));
+                        assert_eq!(dead, found.deadlocks > 0, "{what}");
+                    }
+                    Some(Stop::States) => {
+                        assert_eq!(Some(found.states), limit, "{what}");
+                        assert!(limit < Some(states), "{what}");
+                    }
+                    Some(other) => panic!("{what}: stopped by {other:?}"),
+                }
+                let accounted = built.bytes().total() + built.frontier_bytes();
+                assert_eq!(accounted, control.budget.used(), "{what}");
+            }
+        }
+    }
+}
+
+fn conforms(store: &str) {
+    for order in [Order::Any, Order::Levels] {
+        check_store(order, |system, budget| build(&spec(store), system, order, budget).expect("a store"));
+    }
+}
+
+#[test]
+fn delta_agrees_with_the_oracle_whatever_its_options() {
+    for k in [1, 2, 3, 50] {
+        for update in ["on", "off"] {
+            for backward in ["on", "off"] {
+                agrees(&format!("delta:k={k},update={update},backward={backward}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn delta_conforms() {
+    for options in ["k=1", "k=2,backward=off", "k=3", "update=off"] {
+        conforms(&format!("delta:{options}"));
+    }
+}
+
+#[test]
+fn poor_hashes_are_poor() {
+    let system = Poor(Counters::new(3, 6), 17);
+    let mut target = Vec::new();
+    let fired = system.fire(&mut system.scratch(), &[0], Action(0), &mut target);
+    assert_eq!(fired, Ok(Fired::Done));
+    assert!(system.hash(&mut system.scratch(), &target) < 17);
+}
+
+#[test]
+fn options_without_meaning_are_refused() {
+    let system = Counters::new(2, 2);
+    let cases = [
+        ("delta:k=0", "`0` is no value for the option `k` of the store `delta`; it takes a number from 1 to 1000000"),
+        ("delta:base=zip", "`zip` is no value for the option `base` of the store `delta`; it takes plain"),
+        ("delta:update=yes", "`yes` is no value for the option `update` of the store `delta`; it takes on or off"),
+    ];
+    for (text, message) in cases {
+        let budget = Control::new().budget.clone();
+        let refused = build(&spec(text), &system, Order::Any, budget).err().map(|error| error.to_string());
+        assert_eq!(refused.as_deref(), Some(message));
+    }
+}
