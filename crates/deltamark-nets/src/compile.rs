@@ -14,6 +14,7 @@
 
 use crate::Net;
 use crate::layout::Layout;
+use crate::step::Steps;
 use deltamark_core::hash::coefficient;
 use std::collections::HashMap;
 
@@ -87,6 +88,8 @@ pub(crate) struct Compiled {
     pub conditions: Vec<Condition>,
     pub overflows: Vec<u32>,
     pub changes: Vec<Change>,
+    /// All transitions, for steps that are taken one by one.
+    pub single: Steps,
     /// What each bit of a state adds to the hash, by bit number.
     pub bit_hash: Vec<u64>,
     /// What each byte of a state adds to the hash, 256 entries a byte; empty for wide
@@ -137,6 +140,7 @@ impl Compiled {
             bit_hash: Vec::new(),
             byte_hash: Vec::new(),
             base_hash: 0,
+            single: Steps::new(net, &layout),
             layout,
         };
         for draft in drafts {

@@ -20,6 +20,7 @@ mod number;
 mod planes;
 pub mod pnml;
 mod sample;
+mod step;
 mod survey;
 mod system;
 pub mod tina;

@@ -6,13 +6,14 @@
 //! version number.
 
 use crate::compile::Compiled;
-use crate::fire::{Overflow, Workspace, apply};
+use crate::fire::{Overflow, Workspace};
 use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
+use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Kind, Observable, Observe, Recoding, Reversible,
-    Scratch, Slot, States, System, Value, Widen, Width,
+    Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -127,14 +128,6 @@ impl NetSystem {
         }
         Widen
     }
-
-    /// Adds (or takes away) what firing changes.
-    fn shift(&self, layout: &Layout, transition: usize, sign: i64, state: &mut [Slot]) {
-        for &(place, gain) in &self.effects[transition] {
-            let field = layout.fields[place as usize];
-            apply(state, field.word as usize, ((sign * gain) as u64).wrapping_shl(u32::from(field.shift)));
-        }
-    }
 }
 
 fn layout(net: &Net, bits: &[u8]) -> Layout {
@@ -173,7 +166,7 @@ impl System for NetSystem {
                     return Err(self.note_overflows(layout, std::iter::once(source)));
                 }
                 target.copy_from_slice(source);
-                self.shift(layout, number, 1, &mut target);
+                compiled.single.do_in(&mut target, number);
                 out.push_hashed(Action(step.transition), &target, hash.wrapping_add(step.hash));
             }
         }
@@ -197,22 +190,33 @@ impl System for NetSystem {
     ) -> Result<Fired, Widen> {
         let compiled = &self.workspace(scratch).compiled;
         let number = action.0 as usize;
-        let layout = &compiled.layout;
-        let Some(transition) = self.net.transitions.get(number) else {
-            return Ok(Fired::Disabled);
-        };
-        if !self.enabled(layout, source, transition) {
-            return Ok(Fired::Disabled);
-        }
-        let mut overflow = Vec::new();
-        self.overflow_of(layout, source, number, &mut overflow);
-        if !overflow.is_empty() {
-            return Err(self.note_overflows(layout, std::iter::once(source)));
+        match compiled.single.can_do(source, number) {
+            Verdict::Fits => {}
+            Verdict::Disabled => return Ok(Fired::Disabled),
+            Verdict::Open => {
+                let layout = &compiled.layout;
+                if !self.enabled(layout, source, &self.net.transitions[number]) {
+                    return Ok(Fired::Disabled);
+                }
+                let mut overflow = Vec::new();
+                self.overflow_of(layout, source, number, &mut overflow);
+                if !overflow.is_empty() {
+                    return Err(self.note_overflows(layout, std::iter::once(source)));
+                }
+            }
         }
         target.clear();
         target.extend_from_slice(source);
-        self.shift(layout, number, 1, target);
+        compiled.single.do_in(target, number);
         Ok(Fired::Done)
+    }
+
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        let compiled = &*self.workspace(scratch).compiled;
+        let enabled = |number: usize, state: &[Slot]| {
+            self.net.transitions.get(number).is_some_and(|found| self.enabled(&compiled.layout, state, found))
+        };
+        compiled.single.do_each(sources, actions, targets, enabled);
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
@@ -271,39 +275,45 @@ impl System for NetSystem {
 
 impl Reversible for NetSystem {
     fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
-        let compiled = &self.workspace(scratch).compiled;
-        let layout = &compiled.layout;
+        let compiled = &*self.workspace(scratch).compiled;
         let number = action.0 as usize;
-        let Some(transition) = self.net.transitions.get(number) else {
-            return false;
-        };
-        // A count that is not negative before the outputs came is enough for the inputs:
-        // source = target - outputs + inputs.
-        let count = |place: u32| layout.fields[place as usize].read(target);
-        if transition.outputs.iter().any(|arc| count(arc.place) < u64::from(arc.weight)) {
-            return false;
-        }
-        let fits = self.effects[number].iter().all(|&(place, gain)| {
-            let before = count(place).checked_add_signed(-gain);
-            before.is_some_and(|before| before <= layout.fields[place as usize].limit())
-        });
-        if !fits {
+        if !compiled.single.can_undo(target, number) {
             return false;
         }
         source.clear();
         source.extend_from_slice(target);
-        self.shift(layout, number, -1, source);
-        self.enabled(layout, source, transition)
+        compiled.single.undo_in(source, number);
+        !compiled.single.special(number) || self.enabled(&compiled.layout, source, &self.net.transitions[number])
     }
 
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
-        let mut source = Vec::new();
-        for number in 0..self.net.transitions.len() as u32 {
-            if self.unfire(scratch, target, Action(number), &mut source) {
-                let hash = self.hash(scratch, &source);
-                out.push_hashed(Action(number), &source, hash);
+        let compiled = &*self.workspace(scratch).compiled;
+        let single = &compiled.single;
+        let hash = compiled.hash(target);
+        let mut source = target.to_vec();
+        for (number, transition) in self.net.transitions.iter().enumerate() {
+            if single.can_undo(target, number) {
+                source.copy_from_slice(target);
+                single.undo_in(&mut source, number);
+                if !single.special(number) || self.enabled(&compiled.layout, &source, transition) {
+                    out.push_hashed(Action(number as u32), &source, hash.wrapping_sub(single.hash(number)));
+                }
             }
         }
+    }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        let compiled = &*self.workspace(scratch).compiled;
+        let enabled =
+            |number: usize, state: &[Slot]| self.enabled(&compiled.layout, state, &self.net.transitions[number]);
+        compiled.single.undo_each(targets, hashes, actions, out, enabled);
     }
 }
 

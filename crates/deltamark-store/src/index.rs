@@ -40,12 +40,26 @@ const fn room(buckets: u64) -> u64 {
     buckets * LANES as u64 / 20 * 17
 }
 
+/// The size after this one.
+const fn step(buckets: u64) -> u64 {
+    if buckets < SMALL { buckets * 2 } else { buckets + buckets / 2 }
+}
+
 /// How many it takes when the budget does not allow it to grow.
 const fn last_room(buckets: u64) -> u64 {
     buckets * LANES as u64 / 32 * 31
 }
 
 impl Index {
+    /// How many buckets an index has that has grown to hold this many numbers.
+    pub fn buckets_for(numbers: u64) -> u64 {
+        let mut buckets = 8;
+        while room(buckets) < numbers && buckets < LARGEST {
+            buckets = step(buckets).min(LARGEST);
+        }
+        buckets
+    }
+
     /// The bytes that this many buckets take.
     pub fn bytes(buckets: u64) -> u64 {
         buckets * size_of::<Bucket>() as u64
@@ -79,7 +93,6 @@ impl Index {
     /// for a budget that does not allow it. Not smaller still: every step enters all numbers
     /// again. Nothing, where a size would not do.
     pub fn next_sizes(&self, wanted: u64) -> [Option<u64>; 2] {
-        let step = |buckets: u64| if buckets < SMALL { buckets * 2 } else { buckets + buckets / 2 };
         let enough = |buckets: &u64| room(*buckets) >= wanted && *buckets <= LARGEST;
         // Always sizes of the same sequence, whatever was asked for when.
         let usual = std::iter::successors(Some(step(self.buckets)), |&buckets| {

@@ -4,6 +4,7 @@
 //! What stays true: stores name no language and no search; one technique a file.
 
 mod arena;
+pub mod breadcrumb;
 mod bucket;
 mod cache;
 mod catalogue;

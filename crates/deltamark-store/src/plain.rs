@@ -89,11 +89,11 @@ trait Shape: Copy {
     /// As for [`Vectors::get`].
     unsafe fn same(view: Self::View<'_>, number: u64, state: &[Slot]) -> bool;
 
-    /// Successor `index` of a batch.
+    /// State `index` of a list.
     ///
     /// # Safety
-    /// There is one, and the shape is that of the batch.
-    unsafe fn target(batch: &Batch, index: usize) -> &[Slot];
+    /// There is one, and the shape is that of the list.
+    unsafe fn target(states: &States, index: usize) -> &[Slot];
 }
 
 /// States of `W` slots.
@@ -125,9 +125,9 @@ impl<const W: usize> Shape for Narrow<W> {
     }
 
     #[inline(always)]
-    unsafe fn target(batch: &Batch, index: usize) -> &[Slot] {
-        // SAFETY: the caller's promise: the batch holds more than `index` states of `W` slots.
-        unsafe { batch.targets().slots().get_unchecked(index * W..index * W + W) }
+    unsafe fn target(states: &States, index: usize) -> &[Slot] {
+        // SAFETY: the caller's promise: the list holds more than `index` states of `W` slots.
+        unsafe { states.slots().get_unchecked(index * W..index * W + W) }
     }
 }
 
@@ -155,8 +155,8 @@ impl Shape for Any {
     }
 
     #[inline(always)]
-    unsafe fn target(batch: &Batch, index: usize) -> &[Slot] {
-        batch.target(index)
+    unsafe fn target(states: &States, index: usize) -> &[Slot] {
+        states.get(index)
     }
 }
 
@@ -173,7 +173,7 @@ enum Found {
 const GROUP: usize = 64;
 
 /// No number.
-const NONE: u64 = u64::MAX;
+pub(crate) const NONE: u64 = u64::MAX;
 
 impl Tables {
     /// Looks for a state from bucket `from` on.
@@ -240,7 +240,99 @@ impl Tables {
         }
     }
 
-    /// Inserts the successors of a batch. Room for them has been set aside (I3).
+    /// The first two rounds for a group of states: mixes their hashes, and finds for each the
+    /// number of the first vector of its tag, whose memory is on its way, or [`NONE`].
+    #[inline(always)]
+    fn guess<L: Lanes, S: Shape>(
+        &self,
+        lanes: L,
+        hashes: &[u64],
+        mixed: &mut [u64; GROUP],
+        guesses: &mut [u64; GROUP],
+    ) {
+        let index = self.index.view();
+        let vectors = S::view(&self.vectors);
+        let mut further = [0u8; GROUP];
+        for (slot, &hash) in hashes.iter().enumerate() {
+            mixed[slot] = mix(hash);
+            prefetch(index.bucket(index.home(mixed[slot])));
+        }
+        let mut overflown = 0;
+        for slot in 0..hashes.len() {
+            let home = index.home(mixed[slot]);
+            let bucket = index.bucket(home);
+            let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
+            guesses[slot] = NONE;
+            if hits != 0 {
+                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
+                guesses[slot] = number;
+                prefetch(S::hint(vectors, number));
+            } else if bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
+                prefetch(index.bucket(index.next(home)));
+                further[overflown] = slot as u8;
+                overflown += 1;
+            }
+        }
+        for &slot in &further[..overflown] {
+            let slot = slot as usize % GROUP;
+            let bucket = index.bucket(index.next(index.home(mixed[slot])));
+            let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
+            if hits != 0 {
+                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
+                guesses[slot] = number;
+                prefetch(S::hint(vectors, number));
+            }
+        }
+    }
+
+    /// Appends for each state its number, or [`NONE`] if it is not there.
+    #[inline(always)]
+    fn find_all<L: Lanes, S: Shape>(&self, lanes: L, shape: S, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
+        let vectors = S::view(&self.vectors);
+        let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
+        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
+            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
+            for slot in 0..hashes.len() {
+                // SAFETY: there are as many states as hashes.
+                let state = unsafe { S::target(states, group * GROUP + slot) };
+                let guess = guesses[slot];
+                // SAFETY: a settled entry was released after its vector was written (I2).
+                if guess != NONE && unsafe { S::same(vectors, guess, state) } {
+                    out.push(guess);
+                    continue;
+                }
+                match self.search(lanes, shape, mixed[slot], self.index.view().home(mixed[slot]), state) {
+                    Found::There(number) => out.push(number),
+                    Found::Absent(..) => out.push(NONE),
+                }
+            }
+        }
+    }
+
+    /// [`find_all`](Self::find_all), made for the width of the states.
+    #[inline(always)]
+    fn find_shaped<L: Lanes>(&self, lanes: L, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
+        match states.width() {
+            Width::Fixed(1) => self.find_all(lanes, Narrow::<1>, states, hashes, out),
+            Width::Fixed(2) => self.find_all(lanes, Narrow::<2>, states, hashes, out),
+            Width::Fixed(3) => self.find_all(lanes, Narrow::<3>, states, hashes, out),
+            Width::Fixed(4) => self.find_all(lanes, Narrow::<4>, states, hashes, out),
+            Width::Fixed(8) => self.find_all(lanes, Narrow::<8>, states, hashes, out),
+            _ => self.find_all(lanes, Any, states, hashes, out),
+        }
+    }
+
+    /// [`find_all`](Self::find_all) with the instructions of AVX-512.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn find_avx512(&self, lanes: x86::Avx512, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
+        self.find_shaped(lanes, states, hashes, out);
+    }
+
+    /// Inserts many states. Room for them has been set aside (I3).
     ///
     /// In groups, each in three rounds: fetch the buckets; scan them and fetch the vectors
     /// of the first matches; compare, and insert what is new.
@@ -250,51 +342,20 @@ impl Tables {
         lanes: L,
         shape: S,
         len: &AtomicU64,
-        batch: &Batch,
+        states: &States,
+        hashes: &[u64],
         out: &mut Vec<Insert>,
     ) {
         let index = self.index.view();
         let vectors = S::view(&self.vectors);
-        let hashes = batch.hashes();
         out.reserve(hashes.len());
         let answers = &mut out.spare_capacity_mut()[..hashes.len()];
-        let mut mixed = [0; GROUP];
-        let mut guesses = [NONE; GROUP];
-        let mut further = [0u8; GROUP];
+        let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
         for (group, (hashes, answers)) in hashes.chunks(GROUP).zip(answers.chunks_mut(GROUP)).enumerate() {
-            for (slot, &hash) in hashes.iter().enumerate() {
-                mixed[slot] = mix(hash);
-                prefetch(index.bucket(index.home(mixed[slot])));
-            }
-            let mut overflown = 0;
-            for slot in 0..hashes.len() {
-                let home = index.home(mixed[slot]);
-                let bucket = index.bucket(home);
-                let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
-                guesses[slot] = NONE;
-                if hits != 0 {
-                    let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                    guesses[slot] = number;
-                    prefetch(S::hint(vectors, number));
-                } else if bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
-                    prefetch(index.bucket(index.next(home)));
-                    further[overflown] = slot as u8;
-                    overflown += 1;
-                }
-            }
-            for &slot in &further[..overflown] {
-                let slot = slot as usize % GROUP;
-                let bucket = index.bucket(index.next(index.home(mixed[slot])));
-                let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
-                if hits != 0 {
-                    let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                    guesses[slot] = number;
-                    prefetch(S::hint(vectors, number));
-                }
-            }
+            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
             for (slot, answer) in answers.iter_mut().enumerate() {
-                // SAFETY: `hashes` are those of as many states of the batch from here on.
-                let state = unsafe { S::target(batch, group * GROUP + slot) };
+                // SAFETY: there are as many states as hashes.
+                let state = unsafe { S::target(states, group * GROUP + slot) };
                 let guess = guesses[slot];
                 // SAFETY: a settled entry was released after its vector was written (I2).
                 let seen = guess != NONE && unsafe { S::same(vectors, guess, state) };
@@ -311,14 +372,21 @@ impl Tables {
 
     /// [`insert_all`](Self::insert_all), made for the width of the states.
     #[inline(always)]
-    fn insert_shaped<L: Lanes>(&self, lanes: L, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
-        match batch.targets().width() {
-            Width::Fixed(1) => self.insert_all(lanes, Narrow::<1>, len, batch, out),
-            Width::Fixed(2) => self.insert_all(lanes, Narrow::<2>, len, batch, out),
-            Width::Fixed(3) => self.insert_all(lanes, Narrow::<3>, len, batch, out),
-            Width::Fixed(4) => self.insert_all(lanes, Narrow::<4>, len, batch, out),
-            Width::Fixed(8) => self.insert_all(lanes, Narrow::<8>, len, batch, out),
-            _ => self.insert_all(lanes, Any, len, batch, out),
+    fn insert_shaped<L: Lanes>(
+        &self,
+        lanes: L,
+        len: &AtomicU64,
+        states: &States,
+        hashes: &[u64],
+        out: &mut Vec<Insert>,
+    ) {
+        match states.width() {
+            Width::Fixed(1) => self.insert_all(lanes, Narrow::<1>, len, states, hashes, out),
+            Width::Fixed(2) => self.insert_all(lanes, Narrow::<2>, len, states, hashes, out),
+            Width::Fixed(3) => self.insert_all(lanes, Narrow::<3>, len, states, hashes, out),
+            Width::Fixed(4) => self.insert_all(lanes, Narrow::<4>, len, states, hashes, out),
+            Width::Fixed(8) => self.insert_all(lanes, Narrow::<8>, len, states, hashes, out),
+            _ => self.insert_all(lanes, Any, len, states, hashes, out),
         }
     }
 
@@ -328,8 +396,15 @@ impl Tables {
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn insert_avx512(&self, lanes: x86::Avx512, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
-        self.insert_shaped(lanes, len, batch, out);
+    unsafe fn insert_avx512(
+        &self,
+        lanes: x86::Avx512,
+        len: &AtomicU64,
+        states: &States,
+        hashes: &[u64],
+        out: &mut Vec<Insert>,
+    ) {
+        self.insert_shaped(lanes, len, states, hashes, out);
     }
 
     /// [`insert_all`](Self::insert_all) with the instructions of AVX2.
@@ -338,8 +413,15 @@ impl Tables {
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    unsafe fn insert_avx2(&self, lanes: x86::Avx2, len: &AtomicU64, batch: &Batch, out: &mut Vec<Insert>) {
-        self.insert_shaped(lanes, len, batch, out);
+    unsafe fn insert_avx2(
+        &self,
+        lanes: x86::Avx2,
+        len: &AtomicU64,
+        states: &States,
+        hashes: &[u64],
+        out: &mut Vec<Insert>,
+    ) {
+        self.insert_shaped(lanes, len, states, hashes, out);
     }
 }
 
@@ -349,7 +431,14 @@ impl<'a> Plain<'a> {
     /// # Panics
     /// When the operating system refuses the first few kilobytes.
     pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
-        let buckets = 8;
+        Self::for_about(0, system, budget)
+    }
+
+    /// The same, with an index for about as many states, if the budget allows it.
+    pub(crate) fn for_about(states: u64, system: &'a dyn System, budget: Arc<Budget>) -> Self {
+        let least = 8;
+        let buckets = Some(Index::buckets_for(states)).filter(|&buckets| Index::bytes(buckets) < budget.limit() / 16);
+        let buckets = buckets.unwrap_or(least);
         let index = Index::new(buckets).expect("a few kilobytes");
         let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index };
         // States of no slots never ask for memory, but need an address.
@@ -464,20 +553,48 @@ impl<'a> Plain<'a> {
         }
     }
 
-    fn insert_batch_into(&self, tables: &Tables, batch: &Batch, out: &mut Vec<Insert>) {
+    /// Appends for each state its number, or [`NONE`] if it is not there.
+    pub(crate) fn find_each(&self, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
+        debug_assert_eq!(states.len(), hashes.len());
+        let tables = self.shared();
+        if self.len() == 0 {
+            out.resize(out.len() + hashes.len(), NONE);
+            return;
+        }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { tables.insert_avx512(avx512, &self.len, batch, out) };
+            unsafe { tables.find_avx512(avx512, states, hashes, out) };
+            return;
+        }
+        tables.find_shaped(BASELINE, states, hashes, out);
+    }
+
+    /// Inserts many states and appends an answer for each; or nothing at all, and then it says
+    /// `false`, if there is no room for all of them.
+    pub(crate) fn insert_each(&self, states: &States, hashes: &[u64], out: &mut Vec<Insert>) -> bool {
+        debug_assert_eq!(states.len(), hashes.len());
+        let count = states.len() as u64;
+        let Some(tables) = self.set_aside(count, states.slots().len() as u64) else { return false };
+        self.insert_into(&tables, states, hashes, out);
+        self.pending.fetch_sub(count, Ordering::AcqRel);
+        true
+    }
+
+    fn insert_into(&self, tables: &Tables, states: &States, hashes: &[u64], out: &mut Vec<Insert>) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(avx512) = x86::Avx512::detect() {
+            // SAFETY: `detect` says that the processor has these instructions.
+            unsafe { tables.insert_avx512(avx512, &self.len, states, hashes, out) };
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx2) = x86::Avx2::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { tables.insert_avx2(avx2, &self.len, batch, out) };
+            unsafe { tables.insert_avx2(avx2, &self.len, states, hashes, out) };
             return;
         }
-        tables.insert_shaped(BASELINE, &self.len, batch, out);
+        tables.insert_shaped(BASELINE, &self.len, states, hashes, out);
     }
 }
 
@@ -499,14 +616,10 @@ impl Store for Plain<'_> {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let states = batch.len() as u64;
-        if let Some(tables) = self.set_aside(states, batch.targets().slots().len() as u64) {
-            self.insert_batch_into(&tables, batch, out);
-            self.pending.fetch_sub(states, Ordering::AcqRel);
-            return;
+        if !self.insert_each(batch.targets(), batch.hashes(), out) {
+            // Not all of them would fit, but most may be there already.
+            insert_one_by_one(self, scratch, block, batch, out);
         }
-        // Not all of them would fit, but most may be there already.
-        insert_one_by_one(self, scratch, block, batch, out);
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {

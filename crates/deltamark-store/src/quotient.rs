@@ -12,6 +12,7 @@
 //! ```text
 //! line j   own foreign | t t t t t … | v v v v v …      64 bytes, one line of the cache
 //!          1 B   1 B     1 B a slot    w bits a slot
+//!          the top bit of the first byte: some of its own had to go to the next line
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
 //! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
@@ -27,8 +28,9 @@
 //! put into its new line, which is never before the old one: what is overwritten has been read.
 //!
 //! # Invariants
-//! * I1: an entry is in its home line; or in the next one, and then its home is full; or in
-//!   the stash, and then both are full. Entries are never taken out.
+//! * I1: an entry is in its home line; or in the next one, and then its home is marked as
+//!   overflown; or in the stash, and then the next one is full too. Entries are never taken
+//!   out.
 //! * I2: lines behind the last are zero.
 //!
 //! # When to choose it
@@ -41,6 +43,8 @@ use std::sync::Arc;
 
 /// The bytes of a line in front of its slots.
 const HEAD: usize = 2;
+/// The mark of a line in its first byte.
+const OVERFLOWN: u8 = 0x80;
 /// The bits of a line's slots.
 const SLOT_BITS: u32 = (64 - HEAD as u32) * 8;
 /// The most bits of a key.
@@ -131,7 +135,13 @@ impl Shape {
 impl Line {
     #[inline(always)]
     fn own(&self) -> u32 {
-        u32::from(self.0[0])
+        u32::from(self.0[0] & !OVERFLOWN)
+    }
+
+    /// Whether entries of its own are elsewhere.
+    #[inline(always)]
+    fn is_overflown(&self) -> bool {
+        self.0[0] & OVERFLOWN != 0
     }
 
     #[inline(always)]
@@ -180,6 +190,8 @@ impl Line {
         if room {
             self.put(shape, self.own(), value);
             self.0[0] += 1;
+        } else {
+            self.0[0] |= OVERFLOWN;
         }
         room
     }
@@ -309,7 +321,6 @@ impl Stash {
 }
 
 /// The table.
-#[allow(dead_code)]
 pub(crate) struct Quotient {
     budget: Arc<Budget>,
     shape: Shape,
@@ -322,7 +333,6 @@ pub(crate) struct Quotient {
     last: bool,
 }
 
-#[allow(dead_code)]
 impl Quotient {
     /// An empty table for keys and payloads of this many bits.
     ///
@@ -494,35 +504,78 @@ impl Quotient {
         prefetch(self.lines.address(self.shape.split(self.key(mixed)).0));
     }
 
+    /// Calls `found` with the payload of every slot of a line among `slots` that has this
+    /// remainder.
+    #[inline(always)]
+    fn scan(&self, line: &Line, slots: u64, remainder: u64, mut found: impl FnMut(u64)) {
+        let shape = &self.shape;
+        let mask = ((1u32 << shape.remainder_bits.min(8)) - 1) as u8;
+        let rest = (1u64 << shape.remainder_bits) - 1;
+        let mut hits = line.tagged(remainder as u8 & mask, mask) & slots;
+        while hits != 0 {
+            let value = line.get(shape, hits.trailing_zeros());
+            if value & rest == remainder {
+                found(shape.payload(value));
+            }
+            hits &= hits - 1;
+        }
+    }
+
+    /// The second part of a look-up, for keys whose home is overflown.
+    #[inline(always)]
+    fn probe_next(&self, key: u64, mut found: impl FnMut(u64)) {
+        let (home, remainder) = self.shape.split(key);
+        let next = self.line(home + 1);
+        let slots = self.shape.slots;
+        self.scan(next, bits(slots - next.foreign(), slots), remainder, &mut found);
+        if next.is_full(&self.shape) {
+            self.stash.probe(&self.shape, key, found);
+        }
+    }
+
     /// Calls `found` with the payload of every entry under the key of this mixed hash.
     #[inline(always)]
     pub fn probe(&self, mixed: u64, mut found: impl FnMut(u64)) {
-        let shape = &self.shape;
         if self.granted == 0 {
             return;
         }
         let key = self.key(mixed);
-        let (home, remainder) = shape.split(key);
-        let tag_bits = shape.remainder_bits.min(8);
-        let mask = ((1u32 << tag_bits) - 1) as u8;
-        let rest = (1u64 << shape.remainder_bits) - 1;
-        let mut scan = |line: &Line, slots: u64| {
-            let mut hits = line.tagged(remainder as u8 & mask, mask) & slots;
-            while hits != 0 {
-                let value = line.get(shape, hits.trailing_zeros());
-                if value & rest == remainder {
-                    found(shape.payload(value));
-                }
-                hits &= hits - 1;
-            }
-        };
+        let (home, remainder) = self.shape.split(key);
         let line = self.line(home);
-        scan(line, bits(0, line.own()));
-        if line.is_full(shape) {
-            let next = self.line(home + 1);
-            scan(next, bits(shape.slots - next.foreign(), shape.slots));
-            if next.is_full(shape) {
-                self.stash.probe(shape, key, found);
+        self.scan(line, bits(0, line.own()), remainder, &mut found);
+        if line.is_overflown() {
+            self.probe_next(key, found);
+        }
+    }
+
+    /// Calls `found` with the number of each mixed hash and the payload of every entry under
+    /// its key; hashes of a group in order, then again those whose entries went elsewhere.
+    #[inline(always)]
+    pub fn probe_each(&self, mixed: &[u64], mut found: impl FnMut(usize, u64)) {
+        /// Keys that are looked up together.
+        const GROUP: usize = 64;
+        if self.granted == 0 {
+            return;
+        }
+        let mut further = [0u8; GROUP];
+        for (group, hashes) in mixed.chunks(GROUP).enumerate() {
+            for &mixed in hashes {
+                self.prefetch(mixed);
+            }
+            let mut overflown = 0;
+            for (index, &mixed) in hashes.iter().enumerate() {
+                let (home, remainder) = self.shape.split(self.key(mixed));
+                let line = self.line(home);
+                if line.is_overflown() {
+                    prefetch(self.line(home + 1));
+                    further[overflown] = index as u8;
+                    overflown += 1;
+                }
+                self.scan(line, bits(0, line.own()), remainder, |payload| found(group * GROUP + index, payload));
+            }
+            for &index in &further[..overflown] {
+                let index = index as usize % GROUP;
+                self.probe_next(self.key(hashes[index]), |payload| found(group * GROUP + index, payload));
             }
         }
     }
@@ -556,6 +609,14 @@ mod tests {
         let mut found = Vec::new();
         table.probe(mixed, |payload| found.push(payload));
         found.sort_unstable();
+        let mut again = Vec::new();
+        table.probe_each(&[mixed ^ 1, mixed], |index, payload| {
+            if index == 1 {
+                again.push(payload)
+            }
+        });
+        again.sort_unstable();
+        assert_eq!(found, again);
         found
     }
 

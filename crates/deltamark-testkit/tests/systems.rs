@@ -2,7 +2,7 @@
 
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
-    Scratch, Slot, System, Value, Widen, Width,
+    Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::systems::{Counters, Workers};
@@ -40,6 +40,11 @@ enum Flaw {
     UnfireRefuses,
     UnfireLeadsElsewhere,
     PredecessorsLoseOne,
+    FireEachMixesUp,
+    FireEachClears,
+    UnfireEachLosesOne,
+    UnfireEachMixesUp,
+    UnfireEachKeepsHash,
     RecodingMerges,
     LooksAlike,
     InitialNumbers,
@@ -126,11 +131,23 @@ impl System for Flawed {
         Ok(fired)
     }
 
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        if self.is(Flaw::FireEachClears) {
+            targets.clear();
+        }
+        self.inner.fire_each(scratch, sources, actions, targets);
+        if self.is(Flaw::FireEachMixesUp) {
+            let last = targets.get(targets.len() - 2).to_vec();
+            targets.truncate(targets.len() - 1);
+            targets.push(&last);
+        }
+    }
+
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
         self.inner.hash(scratch, state)
     }
 
-    fn hashes(&self, scratch: &mut Scratch, states: &deltamark_core::States, out: &mut Vec<u64>) {
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
         self.inner.hashes(scratch, states, out);
         if self.is(Flaw::HashOfMany) {
             out.swap(1, 2);
@@ -224,6 +241,30 @@ impl Reversible for Flawed {
         self.inner.predecessors(scratch, target, &mut batch);
         self.copy(&batch, out, |index| self.is(Flaw::PredecessorsLoseOne) && index == 2);
     }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        self.inner.unfire_each(scratch, targets, hashes, actions, out);
+        let last = out.from.len() - 1;
+        if self.is(Flaw::UnfireEachLosesOne) {
+            out.states.truncate(last);
+            out.hashes.truncate(last);
+            out.from.truncate(last);
+        }
+        if self.is(Flaw::UnfireEachMixesUp) {
+            out.states.truncate(last);
+            out.states.push(targets.get(out.from[last] as usize));
+        }
+        if self.is(Flaw::UnfireEachKeepsHash) {
+            out.hashes[last] = hashes[out.from[last] as usize];
+        }
+    }
 }
 
 impl Describe for Flawed {
@@ -261,6 +302,11 @@ fn every_flaw_is_found_and_named() {
         (Flaw::UnfireRefuses, "is undone"),
         (Flaw::UnfireLeadsElsewhere, "leads back"),
         (Flaw::PredecessorsLoseOne, "predecessors of"),
+        (Flaw::FireEachMixesUp, "leads to the same alone and among many"),
+        (Flaw::FireEachClears, "targets of many steps are appended"),
+        (Flaw::UnfireEachLosesOne, "is undone among many if it is undone alone"),
+        (Flaw::UnfireEachMixesUp, "gives the same alone and among many"),
+        (Flaw::UnfireEachKeepsHash, "sources of many steps carry the hash"),
         (Flaw::RecodingMerges, "a hash outlives a recoding"),
         (Flaw::LooksAlike, "different states look different"),
         (Flaw::InitialNumbers, "initial states have actions 0, 1, 2"),

@@ -8,7 +8,7 @@
 use crate::random::Rng;
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Fired, Kind, Observable, Observe, Recoding, Scratch, Slot, StateId, States,
-    System, Width,
+    System, Undone, Width,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -26,7 +26,9 @@ pub fn check_system_up_to(system: &dyn System, most: usize) {
     check.blocks();
     check.hashes();
     check.firing();
+    check.firing_many();
     check.reversing();
+    check.reversing_many();
     check.components();
     check.description();
     check.observables();
@@ -299,6 +301,78 @@ impl Check<'_> {
                     assert_eq!(target, state, "{action:?} undone from {state:?} and done again leads back");
                 }
             }
+        }
+    }
+
+    fn firing_many(&self) {
+        let mut scratch = self.system.scratch();
+        let mut steps: Vec<(&[Slot], &Edge)> = Vec::new();
+        for (number, state) in self.states() {
+            steps.extend(self.reached.edges[number].iter().map(|edge| (state, edge)));
+        }
+        // No two neighbours are alike.
+        Rng::new(4).shuffle(&mut steps);
+        let (mut sources, mut targets) = (States::new(self.system.width()), States::new(self.system.width()));
+        for some in steps.chunks(700) {
+            sources.clear();
+            targets.clear();
+            targets.push(some[0].0);
+            some.iter().for_each(|(source, _)| sources.push(source));
+            let actions: Vec<Action> = some.iter().map(|(_, edge)| edge.0).collect();
+            self.system.fire_each(&mut scratch, &sources, &actions, &mut targets);
+            assert_eq!(targets.len(), some.len() + 1, "targets of many steps are appended, one for each");
+            assert_eq!(targets.get(0), some[0].0, "firing many steps leaves alone what was there");
+            for (number, (source, (action, expected, _))) in some.iter().enumerate() {
+                let target = targets.get(number + 1);
+                assert_eq!(target, expected, "{action:?} in {source:?} leads to the same alone and among many");
+            }
+        }
+    }
+
+    fn reversing_many(&self) {
+        let Some(reversible) = self.system.reversible() else { return };
+        let mut rng = Rng::new(5);
+        let mut scratch = self.system.scratch();
+        let candidates: Vec<Action> = self.reached.actions.iter().copied().collect();
+        let mut steps: Vec<(Vec<Slot>, Action)> = Vec::new();
+        for (number, state) in self.states() {
+            steps.extend(self.reached.edges[number].iter().map(|edge| (edge.1.clone(), edge.0)));
+            // Many of these cannot be undone.
+            let some = candidates.len().min(4);
+            steps.extend((0..some).map(|_| (state.to_vec(), candidates[rng.below(candidates.len())])));
+        }
+        rng.shuffle(&mut steps);
+        let width = self.system.width();
+        let (mut targets, mut out) = (States::new(width), Undone::new(width));
+        let mut source = Vec::new();
+        for some in steps.chunks(700) {
+            targets.clear();
+            some.iter().for_each(|(target, _)| targets.push(target));
+            let actions: Vec<Action> = some.iter().map(|(_, action)| *action).collect();
+            let mut hashes = Vec::new();
+            self.system.hashes(&mut scratch, &targets, &mut hashes);
+            out.reset(width);
+            out.states.push(&some[0].0);
+            out.hashes.push(hashes[0]);
+            out.from.push(0);
+            reversible.unfire_each(&mut scratch, &targets, &hashes, &actions, &mut out);
+            let lengths = [out.states.len(), out.hashes.len(), out.from.len()];
+            assert!(lengths.iter().all(|&length| length == lengths[0]), "each source has a hash and a target");
+            assert_eq!(out.states.get(0), some[0].0, "undoing many steps leaves alone what was there");
+            let mut next = 1;
+            for (number, (target, action)) in some.iter().enumerate() {
+                let found = out.from.get(next) == Some(&(number as u32));
+                let alone = reversible.unfire(&mut scratch, target, *action, &mut source);
+                assert_eq!(found, alone, "{action:?} to {target:?} is undone among many if it is undone alone");
+                if found {
+                    let (state, hash) = (out.states.get(next), out.hashes[next]);
+                    assert_eq!(state, source, "undoing {action:?} from {target:?} gives the same alone and among many");
+                    let expected = self.system.hash(&mut scratch, &source);
+                    assert_eq!(hash, expected, "sources of many steps carry the hash of {source:?}");
+                    next += 1;
+                }
+            }
+            assert_eq!(next, out.from.len(), "undoing many steps gives no source twice");
         }
     }
 

@@ -1,0 +1,921 @@
+//! # The idea
+//! Of a visited state nothing is kept but a crumb: a few bits of its hash, its level modulo
+//! three, and the action that first led to it. No state, no number, no parent. Whether a state
+//! was visited is found out by walking: undo the action of a crumb that fits, look the
+//! predecessor up in the same table, undo its action, and so on, down to a level whose states
+//! are kept in full. For systems whose steps can be undone, searched level by level.
+//!
+//! # Layout in memory
+//! ```text
+//! table     [ rest of the key | code | action ] …      13 to 30 bits a crumb, see `quotient`
+//!             code: level mod 3, or 3 if the level is kept in full
+//! anchors   the levels kept in full, the first among them   a `plain` store
+//! now       the level that is being expanded, in full       the frontier:
+//! next      the level under construction, in full           two `plain` stores
+//! ```
+//!
+//! # Why it is exact
+//! Let level `d` be the one that is being expanded: the table holds a crumb of every state at
+//! distance at most `d`, `next` holds those states at distance `d+1` that were found so far.
+//! A successor `s` of a state of level `d` has distance at most `d+1`.
+//!
+//! * `s` is in `next`: it is compared in full there. Seen.
+//! * A *walk* from `s` is a sequence of undone steps that ends in a state of an anchor level
+//!   `L`, found there by comparing in full. Undone steps are steps of the system, whatever
+//!   crumbs they were read from; so a walk of `n` steps proves that the distance of `s` is at
+//!   most `L+n`. If `L+n <= d`, `s` was visited: all states that near are in the table. A walk
+//!   with `L+n > d` proves nothing and does not count.
+//! * If `s` was visited at a level `j <= d`, there is such a walk, and it is found: `s` has a
+//!   crumb, under its own key, whose action leads back to the state `s` was first found from,
+//!   which is at level `j-1`, and so on; the codes along it are those of levels `j, j-1, …`;
+//!   it ends at the first anchor level `L`, after `n = j-L` steps, so `L+n = j <= d`. All
+//!   crumbs under a key whose code fits are tried, so this one is.
+//! * So if `s` is not in `next` and has no walk, it was not visited, and it is new. The crumbs
+//!   of level `d+1` are written only when the level is complete: before that, a walk through
+//!   them would prove a distance of `d+1`, which says nothing.
+//!
+//! Bits of hash and codes only choose which walks are tried. With fewer of them more walks are
+//! tried that lead nowhere; no answer changes.
+//!
+//! # A path to a state
+//! is a walk down to level 0 in which every code is that of its level: found the same way, by
+//! trying crumbs depth-first.
+//!
+//! # Growth
+//! The table grows by an eighth at most, in place, each doubling spending one of the hash bits
+//! that the crumbs keep. With `tag` bits left at a million states, there is one bit left at a
+//! million times `2^(tag-1)`; from then on what grows is the table's stash.
+//!
+//! # When to choose it
+//! When states are wide and steps can be undone: 2 to 4 bytes a state, whatever their width.
+//! Look-ups of states in older levels cost a walk, so it takes two to three times the time of
+//! `plain`. The frontier is kept in full; on state spaces of few large levels it is most of
+//! what is held.
+
+use crate::bucket::prefetch;
+use crate::plain::{NONE, Plain};
+use crate::quotient::Quotient;
+use deltamark_core::{
+    Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
+    StateId, States, Store, System, Trace, Undone, Width, hash::mix,
+};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of a crumb that hold its code.
+const CODE_BITS: u32 = 2;
+/// The code of states whose level is kept in full.
+const ANCHOR: u8 = 3;
+/// The table tells lines apart by this many bits of the key when it holds a million crumbs.
+const MILLION: u32 = 15;
+/// One part in so many of the table's bytes is spent on recent states.
+const RECENT_SHARE: u64 = 12;
+/// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
+const ANCHOR_SHARE: u64 = 110;
+
+/// Which levels are kept in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchors {
+    /// Every level of which this is a divisor.
+    Every(u64),
+    /// As many as about one byte a state pays for.
+    Auto,
+}
+
+/// Crumbs that lead back to states kept in full.
+pub struct Breadcrumb<'a> {
+    system: &'a dyn System,
+    reversible: &'a dyn Reversible,
+    budget: Arc<Budget>,
+    which: Anchors,
+    inner: Mutex<Inner<'a>>,
+}
+
+struct Inner<'a> {
+    table: Quotient,
+    action_bits: u32,
+    anchors: Plain<'a>,
+    /// The anchor levels: the level, and the number of its first state among the anchors.
+    anchor_levels: Vec<(u64, u64)>,
+    /// The numbers of the initial states, as the system counts them.
+    roots: Vec<u32>,
+    now: Level<'a>,
+    next: Level<'a>,
+    /// How many levels have ended; the one that is being expanded is the last of them.
+    ended: u64,
+    /// The most steps from a state back to an anchor.
+    longest: u64,
+    recent: Recent,
+    work: Work,
+}
+
+/// A level in full.
+struct Level<'a> {
+    states: Plain<'a>,
+    /// The action that led to each.
+    actions: Vec<u32>,
+    /// The number of its first state.
+    first: u64,
+    /// Bytes of `actions` that the budget granted.
+    granted: u64,
+}
+
+/// What is used again from batch to batch.
+struct Work {
+    scratch: Scratch,
+    /// For each state its number in `next`, or nothing.
+    found: Vec<u64>,
+    claims: Claims,
+    /// Places in the batch of states that are in doubt, each state once, ascending; their
+    /// numbers here are their numbers among the places of the walks.
+    leaders: Vec<u32>,
+    walks: Walks,
+    steps: Steps,
+    undone: Undone,
+    asked: Asked,
+    actions: Vec<Action>,
+    probes: Probes,
+    numbers: Vec<u64>,
+    fresh: States,
+    fresh_hashes: Vec<u64>,
+    answers: Vec<Insert>,
+}
+
+/// Steps back that are to be tried.
+#[derive(Default)]
+struct Steps {
+    list: Vec<Step>,
+}
+
+/// A step back from a place.
+#[derive(Clone, Copy)]
+struct Step {
+    place: u32,
+    action: Action,
+    /// The code of the crumb it is from.
+    code: u8,
+}
+
+impl Steps {
+    fn reset(&mut self) {
+        self.list.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, place: u32, action: Action, code: u8) {
+        self.list.push(Step { place, action, code });
+    }
+}
+
+/// States to be looked up in full, with their hashes and places.
+struct Asked {
+    states: States,
+    hashes: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Asked {
+    fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.hashes.clear();
+        self.places.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, state: &[Slot], hash: u64, place: u32) {
+        self.states.push(state);
+        self.hashes.push(hash);
+        self.places.push(place);
+    }
+}
+
+/// Places to be looked up in the table.
+#[derive(Default)]
+struct Probes {
+    mixed: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Probes {
+    fn reset(&mut self) {
+        self.mixed.clear();
+        self.places.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, mixed: u64, place: u32) {
+        self.mixed.push(mixed);
+        self.places.push(place);
+    }
+}
+
+/// No place.
+const NOWHERE: u32 = u32::MAX;
+
+/// Which states of a list were met before.
+#[derive(Default)]
+struct Claims(Vec<u32>);
+
+impl Claims {
+    /// Forgets everything; room for `count` states.
+    fn reset(&mut self, count: usize) {
+        self.0.clear();
+        self.0.resize((2 * count).next_power_of_two(), 0);
+    }
+
+    /// The state equal to this one that claimed first, or the state itself. States are told by
+    /// their numbers, which `same` compares.
+    #[inline(always)]
+    fn claim(&mut self, mixed: u64, number: u32, same: impl Fn(u32) -> bool) -> u32 {
+        let mask = self.0.len() - 1;
+        let mut at = mixed as usize & mask;
+        loop {
+            match self.0[at].checked_sub(1) {
+                None => {
+                    self.0[at] = number + 1;
+                    return number;
+                }
+                Some(earlier) if same(earlier) => return earlier,
+                Some(_) => at = (at + 1) & mask,
+            }
+        }
+    }
+}
+
+/// The states that the walks of a batch have come to, and from where.
+struct Walks {
+    states: States,
+    hashes: Vec<u64>,
+    /// The code that a crumb of each should have, if its level is not kept in full.
+    codes: Vec<u8>,
+    /// The smallest level that was proved for each, or [`UNPROVED`].
+    proved: Vec<u64>,
+    /// For each the last of its origins plus one: the places one step further up.
+    last: Vec<u32>,
+    /// Origins: a place, and the origin before it plus one.
+    origins: Vec<(u32, u32)>,
+    open: Vec<(u32, u64)>,
+}
+
+/// No level.
+const UNPROVED: u64 = u64::MAX;
+
+impl Walks {
+    fn new(width: Width) -> Self {
+        let (hashes, codes, proved, last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Walks { states: States::new(width), hashes, codes, proved, last, origins: Vec::new(), open: Vec::new() }
+    }
+
+    fn reset(&mut self, width: Width) {
+        self.states.reset(width);
+        self.hashes.clear();
+        self.codes.clear();
+        self.proved.clear();
+        self.last.clear();
+        self.origins.clear();
+    }
+
+    /// Adds a place.
+    #[inline(always)]
+    fn add(&mut self, state: &[Slot], hash: u64, code: u8) {
+        self.states.push(state);
+        self.hashes.push(hash);
+        self.codes.push(code);
+        self.proved.push(UNPROVED);
+        self.last.push(0);
+    }
+
+    /// Whether a place is this state, expecting this code.
+    #[inline(always)]
+    fn is(&self, place: u32, state: &[Slot], hash: u64, code: u8) -> bool {
+        let at = place as usize;
+        self.hashes[at] == hash && self.codes[at] == code && self.states.get(at) == state
+    }
+
+    /// Says that a step back from `origin` leads to `place`.
+    #[inline(always)]
+    fn link(&mut self, place: u32, origin: u32) {
+        self.origins.push((origin, self.last[place as usize]));
+        self.last[place as usize] = self.origins.len() as u32;
+    }
+
+    /// Notes that a place is at this level at most, and what follows for those above it.
+    fn prove(&mut self, place: u32, level: u64, recent: &mut Recent) {
+        self.open.push((place, level));
+        while let Some((place, level)) = self.open.pop() {
+            let at = place as usize;
+            if self.proved[at] <= level {
+                continue;
+            }
+            self.proved[at] = level;
+            recent.remember(self.states.get(at), self.hashes[at], level);
+            let mut origin = self.last[at];
+            while origin != 0 {
+                let (above, next) = self.origins[origin as usize - 1];
+                self.open.push((above, level + 1));
+                origin = next;
+            }
+        }
+    }
+}
+
+/// States that were proved to have been visited not long ago, in full, one for each value of
+/// some bits of the hash. What is proved stays true, so nothing here gets stale.
+struct Recent {
+    slots: usize,
+    entries: usize,
+    states: Vec<Slot>,
+    /// The hash and the level of each.
+    facts: Vec<(u64, u64)>,
+}
+
+impl Recent {
+    fn new() -> Self {
+        Recent { slots: 0, entries: 0, states: Vec::new(), facts: Vec::new() }
+    }
+
+    fn bytes(entries: usize, slots: usize) -> u64 {
+        (entries * (slots * size_of::<Slot>() + size_of::<(u64, u64)>())) as u64
+    }
+
+    fn held(&self) -> u64 {
+        Self::bytes(self.entries, self.slots)
+    }
+
+    /// Forgets everything and makes room for states of this width in about as many bytes.
+    /// States of varying width are not remembered.
+    fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
+        let Width::Fixed(slots) = width else { return };
+        let most = bytes / Self::bytes(1, slots);
+        let entries = if most < 64 { 0 } else { 1 << most.ilog2() };
+        if entries == self.entries && slots == self.slots {
+            return;
+        }
+        budget.release(self.held());
+        *self = Recent::new();
+        if budget.request(Self::bytes(entries, slots)) {
+            let facts = vec![(0, UNPROVED); entries];
+            *self = Recent { slots, entries, states: vec![0; entries * slots], facts };
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        mix(hash) as usize & (self.entries - 1)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        if self.entries > 0 {
+            prefetch(&self.facts[self.place(hash)]);
+        }
+    }
+
+    #[inline(always)]
+    fn remember(&mut self, state: &[Slot], hash: u64, level: u64) {
+        if self.entries > 0 {
+            let at = self.place(hash);
+            self.facts[at] = (hash, level);
+            self.states[at * self.slots..(at + 1) * self.slots].copy_from_slice(state);
+        }
+    }
+
+    /// The level that was proved for this state, or [`UNPROVED`].
+    #[inline(always)]
+    fn level(&self, state: &[Slot], hash: u64) -> u64 {
+        if self.entries == 0 {
+            return UNPROVED;
+        }
+        let at = self.place(hash);
+        let (known, level) = self.facts[at];
+        let same = known == hash && self.states[at * self.slots..(at + 1) * self.slots] == *state;
+        if same { level } else { UNPROVED }
+    }
+}
+
+/// The code and the action of a crumb.
+#[inline(always)]
+fn unpack(payload: u64) -> (u8, Action) {
+    (payload as u8 & ((1 << CODE_BITS) - 1), Action((payload >> CODE_BITS) as u32))
+}
+
+impl<'a> Breadcrumb<'a> {
+    /// An empty store for the states of `system`, within `budget`, whose crumbs keep `tag` bits
+    /// of hash at a million states. Nothing, if steps of the system cannot be undone.
+    pub fn new(system: &'a dyn System, which: Anchors, tag: u32, budget: Arc<Budget>) -> Option<Self> {
+        Self::with_key(system, which, tag + MILLION, budget)
+    }
+
+    fn with_key(system: &'a dyn System, which: Anchors, key_bits: u32, budget: Arc<Budget>) -> Option<Self> {
+        let reversible = system.reversible()?;
+        let width = system.width();
+        let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
+        let level = |first| Level::new(0, first, system, &budget);
+        let inner = Inner {
+            table: Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget)),
+            action_bits,
+            anchors: Plain::new(system, Arc::clone(&budget)),
+            anchor_levels: Vec::new(),
+            roots: Vec::new(),
+            now: level(0),
+            next: level(0),
+            ended: 0,
+            longest: 0,
+            recent: Recent::new(),
+            work: Work::new(system.scratch(), width),
+        };
+        Some(Breadcrumb { system, reversible, budget, which, inner: Mutex::new(inner) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Inserts states and appends an answer for each, up to the first that finds no room.
+    fn insert_all(&self, states: &States, hashes: &[u64], action: impl Fn(usize) -> Action, out: &mut Vec<Insert>) {
+        let inner = &mut *self.lock();
+        inner.search(self, states, hashes);
+        let Inner { work, next, .. } = inner;
+        // What is still in doubt is new.
+        work.fresh.reset(states.width());
+        work.fresh_hashes.clear();
+        for (&leader, _) in work.leaders.iter().zip(&work.walks.proved).filter(|&(_, &level)| level == UNPROVED) {
+            work.fresh.push(states.get(leader as usize));
+            work.fresh_hashes.push(hashes[leader as usize]);
+        }
+        work.answers.clear();
+        next.insert(&work.fresh, &work.fresh_hashes, &self.budget, &mut work.answers);
+        let mut fresh = work.answers.iter();
+        let mut leaders = work.leaders.iter().zip(&work.walks.proved).peekable();
+        for index in 0..states.len() {
+            let leader = leaders.next_if(|&(&leader, _)| leader as usize == index);
+            if leader.is_none_or(|(_, &level)| level != UNPROVED) {
+                out.push(Insert::Seen(StateId::NAMELESS));
+                continue;
+            }
+            match fresh.next() {
+                Some(&Insert::New(number)) => {
+                    next.actions.push(action(index).0);
+                    out.push(Insert::New(StateId::new(next.first + number.get())));
+                }
+                Some(Insert::Seen(_)) => unreachable!("a state that is not in the level is new there"),
+                Some(Insert::Full) | None => {
+                    out.push(Insert::Full);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Level<'a> {
+    fn new(about: u64, first: u64, system: &'a dyn System, budget: &Arc<Budget>) -> Self {
+        let states = Plain::for_about(about, system, Arc::clone(budget));
+        Level { states, actions: Vec::new(), first, granted: 0 }
+    }
+
+    fn len(&self) -> u64 {
+        self.states.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.states.bytes().total() + self.granted
+    }
+
+    /// Inserts states that are not there, up to the first that finds no room.
+    fn insert(&mut self, states: &States, hashes: &[u64], budget: &Budget, out: &mut Vec<Insert>) {
+        if self.reserve(states.len(), budget) && self.states.insert_each(states, hashes, out) {
+            return;
+        }
+        let root = Arrival { parent: None, action: Action(0) };
+        let mut scratch = self.states.scratch();
+        for (done, (state, &hash)) in states.iter().zip(hashes).enumerate() {
+            let room = self.reserve(done + 1, budget);
+            let answer =
+                if room { Store::insert(&self.states, &mut scratch, state, hash, &root) } else { Insert::Full };
+            out.push(answer);
+            if answer == Insert::Full {
+                return;
+            }
+        }
+    }
+
+    /// Makes room for `more` actions.
+    fn reserve(&mut self, more: usize, budget: &Budget) -> bool {
+        let wanted = self.actions.len() + more;
+        if wanted > self.actions.capacity() {
+            let capacity = wanted.max(self.actions.len() * 5 / 4).max(64);
+            let bytes = capacity as u64 * 4;
+            // The old list and the new one are there together for a moment.
+            if !budget.request(bytes) {
+                return false;
+            }
+            let mut longer = Vec::with_capacity(capacity);
+            longer.extend_from_slice(&self.actions);
+            self.actions = longer;
+            budget.release(std::mem::replace(&mut self.granted, bytes));
+        }
+        true
+    }
+}
+
+impl Work {
+    fn new(scratch: Scratch, width: Width) -> Self {
+        Work {
+            scratch,
+            found: Vec::new(),
+            claims: Claims::default(),
+            leaders: Vec::new(),
+            walks: Walks::new(width),
+            steps: Steps::default(),
+            undone: Undone::new(width),
+            asked: Asked { states: States::new(width), hashes: Vec::new(), places: Vec::new() },
+            actions: Vec::new(),
+            probes: Probes::default(),
+            numbers: Vec::new(),
+            fresh: States::new(width),
+            fresh_hashes: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Lists the states that were not found, each once: the first places of walks.
+    fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
+        let doubtful = self.found.iter().filter(|&&number| number == NONE).count();
+        self.leaders.clear();
+        self.walks.reset(states.width());
+        self.claims.reset(doubtful);
+        for index in (0..states.len()).filter(|&index| self.found[index] == NONE) {
+            let (state, hash) = (states.get(index), hashes[index]);
+            let same = |earlier: u32| hashes[earlier as usize] == hash && states.get(earlier as usize) == state;
+            if self.claims.claim(mix(hash), index as u32, same) == index as u32 {
+                self.leaders.push(index as u32);
+                self.walks.add(state, hash, ANCHOR);
+            }
+        }
+    }
+}
+
+impl<'a> Inner<'a> {
+    fn len(&self) -> u64 {
+        self.next.first + self.next.len()
+    }
+
+    /// The code of a level that has ended.
+    fn code(&self, level: u64) -> u8 {
+        let kept = self.anchor_levels.binary_search_by_key(&level, |&(level, _)| level).is_ok();
+        if kept { ANCHOR } else { (level % 3) as u8 }
+    }
+
+    /// Finds out which of these states were visited: afterwards `leaders` are those that are not
+    /// in the level under construction, each once, and for those of them that are in an earlier
+    /// one the walks have proved a level.
+    fn search(&mut self, store: &Breadcrumb<'_>, states: &States, hashes: &[u64]) {
+        self.work.found.clear();
+        self.next.states.find_each(states, hashes, &mut self.work.found);
+        self.work.list_leaders(states, hashes);
+        if self.ended > 0 {
+            self.first_steps(store.system.width());
+            self.walk(store);
+        }
+    }
+
+    /// Looks the leaders up among the recent ones and in the table, compares with the level in
+    /// hand, and collects the first steps of walks.
+    fn first_steps(&mut self, width: Width) {
+        let now = self.ended - 1;
+        let code_now = self.code(now);
+        let Work { steps, asked, walks, numbers, probes, .. } = &mut self.work;
+        probes.reset();
+        for &hash in &walks.hashes {
+            self.recent.prefetch(hash);
+        }
+        for (place, &hash) in walks.hashes.iter().enumerate() {
+            let level = self.recent.level(walks.states.get(place), hash);
+            if level <= now {
+                walks.proved[place] = level;
+            } else {
+                probes.push(mix(hash), place as u32);
+            }
+        }
+        steps.reset();
+        asked.reset(width);
+        let mut last = NOWHERE;
+        self.table.probe_each(&probes.mixed, |index, payload| {
+            let (code, action) = unpack(payload);
+            let place = probes.places[index];
+            if code == code_now && place != last {
+                last = place;
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+            }
+            steps.push(place, action, code);
+        });
+        numbers.clear();
+        self.now.states.find_each(&asked.states, &asked.hashes, numbers);
+        for (&place, _) in asked.places.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
+            walks.proved[place as usize] = now;
+        }
+    }
+
+    /// Walks all steps down until they reach an anchor or lead nowhere. All walks take a step
+    /// at a time; those that meet go on as one.
+    fn walk(&mut self, store: &Breadcrumb<'_>) {
+        let now = self.ended - 1;
+        let width = store.system.width();
+        let Work { scratch, claims, steps, undone, asked, actions, walks, numbers, probes, .. } = &mut self.work;
+        for taken in 0..=self.longest {
+            // Places with an anchor's crumb are asked for in full.
+            asked.reset(width);
+            for &Step { place, code, .. } in steps.list.iter().filter(|step| step.code == ANCHOR) {
+                debug_assert_eq!(code, ANCHOR);
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+            }
+            numbers.clear();
+            self.anchors.find_each(&asked.states, &asked.hashes, numbers);
+            for (&place, &number) in asked.places.iter().zip(numbers.iter()) {
+                if number != NONE {
+                    let level = level_of(&self.anchor_levels, number);
+                    if level + taken <= now {
+                        walks.prove(place, level, &mut self.recent);
+                    }
+                }
+            }
+            if taken == self.longest {
+                return;
+            }
+            // The others take a step back.
+            steps.list.retain(|step| step.code != ANCHOR && walks.proved[step.place as usize] == UNPROVED);
+            if steps.list.is_empty() {
+                return;
+            }
+            asked.reset(width);
+            actions.clear();
+            for &Step { place, action, .. } in &steps.list {
+                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+                actions.push(action);
+            }
+            undone.reset(width);
+            store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, actions, undone);
+            for &hash in &undone.hashes {
+                self.recent.prefetch(hash);
+            }
+            claims.reset(undone.from.len());
+            probes.reset();
+            for (index, &from) in undone.from.iter().enumerate() {
+                let Step { place: origin, code, .. } = steps.list[from as usize];
+                let before = (code + 2) % 3;
+                let (state, hash) = (undone.states.get(index), undone.hashes[index]);
+                let (new, mixed) = (walks.hashes.len() as u32, mix(hash));
+                let place = claims.claim(mixed, new, |earlier| walks.is(earlier, state, hash, before));
+                if place != new {
+                    match walks.proved[place as usize] {
+                        UNPROVED => walks.link(place, origin),
+                        level => walks.prove(origin, level + 1, &mut self.recent),
+                    }
+                    continue;
+                }
+                walks.add(state, hash, before);
+                walks.link(place, origin);
+                let level = self.recent.level(state, hash);
+                if level != UNPROVED && level + taken < now {
+                    walks.prove(place, level, &mut self.recent);
+                } else {
+                    probes.push(mixed, place);
+                }
+            }
+            steps.reset();
+            self.table.probe_each(&probes.mixed, |index, payload| {
+                let (code, action) = unpack(payload);
+                let place = probes.places[index];
+                if code == walks.codes[place as usize] || code == ANCHOR {
+                    steps.push(place, action, code);
+                }
+            });
+        }
+    }
+
+    /// Whether to keep the level under construction in full.
+    fn is_anchor(&self, which: Anchors, width: Width) -> bool {
+        match which {
+            Anchors::Every(k) => self.ended.is_multiple_of(k),
+            Anchors::Auto => {
+                let slots = match width {
+                    Width::Fixed(slots) => slots as u64,
+                    Width::Varies => 16,
+                };
+                let kept = (self.anchors.len() + self.next.len()) * (slots * 4 + 6);
+                self.ended == 0 || kept <= self.len() * ANCHOR_SHARE / 100
+            }
+        }
+    }
+
+    /// Ends the level under construction. `false` means that there is no room.
+    fn end_level(&mut self, store: &Breadcrumb<'a>) -> bool {
+        /// States that are entered together.
+        const STRETCH: u64 = 256;
+        let count = self.next.len();
+        let largest = self.next.actions.iter().copied().max().unwrap_or(0);
+        self.action_bits = self.action_bits.max(32 - largest.leading_zeros());
+        if !self.table.reserve(count, CODE_BITS + self.action_bits) {
+            return false;
+        }
+        let anchor = self.is_anchor(store.which, store.system.width());
+        let code = if anchor { ANCHOR } else { (self.ended % 3) as u8 };
+        let first = self.anchors.len();
+        let Work { scratch, fresh, fresh_hashes, answers, .. } = &mut self.work;
+        let mut start = 0;
+        while start < count {
+            fresh.reset(store.system.width());
+            fresh_hashes.clear();
+            self.next.states.recall_range(&mut Scratch::none(), start..count.min(start + STRETCH), fresh);
+            store.system.hashes(scratch, fresh, fresh_hashes);
+            for &hash in fresh_hashes.iter() {
+                self.table.prefetch(mix(hash));
+            }
+            for (&hash, &action) in fresh_hashes.iter().zip(&self.next.actions[start as usize..]) {
+                // The initial states are told by their number among the anchors.
+                let action = if self.ended == 0 { 0 } else { action };
+                if !self.table.insert(mix(hash), u64::from(action) << CODE_BITS | u64::from(code)) {
+                    return false;
+                }
+            }
+            answers.clear();
+            if anchor && !self.anchors.insert_each(fresh, fresh_hashes, answers) {
+                return false;
+            }
+            start += fresh.len() as u64;
+        }
+        if self.ended == 0 {
+            self.roots.clone_from(&self.next.actions);
+        }
+        if anchor {
+            self.anchor_levels.push((self.ended, first));
+        }
+        let last = self.anchor_levels.last().map_or(0, |&(level, _)| level);
+        self.longest = self.longest.max(self.ended - last);
+        self.ended += 1;
+        let following = Level::new(count, self.next.first + count, store.system, &store.budget);
+        let ended = std::mem::replace(&mut self.next, following);
+        let expanded = std::mem::replace(&mut self.now, ended);
+        store.budget.release(expanded.granted);
+        self.recent.resize(store.system.width(), self.table.bytes() / RECENT_SHARE, &store.budget);
+        true
+    }
+
+    /// A path to a state of the level in hand: a walk down to level 0.
+    fn path(&self, store: &Breadcrumb<'_>, number: u64) -> Option<Trace> {
+        /// A state on the walk, and the actions that are still to be tried.
+        struct Place {
+            state: Vec<Slot>,
+            actions: Vec<Action>,
+        }
+        let mut scratch = store.system.scratch();
+        let mut states = States::new(store.system.width());
+        self.now.states.recall_range(&mut Scratch::none(), number..number + 1, &mut states);
+        let mut level = self.ended - 1;
+        let own = Action(self.now.actions[number as usize]);
+        if level == 0 {
+            return Some(Trace { initial: own.0, actions: Vec::new(), ends_in_fault: false });
+        }
+        let mut walk = vec![Place { state: states.get(0).to_vec(), actions: vec![own] }];
+        let mut taken: Vec<Action> = Vec::new();
+        let mut source = Vec::new();
+        loop {
+            let place = walk.last_mut()?;
+            let Some(action) = place.actions.pop() else {
+                walk.pop();
+                taken.pop();
+                level += 1;
+                continue;
+            };
+            if !store.reversible.unfire(&mut scratch, &place.state, action, &mut source) {
+                continue;
+            }
+            let hash = store.system.hash(&mut scratch, &source);
+            let code = self.code(level - 1);
+            if code == ANCHOR {
+                let anchor = self.anchors.find(&mut Scratch::none(), &source, hash);
+                let there = anchor.filter(|id| level_of(&self.anchor_levels, id.get()) == level - 1);
+                let Some(anchor) = there else { continue };
+                if level == 1 {
+                    taken.push(action);
+                    taken.reverse();
+                    let initial = self.roots[anchor.index()];
+                    return Some(Trace { initial, actions: taken, ends_in_fault: false });
+                }
+            }
+            let mut actions = Vec::new();
+            self.table.probe(mix(hash), |payload| {
+                let (found, action) = unpack(payload);
+                if found == code {
+                    actions.push(action);
+                }
+            });
+            taken.push(action);
+            walk.push(Place { state: source.clone(), actions });
+            level -= 1;
+        }
+    }
+}
+
+/// The level of an anchor.
+fn level_of(levels: &[(u64, u64)], number: u64) -> u64 {
+    levels[levels.partition_point(|&(_, first)| first <= number) - 1].0
+}
+
+impl Store for Breadcrumb<'_> {
+    fn insert(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
+        let mut states = States::new(self.system.width());
+        states.push(state);
+        let mut answers = Vec::with_capacity(1);
+        self.insert_all(&states, &[hash], |_| arrival.action, &mut answers);
+        answers[0]
+    }
+
+    fn insert_batch(&self, _scratch: &mut Scratch, _block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        self.insert_all(batch.targets(), batch.hashes(), |index| batch.action(index), out);
+    }
+
+    fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
+        let mut states = States::new(self.system.width());
+        states.push(state);
+        let inner = &mut *self.lock();
+        inner.search(self, &states, &[hash]);
+        let work = &inner.work;
+        (work.leaders.is_empty() || work.walks.proved[0] != UNPROVED).then_some(StateId::NAMELESS)
+    }
+
+    fn len(&self) -> u64 {
+        self.lock().len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        let inner = self.lock();
+        Bytes::new()
+            .with("table", inner.table.bytes())
+            .with("anchors", inner.anchors.bytes().total())
+            .with("recent", inner.recent.held())
+    }
+
+    fn frontier_bytes(&self) -> u64 {
+        let inner = self.lock();
+        inner.now.bytes() + inner.next.bytes()
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn recall(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+
+    fn end_level(&self) -> bool {
+        self.lock().end_level(self)
+    }
+
+    fn path(&self, _scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+        let inner = self.lock();
+        let path = inner.path(self, id.get() - inner.now.first);
+        Some(path.expect("a state of the level in hand has a walk down to an initial state"))
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        let inner = &mut *self.lock();
+        // Crumbs are of hashes and actions, which a layout does not change.
+        let full = [&inner.anchors, &inner.now.states, &inner.next.states];
+        let recoded = full.into_iter().all(|states| states.recode(recoding));
+        inner.recent.resize(recoding.to, inner.table.bytes() / RECENT_SHARE, &self.budget);
+        recoded
+    }
+}
+
+impl Recall for Breadcrumb<'_> {
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
+        let inner = self.lock();
+        for id in ids {
+            let number = id.get() - inner.now.first;
+            inner.now.states.recall_range(scratch, number..number + 1, out);
+        }
+    }
+
+    fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        let inner = self.lock();
+        inner.now.states.recall_range(scratch, ids.start - inner.now.first..ids.end - inner.now.first, out);
+    }
+
+    fn sequential(&self) -> bool {
+        true
+    }
+
+    fn whole(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for Breadcrumb<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.budget.release(inner.now.granted + inner.next.granted + inner.recent.held());
+    }
+}
