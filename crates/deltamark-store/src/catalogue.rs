@@ -5,8 +5,8 @@
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
 use crate::breadcrumb::{Anchors, Breadcrumb};
-use crate::delta;
 use crate::plain::Plain;
+use crate::{comback, delta};
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -76,6 +76,49 @@ pub static CATALOGUE: &[StoreInfo] = &[
             },
         ],
         make: delta::make,
+    },
+    StoreInfo {
+        name: "comback",
+        idea: "Of a state a hash signature, its number and its back edge; a state whose signature is known is walked \
+               back along the edges to one kept in full and compared there.",
+        guarantee: "exact",
+        when: "When memory is what is missing: about 6 bytes a state, for narrow states too, in two to four times \
+               the time of `plain`.",
+        options: &[
+            OptionInfo {
+                name: "signature",
+                default: "auto",
+                help: "bits of the hash that are told apart, 1 to 32; auto: 24, growing with the states",
+            },
+            OptionInfo { name: "cache", default: "0", help: "how many full states are cached" },
+            OptionInfo {
+                name: "paths",
+                default: "on",
+                help: "point states to parents that are rebuilt in fewer steps (depth-first only): on, off",
+            },
+            OptionInfo {
+                name: "backward",
+                default: "on",
+                help: "walk back by undoing steps, where the model can; off: rebuild forwards",
+            },
+            OptionInfo {
+                name: "waiting",
+                default: "auto",
+                help: "states to be expanded: ids (rebuilt), states (kept), auto (kept breadth-first only)",
+            },
+            OptionInfo {
+                name: "delayed",
+                default: "on",
+                help: "confirm the candidates of a batch together; off: one by one",
+            },
+            OptionInfo {
+                name: "full",
+                default: "auto",
+                help: "every so many levels one is kept in full; auto: as half a byte a state allows; off: none",
+            },
+            OptionInfo { name: "actions", default: "0", help: "bits of an action that are stored, 0 for all" },
+        ],
+        make: comback::make,
     },
     StoreInfo {
         name: "breadcrumb",

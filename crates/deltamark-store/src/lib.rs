@@ -8,6 +8,7 @@ pub mod breadcrumb;
 mod bucket;
 mod cache;
 mod catalogue;
+mod comback;
 mod delta;
 mod grant;
 mod index;

@@ -122,6 +122,8 @@ struct Inner<'a> {
 /// Working memory of a batch.
 struct Lookup {
     mixed: Vec<u64>,
+    /// Those of successors that are not equal to an earlier one.
+    keys: Vec<u64>,
     /// For each successor the first that is equal to it.
     equals: Vec<u32>,
     /// For each successor the number that it has, or [`OPEN`].
@@ -169,6 +171,7 @@ impl<'a> Numbered<'a> {
         };
         let batch = Lookup {
             mixed: Vec::new(),
+            keys: Vec::new(),
             equals: Vec::new(),
             numbers: Vec::new(),
             heads: Vec::new(),
@@ -458,7 +461,7 @@ impl Inner<'_> {
     /// Finds the numbers of the successors that are there, and equal ones among all.
     fn look_up(&mut self, batch: &Batch) {
         let Inner { rebuilder, batch: lookup, config, .. } = self;
-        let Lookup { mixed, equals, numbers, heads, near, far, who, found, candidates, one, .. } = lookup;
+        let Lookup { mixed, keys, equals, numbers, heads, near, far, who, found, candidates, one, .. } = lookup;
         let count = batch.len();
         mixed.clear();
         mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
@@ -473,13 +476,9 @@ impl Inner<'_> {
         near.clear();
         far.clear();
         let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
-        for &mixed in mixed.iter().take(AHEAD) {
-            rebuilder.table.prefetch(mixed);
-        }
+        keys.clear();
+        who.clear();
         for index in 0..count {
-            if let Some(&ahead) = mixed.get(index + AHEAD) {
-                rebuilder.table.prefetch(ahead);
-            }
             // The low bits of the mixed hash, so that neighbours here differ from those in the table.
             let mut at = (mixed[index].wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
             let first = loop {
@@ -498,17 +497,15 @@ impl Inner<'_> {
                 }
             };
             equals.push(first as u32);
-            if first != index {
-                continue;
+            if first == index {
+                keys.push(mixed[index]);
+                who.push(index as u32);
             }
-            rebuilder.table.probe(mixed[index], |number| {
-                if number >= window_start {
-                    near.push((index as u32, number));
-                } else {
-                    far.push((index as u32, number));
-                }
-            });
         }
+        rebuilder.table.probe_each(keys, |key, number| {
+            let list = if number >= window_start { &mut *near } else { &mut *far };
+            list.push((who[key], number));
+        });
         if let Some(window) = &rebuilder.window {
             for (position, &(index, number)) in near.iter().enumerate() {
                 if let Some(&(_, ahead)) = near.get(position + AHEAD) {

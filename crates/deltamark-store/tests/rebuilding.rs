@@ -163,6 +163,43 @@ fn delta_conforms() {
 }
 
 #[test]
+fn comback_agrees_with_the_oracle_whatever_its_signature() {
+    for signature in ["2", "4", "8", "24", "auto"] {
+        for cache in [0, 1, 16] {
+            for backward in ["on", "off"] {
+                agrees(&format!("comback:signature={signature},cache={cache},backward={backward}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn comback_agrees_with_the_oracle_whatever_its_switches() {
+    for waiting in ["ids", "states"] {
+        for delayed in ["on", "off"] {
+            for full in ["1", "2", "auto", "off"] {
+                for paths in ["on", "off"] {
+                    agrees(&format!(
+                        "comback:signature=8,waiting={waiting},delayed={delayed},full={full},paths={paths}"
+                    ));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn comback_agrees_with_the_oracle_when_actions_are_ambiguous() {
+    for signature in ["1", "4", "auto"] {
+        for bits in [1, 2, 5] {
+            for waiting in ["ids", "states"] {
+                agrees(&format!("comback:signature={signature},actions={bits},waiting={waiting},cache=3"));
+            }
+        }
+    }
+}
+
+#[test]
 fn poor_hashes_are_poor() {
     let system = Poor(Counters::new(3, 6), 17);
     let mut target = Vec::new();
@@ -177,6 +214,24 @@ fn options_without_meaning_are_refused() {
     let cases = [
         ("delta:k=0", "`0` is no value for the option `k` of the store `delta`; it takes a number from 1 to 1000000"),
         ("delta:base=zip", "`zip` is no value for the option `base` of the store `delta`; it takes plain"),
+        (
+            "comback:signature=40",
+            "`40` is no value for the option `signature` of the store `comback`; it takes auto or a number from 1 to 32",
+        ),
+        (
+            "comback:full=0",
+            "`0` is no value for the option `full` of the store `comback`; it takes auto, off or a number from 1 to \
+             1000000",
+        ),
+        (
+            "comback:waiting=no",
+            "`no` is no value for the option `waiting` of the store `comback`; it takes auto, ids or states",
+        ),
+        (
+            "comback:actions=3,backward=on",
+            "the store `comback` with `actions=3` rebuilds forwards along the first path, so `backward=on` means \
+             nothing to it",
+        ),
         ("delta:update=yes", "`yes` is no value for the option `update` of the store `delta`; it takes on or off"),
     ];
     for (text, message) in cases {

@@ -1,0 +1,125 @@
+//! # The idea
+//! Of a state only a hash signature, its number and its back edge: the parent and the action that
+//! led from it. A state with a signature that is known is a candidate, no more: the
+//! known one is rebuilt along its back edges, or the new one walked back along them, and only if
+//! they are the same the state is called seen. So the method has the size of hash compaction
+//! and covers everything.
+//!
+//! From Westergaard, Kristensen, Brodal and Arge, *The ComBack method: extending hash compaction
+//! with backtracking*, ICATPN 2007, and on delayed duplicate detection Evangelista, Westergaard and
+//! Kristensen, *The ComBack method revisited*, 2009. The paper pays three numbers, a signature and
+//! an action for a state. Here the table stores of signature and number what the place does not
+//! say (quotient.rs), and in level order a parent costs 2 bits (unary.rs).
+//!
+//! # Layout in memory
+//! ```text
+//! table     place | rest of the signature | number      signature + number - log2(places) bits
+//! parents   10110 01101 …                               2.3 bits; depth-first: log2 of the states
+//! actions   packed                                      log2 of their number
+//! in full   some levels, vectors only                   half a byte a state, by default
+//! cache     a few states by number
+//! ```
+//! # The variants of the paper, and the options they became
+//! 1. Path optimisation, `paths`: a state met again from a parent that is rebuilt in fewer steps is
+//!    pointed to that parent. In level order paths are shortest as they are, and nothing
+//!    changes. No cycle comes about: see `delta.rs`.
+//! 2. Caching, `cache=N`: the last states that were inserted or confirmed, in full, direct-mapped by
+//!    number; a walk that meets one ends there.
+//! 3. Backward reconstruction, `backward`: see `rebuild.rs`.
+//! 4. Reconstruction of waiting states, `waiting=ids`: states to be expanded are rebuilt. With
+//!    `states` they are kept in full until they are expanded: in level order here, in a window that
+//!    also answers most look-ups; depth-first by the search. `auto` is `states` level by level
+//!    and `ids` depth-first.
+//! 5. Non-deterministic actions, `actions=bits`: see below.
+//!
+//! Ours: `full=K` keeps every K-th level in full (depth-first: states that would take K steps to
+//! rebuild), so that walks are short; `auto` keeps as many levels as half a byte a state allows. They
+//! need no index: a level is a range of numbers. `delayed`: all candidates of a batch are confirmed
+//! in one walk over the tree and share what they have in common.
+//!
+//! # Signatures
+//! A signature of `signature` bits is kept as it is, however many states share it; that is exact and
+//! slow when they are many. By default it has 24 bits and grows by 4 whenever a quarter of
+//! its values are taken: the table is given up, and all states are rebuilt once and signed again,
+//! so there are never two tables.
+//!
+//! # Back edges that do not say which successor is meant
+//! With `actions=b` only the lowest `b` bits of an action are stored, so a back edge stands for several
+//! actions, as a label of a language with non-deterministic transitions does. The paper
+//! then rebuilds a set: all successors of the parent under the label whose signature has the
+//! number in its list, and calls a state seen that is in the set. That is unsound: of two
+//! successors of one state that share label and signature only one may have been inserted, and
+//! the other one would be called seen. Here, when a state is inserted, its siblings are
+//! looked at: if one under the same bits has the same signature and is another state, the whole
+//! action is noted beside. Signatures only ever grow where that does not matter (with this option
+//! they do not grow at all), so siblings told apart once stay told apart, and for a state without a
+//! note exactly one successor of its parent fits bits and number: by induction from the initial
+//! states, which are kept in full, the set that is rebuilt has one element, the right one.
+//! Rebuilding goes forwards and computes all successors of each state on the way: small and slow.
+//!
+//! # When to choose it
+//! When memory is what is missing, also for narrow states: about 6 bytes a state.
+
+use crate::catalogue::{SpecError, StoreSpec};
+use crate::delta::{no_value, switch};
+use crate::numbered::{Config, Full, MOST_SIGNATURE, Numbered};
+use deltamark_core::{Budget, Order, Store, System};
+use std::sync::Arc;
+
+/// Makes the store that the options describe.
+pub(crate) fn make<'a>(
+    spec: &StoreSpec,
+    system: &'a dyn System,
+    order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let action_bits = spec.number("actions", 0..=31)? as u32;
+    if action_bits > 0 {
+        for option in ["backward", "paths"] {
+            if spec.options.iter().any(|(given, value)| given == option && value == "on") {
+                return Err(SpecError(format!(
+                    "the store `comback` with `actions={action_bits}` rebuilds forwards along the first path, \
+                     so `{option}=on` means nothing to it"
+                )));
+            }
+        }
+    }
+    let (signature, grows) = match spec.value("signature") {
+        // Signing again needs whole actions.
+        "auto" if action_bits > 0 => (MOST_SIGNATURE, false),
+        "auto" => (Config::USUAL.signature, true),
+        _ => (number(spec, "signature", 1, MOST_SIGNATURE.into())? as u32, false),
+    };
+    let full = match spec.value("full") {
+        "auto" => Full::Share,
+        "off" => Full::Never,
+        _ => Full::Every(number(spec, "full", 1, 1_000_000)?),
+    };
+    let states = match (spec.value("waiting"), order) {
+        ("states", _) | ("auto", Order::Levels) => true,
+        ("ids", _) | ("auto", Order::Any) => false,
+        (other, _) => return Err(no_value(spec, "waiting", other, "auto, ids or states")),
+    };
+    let config = Config {
+        signature,
+        grows,
+        full,
+        backward: switch(spec, "backward")?,
+        shorten: switch(spec, "paths")? && order == Order::Any,
+        window: states,
+        // Where the search holds states, it does not ask for them.
+        recalls: !states || order == Order::Levels,
+        together: switch(spec, "delayed")?,
+        cache: spec.number("cache", 0..=1 << 30)?,
+        action_bits,
+    };
+    Ok(Box::new(Numbered::new(config, system, order, None, budget)))
+}
+
+/// The value of an option that is a number or a word.
+fn number(spec: &StoreSpec, option: &str, least: u64, most: u64) -> Result<u64, SpecError> {
+    let words = if option == "full" { "auto, off or a number" } else { "auto or a number" };
+    let text = spec.value(option);
+    let value = text.parse().ok().filter(|number| (least..=most).contains(number));
+    value.ok_or_else(|| no_value(spec, option, text, &format!("{words} from {least} to {most}")))
+}
