@@ -25,7 +25,7 @@ use crate::cache::Cache;
 use crate::kept::Kept;
 use crate::packed::bits;
 use crate::quotient::Quotient;
-use crate::rebuild::{Candidates, Coded, Rebuilder, Work};
+use crate::rebuild::{Candidates, Coded, Rebuilder, Work, same};
 use crate::spanning::{Exception, Exceptions, From, NONE, Spanning};
 use crate::window::Window;
 use deltamark_core::{
@@ -93,8 +93,6 @@ pub(crate) const MOST_SIGNATURE: u32 = 32;
 const SLACK: u32 = 2;
 /// By how many bits it grows.
 const SIGNATURE_STEP: u32 = 4;
-/// How far ahead lines of the table are fetched.
-const AHEAD: usize = 32;
 /// No answer yet.
 const OPEN: u64 = u64::MAX;
 
@@ -489,7 +487,7 @@ impl Inner<'_> {
                     }
                     other
                         if mixed[other as usize] == mixed[index]
-                            && batch.target(other as usize) == batch.target(index) =>
+                            && same(batch.target(other as usize), batch.target(index)) =>
                     {
                         break other as usize;
                     }
@@ -498,20 +496,22 @@ impl Inner<'_> {
             };
             equals.push(first as u32);
             if first == index {
+                rebuilder.table.prefetch(mixed[index]);
                 keys.push(mixed[index]);
                 who.push(index as u32);
             }
         }
         rebuilder.table.probe_each(keys, |key, number| {
-            let list = if number >= window_start { &mut *near } else { &mut *far };
-            list.push((who[key], number));
+            if number < window_start {
+                far.push((who[key], number));
+            } else if let Some(window) = &rebuilder.window {
+                window.prefetch(number);
+                near.push((who[key], number));
+            }
         });
         if let Some(window) = &rebuilder.window {
-            for (position, &(index, number)) in near.iter().enumerate() {
-                if let Some(&(_, ahead)) = near.get(position + AHEAD) {
-                    window.prefetch(ahead);
-                }
-                if window.get(number) == batch.target(index as usize) {
+            for &(index, number) in near.iter() {
+                if same(window.get(number), batch.target(index as usize)) {
                     numbers[index as usize] = number;
                 }
             }

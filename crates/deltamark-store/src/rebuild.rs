@@ -175,6 +175,16 @@ impl Work {
     }
 }
 
+/// Whether two states are equal: in place for narrow ones, where a call would cost more than
+/// the comparison.
+#[inline(always)]
+pub(crate) fn same(a: &[Slot], b: &[Slot]) -> bool {
+    if a.len() != b.len() || a.len() > 8 {
+        return a == b;
+    }
+    a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
 /// Where a number is in full, if it is.
 #[inline(always)]
 fn anchor(
@@ -291,7 +301,7 @@ impl Rebuilder<'_> {
                         places.push(place);
                     }
                     Some(Anchor::Window) => {
-                        let same = window.as_ref().is_some_and(|window| window.get(number) == states.get(index));
+                        let same = window.as_ref().is_some_and(|window| same(window.get(number), states.get(index)));
                         found[first + who[index] as usize] = same;
                     }
                     Some(Anchor::Cached) => {
@@ -301,7 +311,7 @@ impl Rebuilder<'_> {
                         Some(&last)
                             if numbers[last as usize] == number
                                 && hashes[last as usize] == hashes[index]
-                                && states.get(last as usize) == states.get(index) =>
+                                && same(states.get(last as usize), states.get(index)) =>
                         {
                             alias[who[index] as usize] = who[last as usize];
                         }
@@ -313,7 +323,7 @@ impl Rebuilder<'_> {
                 full.reset(width);
                 kept.states(places, full);
                 for (&index, state) in arrived.iter().zip(full.iter()) {
-                    found[first + who[index as usize] as usize] = state == states.get(index as usize);
+                    found[first + who[index as usize] as usize] = same(state, states.get(index as usize));
                 }
             }
             if stay.is_empty() {

@@ -176,7 +176,9 @@ impl Spanning {
 
     #[inline(always)]
     fn edges_of(&self, numbers: &[u64], parents: &mut Vec<u64>, actions: &mut Vec<Action>) {
-        for &number in numbers {
+        // A few wait for memory no longer than it takes to ask for it beforehand.
+        let ahead = if numbers.len() < 4 { &[] } else { numbers };
+        for &number in ahead {
             self.actions.prefetch(number);
             match &self.parents {
                 Parents::Levels(unary, _) => unary.prefetch(number),
