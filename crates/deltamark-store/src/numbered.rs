@@ -11,15 +11,17 @@
 //! ```
 //! # A batch
 //! 1. Successors that are equal within the batch are found out; the first stands for all.
-//! 2. The table names candidates. Those in the window (the level in hand and the one under
-//!    construction, where most repeated states lie) are compared at once.
+//! 2. The table names candidates. Those in the window (the level in hand, the one before and the one
+//!    under construction, where most repeated states lie) are compared at once.
 //! 3. The others are confirmed together.
 //! 4. What is left is new. In level order it is numbered by source, so that parents never
 //!    decrease. Room for all of it is made first; where there is none, states go in one by one,
 //!    in the order of the batch, until the first that finds no room.
 //!
 //! # Memory
-//! Everything but working memory was granted by the budget. The window counts as frontier.
+//! Everything but working memory was granted by the budget. Of the window the level in hand and
+//! the one under construction count as frontier; the level before only saves time, counts as part
+//! of the store, and is given up when memory runs short.
 
 use crate::cache::Cache;
 use crate::kept::Kept;
@@ -112,6 +114,10 @@ struct Inner<'a> {
     since_kept: u64,
     /// The number of the first state of the level under construction.
     level_start: u64,
+    /// The number of the first state of the level in hand.
+    hand_start: u64,
+    /// Bytes of the window that hold the level before the one in hand.
+    before_bytes: u64,
     /// Set when the table was lost for lack of memory: nothing more goes in.
     lost: bool,
     batch: Lookup,
@@ -183,7 +189,18 @@ impl<'a> Numbered<'a> {
             candidates: Candidates::new(width),
             one: Candidates::new(width),
         };
-        let inner = Inner { config, budget, rebuilder, level: 0, since_kept: 0, level_start: 0, lost: false, batch };
+        let inner = Inner {
+            config,
+            budget,
+            rebuilder,
+            level: 0,
+            since_kept: 0,
+            level_start: 0,
+            hand_start: 0,
+            before_bytes: 0,
+            lost: false,
+            batch,
+        };
         Numbered { recalls: config.recalls, inner: Mutex::new(inner) }
     }
 
@@ -236,6 +253,25 @@ impl Inner<'_> {
         {
             self.sign_again();
         }
+        if self.reserve_parts(more, slots, most_parent, most_action, payload) {
+            return true;
+        }
+        // The level before the one in hand only saves time.
+        self.before_bytes > 0 && {
+            self.forget_before();
+            self.reserve_parts(more, slots, most_parent, most_action, payload)
+        }
+    }
+
+    /// Lets go of the level before the one in hand.
+    fn forget_before(&mut self) {
+        if let Some(window) = &mut self.rebuilder.window {
+            window.forget(self.hand_start);
+        }
+        self.before_bytes = 0;
+    }
+
+    fn reserve_parts(&mut self, more: u64, slots: u64, most_parent: u64, most_action: Action, payload: u32) -> bool {
         let rebuilder = &mut self.rebuilder;
         let in_full = rebuilder.window.as_mut().is_none_or(|window| window.reserve(more, slots));
         // In any order the place of a state kept in full stands where its parent would.
@@ -667,8 +703,10 @@ impl Inner<'_> {
         }
         self.since_kept = if keeps { 0 } else { self.since_kept + 1 };
         if let Some(window) = &mut self.rebuilder.window {
-            window.forget(numbers.start);
+            window.forget(self.hand_start);
+            self.before_bytes = window.bytes_before(numbers.start);
         }
+        self.hand_start = numbers.start;
         self.level_start = numbers.end;
         self.level += 1;
     }
@@ -752,7 +790,7 @@ impl Store for Numbered<'_> {
         let mut bytes =
             Bytes::new().with("table", table.bytes()).with("parents", parents).with("actions", actions + choices);
         bytes.merge(&kept.bytes());
-        bytes.with("cache", cache.bytes())
+        bytes.with("cache", cache.bytes()).with("level before", inner.before_bytes)
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -769,7 +807,8 @@ impl Store for Numbered<'_> {
     }
 
     fn frontier_bytes(&self) -> u64 {
-        self.lock().rebuilder.window.as_ref().map_or(0, Window::bytes)
+        let inner = self.lock();
+        inner.rebuilder.window.as_ref().map_or(0, Window::bytes) - inner.before_bytes
     }
 
     fn path(&self, _scratch: &mut Scratch, id: StateId) -> Option<Trace> {
@@ -793,6 +832,7 @@ impl Store for Numbered<'_> {
 
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut inner = self.lock();
+        inner.forget_before();
         let Inner { rebuilder, budget, .. } = &mut *inner;
         rebuilder.cache.clear();
         rebuilder.kept.recode(recoding)

@@ -1,4 +1,5 @@
-//! The states of the level in hand and of the one under construction, in full, by number.
+//! The states of the level in hand, of the one before and of the one under construction, in full, by
+//! number.
 //!
 //! In: states with ascending numbers; now and then the word that those before some number are
 //! no longer needed. Out: the state of a number. What stays true: memory is given back chunk by
@@ -56,6 +57,12 @@ impl Window {
     /// The bytes it holds.
     pub fn bytes(&self) -> u64 {
         self.grant.bytes()
+    }
+
+    /// The bytes of chunks in which all states are before this number.
+    pub fn bytes_before(&self, number: u64) -> u64 {
+        let chunks = number.saturating_sub(self.base) / CHUNK;
+        self.chunks.iter().take(chunks as usize).map(|chunk| chunk.granted).sum()
     }
 
     /// Makes room for `more` states of `slots` slots in all. `false` means that the budget has none.
