@@ -10,11 +10,10 @@
 //!                                 └─ older: walk back, all of a batch together (rebuild.rs)
 //! ```
 //! # A batch
-//! 1. Successors that are equal within the batch are found out; the first stands for all.
-//! 2. The table names candidates. Those in the window (the level in hand, the one before and the one
+//! 1. The table names candidates. Those in the window (the level in hand, the one before and the one
 //!    under construction, where most repeated states lie) are compared at once.
-//! 3. The others are confirmed together.
-//! 4. What is left is new. In level order it is numbered by source, so that parents never
+//! 2. The others are confirmed together.
+//! 3. What is left is new; of successors that are equal the first stands for all. In level order it is numbered by source, so that parents never
 //!    decrease. Room for all of it is made first; where there is none, states go in one by one,
 //!    in the order of the batch, until the first that finds no room.
 //!
@@ -126,10 +125,8 @@ struct Inner<'a> {
 /// Working memory of a batch.
 struct Lookup {
     mixed: Vec<u64>,
-    /// Those of successors that are not equal to an earlier one.
-    keys: Vec<u64>,
-    /// For each successor the first that is equal to it.
-    equals: Vec<u32>,
+    /// New successors that are equal to an earlier one, and that one.
+    copies: Vec<(u32, u32)>,
     /// For each successor the number that it has, or [`OPEN`].
     numbers: Vec<u64>,
     heads: Vec<u32>,
@@ -175,8 +172,7 @@ impl<'a> Numbered<'a> {
         };
         let batch = Lookup {
             mixed: Vec::new(),
-            keys: Vec::new(),
-            equals: Vec::new(),
+            copies: Vec::new(),
             numbers: Vec::new(),
             heads: Vec::new(),
             near: Vec::new(),
@@ -469,80 +465,82 @@ impl Inner<'_> {
         self.look_up(batch);
         self.name_parents(block);
         self.shorten_all(batch);
-        let before = self.len();
         let mut new = std::mem::take(&mut self.batch.new);
-        new.clear();
-        new.extend(
-            (0..batch.len() as u32).filter(|&index| {
-                self.batch.equals[index as usize] == index && self.batch.numbers[index as usize] == OPEN
-            }),
-        );
-        let full = !new.is_empty() && !self.insert_all(block, batch, &mut new);
-        if full {
+        self.tell_apart(batch, &mut new);
+        if !new.is_empty() && !self.insert_all(block, batch, &mut new) {
             self.insert_in_order(block, batch, &new, out);
         } else {
-            for index in 0..batch.len() {
-                let first = self.batch.equals[index] as usize;
-                let number = self.batch.numbers[first];
-                let is_new = first == index && number >= before;
-                let id = StateId::new(number);
-                out.push(if is_new { Insert::New(id) } else { Insert::Seen(id) });
+            let Lookup { numbers, copies, .. } = &mut self.batch;
+            for &(copy, first) in copies.iter() {
+                numbers[copy as usize] = numbers[first as usize];
+            }
+            let start = out.len();
+            out.extend(numbers.iter().map(|&number| Insert::Seen(StateId::new(number))));
+            for &index in &new {
+                out[start + index as usize] = Insert::New(StateId::new(numbers[index as usize]));
             }
         }
         self.batch.new = new;
     }
 
-    /// Finds the numbers of the successors that are there, and equal ones among all.
-    fn look_up(&mut self, batch: &Batch) {
-        let Inner { rebuilder, batch: lookup, config, .. } = self;
-        let Lookup { mixed, keys, equals, numbers, heads, near, far, who, found, candidates, one, .. } = lookup;
-        let count = batch.len();
-        mixed.clear();
-        mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
-        numbers.clear();
-        numbers.resize(count, OPEN);
-        equals.clear();
+    /// Puts those successors that are not there into `new`, each once, in the order of the batch; others
+    /// that are equal to one of them become copies.
+    fn tell_apart(&mut self, batch: &Batch, new: &mut Vec<u32>) {
+        let Lookup { mixed, numbers, heads, copies, .. } = &mut self.batch;
+        new.clear();
+        copies.clear();
+        let open = numbers.iter().filter(|&&number| number == OPEN).count();
         // A table of the batch's own, twice as large as need be.
-        let size = (2 * count).next_power_of_two().max(16);
+        let size = (2 * open).next_power_of_two().max(16);
         let shift = 64 - size.trailing_zeros();
         heads.clear();
         heads.resize(size, u32::MAX);
-        near.clear();
-        far.clear();
-        let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
-        keys.clear();
-        who.clear();
-        for index in 0..count {
-            // The low bits of the mixed hash, so that neighbours here differ from those in the table.
+        for index in 0..numbers.len() {
+            if numbers[index] != OPEN {
+                continue;
+            }
             let mut at = (mixed[index].wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
-            let first = loop {
+            loop {
                 match heads[at] {
                     u32::MAX => {
                         heads[at] = index as u32;
-                        break index;
+                        new.push(index as u32);
+                        break;
                     }
                     other
                         if mixed[other as usize] == mixed[index]
                             && same(batch.target(other as usize), batch.target(index)) =>
                     {
-                        break other as usize;
+                        copies.push((index as u32, other));
+                        break;
                     }
                     _ => at = (at + 1) & (size - 1),
                 }
-            };
-            equals.push(first as u32);
-            if first == index {
-                rebuilder.table.prefetch(mixed[index]);
-                keys.push(mixed[index]);
-                who.push(index as u32);
             }
         }
-        rebuilder.table.probe_each(keys, |key, number| {
+    }
+
+    /// Finds the numbers of the successors that are there.
+    fn look_up(&mut self, batch: &Batch) {
+        let Inner { rebuilder, batch: lookup, config, .. } = self;
+        let Lookup { mixed, numbers, near, far, who, found, candidates, one, .. } = lookup;
+        mixed.clear();
+        for &hash in batch.hashes() {
+            let hash = mix(hash);
+            rebuilder.table.prefetch(hash);
+            mixed.push(hash);
+        }
+        numbers.clear();
+        numbers.resize(batch.len(), OPEN);
+        near.clear();
+        far.clear();
+        let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
+        rebuilder.table.probe_each(mixed, |index, number| {
             if number < window_start {
-                far.push((who[key], number));
+                far.push((index as u32, number));
             } else if let Some(window) = &rebuilder.window {
                 window.prefetch(number);
-                near.push((who[key], number));
+                near.push((index as u32, number));
             }
         });
         if let Some(window) = &rebuilder.window {
@@ -664,10 +662,14 @@ impl Inner<'_> {
     /// first that finds no room.
     fn insert_in_order(&mut self, block: &Block, batch: &Batch, new: &[u32], out: &mut Vec<Insert>) {
         let mut new = new.iter().peekable();
+        let mut copies = std::mem::take(&mut self.batch.copies).into_iter().peekable();
         for index in 0..batch.len() {
-            let first = self.batch.equals[index] as usize;
+            if let Some((_, first)) = copies.next_if(|copy| copy.0 as usize == index) {
+                out.push(Insert::Seen(StateId::new(self.batch.numbers[first as usize])));
+                continue;
+            }
             if new.next_if(|&&new| new as usize == index).is_none() {
-                out.push(Insert::Seen(StateId::new(self.batch.numbers[first])));
+                out.push(Insert::Seen(StateId::new(self.batch.numbers[index])));
                 continue;
             }
             let known = self.batch.numbers[index];

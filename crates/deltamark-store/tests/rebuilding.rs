@@ -156,10 +156,13 @@ fn delta_agrees_with_the_oracle_whatever_its_options() {
 }
 
 #[test]
-fn delta_conforms() {
-    for options in ["k=1", "k=2,backward=off", "k=3", "update=off"] {
-        conforms(&format!("delta:{options}"));
-    }
+fn they_conform_with_other_options_than_the_usual_ones() {
+    let stores = ["delta:k=2,backward=off", "comback:signature=16,cache=500,full=3,waiting=ids,delayed=off"];
+    std::thread::scope(|scope| {
+        for store in stores {
+            scope.spawn(move || conforms(store));
+        }
+    });
 }
 
 #[test]
