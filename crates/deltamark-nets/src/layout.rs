@@ -35,7 +35,13 @@ impl Field {
         if self.bits == 0 {
             return self.constant;
         }
-        (word(slots, self.word as usize) >> self.shift) & ((1 << self.bits) - 1)
+        self.of_word(word(slots, self.word as usize))
+    }
+
+    /// The count, out of the word it lies in; the field takes bits.
+    #[inline]
+    pub fn of_word(self, word: u64) -> u64 {
+        (word >> self.shift) & ((1 << self.bits) - 1)
     }
 
     /// Writes a count that fits into words that are zero there.

@@ -152,9 +152,9 @@ impl Steps {
     }
 
     fn add(&mut self, layout: &Layout, transition: &Transition) {
-        let start = self.exchanges.len();
         let mut flags = Flags::default();
         let mut hash = 0u64;
+        let mut exchanges: Vec<Exchange> = Vec::new();
         let arcs = transition.inputs.iter().map(|arc| (arc, false));
         for (arc, gives) in arcs.chain(transition.outputs.iter().map(|arc| (arc, true))) {
             let (field, weight) = (layout.fields[arc.place as usize], u64::from(arc.weight));
@@ -163,20 +163,26 @@ impl Steps {
             if weight > field.limit() {
                 *(if gives { &mut flags.outgrows } else { &mut flags.never }) = true;
             } else if field.bits > 0 {
-                let known = self.exchanges[start..].iter().position(|exchange| exchange.word == field.word);
-                let index = known.map_or(self.exchanges.len(), |index| start + index);
-                if known.is_none() {
-                    let tops = self.tops[field.word as usize];
-                    self.exchanges.push(Exchange { word: field.word, takes: 0, gives: 0, tops });
-                }
-                let exchange = &mut self.exchanges[index];
-                *(if gives { &mut exchange.gives } else { &mut exchange.takes }) |= weight << field.shift;
+                let (tops, amount) = (self.tops[field.word as usize], weight << field.shift);
+                let (takes, gives) = if gives { (0, amount) } else { (amount, 0) };
+                exchanges.push(Exchange { word: field.word, takes, gives, tops });
             }
         }
+        exchanges.sort_unstable_by_key(|exchange| exchange.word);
+        exchanges.dedup_by(|next, kept| {
+            let same = next.word == kept.word;
+            if same {
+                kept.takes |= next.takes;
+                kept.gives |= next.gives;
+            }
+            same
+        });
         for arc in &transition.reads {
-            let (field, weight) = (layout.fields[arc.place as usize], arc.weight);
-            flags.never |= u64::from(weight) > field.limit();
-            let taken = transition.inputs.iter().any(|input| input.place == arc.place && input.weight >= weight);
+            let (field, weight) = (layout.fields[arc.place as usize], u64::from(arc.weight));
+            flags.never |= weight > field.limit();
+            // What the inputs need anyway needs no second look.
+            let found = exchanges.binary_search_by_key(&field.word, |exchange| exchange.word);
+            let taken = found.is_ok_and(|index| field.of_word(exchanges[index].takes) >= weight);
             flags.special |= field.bits > 0 && !taken;
         }
         for arc in &transition.inhibitors {
@@ -185,9 +191,9 @@ impl Steps {
             flags.never |= open && field.bits == 0;
             flags.special |= open && field.bits > 0;
         }
-        self.exchanges[start..].sort_unstable_by_key(|exchange| exchange.word);
-        let exchanges = start as u32..self.exchanges.len() as u32;
-        self.entries.push(Entry { exchanges, hash, flags });
+        let start = self.exchanges.len() as u32;
+        self.exchanges.extend(exchanges);
+        self.entries.push(Entry { exchanges: start..self.exchanges.len() as u32, hash, flags });
     }
 
     fn rows<const WORDS: usize>(&self) -> Vec<Row<WORDS>> {

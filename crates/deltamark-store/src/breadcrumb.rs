@@ -10,8 +10,9 @@
 //! table     [ rest of the key | code | action ] …      13 to 30 bits a crumb, see `quotient`
 //!             code: level mod 3, or 3 if the level is kept in full
 //! anchors   the levels kept in full, the first among them   a `plain` store
-//! now       the level that is being expanded, in full       the frontier:
-//! next      the level under construction, in full           two `plain` stores
+//! next      the level under construction, in full           the frontier:
+//! now       the level that is being expanded, in full       two `plain` stores
+//! near      a few levels before it, in full, for speed      as many `plain` stores
 //! ```
 //!
 //! # Why it is exact
@@ -57,8 +58,9 @@ use crate::plain::{NONE, Plain};
 use crate::quotient::Quotient;
 use deltamark_core::{
     Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
-    StateId, States, Store, System, Trace, Undone, Width, hash::mix,
+    StateId, States, Store, System, Trace, Undone, Width, hash::mix, state::same,
 };
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -88,6 +90,8 @@ pub struct Breadcrumb<'a> {
     reversible: &'a dyn Reversible,
     budget: Arc<Budget>,
     which: Anchors,
+    /// How many levels before the one in hand are there in full.
+    near: usize,
     inner: Mutex<Inner<'a>>,
 }
 
@@ -101,6 +105,8 @@ struct Inner<'a> {
     roots: Vec<u32>,
     now: Level<'a>,
     next: Level<'a>,
+    /// Levels before the one in hand, the last first.
+    near: VecDeque<Level<'a>>,
     /// How many levels have ended; the one that is being expanded is the last of them.
     ended: u64,
     /// The most steps from a state back to an anchor.
@@ -289,7 +295,7 @@ impl Walks {
     #[inline(always)]
     fn is(&self, place: u32, state: &[Slot], hash: u64, code: u8) -> bool {
         let at = place as usize;
-        self.hashes[at] == hash && self.codes[at] == code && self.states.get(at) == state
+        self.hashes[at] == hash && self.codes[at] == code && same(self.states.get(at), state)
     }
 
     /// Says that a step back from `origin` leads to `place`.
@@ -308,7 +314,7 @@ impl Walks {
                 continue;
             }
             self.proved[at] = level;
-            recent.remember(self.states.get(at), self.hashes[at], level);
+            recent.remember(self.states.get(at), mix(self.hashes[at]), level);
             let mut origin = self.last[at];
             while origin != 0 {
                 let (above, next) = self.origins[origin as usize - 1];
@@ -322,74 +328,70 @@ impl Walks {
 /// States that were proved to have been visited not long ago, in full, one for each value of
 /// some bits of the hash. What is proved stays true, so nothing here gets stale.
 struct Recent {
-    slots: usize,
+    /// Slots an entry takes: its level plus one, or 0 if there is none, and the state.
+    entry: usize,
     entries: usize,
-    states: Vec<Slot>,
-    /// The hash and the level of each.
-    facts: Vec<(u64, u64)>,
+    slots: Vec<Slot>,
 }
 
 impl Recent {
     fn new() -> Self {
-        Recent { slots: 0, entries: 0, states: Vec::new(), facts: Vec::new() }
-    }
-
-    fn bytes(entries: usize, slots: usize) -> u64 {
-        (entries * (slots * size_of::<Slot>() + size_of::<(u64, u64)>())) as u64
+        Recent { entry: 0, entries: 0, slots: Vec::new() }
     }
 
     fn held(&self) -> u64 {
-        Self::bytes(self.entries, self.slots)
+        (self.slots.capacity() * size_of::<Slot>()) as u64
     }
 
-    /// Forgets everything and makes room for states of this width in about as many bytes.
+    /// Forgets everything and makes room for states of this width in at most so many bytes.
     /// States of varying width are not remembered.
     fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
         let Width::Fixed(slots) = width else { return };
-        let most = bytes / Self::bytes(1, slots);
+        let entry = slots + 1;
+        let most = bytes / (entry * size_of::<Slot>()) as u64;
         let entries = if most < 64 { 0 } else { 1 << most.ilog2() };
-        if entries == self.entries && slots == self.slots {
+        if (entry, entries) == (self.entry, self.entries) {
             return;
         }
         budget.release(self.held());
         *self = Recent::new();
-        if budget.request(Self::bytes(entries, slots)) {
-            let facts = vec![(0, UNPROVED); entries];
-            *self = Recent { slots, entries, states: vec![0; entries * slots], facts };
+        if budget.request((entries * entry * size_of::<Slot>()) as u64) {
+            *self = Recent { entry, entries, slots: vec![0; entries * entry] };
         }
     }
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> usize {
-        mix(hash) as usize & (self.entries - 1)
+    fn place(&self, mixed: u64) -> usize {
+        (mixed as usize & (self.entries - 1)) * self.entry
     }
 
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
+    fn prefetch(&self, mixed: u64) {
         if self.entries > 0 {
-            prefetch(&self.facts[self.place(hash)]);
+            prefetch(&self.slots[self.place(mixed)]);
         }
     }
 
     #[inline(always)]
-    fn remember(&mut self, state: &[Slot], hash: u64, level: u64) {
+    fn remember(&mut self, state: &[Slot], mixed: u64, level: u64) {
         if self.entries > 0 {
-            let at = self.place(hash);
-            self.facts[at] = (hash, level);
-            self.states[at * self.slots..(at + 1) * self.slots].copy_from_slice(state);
+            let at = self.place(mixed);
+            let entry = &mut self.slots[at..at + self.entry];
+            // A level that takes more than 32 bits is not remembered.
+            entry[0] = u32::try_from(level + 1).unwrap_or(0);
+            entry[1..].iter_mut().zip(state).for_each(|(slot, &value)| *slot = value);
         }
     }
 
     /// The level that was proved for this state, or [`UNPROVED`].
     #[inline(always)]
-    fn level(&self, state: &[Slot], hash: u64) -> u64 {
+    fn level(&self, state: &[Slot], mixed: u64) -> u64 {
         if self.entries == 0 {
             return UNPROVED;
         }
-        let at = self.place(hash);
-        let (known, level) = self.facts[at];
-        let same = known == hash && self.states[at * self.slots..(at + 1) * self.slots] == *state;
-        if same { level } else { UNPROVED }
+        let at = self.place(mixed);
+        let entry = &self.slots[at..at + self.entry];
+        if entry[0] != 0 && same(&entry[1..], state) { u64::from(entry[0]) - 1 } else { UNPROVED }
     }
 }
 
@@ -402,11 +404,17 @@ fn unpack(payload: u64) -> (u8, Action) {
 impl<'a> Breadcrumb<'a> {
     /// An empty store for the states of `system`, within `budget`, whose crumbs keep `tag` bits
     /// of hash at a million states. Nothing, if steps of the system cannot be undone.
-    pub fn new(system: &'a dyn System, which: Anchors, tag: u32, budget: Arc<Budget>) -> Option<Self> {
-        Self::with_key(system, which, tag + MILLION, budget)
+    pub fn new(system: &'a dyn System, which: Anchors, near: usize, tag: u32, budget: Arc<Budget>) -> Option<Self> {
+        Self::with_key(system, which, near, tag + MILLION, budget)
     }
 
-    fn with_key(system: &'a dyn System, which: Anchors, key_bits: u32, budget: Arc<Budget>) -> Option<Self> {
+    fn with_key(
+        system: &'a dyn System,
+        which: Anchors,
+        near: usize,
+        key_bits: u32,
+        budget: Arc<Budget>,
+    ) -> Option<Self> {
         let reversible = system.reversible()?;
         let width = system.width();
         let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
@@ -419,12 +427,13 @@ impl<'a> Breadcrumb<'a> {
             roots: Vec::new(),
             now: level(0),
             next: level(0),
+            near: VecDeque::new(),
             ended: 0,
             longest: 0,
             recent: Recent::new(),
             work: Work::new(system.scratch(), width),
         };
-        Some(Breadcrumb { system, reversible, budget, which, inner: Mutex::new(inner) })
+        Some(Breadcrumb { system, reversible, budget, which, near, inner: Mutex::new(inner) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
@@ -541,30 +550,30 @@ impl Work {
 
     /// Lists the states that were not found, each once: the first places of walks.
     fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
-        let doubtful = self.found.iter().filter(|&&number| number == NONE).count();
-        self.leaders.clear();
-        self.walks.reset(states.width());
-        self.claims.reset(doubtful);
-        for index in (0..states.len()).filter(|&index| self.found[index] == NONE) {
-            let (state, hash) = (states.get(index), hashes[index]);
-            let same = |earlier: u32| hashes[earlier as usize] == hash && states.get(earlier as usize) == state;
-            if self.claims.claim(mix(hash), index as u32, same) == index as u32 {
-                self.leaders.push(index as u32);
-                self.walks.add(state, hash, ANCHOR);
+        let Work { found, leaders, claims, walks, .. } = self;
+        leaders.clear();
+        leaders.extend((0..states.len() as u32).filter(|&index| found[index as usize] == NONE));
+        walks.reset(states.width());
+        claims.reset(leaders.len());
+        leaders.retain(|&index| {
+            let (state, hash) = (states.get(index as usize), hashes[index as usize]);
+            let equal = |earlier: u32| hashes[earlier as usize] == hash && same(states.get(earlier as usize), state);
+            let first = claims.claim(mix(hash), index, equal) == index;
+            if first {
+                walks.states.push(state);
+                walks.hashes.push(hash);
             }
-        }
+            first
+        });
+        walks.proved.resize(leaders.len(), UNPROVED);
+        walks.codes.resize(leaders.len(), ANCHOR);
+        walks.last.resize(leaders.len(), 0);
     }
 }
 
 impl<'a> Inner<'a> {
     fn len(&self) -> u64 {
         self.next.first + self.next.len()
-    }
-
-    /// The code of a level that has ended.
-    fn code(&self, level: u64) -> u8 {
-        let kept = self.anchor_levels.binary_search_by_key(&level, |&(level, _)| level).is_ok();
-        if kept { ANCHOR } else { (level % 3) as u8 }
     }
 
     /// Finds out which of these states were visited: afterwards `leaders` are those that are not
@@ -584,37 +593,45 @@ impl<'a> Inner<'a> {
     /// hand, and collects the first steps of walks.
     fn first_steps(&mut self, width: Width) {
         let now = self.ended - 1;
-        let code_now = self.code(now);
         let Work { steps, asked, walks, numbers, probes, .. } = &mut self.work;
         probes.reset();
         for &hash in &walks.hashes {
-            self.recent.prefetch(hash);
+            self.recent.prefetch(mix(hash));
         }
         for (place, &hash) in walks.hashes.iter().enumerate() {
-            let level = self.recent.level(walks.states.get(place), hash);
+            let mixed = mix(hash);
+            let level = self.recent.level(walks.states.get(place), mixed);
             if level <= now {
                 walks.proved[place] = level;
             } else {
-                probes.push(mix(hash), place as u32);
+                probes.push(mixed, place as u32);
             }
         }
         steps.reset();
-        asked.reset(width);
-        let mut last = NOWHERE;
         self.table.probe_each(&probes.mixed, |index, payload| {
             let (code, action) = unpack(payload);
-            let place = probes.places[index];
-            if code == code_now && place != last {
-                last = place;
-                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
-            }
-            steps.push(place, action, code);
+            steps.push(probes.places[index], action, code);
         });
-        numbers.clear();
-        self.now.states.find_each(&asked.states, &asked.hashes, numbers);
-        for (&place, _) in asked.places.iter().zip(numbers.iter()).filter(|&(_, &number)| number != NONE) {
-            walks.proved[place as usize] = now;
+        // Those that may be in a level that is there in full are compared with it.
+        for (back, level) in std::iter::once(&self.now).chain(&self.near).enumerate() {
+            let code = code(&self.anchor_levels, now - back as u64);
+            asked.reset(width);
+            let mut last = NOWHERE;
+            for &Step { place, .. } in steps.list.iter().filter(|step| step.code == code) {
+                if place != last && walks.proved[place as usize] == UNPROVED {
+                    last = place;
+                    asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+                }
+            }
+            numbers.clear();
+            level.states.find_each(&asked.states, &asked.hashes, numbers);
+            for (&place, &number) in asked.places.iter().zip(numbers.iter()) {
+                if number != NONE {
+                    walks.proved[place as usize] = now - back as u64;
+                }
+            }
         }
+        steps.list.retain(|step| walks.proved[step.place as usize] == UNPROVED);
     }
 
     /// Walks all steps down until they reach an anchor or lead nowhere. All walks take a step
@@ -657,7 +674,7 @@ impl<'a> Inner<'a> {
             undone.reset(width);
             store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, actions, undone);
             for &hash in &undone.hashes {
-                self.recent.prefetch(hash);
+                self.recent.prefetch(mix(hash));
             }
             claims.reset(undone.from.len());
             probes.reset();
@@ -676,7 +693,7 @@ impl<'a> Inner<'a> {
                 }
                 walks.add(state, hash, before);
                 walks.link(place, origin);
-                let level = self.recent.level(state, hash);
+                let level = self.recent.level(state, mixed);
                 if level != UNPROVED && level + taken < now {
                     walks.prove(place, level, &mut self.recent);
                 } else {
@@ -756,8 +773,12 @@ impl<'a> Inner<'a> {
         self.ended += 1;
         let following = Level::new(count, self.next.first + count, store.system, &store.budget);
         let ended = std::mem::replace(&mut self.next, following);
-        let expanded = std::mem::replace(&mut self.now, ended);
-        store.budget.release(expanded.granted);
+        let mut expanded = std::mem::replace(&mut self.now, ended);
+        expanded.actions = Vec::new();
+        store.budget.release(std::mem::take(&mut expanded.granted));
+        self.near.push_front(expanded);
+        // The first of all is the empty one before the initial states.
+        self.near.truncate(store.near.min(self.ended as usize - 1));
         self.recent.resize(store.system.width(), self.table.bytes() / RECENT_SHARE, &store.budget);
         true
     }
@@ -792,7 +813,7 @@ impl<'a> Inner<'a> {
                 continue;
             }
             let hash = store.system.hash(&mut scratch, &source);
-            let code = self.code(level - 1);
+            let code = code(&self.anchor_levels, level - 1);
             if code == ANCHOR {
                 let anchor = self.anchors.find(&mut Scratch::none(), &source, hash);
                 let there = anchor.filter(|id| level_of(&self.anchor_levels, id.get()) == level - 1);
@@ -816,6 +837,12 @@ impl<'a> Inner<'a> {
             level -= 1;
         }
     }
+}
+
+/// The code of a level that has ended.
+fn code(anchor_levels: &[(u64, u64)], level: u64) -> u8 {
+    let kept = anchor_levels.binary_search_by_key(&level, |&(level, _)| level).is_ok();
+    if kept { ANCHOR } else { (level % 3) as u8 }
 }
 
 /// The level of an anchor.
@@ -855,6 +882,7 @@ impl Store for Breadcrumb<'_> {
             .with("table", inner.table.bytes())
             .with("anchors", inner.anchors.bytes().total())
             .with("recent", inner.recent.held())
+            .with("near", inner.near.iter().map(Level::bytes).sum())
     }
 
     fn frontier_bytes(&self) -> u64 {
@@ -883,8 +911,9 @@ impl Store for Breadcrumb<'_> {
     fn recode(&self, recoding: &Recoding) -> bool {
         let inner = &mut *self.lock();
         // Crumbs are of hashes and actions, which a layout does not change.
-        let full = [&inner.anchors, &inner.now.states, &inner.next.states];
-        let recoded = full.into_iter().all(|states| states.recode(recoding));
+        let near = inner.near.iter().map(|level| &level.states);
+        let mut full = [&inner.anchors, &inner.now.states, &inner.next.states].into_iter().chain(near);
+        let recoded = full.all(|states| states.recode(recoding));
         inner.recent.resize(recoding.to, inner.table.bytes() / RECENT_SHARE, &self.budget);
         recoded
     }

@@ -134,6 +134,11 @@ pub static CATALOGUE: &[StoreInfo] = &[
                 help: "keep every k-th level in full; `auto` spends about a byte a state on them",
             },
             OptionInfo {
+                name: "near",
+                default: "1",
+                help: "levels before the one in hand that are kept in full, for speed",
+            },
+            OptionInfo {
                 name: "tag",
                 default: "13",
                 help: "bits of hash a state keeps at a million states; each doubling spends one",
@@ -157,7 +162,8 @@ fn breadcrumb<'a>(
     if order != Order::Levels {
         return Err(SpecError("the store `breadcrumb` works level by level; choose `--search bfs`".into()));
     }
-    let store = Breadcrumb::new(system, which, tag, budget);
+    let near = spec.number("near", 0..=64)? as usize;
+    let store = Breadcrumb::new(system, which, near, tag, budget);
     let store = store.ok_or_else(|| {
         SpecError(
             "the store `breadcrumb` undoes steps, and those of this model cannot be undone; choose another store"

@@ -12,10 +12,10 @@
 //! ```text
 //! line j   own foreign | t t t t t … | v v v v v …      64 bytes, one line of the cache
 //!          1 B   1 B     1 B a slot    w bits a slot
-//!          the top bit of the first byte: some of its own had to go to the next line
+//!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
-//! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
+//! There are `m·2^e` lines, `m` being 8, 10, 12 or 14. The key `x` has its home in line
 //! `x·m >> (H-e)`; of the bits shifted out all but the lowest three are the remainder. Keys of
 //! one home differ there by multiples of `m >= 8`, so home and remainder say which key it is:
 //! the only `x` with `x·m` in the eight numbers they leave open.
@@ -28,9 +28,8 @@
 //! put into its new line, which is never before the old one: what is overwritten has been read.
 //!
 //! # Invariants
-//! * I1: an entry is in its home line; or in the next one, and then its home is marked as
-//!   overflown; or in the stash, and then the next one is full too. Entries are never taken
-//!   out.
+//! * I1: an entry is in its home line; or in the next one, and then its home is marked; or in
+//!   the stash, and then both are. Entries are never taken out.
 //! * I2: lines behind the last are zero.
 //!
 //! # When to choose it
@@ -43,7 +42,10 @@ use std::sync::Arc;
 
 /// The bytes of a line in front of its slots.
 const HEAD: usize = 2;
-/// The mark of a line in its first byte.
+/// New lines that wait to be written when a table is rearranged: more than one old line and
+/// those beside it can lead to, growth by a few steps at once included.
+const WAITING: usize = 64;
+/// The mark of a line in its first two bytes.
 const OVERFLOWN: u8 = 0x80;
 /// The bits of a line's slots.
 const SLOT_BITS: u32 = (64 - HEAD as u32) * 8;
@@ -71,6 +73,9 @@ struct Shape {
     more_bits: u32,
     /// How many entries are let into 64 lines.
     fill: u64,
+    /// The bits of a slot that hold the remainder, and those of them that are in its tag.
+    remainder_mask: u64,
+    tag_mask: u8,
 }
 
 impl Shape {
@@ -81,7 +86,21 @@ impl Shape {
         let reciprocal = (1u128 << 64).div_ceil(u128::from(m)) as u64;
         let slots = SLOT_BITS / (8 + more_bits);
         let fill = (64.0 * (f64::from(slots) - 0.6 * f64::from(slots).sqrt())) as u64;
-        Shape { key_bits, payload_bits, m, e, reciprocal, remainder_bits, slots, more_bits, fill }
+        let remainder_mask = (1 << remainder_bits) - 1;
+        let tag_mask = remainder_mask as u8;
+        Shape {
+            key_bits,
+            payload_bits,
+            m,
+            e,
+            reciprocal,
+            remainder_bits,
+            slots,
+            more_bits,
+            fill,
+            remainder_mask,
+            tag_mask,
+        }
     }
 
     fn lines(&self) -> u64 {
@@ -97,7 +116,7 @@ impl Shape {
 
     /// The next larger size, if the key has bits for it.
     fn next(&self, payload_bits: u32) -> Option<Shape> {
-        let (m, e) = if self.m == 15 { (8, self.e + 1) } else { (self.m + 1, self.e) };
+        let (m, e) = if self.m == 14 { (8, self.e + 1) } else { (self.m + 2, self.e) };
         (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.key_bits, payload_bits, m, e))
     }
 
@@ -128,7 +147,7 @@ impl Shape {
     /// The payload of what a slot holds.
     #[inline(always)]
     fn payload(&self, value: u64) -> u64 {
-        value.checked_shr(self.remainder_bits).unwrap_or(0)
+        value >> self.remainder_bits
     }
 }
 
@@ -146,7 +165,13 @@ impl Line {
 
     #[inline(always)]
     fn foreign(&self) -> u32 {
-        u32::from(self.0[1])
+        u32::from(self.0[1] & !OVERFLOWN)
+    }
+
+    /// Whether entries of the line before had to go to the stash.
+    #[inline(always)]
+    fn is_stashed(&self) -> bool {
+        self.0[1] & OVERFLOWN != 0
     }
 
     #[inline(always)]
@@ -183,6 +208,35 @@ impl Line {
         word.copy_from_slice(&(before | (value >> 8) << (bit - byte as u32 * 8)).to_le_bytes());
     }
 
+    /// Fills an empty line with entries of its own.
+    #[inline(always)]
+    fn fill(&mut self, shape: &Shape, values: &[u64]) {
+        self.0[0] = values.len() as u8;
+        for (tag, &value) in self.0[HEAD..].iter_mut().zip(values) {
+            *tag = value as u8;
+        }
+        if shape.more_bits == 0 {
+            return;
+        }
+        // The other bits are put together in words, so that no byte is written twice.
+        let mut byte = HEAD + shape.slots as usize;
+        let (mut word, mut filled) = (0u64, 0);
+        for &value in values {
+            let more = value >> 8;
+            word |= more << filled;
+            filled += shape.more_bits;
+            if filled >= 64 {
+                self.0[byte..byte + 8].copy_from_slice(&word.to_le_bytes());
+                byte += 8;
+                filled -= 64;
+                word = more.checked_shr(shape.more_bits - filled).unwrap_or(0);
+            }
+        }
+        for (at, byte) in self.0[byte..].iter_mut().enumerate().take(filled.div_ceil(8) as usize) {
+            *byte = (word >> (8 * at)) as u8;
+        }
+    }
+
     /// Appends an entry of its own, if there is room.
     #[inline(always)]
     fn put_own(&mut self, shape: &Shape, value: u64) -> bool {
@@ -203,15 +257,43 @@ impl Line {
         if room {
             self.put(shape, shape.slots - 1 - self.foreign(), value);
             self.0[1] += 1;
+        } else {
+            self.0[1] |= OVERFLOWN;
         }
         room
     }
+}
 
-    /// The slots whose tag is `tag` under `mask`, a bit each; also of empty ones.
-    #[inline(always)]
-    fn tagged(&self, tag: u8, mask: u8) -> u64 {
-        equal_bytes(&self.0, tag, mask) >> HEAD
+/// Calls `found` with the payload of every slot of a line among `slots` that has this
+/// remainder.
+#[inline(always)]
+fn scan(
+    shape: &Shape,
+    line: &Line,
+    slots: u64,
+    remainder: u64,
+    equal: impl Fn(&[u8; 64], u8, u8) -> u64,
+    mut found: impl FnMut(u64),
+) {
+    let mut hits = equal(&line.0, remainder as u8 & shape.tag_mask, shape.tag_mask) >> HEAD & slots;
+    while hits != 0 {
+        let value = line.get(shape, hits.trailing_zeros());
+        if value & shape.remainder_mask == remainder {
+            found(shape.payload(value));
+        }
+        hits &= hits - 1;
     }
+}
+
+/// Whether the processor compares 64 bytes at once.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// The bytes that equal `byte` under `mask`, a bit each.
@@ -316,6 +398,26 @@ impl Stash {
                 found(entry & ((1 << shape.payload_bits) - 1));
             }
             at = self.next[at as usize - 1];
+        }
+    }
+}
+
+/// Entries of a line that is not written yet.
+struct Waiting {
+    len: usize,
+    values: [u64; 128],
+    /// Where so many share a few keys that the array does not hold them.
+    more: Vec<u64>,
+}
+
+impl Waiting {
+    #[inline(always)]
+    fn push(&mut self, value: u64) {
+        if self.len < self.values.len() {
+            self.values[self.len] = value;
+            self.len += 1;
+        } else {
+            self.more.push(value);
         }
     }
 }
@@ -425,6 +527,11 @@ impl Quotient {
         if self.budget.request(missing) {
             if self.lines.extend(new.lines() + 1) {
                 self.granted += missing;
+                // By no more at once than lines can wait.
+                while new.lines() / self.shape.lines() >= WAITING as u64 / 2 {
+                    let Shape { key_bits, m, e, .. } = self.shape;
+                    self.rearrange(Shape::new(key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
+                }
                 self.rearrange(new);
                 return true;
             }
@@ -440,35 +547,70 @@ impl Quotient {
     }
 
     /// Moves all entries to their places in a table of another shape, no smaller.
+    ///
+    /// Old lines are read from the last to the first; the entries of one go to a few new lines.
+    /// A new line is written when no older line can add to it, all slots at once.
     fn rearrange(&mut self, new: Shape) {
         let old = std::mem::replace(&mut self.shape, new);
         let Stash { entries: mut stashed, granted, .. } = std::mem::take(&mut self.stash);
         stashed.sort_unstable();
+        // Those that are foreign in the line read last, and belong to the next.
         let mut carried: Vec<u64> = Vec::with_capacity(64);
-        let mut entries: Vec<(u64, u64)> = Vec::with_capacity(256);
+        // What has come together for new lines that are not written yet, by the line's last bits.
+        let mut waiting: Vec<Waiting> =
+            (0..WAITING).map(|_| Waiting { len: 0, values: [0; 128], more: Vec::new() }).collect();
+        // The first new line that is written.
+        let mut written = new.lines() + 1;
         for home in (0..=old.lines()).rev() {
-            entries.clear();
+            let mut put = |key: u64, payload: u64| {
+                let (home, remainder) = new.split(key);
+                waiting[home as usize % WAITING].push(new.value(remainder, payload));
+            };
             for value in carried.drain(..) {
-                entries.push((home, value));
+                put(old.join(home, value & old.remainder_mask), old.payload(value));
             }
-            let line = self.line_mut(home);
+            let line = self.line(home);
             for slot in 0..line.own() {
-                entries.push((home, line.get(&old, slot)));
+                let value = line.get(&old, slot);
+                put(old.join(home, value & old.remainder_mask), old.payload(value));
             }
             for slot in old.slots - line.foreign()..old.slots {
                 carried.push(line.get(&old, slot));
             }
-            *line = Line([0; 64]);
-            let remainders = (1u64 << old.remainder_bits) - 1;
-            for &(home, value) in &entries {
-                self.place(old.join(home, value & remainders), old.payload(value), true);
-            }
             while let Some(entry) = stashed.pop_if(|entry| old.split(*entry >> old.payload_bits).0 == home) {
-                self.place(entry >> old.payload_bits, entry & ((1 << old.payload_bits) - 1), true);
+                put(entry >> old.payload_bits, entry & ((1 << old.payload_bits) - 1));
+            }
+            // Keys to come are smaller than all that have this home.
+            let least = if home == 0 { 0 } else { new.split(old.join(home, 0)).0 + 1 };
+            debug_assert!(written - least <= WAITING as u64 || home == old.lines());
+            while written > least {
+                written -= 1;
+                self.write_line(written, &mut waiting[written as usize % WAITING]);
             }
         }
         debug_assert!(carried.is_empty() && stashed.is_empty());
         self.budget.release(granted);
+    }
+
+    /// Writes a line anew with these entries of its own, and empties the list; those that find
+    /// no room go where [`place`](Self::place) would put them.
+    fn write_line(&mut self, home: u64, waiting: &mut Waiting) {
+        let shape = self.shape;
+        let fitting = waiting.len.min(shape.slots as usize);
+        let mut line = Line([0; 64]);
+        line.fill(&shape, &waiting.values[..fitting]);
+        if fitting < waiting.len {
+            line.0[0] |= OVERFLOWN;
+        }
+        *self.line_mut(home) = line;
+        for &value in waiting.values[fitting..waiting.len].iter().chain(&waiting.more) {
+            if !self.line_mut(home + 1).put_foreign(&shape, value) {
+                let key = shape.join(home, value & shape.remainder_mask);
+                self.stash.push(&shape, &self.budget, key, shape.payload(value), true);
+            }
+        }
+        waiting.len = 0;
+        waiting.more.clear();
     }
 
     #[inline(always)]
@@ -487,50 +629,21 @@ impl Quotient {
         unsafe { &mut *self.lines.address(number).cast::<Line>() }
     }
 
-    /// Puts an entry into its place (I1). `false` means that there is none, and it need not be kept.
+    /// Puts an entry into its place (I1). `false` means that there is none.
     #[inline(always)]
-    fn place(&mut self, key: u64, payload: u64, must: bool) -> bool {
+    fn place(&mut self, key: u64, payload: u64) -> bool {
         let shape = self.shape;
         let (home, remainder) = shape.split(key);
         let value = shape.value(remainder, payload);
         self.line_mut(home).put_own(&shape, value)
             || self.line_mut(home + 1).put_foreign(&shape, value)
-            || self.stash.push(&shape, &self.budget, key, payload, must)
+            || self.stash.push(&shape, &self.budget, key, payload, false)
     }
 
     /// Asks for the line of a mixed hash to be fetched.
     #[inline(always)]
     pub fn prefetch(&self, mixed: u64) {
         prefetch(self.lines.address(self.shape.split(self.key(mixed)).0));
-    }
-
-    /// Calls `found` with the payload of every slot of a line among `slots` that has this
-    /// remainder.
-    #[inline(always)]
-    fn scan(&self, line: &Line, slots: u64, remainder: u64, mut found: impl FnMut(u64)) {
-        let shape = &self.shape;
-        let mask = ((1u32 << shape.remainder_bits.min(8)) - 1) as u8;
-        let rest = (1u64 << shape.remainder_bits) - 1;
-        let mut hits = line.tagged(remainder as u8 & mask, mask) & slots;
-        while hits != 0 {
-            let value = line.get(shape, hits.trailing_zeros());
-            if value & rest == remainder {
-                found(shape.payload(value));
-            }
-            hits &= hits - 1;
-        }
-    }
-
-    /// The second part of a look-up, for keys whose home is overflown.
-    #[inline(always)]
-    fn probe_next(&self, key: u64, mut found: impl FnMut(u64)) {
-        let (home, remainder) = self.shape.split(key);
-        let next = self.line(home + 1);
-        let slots = self.shape.slots;
-        self.scan(next, bits(slots - next.foreign(), slots), remainder, &mut found);
-        if next.is_full(&self.shape) {
-            self.stash.probe(&self.shape, key, found);
-        }
     }
 
     /// Calls `found` with the payload of every entry under the key of this mixed hash.
@@ -542,40 +655,92 @@ impl Quotient {
         let key = self.key(mixed);
         let (home, remainder) = self.shape.split(key);
         let line = self.line(home);
-        self.scan(line, bits(0, line.own()), remainder, &mut found);
+        scan(&self.shape, line, bits(0, line.own()), remainder, equal_bytes, &mut found);
         if line.is_overflown() {
-            self.probe_next(key, found);
+            let next = self.line(home + 1);
+            let foreign = bits(self.shape.slots - next.foreign(), self.shape.slots);
+            scan(&self.shape, next, foreign, remainder, equal_bytes, &mut found);
+            if next.is_stashed() {
+                self.stash.probe(&self.shape, key, found);
+            }
         }
     }
 
     /// Calls `found` with the number of each mixed hash and the payload of every entry under
     /// its key; hashes of a group in order, then again those whose entries went elsewhere.
     #[inline(always)]
-    pub fn probe_each(&self, mixed: &[u64], mut found: impl FnMut(usize, u64)) {
-        /// Keys that are looked up together.
-        const GROUP: usize = 64;
+    pub fn probe_each(&self, mixed: &[u64], found: impl FnMut(usize, u64)) {
         if self.granted == 0 {
             return;
         }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if has_avx512() {
+            // SAFETY: the processor has these instructions.
+            unsafe { self.probe_avx512(mixed, found) };
+            return;
+        }
+        self.probe_all(mixed, equal_bytes, found);
+    }
+
+    /// [`probe_all`](Self::probe_all) with the instructions of AVX-512.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn probe_avx512(&self, mixed: &[u64], found: impl FnMut(usize, u64)) {
+        use std::arch::x86_64::*;
+        let equal = |bytes: &[u8; 64], byte: u8, mask: u8| {
+            // SAFETY: the 64 bytes are there, and the caller promises the instructions.
+            unsafe {
+                let loaded = _mm512_loadu_si512(bytes.as_ptr().cast());
+                let masked = _mm512_and_si512(loaded, _mm512_set1_epi8(mask as i8));
+                _mm512_cmpeq_epi8_mask(masked, _mm512_set1_epi8(byte as i8))
+            }
+        };
+        self.probe_all(mixed, equal, found);
+    }
+
+    #[inline(always)]
+    fn probe_all(
+        &self,
+        mixed: &[u64],
+        equal: impl Fn(&[u8; 64], u8, u8) -> u64 + Copy,
+        mut found: impl FnMut(usize, u64),
+    ) {
+        /// Keys that are looked up together.
+        const GROUP: usize = 64;
+        let mut homes = [(0, self.line(0)); GROUP];
         let mut further = [0u8; GROUP];
+        let shape = self.shape;
         for (group, hashes) in mixed.chunks(GROUP).enumerate() {
-            for &mixed in hashes {
-                self.prefetch(mixed);
+            for (place, &mixed) in homes.iter_mut().zip(hashes) {
+                let (home, remainder) = shape.split(self.key(mixed));
+                *place = (remainder, self.line(home));
+                prefetch(place.1);
             }
             let mut overflown = 0;
-            for (index, &mixed) in hashes.iter().enumerate() {
-                let (home, remainder) = self.shape.split(self.key(mixed));
-                let line = self.line(home);
-                if line.is_overflown() {
-                    prefetch(self.line(home + 1));
-                    further[overflown] = index as u8;
-                    overflown += 1;
-                }
-                self.scan(line, bits(0, line.own()), remainder, |payload| found(group * GROUP + index, payload));
+            for (index, &(remainder, line)) in homes[..hashes.len()].iter().enumerate() {
+                // Without a branch: whether a line has overflown cannot be foreseen.
+                further[overflown % GROUP] = index as u8;
+                overflown += usize::from(line.is_overflown());
+                let slots = bits(0, line.own());
+                scan(&shape, line, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
+            }
+            for &index in &further[..overflown] {
+                let (home, _) = shape.split(self.key(hashes[index as usize % GROUP]));
+                prefetch(self.line(home + 1));
             }
             for &index in &further[..overflown] {
                 let index = index as usize % GROUP;
-                self.probe_next(self.key(hashes[index]), |payload| found(group * GROUP + index, payload));
+                let (home, remainder) = shape.split(self.key(hashes[index]));
+                let next = self.line(home + 1);
+                let slots = bits(shape.slots - next.foreign(), shape.slots);
+                scan(&shape, next, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
+                if next.is_stashed() {
+                    let key = self.key(hashes[index]);
+                    self.stash.probe(&shape, key, |payload| found(group * GROUP + index, payload));
+                }
             }
         }
     }
@@ -587,7 +752,7 @@ impl Quotient {
     #[inline(always)]
     pub fn insert(&mut self, mixed: u64, payload: u64) -> bool {
         debug_assert!(self.shape.payload_bits >= 64 - payload.leading_zeros());
-        let placed = self.place(self.key(mixed), payload, false);
+        let placed = self.place(self.key(mixed), payload);
         self.len += u64::from(placed);
         placed
     }

@@ -6,7 +6,8 @@
 //! suite has been shown to fail on something broken.
 //!
 //! * [`oracle`] explores any system with a hash map; [`net_oracle`] any net.
-//! * [`systems`] are written by hand, [`random`] ones come from a seed.
+//! * [`systems`] are written by hand, [`random`] ones come from a seed, [`wrappers`] change one
+//!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
 //! * [`conformance`] holds the suites: [`check_system`], [`check_store`], [`check_search`].
 //! * [`corpus`] finds models with answers from outside.
@@ -18,10 +19,12 @@ pub mod oracle;
 pub mod random;
 pub mod stores;
 pub mod systems;
+pub mod wrappers;
 
 pub use conformance::search::check_search;
-pub use conformance::store::check_store;
+pub use conformance::store::{check_reversible_store, check_store};
 pub use conformance::system::check_system;
 pub use corpus::Corpus;
 pub use oracle::{Explored, explore, explore_up_to};
 pub use random::{RandomGraph, Rng};
+pub use wrappers::{Forward, PoorHash};

@@ -3,11 +3,12 @@
 use deltamark_core::{
     Arrival, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId, States, Store,
 };
-use deltamark_testkit::check_store;
 use deltamark_testkit::stores::{KINDS, LossyStore, ReferenceStore};
+use deltamark_testkit::{check_reversible_store, check_store};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn the_reference_stores_pass() {
@@ -15,6 +16,13 @@ fn the_reference_stores_pass() {
         check_store(Order::Any, make);
         check_store(Order::Levels, make);
     }
+}
+
+#[test]
+fn a_reference_store_passes_on_reversible_systems() {
+    let (_, make) = KINDS[0];
+    check_reversible_store(Order::Any, make);
+    check_reversible_store(Order::Levels, make);
 }
 
 #[test]
@@ -41,6 +49,7 @@ enum Flaw {
     RecodesNothing,
     RacesWithItself,
     CallsLossyExact,
+    TrustsHashes,
 }
 
 /// A reference store with a flaw.
@@ -50,11 +59,14 @@ struct Flawed {
     budget: Arc<Budget>,
     /// How often it was full.
     full: AtomicU64,
+    /// What it takes for the state with this hash.
+    hashes: Mutex<HashMap<u64, StateId>>,
 }
 
 impl Flawed {
     fn new(flaw: Flaw, budget: Arc<Budget>) -> Self {
-        Flawed { inner: ReferenceStore::new(Arc::clone(&budget)), flaw, budget, full: AtomicU64::default() }
+        let inner = ReferenceStore::new(Arc::clone(&budget));
+        Flawed { inner, flaw, budget, full: AtomicU64::default(), hashes: Mutex::default() }
     }
 }
 
@@ -68,6 +80,17 @@ impl Store for Flawed {
                 Insert::Seen(id) => Insert::New(id),
                 other => other,
             };
+        }
+        if self.flaw == Flaw::TrustsHashes {
+            let mut hashes = self.hashes.lock().expect("no thread failed");
+            if let Some(&id) = hashes.get(&hash) {
+                return Insert::Seen(id);
+            }
+            let answer = self.inner.insert(scratch, state, hash, arrival);
+            if let Insert::New(id) = answer {
+                hashes.insert(hash, id);
+            }
+            return answer;
         }
         let answer = self.inner.insert(scratch, state, hash, arrival);
         match (self.flaw, answer) {
@@ -177,6 +200,7 @@ fn every_flaw_is_found_and_named() {
         (Flaw::BatchLosesAnswers, "every state has an answer"),
         (Flaw::RecodesNothing, "counters 3, 12: what was inserted is found"),
         (Flaw::RacesWithItself, "is new"),
+        (Flaw::TrustsHashes, "hash of 2 bits: a state that was never inserted is not called seen"),
         (Flaw::CallsLossyExact, "a state that was never inserted is not called seen"),
     ];
     for (flaw, expected) in cases {

@@ -4,9 +4,10 @@ use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
     Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
-use deltamark_testkit::conformance::system::check_system_up_to;
-use deltamark_testkit::systems::{Counters, Workers};
-use deltamark_testkit::{RandomGraph, check_system};
+use deltamark_nets::{NetSystem, generate::generate};
+use deltamark_testkit::conformance::system::{check_poor_system, check_system_up_to};
+use deltamark_testkit::systems::{Counters, Odometer, Stacks, Workers};
+use deltamark_testkit::{Forward, PoorHash, RandomGraph, check_system};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
@@ -17,6 +18,33 @@ fn the_systems_of_the_kit_pass() {
     check_system(&Counters::new(12, 3));
     check_system(&Counters::new(1, 40));
     check_system_up_to(&Counters::endless(2), 500);
+}
+
+#[test]
+fn systems_of_which_every_step_can_be_undone_pass() {
+    check_system(&Odometer::new(&[11, 9, 8], 1));
+    check_system(&Stacks::new(3, 2, 2));
+    for seed in 0..20 {
+        check_system(&Odometer::random(seed, 500));
+        check_system(&Stacks::random(seed, 500));
+    }
+}
+
+#[test]
+fn wrapped_systems_pass() {
+    let systems: [fn() -> Box<dyn System>; 5] = [
+        || Box::new(Workers::new(2, 2, 2)),
+        || Box::new(Counters::new(3, 9)),
+        || Box::new(Odometer::new(&[11, 9, 8], 1)),
+        || Box::new(Stacks::new(2, 3, 2)),
+        || Box::new(NetSystem::new(generate("kanban", 1).expect("a family"))),
+    ];
+    for fresh in systems {
+        check_system(&Forward::new(fresh()));
+        for bits in [0, 2, 6] {
+            check_poor_system(&PoorHash::new(fresh(), bits));
+        }
+    }
 }
 
 #[test]

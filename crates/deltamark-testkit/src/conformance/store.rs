@@ -10,35 +10,47 @@ use crate::conformance::storing::{End, Storing};
 use crate::conformance::threads;
 use crate::explore;
 use crate::random::{RandomGraph, Rng};
-use crate::systems::{Counters, Still, Workers};
-use deltamark_core::{Budget, Guarantee, Order, Store, System, Width};
+use crate::systems::{Counters, Odometer, Stacks, Still, Workers};
+use crate::wrappers::{Forward, PoorHash};
+use deltamark_core::{Budget, Guarantee, Order, Slot, Store, System, Width};
 use std::sync::Arc;
 
 /// Makes a store for a system, within a budget.
 pub type Make<'m> = dyn for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync + 'm;
 
 /// Checks a store that was made for states in this order on all systems of the kit: alone and
-/// in batches, growing, with the budget forced low, over recodings, and from several threads;
-/// where states come level by level, in batches and from one thread.
+/// in batches, growing, with the budget forced low, over recodings, with hashes of few bits, and
+/// from several threads; where states come level by level, in batches and from one thread.
 pub fn check_store(order: Order, make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync) {
-    let make: &Make = &make;
+    check(&make, order, Kit::all());
+}
+
+/// The same for a store that takes only systems whose steps can be undone.
+pub fn check_reversible_store(
+    order: Order,
+    make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync,
+) {
+    check(&make, order, Kit::reversible());
+}
+
+fn check(make: &Make, order: Order, kit: Kit) {
     let ways = Way::of(order);
     empty(make);
-    for (label, fresh) in small_systems() {
+    for (label, fresh) in kit.small {
         all_of_it(make, ways, &label, &*fresh);
     }
-    for (label, system) in middling_systems() {
+    for (label, system) in kit.middling {
         let held = growth(make, ways[0], &label, &*system);
         low_budgets(make, ways, &label, &*system, held);
     }
     recoding_without_room(make, ways[0]);
     if order == Order::Any {
-        for (label, system) in threaded_systems() {
+        for (label, system) in kit.threaded {
             threads::check(make, &label, &*system);
         }
     }
     // The longest last: what is wrong shows early.
-    for (label, system) in large_systems() {
+    for (label, system) in kit.large {
         let held = growth(make, ways[0], &label, &*system);
         one_budget(make, &label, &*system, held / 3, held, ways[ways.len() - 1]);
     }
@@ -49,43 +61,105 @@ type Named = (String, Box<dyn System>);
 /// Makes a system anew, because a layout that has widened stays wide.
 type Fresh = dyn Fn() -> Box<dyn System>;
 
+/// The systems that a store is checked on.
+struct Kit {
+    /// Up to some hundred states each, most of them.
+    small: Vec<(String, Box<Fresh>)>,
+    /// Some thousand states: of fixed width and of varying.
+    middling: Vec<Named>,
+    threaded: Vec<Named>,
+    /// More than 100,000 states, of fixed width and of varying.
+    large: Vec<Named>,
+}
+
+impl Kit {
+    fn all() -> Self {
+        let mut middling = vec![graph(2, Width::Fixed(2), 9_000), graph(2, Width::Varies, 9_000)];
+        middling.extend(undoable());
+        Kit {
+            small: small_systems(),
+            middling,
+            threaded: vec![
+                ("workers 2, 3, 2".into(), Box::new(Workers::new(2, 3, 2))),
+                ("counters 4, 12".into(), Box::new(Counters::new(4, 12))),
+                ("random graph 11".into(), Box::new(RandomGraph::new(11, 8_000))),
+            ],
+            large: vec![graph(1, Width::Fixed(3), 130_000), graph(1, Width::Varies, 130_000)],
+        }
+    }
+
+    /// Those whose steps can be undone.
+    fn reversible() -> Self {
+        let mut small = small_systems();
+        small.retain(|(_, fresh)| fresh().reversible().is_some());
+        Kit {
+            small,
+            middling: undoable(),
+            threaded: vec![("counters 4, 12".into(), Box::new(Counters::new(4, 12))), loose(&[11, 12, 13])],
+            large: vec![loose(&[47, 47, 48]), stacks(2, 5, 3)],
+        }
+    }
+}
+
+fn graph(seed: u64, width: Width, count: usize) -> Named {
+    (format!("graph of {count}, {width:?}"), Box::new(RandomGraph::of_width(seed, width, count)))
+}
+
+fn loose(sizes: &[Slot]) -> Named {
+    (format!("loose odometer {sizes:?}"), Box::new(Odometer::loose(sizes, 5)))
+}
+
+fn stacks(stacks: usize, height: usize, letters: Slot) -> Named {
+    (format!("stacks {stacks}, {height}, {letters}"), Box::new(Stacks::new(stacks, height, letters)))
+}
+
+/// Some thousand states whose steps can be undone.
+fn undoable() -> Vec<Named> {
+    vec![loose(&[15, 14, 16]), stacks(3, 2, 3)]
+}
+
 fn small_systems() -> Vec<(String, Box<Fresh>)> {
-    let mut systems: Vec<(String, Box<Fresh>)> = vec![
-        ("still".into(), Box::new(|| Box::new(Still))),
-        ("workers 2, 1, 1".into(), Box::new(|| Box::new(Workers::new(2, 1, 1)))),
-        ("workers 3, 2, 1".into(), Box::new(|| Box::new(Workers::new(3, 2, 1)))),
-        ("counters 3, 12".into(), Box::new(|| Box::new(Counters::new(3, 12)))),
-        ("counters 12, 4".into(), Box::new(|| Box::new(Counters::new(12, 4)))),
-    ];
+    let mut systems: Vec<(String, Box<Fresh>)> = Vec::new();
+    let mut add = |label: String, fresh: Box<Fresh>| systems.push((label, fresh));
+    add("still".into(), Box::new(|| Box::new(Still)));
+    add("workers 2, 1, 1".into(), Box::new(|| Box::new(Workers::new(2, 1, 1))));
+    add("workers 3, 2, 1".into(), Box::new(|| Box::new(Workers::new(3, 2, 1))));
+    add("counters 3, 12".into(), Box::new(|| Box::new(Counters::new(3, 12))));
+    add("counters 12, 4".into(), Box::new(|| Box::new(Counters::new(12, 4))));
+    add("odometer 11, 9, 8".into(), Box::new(|| Box::new(Odometer::new(&[11, 9, 8], 1))));
+    add("stacks 2, 4, 2".into(), Box::new(|| Box::new(Stacks::new(2, 4, 2))));
+    add("counters 3, 10, forward".into(), Box::new(|| Box::new(Forward::new(Box::new(Counters::new(3, 10))))));
     for seed in 0..6 {
-        systems.push((format!("random graph {seed}"), Box::new(move || Box::new(RandomGraph::new(seed, 700)))));
+        add(format!("random graph {seed}"), Box::new(move || Box::new(RandomGraph::new(seed, 700))));
+    }
+    for seed in 0..3 {
+        add(format!("random odometer {seed}"), Box::new(move || Box::new(Odometer::random(seed, 300))));
+        add(format!("random stacks {seed}"), Box::new(move || Box::new(Stacks::random(seed, 300))));
+        let hidden = move || Box::new(Forward::new(Box::new(Odometer::random(seed, 200)))) as Box<dyn System>;
+        add(format!("random odometer {seed}, forward"), Box::new(hidden));
+    }
+    // Where nearly all hashes are equal each look-up meets many states, so there are few.
+    for (bits, most) in [(2, 100), (6, 400)] {
+        let mut add_poor = |label: &str, inside: fn(usize) -> Box<dyn System>| {
+            let fresh = move || Box::new(PoorHash::new(inside(most), bits)) as Box<dyn System>;
+            add(format!("{label}, {most} states, hash of {bits} bits"), Box::new(fresh));
+        };
+        add_poor("workers", |most| Box::new(Workers::new(2, 1, if most > 200 { 2 } else { 1 })));
+        add_poor("counters", |most| Box::new(Counters::new(3, if most > 200 { 10 } else { 5 })));
+        add_poor("graph", |most| Box::new(RandomGraph::of_width(7, Width::Fixed(3), most)));
+        add_poor("varying graph", |most| Box::new(RandomGraph::of_width(8, Width::Varies, most)));
+        add_poor("odometer", |most| Box::new(Odometer::new(&[5, 4, most as u32 / 20], 3)));
+        add_poor("stacks", |most| Box::new(Stacks::random(4, most)));
+        add_poor("forward odometer", |most| {
+            Box::new(Forward::new(Box::new(Odometer::new(&[4, 5, most as u32 / 20], 3))))
+        });
     }
     systems
 }
 
-/// Systems with more than 100,000 states: one of fixed width, one of varying.
-fn large_systems() -> Vec<Named> {
-    let graph = |width| (format!("large graph, {width:?}"), Box::new(RandomGraph::of_width(1, width, 130_000)) as _);
-    vec![graph(Width::Fixed(3)), graph(Width::Varies)]
-}
-
-/// Systems with some thousand states, of both kinds.
-fn middling_systems() -> Vec<Named> {
-    let graph = |width| (format!("graph, {width:?}"), Box::new(RandomGraph::of_width(2, width, 9_000)) as _);
-    vec![graph(Width::Fixed(2)), graph(Width::Varies)]
-}
-
-fn threaded_systems() -> Vec<Named> {
-    vec![
-        ("workers 2, 3, 2".into(), Box::new(Workers::new(2, 3, 2))),
-        ("counters 4, 12".into(), Box::new(Counters::new(4, 12))),
-        ("random graph 11".into(), Box::new(RandomGraph::new(11, 8_000))),
-    ]
-}
-
 /// A store in which nothing is.
 fn empty(make: &Make) {
-    let system = Workers::new(2, 1, 1);
+    let system = Odometer::new(&[3, 3], 1);
     let storing = Storing::new(make, "empty store", &system, Budget::unlimited());
     storing.nothing_is_there();
     storing.dropped();
@@ -205,8 +279,17 @@ mod tests {
 
     #[test]
     fn large_systems_are_large() {
-        for (label, system) in large_systems() {
+        for (label, system) in Kit::all().large.into_iter().chain(Kit::reversible().large) {
             assert!(explore(&*system).states.len() > 100_000, "{label}");
+        }
+    }
+
+    #[test]
+    fn reversible_systems_of_all_sizes_are_so() {
+        let kit = Kit::reversible();
+        assert!(kit.small.len() > 10);
+        for (label, system) in kit.middling.iter().chain(&kit.threaded).chain(&kit.large) {
+            assert!(system.reversible().is_some(), "{label}");
         }
     }
 }
