@@ -114,7 +114,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "full",
                 default: "auto",
-                help: "every so many levels one is kept in full; auto: as half a byte a state allows; off: none",
+                help: "every so many levels one is kept in full; auto: as an eighth of a byte a state allows; off: none",
             },
             OptionInfo { name: "actions", default: "0", help: "bits of an action that are stored, 0 for all" },
         ],

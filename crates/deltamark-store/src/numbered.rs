@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) enum Full {
     /// Every so many levels; in any order, those that would take so many steps to rebuild.
     Every(u64),
-    /// As many as half a byte for each state allows.
+    /// As many levels as an eighth of a byte for each state allows; in any order half a byte.
     Share,
     /// None.
     Never,
@@ -355,6 +355,7 @@ impl Inner<'_> {
             }
             _ => From::Parent(parent),
         };
+        debug_assert_eq!(rebuilder.table.len(), number, "every state is in the table once");
         let entered = rebuilder.table.insert(mix(hash), number);
         assert!(entered, "room was made for it");
         rebuilder.tree.push(from, if parent == NONE { arrival.action } else { stored });
@@ -692,10 +693,10 @@ impl Inner<'_> {
         let states = numbers.end - numbers.start;
         let keeps = match (self.config.full, self.rebuilder.system.width()) {
             _ if self.level == 0 => true,
-            (Full::Every(levels), _) => self.level % levels == 0,
+            (Full::Every(levels), _) => self.level.is_multiple_of(levels),
             (Full::Share, width) => {
                 let slots = if let Width::Fixed(slots) = width { slots as u64 } else { 16 };
-                (self.rebuilder.kept.len() + states) * slots * 4 <= numbers.end / 2
+                (self.rebuilder.kept.len() + states) * slots * 4 <= numbers.end / 8
             }
             (Full::Never, _) => false,
         };

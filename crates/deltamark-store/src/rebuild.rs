@@ -284,17 +284,16 @@ impl Rebuilder<'_> {
         let mut hint = Hint::new();
         loop {
             let in_order = numbers.is_sorted();
+            sorted.clear();
+            sorted.extend(numbers.iter().zip(0..).map(|(&number, index)| (number, index)));
             if !in_order {
-                sorted.clear();
-                sorted.extend(numbers.iter().zip(0..).map(|(&number, index)| (number, index)));
                 sorted.sort_unstable();
             }
             stay.clear();
             arrived.clear();
             places.clear();
-            for position in 0..numbers.len() {
-                let index = if in_order { position } else { sorted[position].1 as usize };
-                let number = numbers[index];
+            for &(number, index) in sorted.iter() {
+                let index = index as usize;
                 match anchor(*order, tree, kept, window, cache, &mut hint, number) {
                     Some(Anchor::Kept(place)) => {
                         arrived.push(index as u32);

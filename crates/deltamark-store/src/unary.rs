@@ -129,7 +129,7 @@ fn select(word: u64, rank: u32) -> u32 {
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
     // Of each byte the top bit: whether the ones up to its end are no more than `rank`.
-    let before = ((u64::from(rank) * ONES | TOPS) - sums) & TOPS;
+    let before = (((u64::from(rank) * ONES) | TOPS) - sums) & TOPS;
     let place = before.count_ones() * 8;
     let within = u64::from(rank) - (sums << 8 >> place & 0xff);
     place + u32::from(IN_BYTE[(within as usize & 7) << 8 | (word >> place & 0xff) as usize])
