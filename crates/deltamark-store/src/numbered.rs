@@ -90,10 +90,10 @@ impl Config {
 
 /// The most bits a signature has: as many again are left for numbers.
 pub(crate) const MOST_SIGNATURE: u32 = 32;
-/// A signature grows when there are as many states as it has values, divided by this power of two.
-const SLACK: u32 = 2;
+/// A signature grows when it has fewer than this many values a state.
+const SLACK: u64 = 3;
 /// By how many bits it grows.
-const SIGNATURE_STEP: u32 = 4;
+const SIGNATURE_STEP: u32 = 2;
 /// No answer yet.
 const OPEN: u64 = u64::MAX;
 
@@ -245,7 +245,7 @@ impl Inner<'_> {
         }
         if self.config.grows
             && self.config.signature < MOST_SIGNATURE
-            && len + more > 1 << (self.config.signature - SLACK)
+            && (len + more) * SLACK > 1 << self.config.signature
         {
             self.sign_again();
         }
