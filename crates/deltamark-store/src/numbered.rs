@@ -41,7 +41,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) enum Full {
     /// Every so many levels; in any order, those that would take so many steps to rebuild.
     Every(u64),
-    /// As many levels as an eighth of a byte for each state allows; in any order half a byte.
+    /// As many levels as an eighth of a byte for each state allows; half a byte where steps
+    /// cannot be undone, and in any order.
     Share,
     /// None.
     Never,
@@ -696,7 +697,9 @@ impl Inner<'_> {
             (Full::Every(levels), _) => self.level.is_multiple_of(levels),
             (Full::Share, width) => {
                 let slots = if let Width::Fixed(slots) = width { slots as u64 } else { 16 };
-                (self.rebuilder.kept.len() + states) * slots * 4 <= numbers.end / 8
+                // Steps forwards cost more than steps back, so walks are to be shorter.
+                let part = if self.rebuilder.reversible.is_some() { 8 } else { 2 };
+                (self.rebuilder.kept.len() + states) * slots * 4 <= numbers.end / part
             }
             (Full::Never, _) => false,
         };

@@ -133,6 +133,7 @@ pub(crate) struct Work {
     rounds: Vec<Round>,
     above: States,
     sources: States,
+    rebuilt: States,
 }
 
 /// One round of climbing.
@@ -171,6 +172,7 @@ impl Work {
             rounds: Vec::new(),
             above: States::new(width),
             sources: States::new(width),
+            rebuilt: States::new(width),
         }
     }
 }
@@ -229,11 +231,13 @@ impl Rebuilder<'_> {
     }
 
     fn confirm_forwards(&mut self, candidates: &Candidates, range: std::ops::Range<usize>, found: &mut [bool]) {
-        let mut states = States::new(self.system.width());
+        let mut states = std::mem::replace(&mut self.work.rebuilt, States::new(Width::Fixed(0)));
+        states.reset(self.system.width());
         self.rebuild(&candidates.numbers[range.clone()], &mut states);
         for (state, index) in states.iter().zip(range) {
             found[index] = state == candidates.states.get(index);
         }
+        self.work.rebuilt = states;
     }
 
     fn confirm_backwards(
