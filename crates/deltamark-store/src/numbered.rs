@@ -869,3 +869,66 @@ impl Recall for Numbered<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Control;
+    use deltamark_search::{Search, Task, run};
+    use deltamark_testkit::systems::Counters;
+    use deltamark_testkit::{RandomGraph, explore};
+
+    #[test]
+    fn signatures_grow_with_the_states_and_nothing_gets_lost() {
+        let systems: [fn() -> Box<dyn System>; 3] = [
+            || Box::new(Counters::new(5, 6)),
+            || Box::new(RandomGraph::of_width(5, Width::Fixed(2), 3000)),
+            || Box::new(RandomGraph::of_width(7, Width::Varies, 3000)),
+        ];
+        for fresh in systems {
+            let all = explore(&*fresh());
+            for &search in Search::ALL {
+                for full in [Full::Every(4), Full::Share, Full::Never] {
+                    let system = fresh();
+                    let control = Control::new();
+                    let config = Config { signature: 3, full, shorten: true, ..Config::USUAL };
+                    let store = Numbered::new(config, &*system, search.order(), None, control.budget.clone());
+                    let task = Task {
+                        system: &*system,
+                        store: &store,
+                        properties: &[],
+                        control: &control,
+                        explore_all: true,
+                        observer: None,
+                    };
+                    let outcome = run(search, task);
+                    let found = (outcome.statistics.states, outcome.statistics.edges);
+                    assert_eq!(found, (all.states.len() as u64, all.edges.len() as u64));
+                    let signature = store.lock().config.signature;
+                    assert!(SLACK * found.0 <= 1 << signature && signature <= 16, "{signature} bits");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn walks_back_tell_the_path() {
+        let system = RandomGraph::of_width(5, Width::Fixed(2), 500);
+        let control = Control::new();
+        let config = Config { full: Full::Every(3), shorten: true, ..Config::USUAL };
+        let store = Numbered::new(config, &system, Order::Levels, None, control.budget.clone());
+        let system: &dyn System = &system;
+        let task = Task { system, store: &store, properties: &[], control: &control, explore_all: true, observer: None };
+        let states = run(Search::Bfs, task).statistics.states;
+        let all = explore(system);
+        let mut scratch = store.scratch();
+        for number in 0..states {
+            let trace = store.path(&mut scratch, StateId::new(number)).expect("in level order every path is known");
+            let mut state = States::new(system.width());
+            Recall::recall(&store, &mut scratch, &[StateId::new(number)], &mut state);
+            let replay = trace.replay(system).expect("a path can be walked");
+            assert_eq!(replay.states.last().map(Vec::as_slice), Some(state.get(0)));
+            assert_eq!(trace.len() as u64, all.distances[all.numbers[state.get(0)]], "paths are shortest");
+        }
+    }
+}
