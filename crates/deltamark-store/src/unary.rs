@@ -166,7 +166,7 @@ mod tests {
             let mut model: Vec<u64> = Vec::new();
             let mut value = 0;
             for step in 0..30_000u64 {
-                if mix(step ^ seed << 40) % seldom == 0 {
+                if mix(step ^ seed << 40).is_multiple_of(seldom) {
                     value += mix(!step) % far;
                 }
                 assert!(list.reserve(1, value));

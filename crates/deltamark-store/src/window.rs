@@ -205,7 +205,7 @@ mod tests {
                 let state = state(number);
                 assert!(window.reserve(1, state.len() as u64));
                 window.push(&state);
-                if mix(number) % 1000 == 0 {
+                if mix(number).is_multiple_of(1000) {
                     first += (number - first) / 2;
                     window.forget(first);
                 }
