@@ -1,10 +1,11 @@
 //! The nets that are measured.
 //!
-//! In: `FAMILY-N` (made by our generators) or the name of a net of the outside corpus. Out:
-//! the net, and how many states and edges it must have.
+//! In: `FAMILY-N` (made by our generators), `cells-N` (a system with states of N slots) or the name
+//! of a net of the outside corpus. Out: its system, and how many states and edges it must have.
 
-use deltamark_nets::{Format, Net, generate::generate, parse_bytes};
-use deltamark_testkit::Corpus;
+use deltamark_core::System;
+use deltamark_nets::{Format, Net, NetSystem, generate::generate, parse_bytes};
+use deltamark_testkit::{Corpus, systems::Cells};
 
 /// Nets that every machine can make.
 pub const GENERATED: &[&str] = &[
@@ -29,8 +30,22 @@ pub const LONG: &[&str] = &["SwimmingPool-PT-03", "ShieldIIPs-PT-002A"];
 /// States and edges.
 pub type Counts = (u64, u64);
 
+/// The system of this name, and its counts where they are known.
+pub fn system(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
+    /// 13⁵ states.
+    const PLACES: usize = 13;
+    let width = name.strip_prefix("cells-").and_then(|width| width.parse::<usize>().ok());
+    if let Some(width) = width.filter(|width| (100..=100_000).contains(width)) {
+        let cells = Cells::new(width, PLACES);
+        let counts = cells.counts();
+        return Ok((Box::new(cells), Some(counts)));
+    }
+    let (net, counts) = load(name)?;
+    Ok((Box::new(NetSystem::new(net)), counts))
+}
+
 /// The net of this name, and its counts where they are known.
-pub fn load(name: &str) -> Result<(Net, Option<Counts>), String> {
+fn load(name: &str) -> Result<(Net, Option<Counts>), String> {
     if let Some((family, size)) = name.rsplit_once('-')
         && let Ok(size) = size.parse()
         && let Ok(net) = generate(family, size)

@@ -4,7 +4,6 @@
 
 use crate::nets;
 use deltamark_core::{Control, Property};
-use deltamark_nets::NetSystem;
 use deltamark_search::{Search, Task, run as search};
 use deltamark_store::{StoreSpec, build};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 /// What to run.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A generated net such as `kanban-5`, or one of the outside corpus
+    /// A generated net such as `kanban-5`, states of many slots such as `cells-200`, or a net of the outside corpus
     net: String,
     /// The store
     #[arg(long, default_value = "plain")]
@@ -59,19 +58,18 @@ pub fn search_named(name: &str) -> Result<Search, String> {
 
 /// Runs and prints.
 pub fn run(options: &Options) -> Result<(), String> {
-    let (net, known) = nets::load(&options.net)?;
+    let (system, known) = nets::system(&options.net)?;
     let order = search_named(&options.search)?;
     let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;
-    let system = NetSystem::new(net);
     let control = Control::new();
-    let store = build(&spec, &system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let store = build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
     // A property is there, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
     let before = cpu_time();
     let outcome = search(
         order,
         Task {
-            system: &system,
+            system: &*system,
             store: &*store,
             properties: &properties,
             control: &control,

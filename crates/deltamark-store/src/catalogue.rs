@@ -5,6 +5,7 @@
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
 use crate::breadcrumb::{Anchors, Breadcrumb};
+use crate::difference::Difference;
 use crate::plain::Plain;
 use crate::{comback, delta};
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
@@ -121,6 +122,21 @@ pub static CATALOGUE: &[StoreInfo] = &[
         make: comback::make,
     },
     StoreInfo {
+        name: "difference",
+        idea: "A state as the slots that changed since its predecessor, every δ-th state on a path whole.",
+        guarantee: "exact",
+        when: "When states are wide and a step changes little of them: a twentieth of what `plain` takes, or less, in up \
+            to twice the time.",
+        options: &[OptionInfo {
+            name: "every",
+            default: "20",
+            help: "every so many states of a path one is whole: more saves memory, fewer saves time",
+        }],
+        make: |spec, system, order, budget| {
+            Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
+        },
+    },
+    StoreInfo {
         name: "breadcrumb",
         idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it; a hit is \
            confirmed by undoing actions back to a level kept in full.",
@@ -140,7 +156,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             },
             OptionInfo {
                 name: "tag",
-                default: "13",
+                default: "10",
                 help: "bits of hash a state keeps at a million states; each doubling spends one",
             },
         ],
@@ -158,7 +174,7 @@ fn breadcrumb<'a>(
         "auto" => Anchors::Auto,
         _ => Anchors::Every(spec.number("k", 1..=1_000_000)?),
     };
-    let tag = spec.number("tag", 1..=32)? as u32;
+    let tag = spec.number("tag", 1..=15)? as u32;
     if order != Order::Levels {
         return Err(SpecError("the store `breadcrumb` works level by level; choose `--search bfs`".into()));
     }

@@ -74,6 +74,13 @@ impl Vectors {
         }
     }
 
+    /// Forgets all states and keeps their memory.
+    pub fn clear(&mut self) {
+        if let Vectors::Varying { used, .. } = self {
+            *used.get_mut() = 0;
+        }
+    }
+
     /// The slots of state `index`.
     ///
     /// # Safety

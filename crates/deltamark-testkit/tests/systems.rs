@@ -6,7 +6,7 @@ use deltamark_core::{
 };
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_testkit::conformance::system::{check_poor_system, check_system_up_to};
-use deltamark_testkit::systems::{Counters, Odometer, Stacks, Workers};
+use deltamark_testkit::systems::{Cells, Counters, Odometer, Stacks, Workers};
 use deltamark_testkit::{Forward, PoorHash, RandomGraph, check_system};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 fn the_systems_of_the_kit_pass() {
     check_system(&Workers::new(2, 2, 2));
     check_system(&Workers::new(3, 1, 2));
+    check_system(&Cells::new(83, 3));
     check_system(&Counters::new(3, 9));
     check_system(&Counters::new(12, 3));
     check_system(&Counters::new(1, 40));

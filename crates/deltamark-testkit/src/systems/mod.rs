@@ -2,12 +2,14 @@
 //!
 //! In: a size. Out: a system. What stays true: they share no code with any front end.
 
+mod cells;
 mod counters;
 mod odometer;
 mod stacks;
 mod still;
 mod workers;
 
+pub use cells::Cells;
 pub use counters::Counters;
 pub use odometer::Odometer;
 pub use stacks::Stacks;

@@ -1,0 +1,682 @@
+//! # The idea
+//! A step changes little, so a state is kept as what has changed since the state it was
+//! reached from; every δ-th state on a path is kept whole, so that no chain of differences gets
+//! long. A state that may have been seen before is taken back along the chain of the one that
+//! is there, change by change, and compared with the whole state at its end.
+//!
+//! From A. Mukherjee, Z. Tari, P. Bertok, *Memory efficient state-space analysis in software
+//! model-checking*, ACSC 2010: their sequential algorithm. Kept: differences, δ, and that
+//! equality is decided on states, never on what stands for them. Different here:
+//! * They hash into lists and, where a list gets long, hash once more by a second function. We
+//!   have one table that grows (`quotient.rs`): no list gets long.
+//! * They keep new values; we keep what is added to the old ones, in few bits
+//!   (`patch.rs`), and whole states against the first state. A list of changes that
+//!   occurs again is kept once (`lists.rs`): where a step of the model adds the
+//!   same wherever it is taken, a state takes a byte or two for it.
+//! * A predecessor takes about a byte instead of a pointer.
+//! * Nothing is expanded to be compared: undoing the changes on the state in question costs the
+//!   same whatever its width, but for one comparison at the end. Suspects of a batch are walked
+//!   back together, so that one's way to memory is hidden behind the others' work; two that
+//!   meet with the same state in hand go on as one.
+//! * Level by level, the level in hand and the next one are held in full meanwhile, because most
+//!   of what is seen again lies there.
+//!
+//! # Layout in memory
+//! ```text
+//! index    tag|7  tag|2 …                           hash -> number
+//! lists    a: slot 3 +1   b: slot 5 -1, slot 6 +1   …
+//! journal  #0 whole  #1 (0, a)  #2 (0, b)  #3 (1, b)  #4 (1: slot 2 +70) …
+//! levels   [7|0|3] [7|1|3] …                        in full; frontier, given back
+//! ```
+//! See `journal.rs` for how a number leads to its record, and
+//! `coder.rs` for what a record holds.
+//!
+//! # Growth
+//! The journal never moves; the index grows in place by small steps. A new layout of the states
+//! is the one thing that takes a second copy: all records are written again, in the order of
+//! their numbers, within the budget.
+//!
+//! # Invariants
+//! * I1: state `n` has record `n`; its predecessor has a smaller number; so does every chain end
+//!   in a whole state, after δ - 1 steps at most.
+//! * I2: what is in the index has a record, and what has a record is in the index.
+//! * I3: numbers from the level in hand on are in the levels too, if states come by levels.
+//!
+//! # When to choose it
+//! For wide states of which a step changes little: 200 slots take 12 bytes instead of 806, in less
+//! than twice the time of `plain`. Needs nothing of the system: no undoing, no replaying of
+//! actions. A look-up that hits an old state takes δ / 2 steps back on average, so narrow states,
+//! which `plain` compares in no time, take several times as long.
+
+use crate::bucket::prefetch;
+use crate::coder::{Back, Coder, Kind, Written};
+use crate::journal::{Journal, Spot};
+use crate::path::Path;
+use crate::quotient::Quotient;
+use crate::unpacked::Unpacked;
+use deltamark_core::{
+    Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Width, hash::mix,
+};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of the hash that tell states apart in the index: one look-up in 2^28 / states meets
+/// another state's number and walks back in vain.
+const KEY_BITS: u32 = 28;
+/// Successors that are looked up together.
+const GROUP: usize = 256;
+/// No number.
+const NONE: u64 = u64::MAX;
+
+/// States as differences from their predecessors.
+pub struct Difference {
+    tables: Mutex<Tables>,
+}
+
+struct Tables {
+    budget: Arc<Budget>,
+    /// Every so many states of a path one is whole.
+    every: u64,
+    width: Width,
+    index: Quotient,
+    journal: Journal,
+    coder: Coder,
+    /// Bytes of records of whole states.
+    whole_bytes: u64,
+    /// The level being expanded and the one under construction, if states come by levels.
+    levels: Option<[Unpacked; 2]>,
+    /// The number of the level under construction.
+    level: u64,
+    /// How often the layout has changed.
+    layout: u64,
+}
+
+/// What a thread keeps from call to call.
+#[derive(Default)]
+struct Work {
+    /// The layout of the states it has expanded.
+    layout: u64,
+    path: Path,
+    /// A state being taken back.
+    state: Vec<Slot>,
+    record: Vec<u8>,
+    other: Vec<u8>,
+    walks: Vec<Walk>,
+    /// Those of them that are under way.
+    active: Vec<u16>,
+    /// States being taken back together.
+    states: Vec<Vec<Slot>>,
+    /// Successors that were not found: source and index in one word.
+    fresh: Vec<u64>,
+    /// The number of the first state that the batch in hand has brought, and which successors
+    /// got the numbers from there on.
+    first: u64,
+    new: Vec<u32>,
+}
+
+/// A state being taken back. Its slots are those of the same place among `states`.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// Which successor of the batch it is.
+    index: usize,
+    /// The number it may have.
+    number: u64,
+    /// Where it has come to.
+    at: u64,
+    spot: Spot,
+    end: End,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy)]
+enum End {
+    /// At a whole state, which was the one in hand, or at a difference.
+    Same(bool),
+    /// It met another walk with the same state in hand: both end alike.
+    With(u16),
+}
+
+/// Where walks meet: for each number modulo its size the walk that is there.
+type Meeting = [u16; 1024];
+
+impl Tables {
+    fn len(&self) -> u64 {
+        self.journal.len()
+    }
+
+    /// The state of this number, if it is held in full (I3).
+    #[inline(always)]
+    fn unpacked(&self, number: u64) -> Option<&[Slot]> {
+        let [hand, next] = self.levels.as_ref()?;
+        if number >= next.numbers().start {
+            Some(next.get(number))
+        } else if number >= hand.numbers().start {
+            Some(hand.get(number))
+        } else {
+            None
+        }
+    }
+
+    /// Asks for what a comparison with this number reads first.
+    #[inline(always)]
+    fn prefetch(&self, number: u64) {
+        if let Some([hand, next]) = &self.levels
+            && number >= hand.numbers().start
+        {
+            let level = if number >= next.numbers().start { next } else { hand };
+            let address = level.address(number);
+            prefetch(address);
+            prefetch(address.wrapping_add(16));
+        } else {
+            prefetch(self.journal.place_address(number));
+        }
+    }
+
+    /// Whether the state of this number is this one.
+    fn same(&self, number: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> bool {
+        if let Some(held) = self.unpacked(number) {
+            return held == state;
+        }
+        // What the batch itself has brought is still there.
+        if let Some(batch) = batch
+            && let Some(&index) = number.checked_sub(work.first).and_then(|new| work.new.get(new as usize))
+        {
+            return batch.target(index as usize) == state;
+        }
+        let taken = &mut work.state;
+        taken.clear();
+        taken.extend_from_slice(state);
+        let mut at = number;
+        loop {
+            let record = self.journal.get(at);
+            match self.coder.back(record, taken) {
+                Back::To(parent) => {
+                    assert!(parent < at, "I1: a predecessor has a smaller number");
+                    at = parent;
+                }
+                Back::Whole => return self.coder.is_whole(record, taken),
+                Back::Differs => return false,
+            }
+        }
+    }
+
+    /// The number of a state that is there.
+    fn search(&self, mixed: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> Option<u64> {
+        let mut found = None;
+        self.index.probe(mixed, |number| {
+            if found.is_none() && self.same(number, state, batch, work) {
+                found = Some(number);
+            }
+        });
+        found
+    }
+
+    /// How many differences lie between this state and a whole one.
+    fn chain(&self, number: u64) -> u64 {
+        let (mut at, mut steps) = (number, 0);
+        while let Kind::Difference(parent) = Coder::kind(self.journal.get(at)) {
+            assert!(parent < at, "I1: a predecessor has a smaller number");
+            at = parent;
+            steps += 1;
+        }
+        steps
+    }
+
+    /// Whether a successor of this state, of which the chain may be known, is to be whole.
+    fn is_due(&self, parent: u64, chain: &mut Option<u64>) -> bool {
+        let steps = match self.levels {
+            Some(_) => self.level,
+            None => 1 + *chain.get_or_insert_with(|| self.chain(parent)),
+        };
+        steps.is_multiple_of(self.every)
+    }
+
+    /// Inserts a state, perhaps of a batch. `chain` is that of its parent, once it is known.
+    fn insert(
+        &mut self,
+        mixed: u64,
+        state: &[Slot],
+        batch: Option<&Batch>,
+        parent: Option<(u64, &[Slot])>,
+        chain: &mut Option<u64>,
+        work: &mut Work,
+    ) -> Insert {
+        if let Some(number) = self.search(mixed, state, batch, work) {
+            return Insert::Seen(StateId::new(number));
+        }
+        let number = self.len();
+        if number == 0 && !self.begin(state) {
+            return Insert::Full;
+        }
+        if let Width::Fixed(width) = self.width {
+            assert_eq!(state.len(), width, "a state of a fixed-width system has its width");
+        }
+        let base = self.journal.base().unwrap_or(parent.map_or(number, |parent| parent.0));
+        let near = parent.filter(|&(parent, _)| !self.is_due(parent, chain));
+        let Written { kind, marked } = self.coder.write(number, state, near, base, &mut work.record, &mut work.other);
+        let bits = (u64::BITS - number.leading_zeros()).max(1);
+        let room = bits + KEY_BITS <= u64::BITS
+            && self.journal.reserve(work.record.len(), &self.budget)
+            && self.levels.as_mut().is_none_or(|[_, next]| next.reserve(state.len(), &self.budget))
+            && self.index.reserve(1, bits)
+            && self.index.insert(mixed, number);
+        if !room {
+            return Insert::Full;
+        }
+        self.journal.push(&work.record, marked, base);
+        if kind == Kind::Whole {
+            self.whole_bytes += work.record.len() as u64;
+        }
+        if let Some([_, next]) = &mut self.levels {
+            next.push(state);
+        }
+        Insert::New(StateId::new(number))
+    }
+
+    /// Makes the first state the one that whole states are told from.
+    fn begin(&mut self, state: &[Slot]) -> bool {
+        let held = self.coder.reference.len() as u64 * 4;
+        if !self.budget.request(state.len() as u64 * 4) {
+            return false;
+        }
+        self.budget.release(held);
+        self.coder.reference = state.to_vec();
+        true
+    }
+
+    /// Looks up all successors of a batch and notes those that were not found.
+    ///
+    /// In groups: fetch the lines of the index; read them and fetch what the first number under
+    /// each key leads to; compare with states held in full; walk the others back together.
+    fn look_up(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
+        let mut mixed = [0; GROUP];
+        let mut guesses = [NONE; GROUP];
+        work.fresh.clear();
+        for start in (0..batch.len()).step_by(GROUP) {
+            let count = GROUP.min(batch.len() - start);
+            for (mixed, &hash) in mixed.iter_mut().zip(&batch.hashes()[start..start + count]) {
+                *mixed = mix(hash);
+                self.index.prefetch(*mixed);
+            }
+            for (guess, &mixed) in guesses.iter_mut().zip(&mixed[..count]) {
+                *guess = NONE;
+                self.index.probe(mixed, |number| *guess = number);
+                if *guess != NONE {
+                    self.prefetch(*guess);
+                }
+            }
+            work.walks.clear();
+            for (offset, &number) in guesses[..count].iter().enumerate() {
+                let index = start + offset;
+                if number == NONE {
+                    work.fresh.push(fresh(batch, index));
+                } else if let Some(held) = self.unpacked(number) {
+                    if held == batch.target(index) {
+                        answers[index] = Insert::Seen(StateId::new(number));
+                    } else {
+                        work.fresh.push(fresh(batch, index));
+                    }
+                } else {
+                    let place = work.walks.len();
+                    let spot = self.journal.spot(number);
+                    prefetch(self.journal.record_address(spot));
+                    work.walks.push(Walk { index, number, at: number, spot, end: End::Same(false) });
+                    if work.states.len() <= place {
+                        work.states.push(Vec::new());
+                    }
+                    work.states[place].clear();
+                    work.states[place].extend_from_slice(batch.target(index));
+                }
+            }
+            self.walk_back(batch, answers, work);
+        }
+    }
+
+    /// Walks states back in step and writes what is found. Successors of one block have common
+    /// ancestors a few steps back, so most walks meet another before they come to a whole state.
+    fn walk_back(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
+        let Work { walks, states, active, fresh: not_found, .. } = work;
+        active.clear();
+        active.extend(0..walks.len() as u16);
+        let mut meeting: Meeting = [0; 1024];
+        while !active.is_empty() {
+            active.retain(|&number| {
+                let walk = &mut walks[number as usize];
+                let state = &mut states[number as usize];
+                let record = self.journal.at(walk.spot);
+                match self.coder.back(record, state) {
+                    Back::To(parent) => {
+                        assert!(parent < walk.at, "I1: a predecessor has a smaller number");
+                        walk.at = parent;
+                        prefetch(self.journal.place_address(parent));
+                        true
+                    }
+                    Back::Whole => {
+                        walk.end = End::Same(self.coder.is_whole(record, state));
+                        false
+                    }
+                    Back::Differs => false,
+                }
+            });
+            for &number in active.iter() {
+                meeting[walks[number as usize].at as usize % 1024] = number;
+            }
+            active.retain(|&number| {
+                let at = walks[number as usize].at;
+                let other = meeting[at as usize % 1024];
+                if other != number
+                    && walks[other as usize].at == at
+                    && states[other as usize] == states[number as usize]
+                {
+                    walks[number as usize].end = End::With(other);
+                    return false;
+                }
+                let spot = self.journal.spot(at);
+                prefetch(self.journal.record_address(spot));
+                walks[number as usize].spot = spot;
+                true
+            });
+        }
+        for walk in walks.iter() {
+            let mut end = walk.end;
+            let same = loop {
+                match end {
+                    End::Same(same) => break same,
+                    End::With(other) => end = walks[other as usize].end,
+                }
+            };
+            if same {
+                answers[walk.index] = Insert::Seen(StateId::new(walk.number));
+            } else {
+                not_found.push(fresh(batch, walk.index));
+            }
+        }
+    }
+
+    /// Inserts the successors of a block.
+    fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>, work: &mut Work) {
+        let first = out.len();
+        out.resize(first + batch.len(), Insert::Full);
+        let answers = &mut out[first..];
+        self.look_up(batch, answers, work);
+        // By source, so that predecessors ascend with the numbers and take few bytes.
+        let mut fresh = std::mem::take(&mut work.fresh);
+        fresh.sort_unstable();
+        let mut chains = [None; BLOCK];
+        let mut full = false;
+        work.first = self.len();
+        work.new.clear();
+        for &word in &fresh {
+            let index = (word & u64::from(u32::MAX)) as usize;
+            let source = batch.source(index);
+            let (mixed, target) = (mix(batch.hash(index)), batch.target(index));
+            answers[index] = if full {
+                // What finds no room is told; what is there needs none.
+                self.search(mixed, target, Some(batch), work)
+                    .map_or(Insert::Full, |number| Insert::Seen(StateId::new(number)))
+            } else {
+                let parent = (block.id(source).get(), block.state(source));
+                self.insert(mixed, target, Some(batch), Some(parent), &mut chains[source], work)
+            };
+            match answers[index] {
+                Insert::New(_) => work.new.push(index as u32),
+                Insert::Seen(_) => {}
+                Insert::Full => full = true,
+            }
+        }
+        work.fresh = fresh;
+    }
+
+    /// Appends the state of this number to `out`.
+    fn recall(&self, number: u64, work: &mut Work, out: &mut States) {
+        assert!(number < self.len(), "#{number} is not one of {} states", self.len());
+        match self.unpacked(number) {
+            Some(held) => out.push(held),
+            None => out.push(work.path(self.layout).expand(&self.journal, &self.coder, number)),
+        }
+    }
+
+    /// Writes all records again, in another layout. `false` means that there is no room.
+    fn rewrite(&mut self, recoding: &Recoding) -> bool {
+        let mut reference = Vec::new();
+        if !self.coder.reference.is_empty() {
+            recoding.translate(&self.coder.reference, &mut reference);
+        }
+        let reference_bytes = reference.len() as u64 * 4;
+        if !self.budget.request(reference_bytes) {
+            return false;
+        }
+        let mut coder = Coder::new(recoding.to, reference, Arc::clone(&self.budget));
+        let mut journal = Journal::new();
+        let mut whole_bytes = 0;
+        let (mut path, mut record, mut other) = (Path::default(), Vec::new(), Vec::new());
+        let (mut state, mut parent, mut parent_number) = (Vec::new(), Vec::new(), NONE);
+        for number in 0..self.len() {
+            let kind = Coder::kind(self.journal.get(number));
+            if let Kind::Difference(number) = kind
+                && number != parent_number
+            {
+                recoding.translate(path.expand(&self.journal, &self.coder, number), &mut parent);
+                parent_number = number;
+            }
+            recoding.translate(path.expand(&self.journal, &self.coder, number), &mut state);
+            let near = (kind != Kind::Whole).then_some((parent_number, &parent[..]));
+            let base = journal.base().unwrap_or(near.map_or(number, |near| near.0));
+            let Written { kind, marked } = coder.write(number, &state, near, base, &mut record, &mut other);
+            if kind == Kind::Whole {
+                whole_bytes += record.len() as u64;
+            }
+            if !journal.reserve(record.len(), &self.budget) {
+                self.budget.release(journal.granted() + reference_bytes);
+                return false;
+            }
+            journal.push(&record, marked, base);
+        }
+        self.budget.release(self.journal.granted() + self.coder.reference.len() as u64 * 4);
+        self.journal = journal;
+        self.coder = coder;
+        self.whole_bytes = whole_bytes;
+        self.width = recoding.to;
+        self.layout += 1;
+        true
+    }
+}
+
+/// Source and index of a successor in one word.
+fn fresh(batch: &Batch, index: usize) -> u64 {
+    (batch.source(index) as u64) << 32 | index as u64
+}
+
+impl Work {
+    /// The path, empty if it was expanded in another layout.
+    fn path(&mut self, layout: u64) -> &mut Path {
+        if self.layout != layout {
+            self.layout = layout;
+            self.path.clear();
+        }
+        &mut self.path
+    }
+}
+
+impl Difference {
+    /// An empty store for the states of `system` that come in this order, within `budget`. Every
+    /// `every`-th state of a path is whole.
+    pub fn new(system: &dyn System, order: Order, every: u64, budget: Arc<Budget>) -> Self {
+        let width = system.width();
+        let levels = (order == Order::Levels).then(|| [Unpacked::new(width, 0), Unpacked::new(width, 0)]);
+        let tables = Tables {
+            index: Quotient::new(KEY_BITS, 1, Arc::clone(&budget)),
+            every: every.max(1),
+            width,
+            journal: Journal::new(),
+            coder: Coder::new(width, Vec::new(), Arc::clone(&budget)),
+            whole_bytes: 0,
+            levels,
+            level: 0,
+            layout: 0,
+            budget,
+        };
+        Difference { tables: Mutex::new(tables) }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Difference {
+    fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
+        let parent = arrival.parent.map(|(id, state)| (id.get(), state));
+        self.tables().insert(mix(hash), state, None, parent, &mut None, scratch.get())
+    }
+
+    fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        self.tables().insert_batch(block, batch, out, scratch.get());
+    }
+
+    fn find(&self, scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
+        self.tables().search(mix(hash), state, None, scratch.get()).map(StateId::new)
+    }
+
+    fn len(&self) -> u64 {
+        self.tables().len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        let tables = self.tables();
+        let [records, places, reserve] = tables.journal.bytes();
+        Bytes::new()
+            .with("differences", records - tables.whole_bytes)
+            .with("lists", tables.coder.lists.granted())
+            .with("whole", tables.whole_bytes + tables.coder.reference.len() as u64 * 4)
+            .with("places", places)
+            .with("index", tables.index.bytes())
+            .with("reserve", reserve)
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Work::default())
+    }
+
+    fn recall(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+
+    fn end_level(&self) -> bool {
+        let tables = &mut *self.tables();
+        tables.level += 1;
+        let len = tables.len();
+        if let Some(levels) = &mut tables.levels {
+            levels.swap(0, 1);
+            let expected = levels[0].granted();
+            levels[1].clear(tables.width, len, expected, &tables.budget);
+        }
+        true
+    }
+
+    fn frontier_bytes(&self) -> u64 {
+        self.tables().levels.iter().flatten().map(Unpacked::granted).sum()
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        let tables = &mut *self.tables();
+        if !tables.rewrite(recoding) {
+            return false;
+        }
+        // Numbers stay, and so do hashes: the index is as true as before.
+        tables.levels.iter_mut().flatten().all(|level| level.recode(recoding, &tables.budget))
+    }
+}
+
+impl Recall for Difference {
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
+        let tables = self.tables();
+        ids.iter().for_each(|id| tables.recall(id.get(), scratch.get(), out));
+    }
+
+    fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
+        let tables = self.tables();
+        if let Some([hand, _]) = &tables.levels
+            && ids.start >= hand.numbers().start
+            && ids.end <= hand.numbers().end
+        {
+            return hand.read(ids, out);
+        }
+        ids.for_each(|number| tables.recall(number, scratch.get(), out));
+    }
+
+    fn sequential(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for Difference {
+    fn drop(&mut self) {
+        let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let levels: u64 = tables.levels.iter().flatten().map(Unpacked::granted).sum();
+        tables.budget.release(tables.journal.granted() + levels + tables.coder.reference.len() as u64 * 4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Action;
+    use deltamark_testkit::systems::Cells;
+    use deltamark_testkit::{Explored, explore};
+
+    /// A store with all states of a system, each reached from the first that leads to it.
+    fn filled(system: &Cells, order: Order, every: u64) -> (Difference, Explored) {
+        let store = Difference::new(system, order, every, Arc::new(Budget::unlimited()));
+        let all = explore(system);
+        let (mut scratch, mut system_scratch) = (store.scratch(), system.scratch());
+        let mut parents = vec![None; all.states.len()];
+        for edge in all.edges.iter().rev().filter(|edge| edge.source < edge.target) {
+            parents[edge.target] = Some(edge.source);
+        }
+        for (number, state) in all.states.iter().enumerate() {
+            if number > 0 && all.distances[number] > all.distances[number - 1] {
+                assert!(store.end_level());
+            }
+            let parent = parents[number].map(|parent| (StateId::new(parent as u64), &all.states[parent][..]));
+            let hash = system.hash(&mut system_scratch, state);
+            let answer = store.insert(&mut scratch, state, hash, &Arrival { parent, action: Action(0) });
+            assert_eq!(answer, Insert::New(StateId::new(number as u64)));
+        }
+        (store, all)
+    }
+
+    #[test]
+    fn chains_are_shorter_than_delta_and_some_reach_it() {
+        for order in [Order::Levels, Order::Any] {
+            for every in [1, 2, 7] {
+                let (store, _) = filled(&Cells::new(70, 4), order, every);
+                let tables = store.tables();
+                let longest = (0..tables.len()).map(|number| tables.chain(number)).max();
+                assert_eq!(longest, Some(every - 1), "I1, {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn states_come_back_one_by_one_in_stretches_and_across_levels() {
+        for every in [3, 200] {
+            let (store, all) = filled(&Cells::new(70, 4), Order::Levels, every);
+            let recall = Store::recall(&store).expect("it recalls");
+            for stretch in [1, 7, 64, 1024] {
+                let mut scratch = store.scratch();
+                let mut states = States::new(Width::Fixed(70));
+                for start in (0..all.states.len()).step_by(stretch) {
+                    let end = all.states.len().min(start + stretch);
+                    recall.recall_range(&mut scratch, start as u64..end as u64, &mut states);
+                }
+                assert!(states.iter().eq(all.states.iter().map(Vec::as_slice)), "{stretch}");
+            }
+        }
+    }
+}
