@@ -194,10 +194,8 @@ fn comback_agrees_with_the_oracle_whatever_its_switches() {
 #[test]
 fn comback_agrees_with_the_oracle_when_actions_are_ambiguous() {
     for signature in ["1", "5", "auto"] {
-        for bits in [1, 2, 5] {
-            for waiting in ["ids", "states"] {
-                agrees(&format!("comback:signature={signature},actions={bits},waiting={waiting},cache=3"));
-            }
+        for (bits, waiting) in [(1, "ids"), (2, "states"), (5, "states")] {
+            agrees(&format!("comback:signature={signature},actions={bits},waiting={waiting},cache=3"));
         }
     }
 }
