@@ -60,7 +60,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "A state is its predecessor and an action; every k-th level is kept in full. A repeated state is \
            recognised by walking back to a level kept in full.",
         guarantee: "exact",
-        when: "For wide states that do not fit as they are: 5 to 6 bytes a state whatever their width, in two to \
+        when: "For wide states that do not fit as they are: 6 to 7 bytes a state whatever their width, in two to \
            three times the time of `plain`.",
         options: &[
             OptionInfo { name: "k", default: "50", help: "every k-th level is kept in full, 1 to 1000000" },
@@ -83,7 +83,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state a hash signature, its number and its back edge; a state whose signature is known is walked \
                back along the edges to one kept in full and compared there.",
         guarantee: "exact",
-        when: "When memory is what is missing: about 6 bytes a state, for narrow states too, in two to four times \
+        when: "When memory is what is missing: 6 to 7 bytes a state, for narrow states too, in two to three times \
                the time of `plain`.",
         options: &[
             OptionInfo {

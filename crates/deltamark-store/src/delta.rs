@@ -38,7 +38,7 @@
 //! shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
 //! # When to choose it
-//! For wide states (50 places and more), when `plain` does not fit: about 5 to 6 bytes a state,
+//! For wide states (50 places and more), when `plain` does not fit: about 6 to 7 bytes a state,
 //! whatever their width, and two to three times the time. A small `k` is faster and takes more.
 
 use crate::catalogue::{SpecError, StoreSpec};
