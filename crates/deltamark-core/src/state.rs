@@ -202,6 +202,27 @@ impl States {
         self.extend_slots(width)
     }
 
+    /// Appends the states of another list with these numbers, in order.
+    pub fn gather(&mut self, from: &States, numbers: &[u32]) {
+        debug_assert_eq!(self.width, from.width);
+        match self.width {
+            Width::Fixed(1) => self.gather_narrow::<1>(from, numbers),
+            Width::Fixed(2) => self.gather_narrow::<2>(from, numbers),
+            Width::Fixed(3) => self.gather_narrow::<3>(from, numbers),
+            Width::Fixed(4) => self.gather_narrow::<4>(from, numbers),
+            _ => numbers.iter().for_each(|&number| self.push(from.get(number as usize))),
+        }
+    }
+
+    /// [`gather`](Self::gather) for states of `W` slots.
+    fn gather_narrow<const W: usize>(&mut self, from: &States, numbers: &[u32]) {
+        let (source, _) = from.slots().as_chunks::<W>();
+        let (target, _) = self.grow(numbers.len()).as_chunks_mut::<W>();
+        for (target, &number) in target.iter_mut().zip(numbers) {
+            *target = source[number as usize];
+        }
+    }
+
     /// Appends `count` states of a fixed-width list at once and gives their slots to
     /// the caller to fill; they hold stale values until then.
     #[inline]
@@ -276,6 +297,22 @@ mod tests {
                 assert!(states.held_bytes() <= before + growth, "{width:?}, round {round}");
                 assert_eq!(states.held_bytes() > before, growth > 0, "{width:?}, round {round}");
             }
+        }
+    }
+
+    #[test]
+    fn states_are_gathered_in_any_order() {
+        for width in (0..7).map(Width::Fixed).chain([Width::Varies]) {
+            let mut from = States::new(width);
+            for number in 0..9 {
+                let slots = if let Width::Fixed(slots) = width { slots } else { number as usize % 4 };
+                from.push(&vec![number; slots]);
+            }
+            let mut to = States::new(width);
+            to.push(from.get(3));
+            to.gather(&from, &[8, 0, 0, 5]);
+            let expected = [3, 8, 0, 0, 5].map(|number| from.get(number).to_vec());
+            assert_eq!(to.iter().map(<[Slot]>::to_vec).collect::<Vec<_>>(), expected);
         }
     }
 

@@ -77,7 +77,7 @@ const LEAST_TAG: u32 = 4;
 /// The keys of a new table are longer by this.
 const LONGER: u32 = 8;
 /// One part in so many of the table's bytes is spent on recent states.
-const RECENT_SHARE: u64 = 16;
+const RECENT_SHARE: u64 = 12;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
 const ANCHOR_SHARE: u64 = 40;
 
@@ -141,9 +141,10 @@ struct Work {
     /// For each state its number in `next`, or nothing.
     found: Vec<u64>,
     claims: Claims,
-    /// Places in the batch of states that are in doubt, each state once, ascending; their
-    /// numbers here are their numbers among the places of the walks.
+    /// Places in the batch of states that are in doubt, ascending; their numbers here are
+    /// their numbers among the places of the walks.
     leaders: Vec<u32>,
+    places: Vec<u32>,
     walks: Walks,
     steps: Steps,
     undone: Undone,
@@ -196,11 +197,10 @@ impl Asked {
         self.places.clear();
     }
 
-    #[inline(always)]
-    fn push(&mut self, state: &[Slot], hash: u64, place: u32) {
-        self.states.push(state);
-        self.hashes.push(hash);
-        self.places.push(place);
+    /// Fetches the states of the places that were listed.
+    fn fetch(&mut self, walks: &Walks) {
+        self.states.gather(&walks.states, &self.places);
+        self.hashes.extend(self.places.iter().map(|&place| walks.hashes[place as usize]));
     }
 }
 
@@ -430,7 +430,7 @@ impl<'a> Breadcrumb<'a> {
         let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
         let level = |first| Level::new(0, first, system, &budget);
         let inner = Inner {
-            tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget))],
+            tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget)).in_large_steps()],
             action_bits,
             anchors: Plain::new(system, Arc::clone(&budget)),
             anchor_levels: Vec::new(),
@@ -458,10 +458,11 @@ impl<'a> Breadcrumb<'a> {
         // What is still in doubt is new.
         work.fresh.reset(states.width());
         work.fresh_hashes.clear();
-        for (&leader, _) in work.leaders.iter().zip(&work.walks.proved).filter(|&(_, &level)| level == UNPROVED) {
-            work.fresh.push(states.get(leader as usize));
-            work.fresh_hashes.push(hashes[leader as usize]);
-        }
+        let unproved = work.leaders.iter().zip(&work.walks.proved).filter(|&(_, &level)| level == UNPROVED);
+        work.places.clear();
+        work.places.extend(unproved.map(|(&leader, _)| leader));
+        work.fresh.gather(states, &work.places);
+        work.fresh_hashes.extend(work.places.iter().map(|&leader| hashes[leader as usize]));
         work.answers.clear();
         next.insert(&work.fresh, &work.fresh_hashes, &self.budget, &mut work.answers);
         let mut fresh = work.answers.iter();
@@ -477,7 +478,8 @@ impl<'a> Breadcrumb<'a> {
                     next.actions.push(action(index).0);
                     out.push(Insert::New(StateId::new(next.first + number.get())));
                 }
-                Some(Insert::Seen(_)) => unreachable!("a state that is not in the level is new there"),
+                // It stood twice in the batch.
+                Some(Insert::Seen(_)) => out.push(Insert::Seen(StateId::NAMELESS)),
                 Some(Insert::Full) | None => {
                     out.push(Insert::Full);
                     return;
@@ -501,7 +503,7 @@ impl<'a> Level<'a> {
         self.states.bytes().total() + self.granted
     }
 
-    /// Inserts states that are not there, up to the first that finds no room.
+    /// Inserts states, up to the first that finds no room.
     fn insert(&mut self, states: &States, hashes: &[u64], budget: &Budget, out: &mut Vec<Insert>) {
         if self.reserve(states.len(), budget) && self.states.insert_each(states, hashes, out) {
             return;
@@ -545,6 +547,7 @@ impl Work {
             found: Vec::new(),
             claims: Claims::default(),
             leaders: Vec::new(),
+            places: Vec::new(),
             walks: Walks::new(width),
             steps: Steps::default(),
             undone: Undone::new(width),
@@ -558,23 +561,15 @@ impl Work {
         }
     }
 
-    /// Lists the states that were not found, each once: the first places of walks.
+    /// Lists the states that were not found: the first places of walks. A state that stands
+    /// twice in the batch is seldom, and walks that meet go on as one anyway.
     fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
-        let Work { found, leaders, claims, walks, .. } = self;
+        let Work { found, leaders, walks, .. } = self;
         leaders.clear();
         leaders.extend((0..states.len() as u32).filter(|&index| found[index as usize] == NONE));
         walks.reset(states.width());
-        claims.reset(leaders.len());
-        leaders.retain(|&index| {
-            let (state, hash) = (states.get(index as usize), hashes[index as usize]);
-            let equal = |earlier: u32| hashes[earlier as usize] == hash && same(states.get(earlier as usize), state);
-            let first = claims.claim(mix(hash), index, equal) == index;
-            if first {
-                walks.states.push(state);
-                walks.hashes.push(hash);
-            }
-            first
-        });
+        walks.states.gather(states, leaders);
+        walks.hashes.extend(leaders.iter().map(|&leader| hashes[leader as usize]));
         walks.proved.resize(leaders.len(), UNPROVED);
         walks.codes.resize(leaders.len(), ANCHOR);
         walks.last.resize(leaders.len(), 0);
@@ -587,8 +582,8 @@ impl<'a> Inner<'a> {
     }
 
     /// Finds out which of these states were visited: afterwards `leaders` are those that are not
-    /// in the level under construction, each once, and for those of them that are in an earlier
-    /// one the walks have proved a level.
+    /// in the level under construction, and for those of them that are in an earlier one the
+    /// walks have proved a level.
     fn search(&mut self, store: &Breadcrumb<'_>, states: &States, hashes: &[u64]) {
         self.work.found.clear();
         self.next.states.find_each(states, hashes, &mut self.work.found);
@@ -632,9 +627,10 @@ impl<'a> Inner<'a> {
             for &Step { place, .. } in steps.list.iter().filter(|step| step.code == code) {
                 if place != last && walks.proved[place as usize] == UNPROVED {
                     last = place;
-                    asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
+                    asked.places.push(place);
                 }
             }
+            asked.fetch(walks);
             numbers.clear();
             level.states.find_each(&asked.states, &asked.hashes, numbers);
             for (&place, &number) in asked.places.iter().zip(numbers.iter()) {
@@ -655,10 +651,8 @@ impl<'a> Inner<'a> {
         for taken in 0..=self.longest {
             // Places with an anchor's crumb are asked for in full.
             asked.reset(width);
-            for &Step { place, code, .. } in steps.list.iter().filter(|step| step.code == ANCHOR) {
-                debug_assert_eq!(code, ANCHOR);
-                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
-            }
+            asked.places.extend(steps.list.iter().filter(|step| step.code == ANCHOR).map(|step| step.place));
+            asked.fetch(walks);
             numbers.clear();
             self.anchors.find_each(&asked.states, &asked.hashes, numbers);
             for (&place, &number) in asked.places.iter().zip(numbers.iter()) {
@@ -678,11 +672,10 @@ impl<'a> Inner<'a> {
                 return;
             }
             asked.reset(width);
+            asked.places.extend(steps.list.iter().map(|step| step.place));
+            asked.fetch(walks);
             actions.clear();
-            for &Step { place, action, .. } in &steps.list {
-                asked.push(walks.states.get(place as usize), walks.hashes[place as usize], place);
-                actions.push(action);
-            }
+            actions.extend(steps.list.iter().map(|step| step.action));
             undone.reset(width);
             store.reversible.unfire_each(scratch, &asked.states, &asked.hashes, actions, undone);
             for &hash in &undone.hashes {
@@ -751,7 +744,7 @@ impl<'a> Inner<'a> {
             let actions = store.system.action_count().map_or(32, |_| self.action_bits);
             let most = LONGEST_KEY.min(64 - CODE_BITS - actions);
             let key_bits = (store.key_bits + LONGER * tables).min(most);
-            self.tables.push(Quotient::new(key_bits, bits, Arc::clone(&store.budget)));
+            self.tables.push(Quotient::new(key_bits, bits, Arc::clone(&store.budget)).in_large_steps());
         }
         self.tables.last_mut().expect("at least one table").reserve(count, bits)
     }
