@@ -511,9 +511,11 @@ impl<'a> Level<'a> {
         let root = Arrival { parent: None, action: Action(0) };
         let mut scratch = self.states.scratch();
         for (done, (state, &hash)) in states.iter().zip(hashes).enumerate() {
-            let room = self.reserve(done + 1, budget);
-            let answer =
-                if room { Store::insert(&self.states, &mut scratch, state, hash, &root) } else { Insert::Full };
+            let answer = match self.states.find(&mut scratch, state, hash) {
+                Some(id) => Insert::Seen(id),
+                None if !self.reserve(done + 1, budget) => Insert::Full,
+                None => Store::insert(&self.states, &mut scratch, state, hash, &root),
+            };
             out.push(answer);
             if answer == Insert::Full {
                 return;
