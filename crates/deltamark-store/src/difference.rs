@@ -79,7 +79,7 @@ struct Tables {
     /// Every so many states of a path one is whole.
     every: u64,
     width: Width,
-    index: Quotient,
+    index: Quotient<128>,
     journal: Journal,
     coder: Coder,
     /// Bytes of records of whole states.

@@ -10,11 +10,15 @@
 //!
 //! # Layout in memory
 //! ```text
-//! line j   own foreign | t t t t t … | v v v v v …      64 bytes, one line of the cache
+//! line j   own foreign | t t t t t … | v v v v v …      64 or 128 bytes
 //!          1 B   1 B     1 B a slot    w bits a slot
 //!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
+//! Lines are lines of the cache, for small payloads, or two of them, for large ones: more slots
+//! share their room, so fewer stay empty. The tags of a line are in its first 64 bytes; who
+//! finds no tag that fits need not look at the others.
+//!
 //! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
 //! `x·m >> (H-e)`; of the bits shifted out all but the lowest three are the remainder. Keys of
 //! one home differ there by multiples of `m >= 8`, so home and remainder say which key it is:
@@ -47,18 +51,20 @@ const HEAD: usize = 2;
 const WAITING: usize = 64;
 /// The mark of a line in its first two bytes.
 const OVERFLOWN: u8 = 0x80;
-/// The bits of a line's slots.
-const SLOT_BITS: u32 = (64 - HEAD as u32) * 8;
+/// The most slots of a line: their tags are in its first 64 bytes.
+const MOST_SLOTS: u32 = 64 - HEAD as u32;
 /// The most bits of a key.
 pub(crate) const MOST_KEY_BITS: u32 = 56;
 
-/// One line of the cache.
+/// One or two lines of the cache.
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+struct Line<const N: usize>([u8; N]);
 
 /// What follows from the size of the table and the widths of its fields.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
+    /// Bytes of a line.
+    bytes: u32,
     key_bits: u32,
     payload_bits: u32,
     /// There are `m << e` lines.
@@ -79,16 +85,17 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(key_bits: u32, payload_bits: u32, m: u64, e: u32) -> Self {
+    fn new(bytes: u32, key_bits: u32, payload_bits: u32, m: u64, e: u32) -> Self {
         let remainder_bits = (key_bits - e).saturating_sub(3);
         assert!(key_bits + payload_bits <= 64, "key and payload fit into one word");
         let more_bits = (remainder_bits + payload_bits).saturating_sub(8);
         let reciprocal = (1u128 << 64).div_ceil(u128::from(m)) as u64;
-        let slots = SLOT_BITS / (8 + more_bits);
+        let slots = ((bytes - HEAD as u32) * 8 / (8 + more_bits)).min(MOST_SLOTS);
         let fill = (64.0 * (f64::from(slots) - 0.6 * f64::from(slots).sqrt())) as u64;
         let remainder_mask = (1 << remainder_bits) - 1;
         let tag_mask = remainder_mask as u8;
         Shape {
+            bytes,
             key_bits,
             payload_bits,
             m,
@@ -117,7 +124,7 @@ impl Shape {
     /// The next larger size, if the key has bits for it.
     fn next(&self, payload_bits: u32, step: u64) -> Option<Shape> {
         let (m, e) = if self.m + step > 15 { (8, self.e + 1) } else { (self.m + step, self.e) };
-        (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.key_bits, payload_bits, m, e))
+        (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.bytes, self.key_bits, payload_bits, m, e))
     }
 
     /// The home of a key, and its remainder.
@@ -151,7 +158,13 @@ impl Shape {
     }
 }
 
-impl Line {
+impl<const N: usize> Line<N> {
+    /// The bytes with the tags.
+    #[inline(always)]
+    fn tags(&self) -> &[u8; 64] {
+        self.0.first_chunk().expect("a line has 64 bytes or more")
+    }
+
     #[inline(always)]
     fn own(&self) -> u32 {
         u32::from(self.0[0] & !OVERFLOWN)
@@ -188,7 +201,7 @@ impl Line {
         }
         let bit = (HEAD as u32 + shape.slots) * 8 + slot * shape.more_bits;
         // The last words of a line are read from its end, so that nothing behind it is.
-        let byte = (bit / 8).min(56);
+        let byte = (bit / 8).min(N as u32 - 8);
         let word = u64::from_le_bytes(self.0[byte as usize..byte as usize + 8].try_into().expect("eight bytes"));
         let more = word >> (bit - byte * 8) & ((1 << shape.more_bits) - 1);
         tag | more << 8
@@ -202,7 +215,7 @@ impl Line {
             return;
         }
         let bit = (HEAD as u32 + shape.slots) * 8 + slot * shape.more_bits;
-        let byte = (bit / 8).min(56) as usize;
+        let byte = (bit / 8).min(N as u32 - 8) as usize;
         let word = &mut self.0[byte..byte + 8];
         let before = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
         word.copy_from_slice(&(before | (value >> 8) << (bit - byte as u32 * 8)).to_le_bytes());
@@ -267,21 +280,30 @@ impl Line {
 /// Calls `found` with the payload of every slot of a line among `slots` that has this
 /// remainder.
 #[inline(always)]
-fn scan(
+fn scan<const N: usize>(
     shape: &Shape,
-    line: &Line,
+    line: &Line<N>,
     slots: u64,
     remainder: u64,
     equal: impl Fn(&[u8; 64], u8, u8) -> u64,
     mut found: impl FnMut(u64),
 ) {
-    let mut hits = equal(&line.0, remainder as u8 & shape.tag_mask, shape.tag_mask) >> HEAD & slots;
+    let mut hits = equal(line.tags(), remainder as u8 & shape.tag_mask, shape.tag_mask) >> HEAD & slots;
     while hits != 0 {
         let value = line.get(shape, hits.trailing_zeros());
         if value & shape.remainder_mask == remainder {
             found(shape.payload(value));
         }
         hits &= hits - 1;
+    }
+}
+
+/// Asks for a line to be fetched.
+#[inline(always)]
+fn prefetch_line<const N: usize>(line: &Line<N>) {
+    prefetch(line);
+    if N > 64 {
+        prefetch(&line.0[64]);
     }
 }
 
@@ -423,7 +445,7 @@ impl Waiting {
 }
 
 /// The table.
-pub(crate) struct Quotient {
+pub(crate) struct Quotient<const N: usize = 64> {
     budget: Arc<Budget>,
     shape: Shape,
     lines: Arena,
@@ -437,18 +459,18 @@ pub(crate) struct Quotient {
     step: u64,
 }
 
-impl Quotient {
+impl<const N: usize> Quotient<N> {
     /// An empty table for keys and payloads of this many bits.
     ///
     /// # Panics
     /// When these are too many.
     pub fn new(key_bits: u32, payload_bits: u32, budget: Arc<Budget>) -> Self {
         assert!((1..=MOST_KEY_BITS).contains(&key_bits));
-        let shape = Shape::new(key_bits, payload_bits, 8, 0);
+        let shape = Shape::new(N as u32, key_bits, payload_bits, 8, 0);
         let mut table = Quotient {
             budget,
             shape,
-            lines: Arena::new(16),
+            lines: Arena::new(N / 4),
             stash: Stash::default(),
             len: 0,
             granted: 0,
@@ -474,7 +496,7 @@ impl Quotient {
 
     /// The bytes of its lines; there is one behind the last for entries that are foreign there.
     fn line_bytes(shape: &Shape) -> u64 {
-        (shape.lines() + 1) * 64
+        (shape.lines() + 1) * N as u64
     }
 
     /// How many entries there are.
@@ -499,7 +521,7 @@ impl Quotient {
 
     /// The shape for so many entries, as far as the key has bits for it.
     fn shape_for(&self, wanted: u64, payload_bits: u32) -> Shape {
-        let mut shape = Shape::new(self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
+        let mut shape = Shape::new(N as u32, self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
         while wanted > shape.room(false) {
             match shape.next(payload_bits, self.step) {
                 Some(next) => shape = next,
@@ -540,7 +562,7 @@ impl Quotient {
     #[cold]
     fn grow(&mut self, wanted: u64, payload_bits: u32) -> bool {
         debug_assert!(payload_bits >= self.shape.payload_bits);
-        let wider = Shape::new(self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
+        let wider = Shape::new(N as u32, self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
         let new = self.shape_for(wanted, payload_bits);
         let missing = Self::line_bytes(&new) - self.granted;
         if missing == 0 && payload_bits == self.shape.payload_bits {
@@ -552,7 +574,7 @@ impl Quotient {
                 // By no more at once than lines can wait.
                 while new.lines() / self.shape.lines() >= WAITING as u64 / 2 {
                     let Shape { key_bits, m, e, .. } = self.shape;
-                    self.rearrange(Shape::new(key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
+                    self.rearrange(Shape::new(N as u32, key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
                 }
                 self.rearrange(new);
                 return true;
@@ -619,7 +641,7 @@ impl Quotient {
     fn write_line(&mut self, home: u64, waiting: &mut Waiting) {
         let shape = self.shape;
         let fitting = waiting.len.min(shape.slots as usize);
-        let mut line = Line([0; 64]);
+        let mut line = Line([0; N]);
         line.fill(&shape, &waiting.values[..fitting]);
         if fitting < waiting.len {
             line.0[0] |= OVERFLOWN;
@@ -636,19 +658,19 @@ impl Quotient {
     }
 
     #[inline(always)]
-    fn line(&self, number: u64) -> &Line {
+    fn line(&self, number: u64) -> &Line<N> {
         debug_assert!(number <= self.shape.lines());
         // SAFETY: the arena was extended to one line more than the shape has, its items are
-        // lines of 64 bytes at multiples of 64, and any bytes are a line; `&self` says that
+        // lines of `N` bytes at multiples of 64, and any bytes are a line; `&self` says that
         // nobody writes.
-        unsafe { &*self.lines.address(number).cast::<Line>() }
+        unsafe { &*self.lines.address(number).cast::<Line<N>>() }
     }
 
     #[inline(always)]
-    fn line_mut(&mut self, number: u64) -> &mut Line {
+    fn line_mut(&mut self, number: u64) -> &mut Line<N> {
         debug_assert!(number <= self.shape.lines());
         // SAFETY: as above, and `&mut self` says that nobody else reads or writes.
-        unsafe { &mut *self.lines.address(number).cast::<Line>() }
+        unsafe { &mut *self.lines.address(number).cast::<Line<N>>() }
     }
 
     /// Puts an entry into its place (I1). `false` means that there is none.
@@ -665,7 +687,9 @@ impl Quotient {
     /// Asks for the line of a mixed hash to be fetched.
     #[inline(always)]
     pub fn prefetch(&self, mixed: u64) {
-        prefetch(self.lines.address(self.shape.split(self.key(mixed)).0));
+        if self.granted > 0 {
+            prefetch_line(self.line(self.shape.split(self.key(mixed)).0));
+        }
     }
 
     /// Calls `found` with the payload of every entry under the key of this mixed hash.
@@ -739,7 +763,7 @@ impl Quotient {
             for (place, &mixed) in homes.iter_mut().zip(hashes) {
                 let (home, remainder) = shape.split(self.key(mixed));
                 *place = (remainder, self.line(home));
-                prefetch(place.1);
+                prefetch_line(place.1);
             }
             let mut overflown = 0;
             for (index, &(remainder, line)) in homes[..hashes.len()].iter().enumerate() {
@@ -751,7 +775,7 @@ impl Quotient {
             }
             for &index in &further[..overflown] {
                 let (home, _) = shape.split(self.key(hashes[index as usize % GROUP]));
-                prefetch(self.line(home + 1));
+                prefetch_line(self.line(home + 1));
             }
             for &index in &further[..overflown] {
                 let index = index as usize % GROUP;
@@ -780,7 +804,7 @@ impl Quotient {
     }
 }
 
-impl Drop for Quotient {
+impl<const N: usize> Drop for Quotient<N> {
     fn drop(&mut self) {
         self.budget.release(self.bytes());
     }
@@ -792,7 +816,7 @@ mod tests {
     use deltamark_core::hash::mix;
     use std::collections::HashMap;
 
-    fn probed(table: &Quotient, mixed: u64) -> Vec<u64> {
+    fn probed<const N: usize>(table: &Quotient<N>, mixed: u64) -> Vec<u64> {
         let mut found = Vec::new();
         table.probe(mixed, |payload| found.push(payload));
         found.sort_unstable();
@@ -808,9 +832,13 @@ mod tests {
     }
 
     /// Enters `count` payloads of growing width and compares with a map.
-    fn check(key_bits: u32, payload: impl Fn(u64) -> u64, count: u64) -> f64 {
+    fn check(key_bits: u32, payload: impl Fn(u64) -> u64 + Copy, count: u64) -> f64 {
+        check_lines::<64>(key_bits, payload, count).max(check_lines::<128>(key_bits, payload, count))
+    }
+
+    fn check_lines<const N: usize>(key_bits: u32, payload: impl Fn(u64) -> u64, count: u64) -> f64 {
         let budget = Arc::new(Budget::unlimited());
-        let mut table = Quotient::new(key_bits, 0, Arc::clone(&budget));
+        let mut table: Quotient<N> = Quotient::new(key_bits, 0, Arc::clone(&budget));
         let mut model: HashMap<u64, Vec<u64>> = HashMap::new();
         let mut width = 0;
         for number in 0..count {
@@ -876,7 +904,7 @@ mod tests {
     #[test]
     fn homes_follow_the_order_of_keys_and_give_them_back() {
         for key_bits in [3, 8, 13, 40, 56] {
-            let mut shape = Some(Shape::new(key_bits, 0, 8, 0));
+            let mut shape = Some(Shape::new(64, key_bits, 0, 8, 0));
             while let Some(now) = shape {
                 let keys = (0..200).map(|step| mix(step) >> (64 - key_bits));
                 for key in keys.chain([0, 1, (1 << key_bits) - 1]) {
@@ -896,7 +924,7 @@ mod tests {
     fn a_small_budget_ends_growth_and_loses_nothing() {
         for limit in [0, 600, 700, 5_000, 40_000] {
             let budget = Arc::new(Budget::new(limit));
-            let mut table = Quotient::new(30, 12, Arc::clone(&budget));
+            let mut table: Quotient = Quotient::new(30, 12, Arc::clone(&budget));
             let mut entered = 0;
             while table.reserve(1, 12) && table.insert(mix(entered), entered % 4096) {
                 entered += 1;

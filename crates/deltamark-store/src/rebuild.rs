@@ -79,7 +79,7 @@ pub(crate) struct Rebuilder<'a> {
     pub window: Option<Window>,
     pub cache: Cache,
     /// From hashes to numbers.
-    pub table: Quotient,
+    pub table: Quotient<128>,
     /// Set when the tree holds only some bits of each action.
     pub coded: Option<Coded>,
     pub work: Work,
@@ -547,7 +547,7 @@ impl Coded {
         &mut self,
         system: &dyn System,
         scratch: &mut Scratch,
-        table: &Quotient,
+        table: &Quotient<128>,
         source: &[Slot],
         number: u64,
         code: Action,
