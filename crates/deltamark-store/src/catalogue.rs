@@ -120,7 +120,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "signature",
                 default: "auto",
-                help: "bits of the hash that are told apart, 1 to 32; auto: 22, growing with the states",
+                help: "bits of the hash that are told apart, 1 to 32; auto: 24, growing with the states",
             },
             OptionInfo { name: "cache", default: "0", help: "how many full states are cached" },
             OptionInfo {

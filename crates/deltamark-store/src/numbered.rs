@@ -78,7 +78,7 @@ pub(crate) struct Config {
 impl Config {
     /// How a store works that says nothing else.
     pub const USUAL: Config = Config {
-        signature: 22,
+        signature: 24,
         grows: true,
         full: Full::Share,
         backward: true,

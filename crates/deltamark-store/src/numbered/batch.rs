@@ -74,11 +74,7 @@ impl Inner<'_> {
         let Inner { rebuilder, batch: lookup, config, .. } = self;
         let Lookup { mixed, numbers, near, far, who, found, candidates, one, .. } = lookup;
         mixed.clear();
-        for &hash in batch.hashes() {
-            let hash = mix(hash);
-            rebuilder.table.prefetch(hash);
-            mixed.push(hash);
-        }
+        mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
         numbers.clear();
         numbers.resize(batch.len(), OPEN);
         near.clear();
