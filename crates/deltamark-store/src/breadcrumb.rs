@@ -430,7 +430,7 @@ impl<'a> Breadcrumb<'a> {
         let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
         let level = |first| Level::new(0, first, system, &budget);
         let inner = Inner {
-            tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget)).in_large_steps()],
+            tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget))],
             action_bits,
             anchors: Plain::new(system, Arc::clone(&budget)),
             anchor_levels: Vec::new(),
@@ -746,7 +746,7 @@ impl<'a> Inner<'a> {
             let actions = store.system.action_count().map_or(32, |_| self.action_bits);
             let most = LONGEST_KEY.min(64 - CODE_BITS - actions);
             let key_bits = (store.key_bits + LONGER * tables).min(most);
-            self.tables.push(Quotient::new(key_bits, bits, Arc::clone(&store.budget)).in_large_steps());
+            self.tables.push(Quotient::new(key_bits, bits, Arc::clone(&store.budget)));
         }
         self.tables.last_mut().expect("at least one table").reserve(count, bits)
     }
