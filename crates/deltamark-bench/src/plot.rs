@@ -63,7 +63,7 @@ const BOTTOM: f64 = 500.0;
 const LEGEND: f64 = 672.0;
 const LEGEND_TOP: f64 = 78.0;
 const LEGEND_STEP: f64 = 40.0;
-const WIDTH: f64 = 880.0;
+const WIDTH: f64 = 940.0;
 const HEIGHT: f64 = 560.0;
 /// Radius of a mark, and of that of a mean.
 const SMALL: f64 = 4.5;
@@ -367,6 +367,19 @@ mod tests {
         let axis = Axis::new([0.02, 8.0].into_iter(), LEFT, RIGHT);
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["0.02×", "0.05×", "0.1×", "0.2×", "0.5×", "1×", "2×", "5×", "10×"]);
+    }
+
+    #[test]
+    fn texts_do_not_run_out_of_the_picture() {
+        let svg = draw(&[series("compaction:bits=40", &[(123.4, 0.0123); 12])]);
+        let document = roxmltree::Document::parse(&svg).expect("well-formed");
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        for text in texts.filter(|text| matches!(text.attribute("class"), Some("name" | "small"))) {
+            let left: f64 = text.attribute("x").and_then(|x| x.parse().ok()).expect("a number");
+            let (words, wide) =
+                (text.text().expect("words"), if text.attribute("class") == Some("name") { 9.0 } else { 7.0 });
+            assert!(left + wide * words.chars().count() as f64 <= WIDTH, "{words}");
+        }
     }
 
     #[test]
