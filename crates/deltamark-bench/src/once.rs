@@ -106,8 +106,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Refused(format!("{}: ended before its time, by {}", options.net, stop.word())));
     }
     let counts = (found.states, found.edges);
-    if known.is_some_and(|known| !fits(counts, known, omission.is_some())) {
-        return Err(Failure::Wrong(format!("{}: found {counts:?} states and edges, {known:?} are known", options.net)));
+    if let Some((states, edges)) = known.filter(|&known| !fits(counts, known, omission.is_some())) {
+        return Err(Failure::Wrong(format!(
+            "{}: found {} states and {} edges, there are {states} and {edges}",
+            options.net, counts.0, counts.1
+        )));
     }
     let record = Record {
         net: options.net.clone(),

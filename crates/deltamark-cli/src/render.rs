@@ -29,6 +29,11 @@ pub fn note(message: &str) {
     eprintln!("{}", renderer().render(&[Group::with_title(Level::NOTE.primary_title(message))]));
 }
 
+/// Shows what makes an answer worth less than it seems.
+pub fn warning(message: &str) {
+    eprintln!("{}", renderer().render(&[Group::with_title(Level::WARNING.primary_title(message))]));
+}
+
 fn renderer() -> Renderer {
     let look = Look::stderr();
     if look.colour() { Renderer::styled() } else { Renderer::plain() }.term_width(look.width.max(LINE + 20))

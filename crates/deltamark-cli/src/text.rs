@@ -6,7 +6,7 @@
 
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
-use deltamark::core::{Stop, Value, Verdict};
+use deltamark::core::{Guarantee, Stop, Value, Verdict};
 use deltamark::report::{Answer, Kind, Report};
 use deltamark::search::Search;
 use deltamark::stats::Survey;
@@ -36,11 +36,21 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
     };
     let doubt = match answer.verdict {
         Verdict::NoViolationFound(probability) => {
-            format!(" (a state was missed with probability {probability:.1e} at most)")
+            format!(" ({})", missed(probability))
         }
         _ => String::new(),
     };
     format!("{mark}  {property}{doubt}\n")
+}
+
+/// How probable it is that a state was missed.
+fn missed(probability: f64) -> String {
+    let shown = match probability {
+        p if p >= 0.999_5 => "nearly 1".into(),
+        p if p >= 0.01 => format!("{p:.2}"),
+        p => format!("{p:.1e}"),
+    };
+    format!("a state was missed with probability {shown}")
 }
 
 /// A report of `check`.
@@ -217,10 +227,11 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
 /// The figures of a run.
 fn summary(out: &mut String, report: &Report) {
     let statistics = &report.statistics;
-    let extent = match report.stopped_by {
-        None => "all explored",
-        Some(Stop::Answered) => "ended when every property had its answer",
-        Some(_) => "not all explored",
+    let extent = match (report.stopped_by, report.guarantee) {
+        (None, Guarantee::Exact) => "all explored".into(),
+        (None, Guarantee::Omission(probability)) => format!("{}; all others explored", missed(probability)),
+        (Some(Stop::Answered), _) => "ended when every property had its answer".into(),
+        (Some(_), _) => "not all explored".to_string(),
     };
     let _ = writeln!(
         out,

@@ -71,6 +71,44 @@ fn every_field_of_the_contract_is_there() {
 }
 
 #[test]
+fn a_store_that_may_miss_states_says_so() {
+    let value = object(&["check", "ring.net", "--json", "--store", "compaction:bits=40"]);
+    assert_eq!((&value["store"]["guarantee"], &value["store"]["options"]["bits"]), (&"omission".into(), &40.into()));
+    let probability = value["store"]["omission_probability"].as_f64().expect("a number");
+    // Six states: fifteen pairs, each alike once in 2^40.
+    assert!((probability - 15.0 / 2f64.powi(40)).abs() < 1e-16, "{probability}");
+    assert_eq!(value["properties"][0]["verdict"], "no violation found");
+    assert_eq!(value["properties"][0]["omission_probability"], value["store"]["omission_probability"]);
+    assert_eq!(value["notes"], serde_json::json!([]));
+    let exact = object(&["check", "ring.net", "--json", "--store", "collapse"]);
+    assert_eq!(exact["properties"][0]["omission_probability"], Value::Null);
+}
+
+#[test]
+fn a_store_that_is_too_full_is_noted() {
+    let run = run(&["check", "crowd.net", "--json", "--store", "bitstate:bits=13"]);
+    let value: Value = serde_json::from_str(&run.stdout).expect("one object");
+    let note = value["notes"][0].as_str().expect("a note");
+    assert!(note.contains("too full to mean much"), "{note}");
+    assert!(run.stderr.contains(&format!("warning: {}", &note[..40])), "{}", run.stderr);
+    assert_eq!(run.exit, 3);
+}
+
+#[test]
+fn a_violation_found_by_a_store_that_may_miss_states_is_a_violation() {
+    for store in ["compaction", "bitstate:bits=20"] {
+        for search in ["bfs", "dfs"] {
+            let arguments = ["check", "handover.net", "--json", "--store", store, "--search", search];
+            let value = object(&arguments);
+            assert_eq!(run(&arguments).exit, 1, "{arguments:?}");
+            assert_eq!(value["properties"][0]["verdict"], "violated", "{arguments:?}");
+            let exact = object(&["check", "handover.net", "--json", "--search", search]);
+            assert_eq!(value["properties"][0]["trace"], exact["properties"][0]["trace"], "{arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn a_violation_comes_with_its_states() {
     let value = object(&["check", "handover.net", "--json"]);
     assert_eq!(value["schema"], 1);

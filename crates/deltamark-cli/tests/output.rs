@@ -43,6 +43,24 @@ fn every_command_shows_what_it_found() {
 }
 
 #[test]
+fn a_store_that_may_miss_states_proves_nothing_and_says_so() {
+    let cases = [
+        ("lossy_good", "check ring.net --store compaction:bits=40"),
+        ("lossy_quiet", "check ring.net --store bitstate:bits=20,hashes=4 --quiet"),
+        ("lossy_violated", "check handover.net --store bitstate:bits=20"),
+        ("lossy_stats", "stats ring.net --store compaction"),
+        ("lossy_too_full", "check crowd.net --store bitstate:bits=13"),
+        ("lossy_too_short", "check crowd.net --store compaction:bits=16 --quiet"),
+    ];
+    for (name, arguments) in cases {
+        snapshot(name, arguments);
+    }
+    // A goal that was not reached may still be reachable.
+    let goal = run(&["check", "ring.net", "--reach", "false", "--store", "compaction"]);
+    assert_eq!((goal.exit, goal.stdout.lines().next()), (3, Some("no answer  reachable: false")), "{}", goal.stderr);
+}
+
+#[test]
 fn a_net_without_end_is_named_when_a_limit_ends_the_run() {
     let cases = [
         ("unbounded", "check grow.net --max-states 100000"),

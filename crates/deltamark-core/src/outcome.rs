@@ -120,6 +120,8 @@ pub struct Outcome {
     pub store_bytes: Bytes,
     /// What answers that rest on the store are worth.
     pub guarantee: Guarantee,
+    /// What makes them worth less than that, if the store knows of anything.
+    pub warning: Option<String>,
 }
 
 impl Outcome {

@@ -150,6 +150,20 @@ impl States {
         (self.slots.capacity() * size_of::<Slot>() + self.ends.capacity() * size_of::<usize>()) as u64
     }
 
+    /// How many more bytes it may hold, for a moment, when `states` more states of `slots`
+    /// slots in all are pushed: growing copies to larger memory, and both are there meanwhile.
+    pub fn growth(&self, states: usize, slots: usize) -> u64 {
+        let mut bytes = 0;
+        if self.used + slots > self.slots.len() {
+            bytes += Self::enlarged(self.used + slots) * size_of::<Slot>();
+        }
+        if self.width == Width::Varies && self.ends.len() + states > self.ends.capacity() {
+            // One by one, so doubled as often as needed.
+            bytes += 2 * (self.ends.len() + states).max(4) * size_of::<usize>();
+        }
+        bytes as u64
+    }
+
     /// State number `index`.
     #[inline]
     pub fn get(&self, index: usize) -> &[Slot] {
@@ -211,8 +225,12 @@ impl States {
 
     #[cold]
     fn enlarge(&mut self) {
-        let target = self.used.next_power_of_two().max(64);
-        self.slots.resize(target, 0);
+        self.slots.resize(Self::enlarged(self.used), 0);
+    }
+
+    /// How many slots are made when this many are needed.
+    fn enlarged(needed: usize) -> usize {
+        needed.next_power_of_two().max(64)
     }
 
     /// The states, first to last.
@@ -246,6 +264,19 @@ mod tests {
         assert_eq!(states.len(), 3);
         assert_eq!(states.get(2), [5, 6]);
         assert_eq!(states.slots(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn growth_is_foreseen() {
+        for width in [Width::Fixed(3), Width::Varies] {
+            let mut states = States::new(width);
+            for round in 0..200 {
+                let (before, growth) = (states.held_bytes(), states.growth(round, 3 * round));
+                (0..round).for_each(|slot| states.push(&[slot as Slot; 3]));
+                assert!(states.held_bytes() <= before + growth, "{width:?}, round {round}");
+                assert_eq!(states.held_bytes() > before, growth > 0, "{width:?}, round {round}");
+            }
+        }
     }
 
     #[test]

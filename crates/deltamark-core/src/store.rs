@@ -78,6 +78,12 @@ pub trait Store: Send + Sync {
     /// What an answer that rests on it is worth now.
     fn guarantee(&self) -> Guarantee;
 
+    /// What makes an answer that rests on it worth less than it seems, if anything: a clause
+    /// without a full stop.
+    fn warning(&self) -> Option<String> {
+        None
+    }
+
     /// New working memory for one thread.
     fn scratch(&self) -> Scratch {
         Scratch::none()

@@ -141,6 +141,15 @@ impl<'a> Frontier<'a> {
         }
     }
 
+    /// Asks the budget for room for the successors of a batch, where they are kept in full.
+    fn may_take(&self, run: &mut Run<'_>) -> bool {
+        // Ids are few bytes in small pieces: they are counted when there are more.
+        let Queue::States { later, .. } = &self.queue else { return true };
+        let more = run.batch.len();
+        let growth = later.growth(more, run.batch.targets().slots().len()) + self.log.growth(more);
+        growth == 0 || run.frontier_holds(self.held_bytes() + growth)
+    }
+
     fn held_bytes(&self) -> u64 {
         let queue = match &self.queue {
             Queue::Range { .. } => 0,
@@ -231,6 +240,9 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
         answer(run, frontier);
+        if !frontier.may_take(run) {
+            return Some(Stop::Memory);
+        }
         let step = run.insert();
         run.statistics.states = run.store.len();
         if !matches!(frontier.queue, Queue::Range { .. }) {

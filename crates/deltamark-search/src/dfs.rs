@@ -88,15 +88,12 @@ impl<'a> Stack<'a> {
 
     /// Asks the budget for room for the successors of a batch.
     fn may_take(&self, run: &mut Run<'_>) -> bool {
-        match &self.list {
-            List::Ids { ids, .. } => {
-                let more = run.batch.len();
-                let growth = ids.growth(more, run.store.len() + more as u64);
-                growth == 0 || run.frontier_holds(self.held_bytes() + growth)
-            }
-            // Counted when it has grown.
-            List::States { .. } => true,
-        }
+        let more = run.batch.len();
+        let growth = match &self.list {
+            List::Ids { ids, .. } => ids.growth(more, run.store.len() + more as u64),
+            List::States { states } => states.growth(more, run.batch.targets().slots().len()),
+        };
+        growth == 0 || run.frontier_holds(self.held_bytes() + growth)
     }
 
     /// The head of the last frame.

@@ -40,6 +40,17 @@ impl Log {
         (self.bytes.capacity() + self.places.capacity() * size_of::<(usize, u64)>()) as u64
     }
 
+    /// How many more bytes it may hold, for a moment, with `more` entries: growing copies to
+    /// larger memory, and both are there meanwhile.
+    pub fn growth(&self, more: usize) -> u64 {
+        /// A parent of 64 bits and an action of 32, seven bits a byte.
+        const LONGEST: usize = 10 + 5;
+        let grown = |len: usize, capacity: usize| if len > capacity { 2 * len.max(8) } else { 0 };
+        let bytes = grown(self.bytes.len() + more * LONGEST, self.bytes.capacity());
+        let places = grown(self.places.len() + more.div_ceil(STRETCH as usize), self.places.capacity());
+        (bytes + places * size_of::<(usize, u64)>()) as u64
+    }
+
     /// The number of the state's parent, and the action that led from it.
     pub fn entry(&self, number: u64) -> (u64, Action) {
         assert!(number < self.len);

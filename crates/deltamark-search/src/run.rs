@@ -379,7 +379,14 @@ impl<'a> Run<'a> {
             }),
         });
         let store_bytes: Bytes = self.store.bytes();
-        Outcome { properties: properties.collect(), stopped_by, statistics: self.statistics, store_bytes, guarantee }
+        Outcome {
+            properties: properties.collect(),
+            stopped_by,
+            statistics: self.statistics,
+            store_bytes,
+            guarantee,
+            warning: self.store.warning(),
+        }
     }
 }
 

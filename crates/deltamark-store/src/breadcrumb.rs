@@ -43,9 +43,11 @@
 //! trying crumbs depth-first.
 //!
 //! # Growth
-//! The table grows by an eighth at most, in place, each doubling spending one of the hash bits
-//! that the crumbs keep. With `tag` bits left at a million states, there is one bit left at a
-//! million times `2^(tag-1)`; from then on what grows is the table's stash.
+//! The table grows by a quarter at most, in place, each doubling spending one of the hash bits
+//! that the crumbs keep: nobody has the states to hash them again. When too few would be left,
+//! and walks that lead nowhere would be too many, the table stays as it is and a second one is
+//! begun, with longer keys; look-ups then ask both. With `tag` bits at a million states that is
+//! at a million times `2^(tag-4)`.
 //!
 //! # When to choose it
 //! When states are wide and steps can be undone: 2 to 4 bytes a state, whatever their width.
@@ -55,7 +57,7 @@
 
 use crate::bucket::prefetch;
 use crate::plain::{NONE, Plain};
-use crate::quotient::Quotient;
+use crate::quotient::{MOST_KEY_BITS as LONGEST_KEY, Quotient};
 use deltamark_core::{
     Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
     StateId, States, Store, System, Trace, Undone, Width, hash::mix, state::same,
@@ -70,10 +72,14 @@ const CODE_BITS: u32 = 2;
 const ANCHOR: u8 = 3;
 /// The table tells lines apart by this many bits of the key when it holds a million crumbs.
 const MILLION: u32 = 15;
+/// With fewer bits of hash a crumb, a new table is begun.
+const LEAST_TAG: u32 = 4;
+/// The keys of a new table are longer by this.
+const LONGER: u32 = 8;
 /// One part in so many of the table's bytes is spent on recent states.
 const RECENT_SHARE: u64 = 12;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
-const ANCHOR_SHARE: u64 = 110;
+const ANCHOR_SHARE: u64 = 80;
 
 /// Which levels are kept in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +98,14 @@ pub struct Breadcrumb<'a> {
     which: Anchors,
     /// How many levels before the one in hand are there in full.
     near: usize,
+    key_bits: u32,
+    least_tag: u32,
     inner: Mutex<Inner<'a>>,
 }
 
 struct Inner<'a> {
-    table: Quotient,
+    /// The crumbs; all but the last table are complete.
+    tables: Vec<Quotient>,
     action_bits: u32,
     anchors: Plain<'a>,
     /// The anchor levels: the level, and the number of its first state among the anchors.
@@ -405,14 +414,15 @@ impl<'a> Breadcrumb<'a> {
     /// An empty store for the states of `system`, within `budget`, whose crumbs keep `tag` bits
     /// of hash at a million states. Nothing, if steps of the system cannot be undone.
     pub fn new(system: &'a dyn System, which: Anchors, near: usize, tag: u32, budget: Arc<Budget>) -> Option<Self> {
-        Self::with_key(system, which, near, tag + MILLION, budget)
+        Self::with_key(system, which, near, (tag + MILLION, LEAST_TAG), budget)
     }
 
+    /// With keys of so many bits, and at least so many left to a crumb.
     fn with_key(
         system: &'a dyn System,
         which: Anchors,
         near: usize,
-        key_bits: u32,
+        (key_bits, least_tag): (u32, u32),
         budget: Arc<Budget>,
     ) -> Option<Self> {
         let reversible = system.reversible()?;
@@ -420,7 +430,7 @@ impl<'a> Breadcrumb<'a> {
         let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
         let level = |first| Level::new(0, first, system, &budget);
         let inner = Inner {
-            table: Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget)),
+            tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget))],
             action_bits,
             anchors: Plain::new(system, Arc::clone(&budget)),
             anchor_levels: Vec::new(),
@@ -433,7 +443,7 @@ impl<'a> Breadcrumb<'a> {
             recent: Recent::new(),
             work: Work::new(system.scratch(), width),
         };
-        Some(Breadcrumb { system, reversible, budget, which, near, inner: Mutex::new(inner) })
+        Some(Breadcrumb { system, reversible, budget, which, near, key_bits, least_tag, inner: Mutex::new(inner) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
@@ -608,10 +618,12 @@ impl<'a> Inner<'a> {
             }
         }
         steps.reset();
-        self.table.probe_each(&probes.mixed, |index, payload| {
-            let (code, action) = unpack(payload);
-            steps.push(probes.places[index], action, code);
-        });
+        for table in &self.tables {
+            table.probe_each(&probes.mixed, |index, payload| {
+                let (code, action) = unpack(payload);
+                steps.push(probes.places[index], action, code);
+            });
+        }
         // Those that may be in a level that is there in full are compared with it.
         for (back, level) in std::iter::once(&self.now).chain(&self.near).enumerate() {
             let code = code(&self.anchor_levels, now - back as u64);
@@ -701,13 +713,15 @@ impl<'a> Inner<'a> {
                 }
             }
             steps.reset();
-            self.table.probe_each(&probes.mixed, |index, payload| {
-                let (code, action) = unpack(payload);
-                let place = probes.places[index];
-                if code == walks.codes[place as usize] || code == ANCHOR {
-                    steps.push(place, action, code);
-                }
-            });
+            for table in &self.tables {
+                table.probe_each(&probes.mixed, |index, payload| {
+                    let (code, action) = unpack(payload);
+                    let place = probes.places[index];
+                    if code == walks.codes[place as usize] || code == ANCHOR {
+                        steps.push(place, action, code);
+                    }
+                });
+            }
         }
     }
 
@@ -726,6 +740,27 @@ impl<'a> Inner<'a> {
         }
     }
 
+    /// Makes room for crumbs.
+    fn reserve(&mut self, store: &Breadcrumb<'_>, count: u64) -> bool {
+        let bits = CODE_BITS + self.action_bits;
+        let tables = self.tables.len() as u32;
+        let last = self.tables.last_mut().expect("at least one table");
+        // Actions that outgrow their field widen the crumbs of the last table; the others have none.
+        if last.len() > 0 && last.remainder_bits(count, bits) < store.least_tag {
+            // Actions that are not known beforehand may take 32 bits one day.
+            let actions = store.system.action_count().map_or(32, |_| self.action_bits);
+            let most = LONGEST_KEY.min(64 - CODE_BITS - actions);
+            let key_bits = (store.key_bits + LONGER * tables).min(most);
+            self.tables.push(Quotient::new(key_bits, bits, Arc::clone(&store.budget)));
+        }
+        self.tables.last_mut().expect("at least one table").reserve(count, bits)
+    }
+
+    /// The bytes of all tables.
+    fn table_bytes(&self) -> u64 {
+        self.tables.iter().map(Quotient::bytes).sum()
+    }
+
     /// Ends the level under construction. `false` means that there is no room.
     fn end_level(&mut self, store: &Breadcrumb<'a>) -> bool {
         /// States that are entered together.
@@ -733,7 +768,7 @@ impl<'a> Inner<'a> {
         let count = self.next.len();
         let largest = self.next.actions.iter().copied().max().unwrap_or(0);
         self.action_bits = self.action_bits.max(32 - largest.leading_zeros());
-        if !self.table.reserve(count, CODE_BITS + self.action_bits) {
+        if !self.reserve(store, count) {
             return false;
         }
         let anchor = self.is_anchor(store.which, store.system.width());
@@ -746,13 +781,14 @@ impl<'a> Inner<'a> {
             fresh_hashes.clear();
             self.next.states.recall_range(&mut Scratch::none(), start..count.min(start + STRETCH), fresh);
             store.system.hashes(scratch, fresh, fresh_hashes);
+            let table = self.tables.last_mut().expect("at least one table");
             for &hash in fresh_hashes.iter() {
-                self.table.prefetch(mix(hash));
+                table.prefetch(mix(hash));
             }
             for (&hash, &action) in fresh_hashes.iter().zip(&self.next.actions[start as usize..]) {
                 // The initial states are told by their number among the anchors.
                 let action = if self.ended == 0 { 0 } else { action };
-                if !self.table.insert(mix(hash), u64::from(action) << CODE_BITS | u64::from(code)) {
+                if !table.insert(mix(hash), u64::from(action) << CODE_BITS | u64::from(code)) {
                     return false;
                 }
             }
@@ -777,9 +813,11 @@ impl<'a> Inner<'a> {
         expanded.actions = Vec::new();
         store.budget.release(std::mem::take(&mut expanded.granted));
         self.near.push_front(expanded);
-        // The first of all is the empty one before the initial states.
-        self.near.truncate(store.near.min(self.ended as usize - 1));
-        self.recent.resize(store.system.width(), self.table.bytes() / RECENT_SHARE, &store.budget);
+        // The first of all is the empty one before the initial states. Behind the last level
+        // nothing is asked for any more.
+        let near = if count == 0 { 0 } else { store.near };
+        self.near.truncate(near.min(self.ended as usize - 1));
+        self.recent.resize(store.system.width(), self.table_bytes() / RECENT_SHARE, &store.budget);
         true
     }
 
@@ -826,12 +864,14 @@ impl<'a> Inner<'a> {
                 }
             }
             let mut actions = Vec::new();
-            self.table.probe(mix(hash), |payload| {
-                let (found, action) = unpack(payload);
-                if found == code {
-                    actions.push(action);
-                }
-            });
+            for table in &self.tables {
+                table.probe(mix(hash), |payload| {
+                    let (found, action) = unpack(payload);
+                    if found == code {
+                        actions.push(action);
+                    }
+                });
+            }
             taken.push(action);
             walk.push(Place { state: source.clone(), actions });
             level -= 1;
@@ -879,7 +919,7 @@ impl Store for Breadcrumb<'_> {
     fn bytes(&self) -> Bytes {
         let inner = self.lock();
         Bytes::new()
-            .with("table", inner.table.bytes())
+            .with("table", inner.table_bytes())
             .with("anchors", inner.anchors.bytes().total())
             .with("recent", inner.recent.held())
             .with("near", inner.near.iter().map(Level::bytes).sum())
@@ -914,7 +954,7 @@ impl Store for Breadcrumb<'_> {
         let near = inner.near.iter().map(|level| &level.states);
         let mut full = [&inner.anchors, &inner.now.states, &inner.next.states].into_iter().chain(near);
         let recoded = full.all(|states| states.recode(recoding));
-        inner.recent.resize(recoding.to, inner.table.bytes() / RECENT_SHARE, &self.budget);
+        inner.recent.resize(recoding.to, inner.table_bytes() / RECENT_SHARE, &self.budget);
         recoded
     }
 }
@@ -963,7 +1003,7 @@ mod tests {
         let cases = [(14, Anchors::Every(3), 0), (28, Anchors::Every(1), 2), (28, Anchors::Auto, 1)];
         for (key_bits, which, near) in cases {
             check_reversible_store(Order::Levels, |system, budget| {
-                Box::new(Breadcrumb::with_key(system, which, near, key_bits, budget).expect("steps can be undone"))
+                Box::new(Breadcrumb::with_key(system, which, near, (key_bits, 2), budget).expect("steps can be undone"))
             });
         }
     }
@@ -979,12 +1019,12 @@ mod tests {
             };
             let oracle = fresh();
             let expected = explore(&*oracle);
-            for (key_bits, which, near) in
-                [(8, Anchors::Every(3), 0), (9, Anchors::Every(5), 1), (11, Anchors::Auto, 3)]
+            for (key_bits, least, which, near) in
+                [(8, 2, Anchors::Every(3), 0), (9, 1, Anchors::Every(5), 1), (11, 6, Anchors::Auto, 3)]
             {
                 let system = fresh();
                 let control = Control::new();
-                let store = Breadcrumb::with_key(&*system, which, near, key_bits, control.budget.clone());
+                let store = Breadcrumb::with_key(&*system, which, near, (key_bits, least), control.budget.clone());
                 let store = store.expect("steps can be undone");
                 let properties = [Property::deadlock_free()];
                 let task = Task {
@@ -997,7 +1037,7 @@ mod tests {
                 };
                 let outcome = run(Search::Bfs, task);
                 let found = &outcome.statistics;
-                let label = format!("seed {seed}, {key_bits} bits, {which:?}, near {near}");
+                let label = format!("seed {seed}, {key_bits} bits, at least {least}, {which:?}, near {near}");
                 assert_eq!(found.states, expected.states.len() as u64, "{label}");
                 assert_eq!(found.edges, expected.edges.len() as u64, "{label}");
                 assert_eq!(found.deadlocks, expected.deadlocks.len() as u64, "{label}");

@@ -4,7 +4,10 @@
 //! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
 //! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
 
+use crate::bitstate::Bitstate;
 use crate::breadcrumb::{Anchors, Breadcrumb};
+use crate::collapse::Collapse;
+use crate::compaction::Compaction;
 use crate::difference::Difference;
 use crate::plain::Plain;
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
@@ -24,9 +27,30 @@ pub struct StoreInfo {
     pub guarantee: &'static str,
     /// When to choose it.
     pub when: &'static str,
+    /// What it cannot do without.
+    pub needs: &'static [Need],
     /// Its options.
     pub options: &'static [OptionInfo],
     make: Make,
+}
+
+/// What a store may need of a search or a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// States that come level by level.
+    Levels,
+    /// Steps that can be undone.
+    Undo,
+}
+
+impl Need {
+    /// The need in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Need::Levels => "breadth-first search",
+            Need::Undo => "a model whose steps can be undone, such as a Petri net",
+        }
+    }
 }
 
 /// Makes a store. The options of the specification are known to exist; whether their values
@@ -51,6 +75,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
         guarantee: "exact",
         when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
+        needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
     },
@@ -60,6 +85,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When states are wide and a step changes little of them: a twentieth of what `plain` takes, or less, in up \
             to twice the time.",
+        needs: &[],
         options: &[OptionInfo {
             name: "every",
             default: "20",
@@ -76,6 +102,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When states are wide and their steps can be undone, as in every Petri net: 2 to 4 bytes a state \
            whatever their width, for two to three times the time. Breadth-first search only.",
+        needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
                 name: "k",
@@ -89,36 +116,95 @@ pub static CATALOGUE: &[StoreInfo] = &[
             },
             OptionInfo {
                 name: "tag",
-                default: "13",
+                default: "10",
                 help: "bits of hash a state keeps at a million states; each doubling spends one",
             },
         ],
         make: breadcrumb,
+    },
+    StoreInfo {
+        name: "collapse",
+        idea: "Each value of each component is kept once; a state is the tuple of their numbers, in as few bits as \
+               they need.",
+        guarantee: "exact",
+        when: "When states are wide or made of parts that repeat: 40 to 80 per cent of plain's memory, \
+               in about twice its time, for any model and any search.",
+        needs: &[],
+        options: &[],
+        make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+    StoreInfo {
+        name: "compaction",
+        idea: "Of a state only a signature, some bits of its hash; the table keeps what their place there does not \
+               say. Two states of one signature are taken for one.",
+        guarantee: "may miss states; tells the probability that it did",
+        when: "To look for errors where no exact store fits: 4 bytes a state for 40 bits, 7 for 56, whatever the \
+               model and the search. The search keeps the states it has yet to expand in full.",
+        needs: &[],
+        options: &[OptionInfo {
+            name: "bits",
+            default: "56",
+            help: "bits of a signature, 16 to 64; a million states are all told apart with probability .6 by 40 bits, \
+                   .998 by 48, .99999 by 56",
+        }],
+        make: |spec, _, _, budget| {
+            let bits = spec.number("bits", Compaction::BITS)? as u32;
+            Ok(Box::new(Compaction::new(bits, budget)))
+        },
+    },
+    StoreInfo {
+        name: "bitstate",
+        idea: "A state sets some bits of one large array, at places its hash names; one that finds all of them set is \
+               taken as seen.",
+        guarantee: "may miss states; tells the probability that it did",
+        when: "To look for errors where not even signatures fit: the memory is what you give it, however many states \
+               there are. The search keeps the states it has yet to expand in full.",
+        needs: &[],
+        options: &[
+            OptionInfo {
+                name: "bits",
+                default: "30",
+                help: "size of the array, as a power of two: 30 are 2^30 bits or 128 MiB; 13 to 43. It is taken at once",
+            },
+            OptionInfo { name: "hashes", default: "3", help: "how many bits a state sets, 1 to 16" },
+        ],
+        make: bitstate,
     },
 ];
 
 fn breadcrumb<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    order: Order,
+    _order: Order,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let which = match spec.value("k") {
         "auto" => Anchors::Auto,
         _ => Anchors::Every(spec.number("k", 1..=1_000_000)?),
     };
-    let tag = spec.number("tag", 1..=32)? as u32;
-    if order != Order::Levels {
-        return Err(SpecError("the store `breadcrumb` works level by level; choose `--search bfs`".into()));
-    }
+    let tag = spec.number("tag", 1..=15)? as u32;
     let near = spec.number("near", 0..=64)? as usize;
     let store = Breadcrumb::new(system, which, near, tag, budget);
-    let store = store.ok_or_else(|| {
-        SpecError(
-            "the store `breadcrumb` undoes steps, and those of this model cannot be undone; choose another store"
-                .into(),
-        )
-    })?;
+    Ok(Box::new(store.ok_or_else(|| cannot_undo(spec))?))
+}
+
+fn bitstate<'a>(
+    spec: &StoreSpec,
+    _system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let bits = spec.number("bits", Bitstate::BITS)? as u32;
+    let hashes = spec.number("hashes", Bitstate::HASHES)? as u32;
+    let store = Bitstate::new(bits, hashes, budget);
+    if !store.is_open() {
+        let bytes = Bitstate::array_bytes(bits);
+        let size = if bytes >> 20 > 0 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) };
+        return Err(SpecError(format!(
+            "the store `bitstate` takes its array of {size} at once, and there is not as much memory; \
+             give it a smaller `bits` than {bits}, or the run a larger `--memory`"
+        )));
+    }
     Ok(Box::new(store))
 }
 
@@ -126,6 +212,11 @@ impl StoreInfo {
     /// The store of this name.
     pub fn by_name(name: &str) -> Option<&'static StoreInfo> {
         CATALOGUE.iter().find(|info| info.name == name)
+    }
+
+    /// Whether it takes states that come in this order.
+    pub fn takes(&self, order: Order) -> bool {
+        order == Order::Levels || !self.needs.contains(&Need::Levels)
     }
 }
 
@@ -220,6 +311,34 @@ impl StoreSpec {
         }
     }
 
+    /// The value of an option that is `on` or `off`.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    pub fn switch(&self, option: &str) -> Result<bool, SpecError> {
+        self.choice(option, &[("on", true), ("off", false)])
+    }
+
+    /// The value of an option that is one of these words, each with what it means.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    pub fn choice<T: Copy>(&self, option: &str, words: &[(&str, T)]) -> Result<T, SpecError> {
+        let text = self.value(option);
+        words.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let hint = match did_you_mean(text, known.iter().copied()) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!(
+                    "it takes {}",
+                    known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+                ),
+            };
+            let name = &self.name;
+            SpecError(format!("`{text}` is no value for the option `{option}` of the store `{name}`; {hint}"))
+        })
+    }
+
     /// The value of an option that is a number from `range`.
     ///
     /// # Panics
@@ -249,6 +368,13 @@ fn misplaced_options(text: &str) -> Option<SpecError> {
     })
 }
 
+fn cannot_undo(spec: &StoreSpec) -> SpecError {
+    let name = &spec.name;
+    SpecError(format!(
+        "the store `{name}` undoes steps, and those of this model cannot be undone; choose another store"
+    ))
+}
+
 fn unknown(name: &str) -> SpecError {
     let known = CATALOGUE.iter().map(|info| info.name);
     let hint = match did_you_mean(name, known.clone()) {
@@ -267,5 +393,31 @@ pub fn build<'a>(
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let info = StoreInfo::by_name(&spec.name).ok_or_else(|| unknown(&spec.name))?;
+    if !info.takes(order) {
+        let name = info.name;
+        return Err(SpecError(format!("the store `{name}` works level by level; search with `--search bfs`")));
+    }
+    if info.needs.contains(&Need::Undo) && system.reversible().is_none() {
+        return Err(cannot_undo(spec));
+    }
     (info.make)(spec, system, order, budget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_an_option_takes_are_told() {
+        let spec = |value: &str| StoreSpec { name: "bitstate".into(), options: vec![("hashes".into(), value.into())] };
+        assert_eq!(spec("on").switch("hashes"), Ok(true));
+        assert_eq!(spec("off").switch("hashes"), Ok(false));
+        assert_eq!(spec("plain").choice("hashes", &[("plain", 1), ("collapse", 2)]), Ok(1));
+        let begin = "is no value for the option `hashes` of the store `bitstate`;";
+        let error = spec("yes").switch("hashes").expect_err("no switch").to_string();
+        assert_eq!(error, format!("`yes` {begin} it takes `on` or `off`"));
+        let error =
+            spec("colapse").choice("hashes", &[("plain", 1), ("collapse", 2)]).expect_err("no word").to_string();
+        assert_eq!(error, format!("`colapse` {begin} did you mean `collapse`?"));
+    }
 }

@@ -4,12 +4,17 @@
 //! What stays true: stores name no language and no search; one technique a file.
 
 mod arena;
+mod bits;
+pub mod bitstate;
 pub mod breadcrumb;
 mod bucket;
 mod catalogue;
 mod coder;
+pub mod collapse;
+pub mod compaction;
 pub mod difference;
 mod index;
+mod intern;
 mod journal;
 mod lists;
 mod patch;
@@ -17,7 +22,8 @@ mod path;
 pub mod plain;
 mod quotient;
 mod region;
+mod tuples;
 mod unpacked;
 mod vectors;
 
-pub use catalogue::{CATALOGUE, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
+pub use catalogue::{CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

@@ -460,9 +460,22 @@ impl Quotient {
         self.granted + self.stash.granted
     }
 
-    /// How many bits of a key are not told by the place.
-    pub fn remainder_bits(&self) -> u32 {
-        self.shape.remainder_bits
+    /// How many bits of a key will not be told by the place when there are `more` entries.
+    pub fn remainder_bits(&self, more: u64, payload_bits: u32) -> u32 {
+        self.shape_for(self.len + more, payload_bits).remainder_bits
+    }
+
+    /// The shape for so many entries, as far as the key has bits for it.
+    fn shape_for(&self, wanted: u64, payload_bits: u32) -> Shape {
+        let mut shape = Shape::new(self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
+        while wanted > shape.room(false) {
+            match shape.next(payload_bits) {
+                Some(next) => shape = next,
+                // No more lines than keys can tell apart: the rest goes to the stash.
+                None => break,
+            }
+        }
+        shape
     }
 
     /// The key of a mixed hash.
@@ -489,14 +502,7 @@ impl Quotient {
     fn grow(&mut self, wanted: u64, payload_bits: u32) -> bool {
         debug_assert!(payload_bits >= self.shape.payload_bits);
         let wider = Shape::new(self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
-        let mut new = wider;
-        while wanted > new.room(false) {
-            match new.next(payload_bits) {
-                Some(next) => new = next,
-                // No more lines than keys can tell apart: the rest goes to the stash.
-                None => break,
-            }
-        }
+        let new = self.shape_for(wanted, payload_bits);
         let missing = Self::line_bytes(&new) - self.granted;
         if missing == 0 && payload_bits == self.shape.payload_bits {
             return true;

@@ -1,16 +1,79 @@
 //! Every store of the catalogue passes the suite for stores.
 
-use deltamark_core::Order;
-use deltamark_store::{CATALOGUE, StoreSpec, build};
-use deltamark_testkit::check_store;
+use deltamark_core::{Budget, Order};
+use deltamark_store::bitstate::Bitstate;
+use deltamark_store::compaction::Compaction;
+use deltamark_store::{CATALOGUE, Need, StoreSpec, build};
+use deltamark_testkit::{RandomGraph, check_reversible_store, check_store};
+use std::sync::Arc;
 
 #[test]
 fn every_store_of_the_catalogue_conforms() {
-    for info in CATALOGUE {
+    // `build` refuses a bitstate store that does not get its array, and the default is large: it
+    // has a test of its own.
+    for info in CATALOGUE.iter().filter(|info| info.name != "bitstate") {
         let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
-        for order in [Order::Any, Order::Levels] {
-            check_store(order, |system, budget| build(&spec, system, order, budget).expect("a store of the catalogue"));
+        for order in [Order::Any, Order::Levels].into_iter().filter(|&order| info.takes(order)) {
+            if info.needs.contains(&Need::Undo) {
+                check_reversible_store(order, |system, budget| {
+                    build(&spec, system, order, budget).expect("a store of the catalogue")
+                });
+            } else {
+                check_store(order, |system, budget| {
+                    build(&spec, system, order, budget).expect("a store of the catalogue")
+                });
+            }
         }
+    }
+}
+
+#[test]
+fn bitstate_conforms_with_arrays_of_all_kinds() {
+    for (bits, hashes) in [(13, 1), (20, 3), (24, 16)] {
+        for order in [Order::Any, Order::Levels] {
+            check_store(order, |_, budget| Box::new(Bitstate::new(bits, hashes, budget)));
+        }
+    }
+}
+
+#[test]
+fn compaction_conforms_with_signatures_of_all_lengths() {
+    for bits in [16, 24, 40, 64] {
+        check_store(Order::Any, |_, budget| Box::new(Compaction::new(bits, budget)));
+    }
+}
+
+#[test]
+fn options_without_meaning_are_refused() {
+    let cases = [
+        (
+            "compaction:bits=15",
+            "`15` is no value for the option `bits` of the store `compaction`; it takes a number from 16 to 64",
+        ),
+        (
+            "bitstate:bits=many",
+            "`many` is no value for the option `bits` of the store `bitstate`; it takes a number from 13 to 43",
+        ),
+        (
+            "bitstate:hashes=0",
+            "`0` is no value for the option `hashes` of the store `bitstate`; it takes a number from 1 to 16",
+        ),
+        (
+            "bitstate:bits=30",
+            "the store `bitstate` takes its array of 128 MiB at once, and there is not as much memory; \
+             give it a smaller `bits` than 30, or the run a larger `--memory`",
+        ),
+        ("collapse:bits=3", "the store `collapse` has no options, so `bits` means nothing to it"),
+        ("bitstate:hashs=3", "the store `bitstate` has no option `hashs`; did you mean `hashes`?"),
+        ("breadcrumb", "the store `breadcrumb` works level by level; search with `--search bfs`"),
+        ("breadcrumb:tag=0", "the store `breadcrumb` works level by level; search with `--search bfs`"),
+    ];
+    let system = RandomGraph::new(1, 10);
+    for (text, message) in cases {
+        let built = text
+            .parse::<StoreSpec>()
+            .and_then(|spec| build(&spec, &system, Order::Any, Arc::new(Budget::new(1 << 20))).map(|_| ()));
+        assert_eq!(built.expect_err(text).to_string(), message);
     }
 }
 

@@ -1,18 +1,18 @@
 //! Growing never needs a second copy: the most that is granted at one time stays close to
 //! what is held at the end.
 
-use deltamark_core::{Control, System};
+use deltamark_core::{Control, Guarantee, System};
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Search, Task, run};
 use deltamark_store::{CATALOGUE, StoreSpec, build};
 
 #[test]
 fn growth_stays_within_three_tenths_of_the_final_size() {
-    let nets = [("kanban", 5, 2_546_432), ("philosophers", 13, 1_594_323), ("database-managers", 10, 196_831)];
+    let nets = [("kanban", 4, 454_475), ("philosophers", 12, 531_441), ("database-managers", 10, 196_831)];
     for (family, size, states) in nets {
         let net = generate(family, size).expect("a known family");
         for info in CATALOGUE {
-            for &search in Search::ALL {
+            for &search in Search::ALL.iter().filter(|search| info.takes(search.order())) {
                 let label = format!("{family} {size}, {}, {}", info.name, search.name());
                 let system = NetSystem::new(net.clone());
                 let control = Control::new();
@@ -23,7 +23,10 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 let (store, control) = (store.as_ref(), &control);
                 let task = Task { system, store, properties: &[], control, explore_all: true, observer: None };
                 let outcome = run(search, task);
-                assert_eq!(outcome.statistics.states, states, "{label}");
+                match outcome.guarantee {
+                    Guarantee::Exact => assert_eq!(outcome.statistics.states, states, "{label}"),
+                    Guarantee::Omission(_) => assert!(states - outcome.statistics.states < 5, "{label}"),
+                }
                 let last = outcome.store_bytes.total() + outcome.statistics.frontier_peak_bytes;
                 let peak = control.budget.peak();
                 // Blocks and batches are counted too; they do not grow with the store.

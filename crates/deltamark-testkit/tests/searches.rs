@@ -194,6 +194,7 @@ impl Dull<'_> {
             statistics: self.statistics,
             store_bytes: self.task.store.bytes(),
             guarantee,
+            warning: self.task.store.warning(),
         }
     }
 }

@@ -242,7 +242,7 @@ impl<'a> Check<'a> {
             },
         );
         drop(store);
-        let Outcome { properties, stopped_by, statistics, store_bytes, guarantee } = outcome;
+        let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
         for (asked, found) in self.properties.iter().zip(properties) {
             let tell = |trace| Story::tell(self.system, trace);
@@ -261,6 +261,7 @@ impl<'a> Check<'a> {
             statistics,
             store: self.store,
             guarantee,
+            warning,
             store_bytes,
             search: self.search,
             memory_limit,

@@ -105,7 +105,12 @@ impl<'a> Contract<'a> {
             expanded: statistics.expanded,
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,
-            notes: report.growth.iter().map(|growth| growth.sentence.as_str()).collect(),
+            notes: report
+                .growth
+                .iter()
+                .map(|growth| growth.sentence.as_str())
+                .chain(report.warning.as_deref())
+                .collect(),
             survey: survey.map(SurveyJson::new),
         }
     }

@@ -99,6 +99,8 @@ pub struct Report {
     pub store: StoreSpec,
     /// What answers that rest on the store are worth.
     pub guarantee: Guarantee,
+    /// What makes them worth less than that, if the store knows of anything.
+    pub warning: Option<String>,
     /// What the store held at the end, by part.
     pub store_bytes: Bytes,
     /// The search that was used.
@@ -165,6 +167,7 @@ pub(crate) mod tests {
             statistics: Statistics { states: 10, search_time: Duration::from_millis(500), ..Statistics::default() },
             store: StoreSpec::default(),
             guarantee: Guarantee::Exact,
+            warning: None,
             store_bytes: Bytes::new().with("table", 25),
             search: Search::Bfs,
             memory_limit: None,

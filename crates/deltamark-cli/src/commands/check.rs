@@ -33,6 +33,9 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
             render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
         }
     }
+    if let Some(warning) = &report.warning {
+        render::warning(warning);
+    }
     // Traces on standard output are for a program; the report goes where people read.
     let aside = arguments.trace.as_deref() == Some("-");
     let look = if aside { Look::stderr() } else { Look::stdout() };

@@ -6,7 +6,7 @@ use super::explored_as;
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, print};
-use crate::text;
+use crate::{render, text};
 use deltamark::Check;
 use std::time::Instant;
 
@@ -18,6 +18,9 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let result = check.stats();
     live.clear();
     let stats = result?;
+    if let Some(warning) = &stats.report.warning {
+        render::warning(warning);
+    }
     print(|out| {
         if say.json {
             stats.write_json(out)?;

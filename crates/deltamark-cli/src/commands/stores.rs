@@ -6,7 +6,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Colour, Look, print, wrap};
-use deltamark::store::{CATALOGUE, StoreInfo};
+use deltamark::store::{CATALOGUE, OptionInfo, StoreInfo};
 use serde_json::json;
 
 /// Lists the stores.
@@ -18,28 +18,50 @@ pub fn run(arguments: &args::Stores) -> Result<Exit, Failure> {
 
 fn as_text(look: &Look) -> String {
     let one = |store: &StoreInfo| {
-        let mut text = format!("{}\n{}\n", look.paint(Colour::Bold, store.name), wrap(store.idea, "    ", look.width));
-        text += &format!("{}\n", wrap(store.when, "    ", look.width));
-        text += &format!("{}\n", wrap(&format!("Guarantee: {}", store.guarantee), "    ", look.width));
-        for option in store.options {
-            let line = format!("{}={}  {}", option.name, option.default, option.help);
-            text += &format!("{}\n", wrap(&line, "      ", look.width));
+        let mut text = format!("{}\n", look.paint(Colour::Bold, store.name));
+        text += &listed("  idea       ", store.idea, look);
+        text += &listed("  guarantee  ", store.guarantee, look);
+        text += &listed("  choose it  ", store.when, look);
+        if !store.needs.is_empty() {
+            let needs: Vec<&str> = store.needs.iter().map(|need| need.words()).collect();
+            text += &listed("  needs      ", &needs.join("; "), look);
+        }
+        let given = |option: &OptionInfo| format!("{}={}", option.name, option.default);
+        let width = store.options.iter().map(|option| given(option).chars().count()).max().unwrap_or(0);
+        for (index, option) in store.options.iter().enumerate() {
+            let head = if index == 0 { "  options    " } else { "             " };
+            text += &listed(&format!("{head}{:width$}  ", given(option)), option.help, look);
         }
         text
     };
     let stores: Vec<String> = CATALOGUE.iter().map(one).collect();
-    let usage = "Choose one with `--store NAME`, or with options `--store NAME:option=value,option=value`.";
-    format!("{}\n{}\n", stores.join("\n"), wrap(usage, "", look.width))
+    let example = CATALOGUE.iter().find_map(|store| Some((store.name, store.options.first()?)));
+    let example = example.map_or(String::new(), |(name, option)| {
+        format!(", for instance `--store {name}:{}={}`", option.name, option.default)
+    });
+    let usage = format!(
+        "Options are shown with their defaults. Choose a store with `--store NAME`, with options \
+         `--store NAME:option=value,option=value`{example}."
+    );
+    format!("{}\n{}\n", stores.join("\n"), wrap(&usage, "", look.width))
+}
+
+/// A head and a text behind it, wrapped so that the text stays in its column.
+fn listed(head: &str, text: &str, look: &Look) -> String {
+    let column = head.chars().count();
+    let wrapped = wrap(text, &" ".repeat(column), look.width.max(column + 30));
+    format!("{head}{}\n", wrapped.trim_start())
 }
 
 fn as_json() -> String {
-    let option = |option: &deltamark::store::OptionInfo| json!({"name": option.name, "default": option.default, "help": option.help});
+    let option = |option: &OptionInfo| json!({"name": option.name, "default": option.default, "help": option.help});
     let one = |store: &StoreInfo| {
         json!({
             "name": store.name,
             "idea": store.idea,
             "guarantee": store.guarantee,
             "when": store.when,
+            "needs": store.needs.iter().map(|need| need.words()).collect::<Vec<_>>(),
             "options": store.options.iter().map(option).collect::<Vec<_>>(),
         })
     };

@@ -60,8 +60,8 @@ pub fn masked(text: &str) -> String {
         let early = line.contains(" 1 deadlock, ") || line.contains("; ended when");
         let line = if early {
             "[how far it came, and in what time]".into()
-        } else if let Some((counts, figures)) = line.split_once(" all explored; ") {
-            format!("{counts} all explored; {}", digits(figures))
+        } else if let Some((counts, figures)) = line.split_once(" explored; ") {
+            format!("{counts} explored; {}", digits(figures))
         } else if line.starts_with("store ") || line.starts_with("bytes a state") {
             digits(line)
         } else {

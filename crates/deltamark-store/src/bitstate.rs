@@ -1,0 +1,328 @@
+//! # The idea
+//! Nothing is kept of a state but some bits set in one large array, at places that its hash
+//! names. A state all of whose bits are set already is taken as seen, and may be missed. G. J.
+//! Holzmann, *An Analysis of Bitstate Hashing*, Formal Methods in System Design 13, 1998; the
+//! array is a Bloom filter. The places come by enhanced double hashing after P. C. Dillinger
+//! and P. Manolios, *Bloom Filters in Probabilistic Verification*, FMCAD 2004: two hashes,
+//! however many places, and hardly more misses than with as many independent hashes.
+//!
+//! # Layout in memory
+//! ```text
+//! array   …0100010000100000…      2^bits bits
+//!            x   x+y  x+2y+1 …    modulo 2^bits: the places of one state
+//! ```
+//!
+//! # Growth
+//! None: what was set cannot be set again elsewhere. The array is taken at once, and nothing
+//! is ever full; it only gets less and less worth.
+//!
+//! # What an answer is worth
+//! When a state comes and a part `f` of the array is set, it is missed with probability `f^k`
+//! for `k` places, as if they were independent (Holzmann; Dillinger and Manolios show that for
+//! enhanced double hashing this is close). Two states whose pairs `(x, y)` are equal share all
+//! places, so with `i` states there, `i/m²` is added for an array of `m` bits, and `i/2^64` for
+//! hashes that are equal as a whole. The store adds up `−ln(1 − f^k − i/m² − i/2^64)` over all
+//! states that were new, with `f` as it was just after each, and tells `1 − exp` of minus that:
+//! the probability that any state was missed. It is an estimate; states that were missed are
+//! not counted among those that came, which matters only once several are expected.
+//!
+//! # Invariants
+//! * I1: all places of every state that was inserted are set, so no state is called new twice.
+//! * I2: everything is behind one lock, taken once a batch.
+//!
+//! # When to choose it
+//! When even signatures do not fit: a fixed amount of memory, however many states there are.
+//! States cannot be given back: the search keeps those it has yet to expand in full.
+
+use crate::bucket::prefetch;
+use crate::region::Region;
+use deltamark_core::{
+    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits in an array.
+pub struct Bitstate {
+    bits: u32,
+    hashes: u32,
+    budget: Arc<Budget>,
+    array: Mutex<Array>,
+}
+
+struct Array {
+    /// None, if the budget does not allow it.
+    region: Option<Region>,
+    /// States that were new.
+    len: u64,
+    /// Bits that are set.
+    set: u64,
+    /// The sum of `−ln(1 − p)` over all new states, where `p` is the probability to be missed.
+    doubt: f64,
+    /// How many states were missed, probably.
+    missed: f64,
+}
+
+/// Successors whose places are fetched together.
+const GROUP: usize = 32;
+/// The most places of a state.
+const PLACES: usize = 16;
+
+impl Bitstate {
+    /// How large the array may be, as a power of two: from a kilobyte to a terabyte.
+    pub const BITS: std::ops::RangeInclusive<u64> = 13..=43;
+    /// How many bits a state may set.
+    pub const HASHES: std::ops::RangeInclusive<u64> = 1..=PLACES as u64;
+
+    /// An empty array of `2^bits` bits, of which a state sets `hashes`. If `budget` does not
+    /// allow it, the store is full from the beginning.
+    ///
+    /// # Panics
+    /// When these are not in [`BITS`](Self::BITS) and [`HASHES`](Self::HASHES).
+    pub fn new(bits: u32, hashes: u32, budget: Arc<Budget>) -> Self {
+        assert!(Self::BITS.contains(&bits.into()) && Self::HASHES.contains(&hashes.into()));
+        let bytes = Self::array_bytes(bits);
+        let region = if budget.request(bytes) {
+            let region = Region::zeroed(bytes as usize);
+            if region.is_none() {
+                budget.release(bytes);
+            }
+            region
+        } else {
+            None
+        };
+        let array = Array { region, len: 0, set: 0, doubt: 0.0, missed: 0.0 };
+        Bitstate { bits, hashes, budget, array: Mutex::new(array) }
+    }
+
+    /// The bytes of an array of `2^bits` bits.
+    pub fn array_bytes(bits: u32) -> u64 {
+        1 << (bits - 3)
+    }
+
+    /// Whether it has its array.
+    pub fn is_open(&self) -> bool {
+        self.lock().region.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Array> {
+        self.array.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The places of a state, the first [`hashes`](Self::hashes) of them.
+    #[inline(always)]
+    fn places(&self, mixed: u64) -> [u64; PLACES] {
+        let mask = (1 << self.bits) - 1;
+        let (mut x, mut y) = (mixed & mask, mix(mixed ^ 0x9e37_79b9_7f4a_7c15) & mask);
+        let mut places = [0; PLACES];
+        for (step, place) in places[..self.hashes as usize].iter_mut().enumerate() {
+            *place = x;
+            x = (x + y) & mask;
+            y = (y + step as u64 + 1) & mask;
+        }
+        places
+    }
+
+    /// The probability that a state that comes now is missed.
+    fn omission(&self, array: &Array) -> f64 {
+        let (all, len) = (2f64.powi(self.bits as i32), array.len as f64);
+        let pairs = if self.hashes > 1 { len / all / all } else { 0.0 };
+        ((array.set as f64 / all).powi(self.hashes as i32) + pairs + len / 2f64.powi(64)).min(1.0)
+    }
+
+    /// Counts `new` states that have come since the last call.
+    fn count(&self, array: &mut Array, new: u64) {
+        if new > 0 {
+            let p = self.omission(array);
+            array.doubt -= new as f64 * (-p).ln_1p();
+            array.missed += new as f64 * p / (1.0 - p);
+        }
+    }
+}
+
+impl Array {
+    /// The word that holds a place, and its bit there.
+    #[inline(always)]
+    fn word(&self, place: u64) -> (*mut u64, u64) {
+        let first = self.region.as_ref().map_or(std::ptr::null_mut(), Region::as_ptr).cast::<u64>();
+        (first.wrapping_add((place / 64) as usize), 1 << (place % 64))
+    }
+
+    /// Whether all of these places are set. There is an array, and they lie in it.
+    #[inline(always)]
+    fn contains(&self, places: &[u64]) -> bool {
+        places.iter().all(|&place| {
+            let (word, bit) = self.word(place);
+            // SAFETY: places are below the number of bits that the region has, and `&self`.
+            unsafe { word.read() & bit != 0 }
+        })
+    }
+
+    /// Sets these places. There is an array, and they lie in it.
+    #[inline(always)]
+    fn insert(&mut self, places: &[u64]) -> Insert {
+        let before = self.set;
+        for &place in places {
+            let (word, bit) = self.word(place);
+            // SAFETY: places are below the number of bits that the region has, and `&mut self`.
+            unsafe {
+                let old = word.read();
+                self.set += u64::from(old & bit == 0);
+                word.write(old | bit);
+            }
+        }
+        if self.set == before {
+            return Insert::Seen(StateId::NAMELESS);
+        }
+        self.len += 1;
+        Insert::New(StateId::NAMELESS)
+    }
+}
+
+impl Store for Bitstate {
+    fn insert(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
+        let mut array = self.lock();
+        if array.region.is_none() {
+            return Insert::Full;
+        }
+        let answer = array.insert(&self.places(mix(hash))[..self.hashes as usize]);
+        self.count(&mut array, u64::from(answer != Insert::Seen(StateId::NAMELESS)));
+        answer
+    }
+
+    fn insert_batch(&self, _scratch: &mut Scratch, _block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        let mut array = self.lock();
+        if array.region.is_none() {
+            out.push(Insert::Full);
+            return;
+        }
+        let mut places = [[0; PLACES]; GROUP];
+        for hashes in batch.hashes().chunks(GROUP) {
+            for (places, &hash) in places.iter_mut().zip(hashes) {
+                *places = self.places(mix(hash));
+                places[..self.hashes as usize].iter().for_each(|&place| prefetch(array.word(place).0));
+            }
+            let before = array.len;
+            out.extend(places[..hashes.len()].iter().map(|places| array.insert(&places[..self.hashes as usize])));
+            // With the array as it is after all of them: a little too much rather than too little.
+            let new = array.len - before;
+            self.count(&mut array, new);
+        }
+    }
+
+    fn find(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64) -> Option<StateId> {
+        let array = self.lock();
+        let there = array.region.is_some() && array.contains(&self.places(mix(hash))[..self.hashes as usize]);
+        there.then_some(StateId::NAMELESS)
+    }
+
+    fn len(&self) -> u64 {
+        self.lock().len
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes::new().with("array", if self.is_open() { Self::array_bytes(self.bits) } else { 0 })
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Omission((-(-self.lock().doubt).exp_m1()).clamp(0.0, 1.0))
+    }
+
+    fn warning(&self) -> Option<String> {
+        let array = self.lock();
+        let full = array.set as f64 / 2f64.powi(self.bits as i32);
+        (full > 0.5 || array.missed >= 1.0).then(|| {
+            let missed = match array.missed {
+                missed if missed < 1e15 => format!("about {:.0} states or more", missed.max(1.0)),
+                _ => "nearly all states".into(),
+            };
+            let advice = if u64::from(self.bits) < *Self::BITS.end() { "; choose a larger `bits`" } else { "" };
+            format!(
+                "the array of 2^{} bits is {:.1} per cent full, too full to mean much: {missed} were missed{advice}",
+                self.bits,
+                full * 100.0
+            )
+        })
+    }
+
+    fn recode(&self, _recoding: &Recoding) -> bool {
+        // Hashes outlive a recoding.
+        true
+    }
+}
+
+impl Drop for Bitstate {
+    fn drop(&mut self) {
+        if self.array.get_mut().unwrap_or_else(PoisonError::into_inner).region.is_some() {
+            self.budget.release(Self::array_bytes(self.bits));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Action;
+
+    const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
+
+    /// How many of `states` states were missed, and the store.
+    fn missed(bits: u32, hashes: u32, states: u64, seed: u64) -> (u64, Bitstate) {
+        let store = Bitstate::new(bits, hashes, Arc::new(Budget::unlimited()));
+        for number in 0..states {
+            let hash = mix(number.wrapping_add(seed << 32));
+            store.insert(&mut Scratch::none(), &[], hash, &ROOT);
+        }
+        (states - store.len(), store)
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts many states")]
+    fn as_many_states_are_missed_as_it_expects() {
+        for (bits, hashes, states) in
+            [(16, 1, 3_000), (16, 2, 6_000), (18, 3, 30_000), (18, 5, 30_000), (20, 8, 100_000)]
+        {
+            let (mut found, mut expected) = (0, 0.0);
+            for seed in 0..10 {
+                let (missed, store) = missed(bits, hashes, states, seed);
+                found += missed;
+                expected += store.lock().missed;
+            }
+            let (found, spread) = (found as f64, expected.sqrt());
+            assert!((found - expected).abs() < 5.0 * spread + 0.05 * expected, "{bits}, {hashes}: {found}, {expected}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts many states")]
+    fn runs_that_miss_a_state_are_as_frequent_as_it_says() {
+        let runs = 300;
+        let (mut with_misses, mut probability) = (0, 0.0);
+        for seed in 0..runs {
+            let (missed, store) = missed(16, 3, 1_700, seed);
+            with_misses += u64::from(missed > 0);
+            let Guarantee::Omission(p) = store.guarantee() else { panic!("it is lossy") };
+            probability += p;
+        }
+        let spread = (runs as f64 / 4.0).sqrt();
+        assert!(probability > 50.0 && probability < 250.0, "the test tells something: {probability}");
+        assert!((with_misses as f64 - probability).abs() < 4.0 * spread, "{with_misses} and {probability}");
+    }
+
+    #[test]
+    fn it_warns_when_it_is_too_full() {
+        let warned = |states| missed(13, 3, states, 0).1.warning();
+        assert_eq!(warned(50), None);
+        let warning = warned(if cfg!(miri) { 1_500 } else { 5_000 }).expect("it is nearly full");
+        assert!(warning.contains("too full to mean much"), "{warning}");
+        assert!(warning.contains("choose a larger `bits`"), "{warning}");
+    }
+
+    #[test]
+    fn without_its_array_it_is_full_from_the_beginning() {
+        let budget = Arc::new(Budget::new(1000));
+        let store = Bitstate::new(13, 3, Arc::clone(&budget));
+        assert!(!store.is_open());
+        assert_eq!(store.insert(&mut Scratch::none(), &[], 1, &ROOT), Insert::Full);
+        assert_eq!((store.find(&mut Scratch::none(), &[], 1), store.bytes().total(), budget.used()), (None, 0, 0));
+    }
+}
