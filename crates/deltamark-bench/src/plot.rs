@@ -167,11 +167,13 @@ impl Axis {
         ticks.filter(|(value, _)| (self.low..=self.high).contains(value)).collect()
     }
 
-    /// Whether labels stand side by side without touching, at eight pixels a character.
+    /// Whether labels do not touch: side by side at eight pixels a character, or one above the
+    /// other.
     fn have_room(&self, ticks: &[(f64, String)]) -> bool {
         ticks.windows(2).all(|pair| {
-            let room = (self.place(pair[1].0) - self.place(pair[0].0)).abs();
-            room > 4.0 * (pair[0].1.chars().count() + pair[1].1.chars().count()) as f64
+            let upwards = self.place(pair[0].0) - self.place(pair[1].0);
+            let aside = 4.0 * (pair[0].1.chars().count() + pair[1].1.chars().count()) as f64;
+            upwards > 20.0 || -upwards > aside
         })
     }
 }
@@ -244,7 +246,7 @@ fn style(stores: usize) -> String {
          .middle{{text-anchor:middle}}\n.ground{{fill:#ffffff}}.grid{{stroke:#dfe3e8}}.one{{stroke:#8c959f;\
          stroke-width:1.5}}.mark{{stroke:#ffffff}}.net{{fill-opacity:.6;stroke-width:.7}}.mean{{stroke-width:2}}\n{}\n\
          @media (prefers-color-scheme:dark){{text{{fill:#e6edf3}}.ground{{fill:#0d1117}}.grid{{stroke:#2b323b}}\
-         .one{{stroke:#7d8590}}.mark{{stroke:#0d1117}}{}}}\n</style>\n",
+         .one{{stroke:#7d8590}}.mark{{stroke:#0d1117}}.net{{fill-opacity:.75}}{}}}\n</style>\n",
         rules(|colours| colours.0),
         rules(|colours| colours.1)
     )
@@ -364,6 +366,8 @@ mod tests {
             assert!(ticks.iter().any(|(value, label)| *value == 1.0 && label == "1×"));
             assert!(axis.have_room(&ticks), "{span}: {ticks:?}");
         }
+        let axis = Axis::new([1e-3, 8.0].into_iter(), BOTTOM, TOP);
+        assert!(axis.ticks().len() > 10 && axis.have_room(&axis.ticks()));
         let axis = Axis::new([0.02, 8.0].into_iter(), LEFT, RIGHT);
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["0.02×", "0.05×", "0.1×", "0.2×", "0.5×", "1×", "2×", "5×", "10×"]);

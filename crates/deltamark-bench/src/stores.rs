@@ -387,6 +387,22 @@ mod tests {
         assert!(point("n", &late, &plain).is_none() && point("n", &plain, &late).is_none());
     }
 
+    /// A store without a section, or an option without a row, is not explained to anybody.
+    #[test]
+    fn the_page_on_stores_explains_every_store_and_option() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stores.md");
+        let page = std::fs::read_to_string(path).expect("docs/stores.md");
+        for info in CATALOGUE {
+            let heading = format!("\n## `{}`\n", info.name);
+            let (_, rest) = page.split_once(&heading).unwrap_or_else(|| panic!("docs/stores.md lacks {heading:?}"));
+            let section = rest.split("\n## ").next().unwrap_or(rest);
+            for option in info.options {
+                let rows = ["", "`"].map(|quote| format!("| `{}` | {quote}{}{quote} |", option.name, option.default));
+                assert!(rows.iter().any(|row| section.contains(row)), "the section of {} lacks {rows:?}", info.name);
+            }
+        }
+    }
+
     #[test]
     fn markdown_has_a_line_for_each_row() {
         let rows = vec![vec!["a:k=1".to_string(), "x|y".into()]];
