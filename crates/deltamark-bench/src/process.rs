@@ -117,6 +117,12 @@ pub fn append(path: &str, record: &Record) -> Result<(), String> {
     file.and_then(|mut file| writeln!(file, "{line}")).map_err(|error| format!("{path}: {error}"))
 }
 
+/// What the history has. Lines of earlier versions, which recorded less, are left out.
+pub fn history(path: &str) -> Result<Vec<Record>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

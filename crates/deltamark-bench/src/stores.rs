@@ -9,7 +9,7 @@
 use crate::nets;
 use crate::once::{Record, search_named};
 use crate::plot::{Point, Series, draw};
-use crate::process::{Failure, append, measure};
+use crate::process::{Failure, append, history, measure};
 use comfy_table::{CellAlignment, Table};
 use deltamark_store::{CATALOGUE, StoreSpec};
 use deltamark_testkit::Corpus;
@@ -43,6 +43,9 @@ pub struct Options {
     /// Where a picture of memory against time is written
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// Take the last runs from the history where it has them, and measure only what is missing
+    #[arg(long)]
+    recorded: bool,
     /// Where one line of JSON a run is appended
     #[arg(long, default_value = "bench-history.jsonl")]
     history: String,
@@ -73,9 +76,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         nets::system(net)?;
     }
     let mut series: Vec<Series> = stores.iter().map(|name| Series { name: name.clone(), points: Vec::new() }).collect();
+    let recorded = if options.recorded { history(&options.history)? } else { Vec::new() };
     let mut faults = Vec::new();
     for net in &names(options) {
-        let rows = rows(options, net, &stores)?;
+        let rows = rows(options, net, &stores, &recorded)?;
         print_net(options, net, &rows);
         for (series, row) in series.iter_mut().zip(&rows) {
             series.points.extend(point(net, row, &rows[0]));
@@ -122,13 +126,20 @@ fn names(options: &Options) -> Vec<String> {
 }
 
 /// All stores on one net, `plain` first.
-fn rows(options: &Options, net: &str, stores: &[String]) -> Result<Vec<Row>, String> {
+fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) -> Result<Vec<Row>, String> {
     let mut plain: Option<Result<Record, Failure>> = None;
     let mut rows = Vec::new();
     for store in stores.iter().filter(|store| *store != PLAIN) {
         let mut times = Vec::new();
         let mut best: Option<Result<Record, Failure>> = None;
-        for _ in 0..options.repeat {
+        let before = last_runs(recorded, net, store, &options.search, options.repeat as usize);
+        for (yardstick, record) in &before {
+            times.push(yardstick.time());
+            keep(&mut plain, Ok((*yardstick).clone()));
+            keep(&mut best, Ok((*record).clone()));
+        }
+        let missing = if before.is_empty() { options.repeat } else { 0 };
+        for _ in 0..missing {
             // A failure of the yardstick is not tried again for each store.
             if !matches!(plain, Some(Err(_))) {
                 times.extend(again(options, net, PLAIN, &mut plain)?);
@@ -169,16 +180,38 @@ fn again(
         Err(failure) => eprintln!("{net} {store}: {}: {failure}", failure.word()),
     }
     let time = result.as_ref().ok().map(Record::time);
+    keep(best, result);
+    Ok(time)
+}
+
+/// Keeps the quicker result. A run that failed counts more than those that did not.
+fn keep(best: &mut Option<Result<Record, Failure>>, result: Result<Record, Failure>) {
     let better = match (&best, &result) {
         (Some(Ok(best)), Ok(record)) => record.time() < best.time(),
-        // A run that failed counts more than those that did not.
         (Some(Err(_)), _) => false,
         (Some(Ok(_)) | None, _) => true,
     };
     if better {
         *best = Some(result);
     }
-    Ok(time)
+}
+
+/// The last runs of a store that the history has, so many at most, each with the run of `plain`
+/// before it.
+fn last_runs<'a>(
+    history: &'a [Record],
+    net: &str,
+    store: &str,
+    search: &str,
+    most: usize,
+) -> Vec<(&'a Record, &'a Record)> {
+    let is = |record: &Record, store: &str| record.net == net && record.store == store && record.search == search;
+    let runs = history.iter().enumerate().rev().filter(|(_, record)| is(record, store));
+    let pairs = runs.filter_map(|(index, record)| {
+        let yardstick = history[..index].iter().rev().find(|record| is(record, PLAIN))?;
+        Some((yardstick, record))
+    });
+    pairs.take(most).collect()
 }
 
 /// Where the store stands against `plain`, if both ran.
@@ -241,7 +274,7 @@ fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
         .collect();
     let missed = record.omission.map_or("–".into(), |omission| {
         let count = plain.map_or("?".into(), |plain| thousands(plain.states.saturating_sub(record.states)));
-        format!("{count} (p = {omission:.0e})")
+        format!("{count} (p = {})", probability(omission))
     });
     vec![
         row.store.clone(),
@@ -254,6 +287,16 @@ fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
         plain_time.map_or("?".into(), |plain| format!("{:.2}", record.time() / plain)),
         missed,
     ]
+}
+
+/// A probability, in as few digits as tell what it is worth.
+fn probability(value: f64) -> String {
+    match value {
+        value if value > 0.99 => "1".into(),
+        value if value >= 0.095 => format!("{value:.1}"),
+        value if value >= 0.0095 => format!("{value:.2}"),
+        value => format!("{value:.0e}"),
+    }
 }
 
 fn print_means(options: &Options, series: &[Series]) {
@@ -375,7 +418,7 @@ mod tests {
         assert_eq!((point.time, point.bytes, point.per_state), (1.2, 0.25, 3.0));
         let mut lossy = record("lossy", 100, 1.0);
         (lossy.states, lossy.omission) = (98, Some(0.25));
-        assert_eq!(cells(&row(lossy, 2.0), reference)[8], "2 (p = 2e-1)");
+        assert_eq!(cells(&row(lossy, 2.0), reference)[8], "2 (p = 0.2)");
     }
 
     #[test]
@@ -401,6 +444,28 @@ mod tests {
                 assert!(rows.iter().any(|row| section.contains(row)), "the section of {} lacks {rows:?}", info.name);
             }
         }
+    }
+
+    #[test]
+    fn the_last_runs_come_with_the_yardstick_before_them() {
+        let times = [("plain", 1.0), ("a", 9.0), ("plain", 2.0), ("a", 3.0), ("b", 4.0), ("plain", 5.0), ("a", 6.0)];
+        let history: Vec<Record> = times.iter().map(|&(store, seconds)| record(store, 1, seconds)).collect();
+        let last = |store, most| -> Vec<(f64, f64)> {
+            let runs = last_runs(&history, "n", store, "bfs", most);
+            runs.into_iter().map(|(plain, record)| (plain.time(), record.time())).collect()
+        };
+        assert_eq!(last("a", 2), [(5.0, 6.0), (2.0, 3.0)]);
+        assert_eq!(last("b", 2), [(2.0, 4.0)]);
+        assert_eq!(last("c", 2), []);
+        assert!(last_runs(&history, "n", "a", "dfs", 2).is_empty());
+    }
+
+    #[test]
+    fn probabilities_are_short() {
+        assert_eq!(
+            [1.0, 0.87, 0.031, 0.002, 4.4e-7, 0.0].map(probability),
+            ["1", "0.9", "0.03", "2e-3", "4e-7", "0e0"]
+        );
     }
 
     #[test]
