@@ -348,27 +348,38 @@ impl Stash {
     /// counts are better than a state that gets lost.
     #[cold]
     fn push(&mut self, shape: &Shape, budget: &Budget, key: u64, payload: u64, must: bool) -> bool {
-        if self.entries.len() == self.heads.len() {
-            let capacity = (self.heads.len() * 5 / 4).max(16);
-            let wanted = capacity as u64 * 16;
-            // The old and the new one are there at the same time, for a moment.
-            let granted = capacity <= u32::MAX as usize && budget.request(wanted);
-            if !granted && !must {
-                return false;
-            }
-            let mut grown = Stash {
-                entries: Vec::with_capacity(capacity),
-                heads: vec![0; capacity],
-                next: Vec::with_capacity(capacity),
-                granted: if granted { wanted } else { 0 },
-            };
-            for &entry in &self.entries {
-                grown.link(entry >> shape.payload_bits, entry);
-            }
-            budget.release(self.granted);
-            *self = grown;
+        if self.entries.len() == self.heads.len() && !self.enlarge(shape, budget, 1, must) {
+            return false;
         }
         self.link(key, key << shape.payload_bits | payload);
+        true
+    }
+
+    /// Makes room for `more` entries.
+    fn reserve(&mut self, shape: &Shape, budget: &Budget, more: usize) -> bool {
+        self.heads.len() - self.entries.len() >= more || self.enlarge(shape, budget, more, false)
+    }
+
+    #[cold]
+    fn enlarge(&mut self, shape: &Shape, budget: &Budget, more: usize, must: bool) -> bool {
+        let capacity = (self.heads.len() * 5 / 4).max(self.entries.len() + more).max(16);
+        let wanted = capacity as u64 * 16;
+        // The old and the new one are there at the same time, for a moment.
+        let granted = capacity <= u32::MAX as usize && budget.request(wanted);
+        if !granted && !must {
+            return false;
+        }
+        let mut grown = Stash {
+            entries: Vec::with_capacity(capacity),
+            heads: vec![0; capacity],
+            next: Vec::with_capacity(capacity),
+            granted: if granted { wanted } else { 0 },
+        };
+        for &entry in &self.entries {
+            grown.link(entry >> shape.payload_bits, entry);
+        }
+        budget.release(self.granted);
+        *self = grown;
         true
     }
 
@@ -460,6 +471,11 @@ impl Quotient {
         self.granted + self.stash.granted
     }
 
+    /// How many bits a payload has.
+    pub fn payload_bits(&self) -> u32 {
+        self.shape.payload_bits
+    }
+
     /// How many bits of a key will not be told by the place when there are `more` entries.
     pub fn remainder_bits(&self, more: u64, payload_bits: u32) -> u32 {
         self.shape_for(self.len + more, payload_bits).remainder_bits
@@ -496,6 +512,13 @@ impl Quotient {
             return true;
         }
         self.grow(wanted, payload_bits)
+    }
+
+    /// The same, and room for all of them beside the lines: the insertions will not fail, whatever
+    /// their keys. For those who give numbers to many entries and cannot stop in the middle.
+    #[must_use]
+    pub fn reserve_surely(&mut self, more: u64, payload_bits: u32) -> bool {
+        self.reserve(more, payload_bits) && self.stash.reserve(&self.shape, &self.budget, more as usize)
     }
 
     #[cold]

@@ -5,7 +5,7 @@
 //! same seed gives the same system on every machine.
 
 use deltamark_core::hash::mix;
-use deltamark_core::{Action, Batch, Describe, Scratch, Slot, System, Value, Widen, Width};
+use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 use deltamark_nets::{Arc, Net, Place, Transition};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy};
@@ -129,6 +129,25 @@ impl System for RandomGraph {
             out.push(action, &self.states[target]);
         }
         Ok(())
+    }
+
+    /// Stores that rebuild states call this more often than anything else.
+    fn fire(
+        &self,
+        _scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        target.clear();
+        let edge = self.edges[self.numbers[source]].iter().find(|edge| edge.0 == action);
+        Ok(match edge {
+            Some(&(_, number)) => {
+                target.extend_from_slice(&self.states[number]);
+                Fired::Done
+            }
+            None => Fired::Disabled,
+        })
     }
 
     fn describe(&self) -> &dyn Describe {
