@@ -10,7 +10,7 @@ use crate::nets;
 use crate::once::{Record, search_named};
 use crate::plot::{Point, Series, draw};
 use crate::process::{Failure, append, history, measure};
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Table, presets::ASCII_FULL_CONDENSED};
 use deltamark_store::{CATALOGUE, StoreSpec};
 use deltamark_testkit::Corpus;
 use std::path::PathBuf;
@@ -331,7 +331,7 @@ fn is_text(header: &str) -> bool {
 
 fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
-    table.set_header(header);
+    table.load_style(ASCII_FULL_CONDENSED).set_header(header);
     for (column, name) in header.iter().enumerate() {
         if let Some(column) = table.column_mut(column).filter(|_| !is_text(name)) {
             column.set_cell_alignment(CellAlignment::Right);
