@@ -274,7 +274,7 @@ fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
         .collect();
     let missed = record.omission.map_or("–".into(), |omission| {
         let count = plain.map_or("?".into(), |plain| thousands(plain.states.saturating_sub(record.states)));
-        format!("{count} (p = {})", probability(omission))
+        format!("{count} (p {})", probability(omission))
     });
     vec![
         row.store.clone(),
@@ -292,10 +292,10 @@ fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
 /// A probability, in as few digits as tell what it is worth.
 fn probability(value: f64) -> String {
     match value {
-        value if value > 0.99 => "1".into(),
-        value if value >= 0.095 => format!("{value:.1}"),
-        value if value >= 0.0095 => format!("{value:.2}"),
-        value => format!("{value:.0e}"),
+        value if value >= 0.95 => "> 0.9".into(),
+        value if value >= 0.095 => format!("= {value:.1}"),
+        value if value >= 0.0095 => format!("= {value:.2}"),
+        value => format!("= {value:.0e}"),
     }
 }
 
@@ -464,7 +464,7 @@ mod tests {
     fn probabilities_are_short() {
         assert_eq!(
             [1.0, 0.87, 0.031, 0.002, 4.4e-7, 0.0].map(probability),
-            ["1", "0.9", "0.03", "2e-3", "4e-7", "0e0"]
+            ["> 0.9", "= 0.9", "= 0.03", "= 2e-3", "= 4e-7", "= 0e0"]
         );
     }
 
