@@ -77,16 +77,16 @@ const LEAST_TAG: u32 = 4;
 /// The keys of a new table are longer by this.
 const LONGER: u32 = 8;
 /// One part in so many of the table's bytes is spent on recent states.
-const RECENT_SHARE: u64 = 12;
+const RECENT_SHARE: u64 = 16;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
-const ANCHOR_SHARE: u64 = 80;
+const ANCHOR_SHARE: u64 = 40;
 
 /// Which levels are kept in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchors {
     /// Every level of which this is a divisor.
     Every(u64),
-    /// As many as about one byte a state pays for.
+    /// As many as about half a byte a state pays for.
     Auto,
 }
 

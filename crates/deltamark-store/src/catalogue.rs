@@ -120,7 +120,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "signature",
                 default: "auto",
-                help: "bits of the hash that are told apart, 1 to 32; auto: 24, growing with the states",
+                help: "bits of the hash that are told apart, 1 to 32; auto: 22, growing with the states",
             },
             OptionInfo { name: "cache", default: "0", help: "how many full states are cached" },
             OptionInfo {
@@ -180,7 +180,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "k",
                 default: "auto",
-                help: "keep every k-th level in full; `auto` spends about a byte a state on them",
+                help: "keep every k-th level in full; `auto` spends about half a byte a state on them",
             },
             OptionInfo {
                 name: "near",

@@ -39,7 +39,7 @@
 //!
 //! # Signatures
 //! A signature of `signature` bits is kept as it is, however many states share it; that is exact and
-//! slow when they are many. By default it has 24 bits and grows by 2 whenever a third of
+//! slow when they are many. By default it has 22 bits and grows by 2 whenever a third of
 //! its values are taken: the table is given up, and all states are rebuilt once and signed again,
 //! so there are never two tables.
 //!

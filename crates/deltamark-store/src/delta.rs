@@ -12,7 +12,7 @@
 //!
 //! # Layout in memory
 //! ```text
-//! table     place | rest of a 24 to 32 bit key | number        about 4 bytes   (quotient.rs)
+//! table     place | rest of a 22 to 32 bit key | number        about 4 bytes   (quotient.rs)
 //! parents   10110 01101 …                                      2.3 bits        (spanning.rs)
 //! actions   packed                                             log2 of their number
 //! in full   level 0, k, 2k … in the base store                 1/k of plain    (kept.rs)

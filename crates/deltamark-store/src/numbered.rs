@@ -78,7 +78,7 @@ pub(crate) struct Config {
 impl Config {
     /// How a store works that says nothing else.
     pub const USUAL: Config = Config {
-        signature: 24,
+        signature: 22,
         grows: true,
         full: Full::Share,
         backward: true,

@@ -15,7 +15,7 @@
 //!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
-//! There are `m·2^e` lines, `m` being 8, 10, 12 or 14. The key `x` has its home in line
+//! There are `m·2^e` lines, `8 <= m <= 15`. The key `x` has its home in line
 //! `x·m >> (H-e)`; of the bits shifted out all but the lowest three are the remainder. Keys of
 //! one home differ there by multiples of `m >= 8`, so home and remainder say which key it is:
 //! the only `x` with `x·m` in the eight numbers they leave open.
@@ -116,7 +116,7 @@ impl Shape {
 
     /// The next larger size, if the key has bits for it.
     fn next(&self, payload_bits: u32) -> Option<Shape> {
-        let (m, e) = if self.m == 14 { (8, self.e + 1) } else { (self.m + 2, self.e) };
+        let (m, e) = if self.m == 15 { (8, self.e + 1) } else { (self.m + 1, self.e) };
         (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.key_bits, payload_bits, m, e))
     }
 
