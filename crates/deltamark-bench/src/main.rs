@@ -8,15 +8,20 @@
 //! ```text
 //! cargo run --release -p deltamark-bench -- table            about a minute
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
+//! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
 mod instructions;
 mod nets;
 mod once;
+mod plot;
+mod process;
+mod stores;
 mod table;
 
 use clap::{Parser, Subcommand};
+use process::Failure;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -30,6 +35,8 @@ struct Arguments {
 enum Command {
     /// Runs a list of nets and prints a table
     Table(table::Options),
+    /// Runs every store next to `plain` and prints a table for each net
+    Stores(stores::Options),
     /// Counts instructions per edge on small nets, with valgrind
     Instructions(instructions::Options),
     /// Runs one net once and prints one line of JSON
@@ -38,15 +45,16 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Table(options) => table::run(&options),
-        Command::Instructions(options) => instructions::run(&options),
+        Command::Table(options) => table::run(&options).map_err(Failure::Refused),
+        Command::Stores(options) => stores::run(&options),
+        Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::from(2)
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.code()
         }
     }
 }

@@ -27,6 +27,22 @@ pub const CORPUS: &[&str] =
 /// The larger ones.
 pub const LONG: &[&str] = &["SwimmingPool-PT-03", "ShieldIIPs-PT-002A"];
 
+/// Nets on which all stores are compared: those every machine can make, with states of 1 to 200
+/// slots. The last one's steps cannot be undone.
+pub const COMPARED: &[&str] = &["kanban-5", "philosophers-13", "database-managers-11", "cells-200"];
+
+/// Further ones of the outside corpus: of many levels and of few, with bits and with counts, of
+/// 33 to 369 places.
+pub const COMPARED_CORPUS: &[&str] = &[
+    "EisenbergMcGuire-PT-04",
+    "ParamProductionCell-PT-3",
+    "GPPP-PT-C0001N0000000010",
+    "AirplaneLD-PT-0050",
+    "JoinFreeModules-PT-0004",
+    "Solitaire-PT-SqrNC5x5",
+    "Anderson-PT-06",
+];
+
 /// States and edges.
 pub type Counts = (u64, u64);
 

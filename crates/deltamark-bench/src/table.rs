@@ -6,10 +6,9 @@
 
 use crate::nets;
 use crate::once::Record;
+use crate::process::{append, measure};
 use comfy_table::{CellAlignment, Table};
 use deltamark_testkit::Corpus;
-use std::io::Write;
-use std::process::Command;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -57,9 +56,10 @@ pub fn run(options: &Options) -> Result<(), String> {
         "bytes/state",
         "by part",
         "frontier/state",
+        "peak/state",
         "resident/state",
     ]);
-    for column in 3..10 {
+    for column in 3..11 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 fn best(options: &Options, net: &str, store: &str, search: &str) -> Result<Record, String> {
     let mut best: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
-        let record = measure(net, store, search)?;
+        let record = measure(net, store, search, None).map_err(|failure| failure.to_string())?;
         append(&options.history, &record)?;
         if best.as_ref().is_none_or(|best| record.time() < best.time()) {
             best = Some(record);
@@ -89,28 +89,9 @@ fn best(options: &Options, net: &str, store: &str, search: &str) -> Result<Recor
     best.ok_or_else(|| "at least one run".into())
 }
 
-/// Runs one net in a process of its own.
-fn measure(net: &str, store: &str, search: &str) -> Result<Record, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program)
-        .args(["once", net, "--store", store, "--search", search])
-        .output()
-        .map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().to_string());
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
-}
-
-fn append(path: &str, record: &Record) -> Result<(), String> {
-    let line = serde_json::to_string(record).map_err(|error| error.to_string())?;
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| writeln!(file, "{line}")).map_err(|error| format!("{path}: {error}"))
-}
-
 fn row(record: &Record) -> Vec<String> {
     let states = record.states as f64;
-    let per_state = |bytes: u64| format!("{:.2}", bytes as f64 / states);
+    let per_state = |bytes: u64| format!("{:.2}", record.per_state(bytes));
     let parts: Vec<String> =
         record.store_bytes.iter().map(|(part, &bytes)| format!("{part} {}", per_state(bytes))).collect();
     vec![
@@ -120,9 +101,10 @@ fn row(record: &Record) -> Vec<String> {
         record.states.to_string(),
         format!("{:.2}", states / record.time() / 1e6),
         format!("{:.1}", record.edges as f64 / record.time() / 1e6),
-        per_state(record.store_bytes.values().sum()),
+        per_state(record.total()),
         parts.join(", "),
         per_state(record.frontier_bytes),
+        per_state(record.peak_bytes),
         record.resident_bytes.map_or("?".into(), per_state),
     ]
 }

@@ -18,6 +18,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/formats.md",
     "docs/json.md",
     "docs/properties.md",
+    "docs/stores.md",
     "models/README.md",
     "fuzz/README.md",
 ];
