@@ -115,7 +115,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                is walked back to a level kept in full and compared there.",
         guarantee: "exact",
         when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its width, \
-               in up to four times the time of `plain`; some 9 bytes depth-first, and longer.",
+               in up to four times the time of `plain`; depth-first some 9, in about ten times.",
         needs: &[],
         options: &[
             OptionInfo {
@@ -142,7 +142,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
                known is walked back to one kept in full and compared there.",
         guarantee: "exact",
-        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in the same time, for \
+        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in about the same time, for \
                any model and any search.",
         needs: &[],
         options: &[
