@@ -46,8 +46,8 @@ pub enum Verdict {
     /// It does not hold. A trace shows why, except for a goal that no state reaches.
     /// The message says what went wrong where the trace alone does not.
     Violated(Option<Trace>, Option<String>),
-    /// Nothing speaks against it, but the store may have missed states: with at most
-    /// this probability.
+    /// Nothing speaks against it, but the store may have missed states: with this
+    /// probability, see [`Guarantee::Omission`].
     NoViolationFound(f64),
     /// The run ended too early to tell.
     Unknown,

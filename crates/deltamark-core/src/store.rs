@@ -45,7 +45,9 @@ pub enum Insert {
 pub enum Guarantee {
     /// No state is ever taken for another.
     Exact,
-    /// A state is missed with at most this probability, over the whole run so far.
+    /// With this probability some state was missed in the run so far, as far as the store can
+    /// tell: by a formula or an estimate that takes hashes as random. How it is worked out is
+    /// for each store to say.
     Omission(f64),
 }
 

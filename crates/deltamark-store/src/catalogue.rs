@@ -69,156 +69,165 @@ pub struct OptionInfo {
     pub help: &'static str,
 }
 
-/// All stores there are.
+/// All stores there are: the exact ones from the most memory to the least, then the lossy ones.
 pub static CATALOGUE: &[StoreInfo] = &[
     StoreInfo {
         name: "plain",
         idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
         guarantee: "exact",
-        when: "The fastest, and the yardstick for the others. Choose it whenever the run fits into memory.",
+        when: "Whenever the run fits into memory: it is the fastest, and the yardstick for the others.",
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
-    },
-    StoreInfo {
-        name: "delta",
-        idea: "A state is its predecessor and an action; every k-th level is kept in full. A repeated state is \
-           recognised by walking back to a level kept in full.",
-        guarantee: "exact",
-        when: "For wide states that do not fit as they are: 6 to 7 bytes a state whatever their width, in two to \
-           three times the time of `plain`.",
-        needs: &[],
-        options: &[
-            OptionInfo { name: "k", default: "50", help: "every k-th level is kept in full, 1 to 1000000" },
-            OptionInfo {
-                name: "base",
-                default: "plain",
-                help: "the store of the states kept in full: plain, collapse",
-            },
-            OptionInfo {
-                name: "update",
-                default: "on",
-                help: "point states to predecessors that are rebuilt in fewer steps: on, off",
-            },
-            OptionInfo {
-                name: "backward",
-                default: "on",
-                help: "walk back by undoing steps, where the model can; off: rebuild forwards",
-            },
-        ],
-        make: delta::make,
-    },
-    StoreInfo {
-        name: "comback",
-        idea: "Of a state a hash signature, its number and its back edge; a state whose signature is known is walked \
-               back along the edges to one kept in full and compared there.",
-        guarantee: "exact",
-        when: "When memory is what is missing: 6 to 7 bytes a state, for narrow states too, in two to three times \
-               the time of `plain`.",
-        needs: &[],
-        options: &[
-            OptionInfo {
-                name: "signature",
-                default: "auto",
-                help: "bits of the hash that are told apart, 1 to 32; auto: 24, growing with the states",
-            },
-            OptionInfo { name: "cache", default: "0", help: "how many full states are cached" },
-            OptionInfo {
-                name: "paths",
-                default: "on",
-                help: "point states to parents that are rebuilt in fewer steps (depth-first only): on, off",
-            },
-            OptionInfo {
-                name: "backward",
-                default: "on",
-                help: "walk back by undoing steps, where the model can; off: rebuild forwards",
-            },
-            OptionInfo {
-                name: "waiting",
-                default: "auto",
-                help: "states to be expanded: ids (rebuilt), states (kept), auto (kept breadth-first only)",
-            },
-            OptionInfo {
-                name: "delayed",
-                default: "on",
-                help: "confirm the candidates of a batch together; off: one by one",
-            },
-            OptionInfo {
-                name: "full",
-                default: "auto",
-                help: "every so many levels one is kept in full; auto: as an eighth of a byte a state allows; off: none",
-            },
-            OptionInfo { name: "actions", default: "0", help: "bits of an action that are stored, 0 for all" },
-        ],
-        make: comback::make,
-    },
-    StoreInfo {
-        name: "difference",
-        idea: "A state as the slots that changed since its predecessor, every δ-th state on a path whole.",
-        guarantee: "exact",
-        when: "When states are wide and a step changes little of them: a twentieth of what `plain` takes, or less, in up \
-            to twice the time.",
-        needs: &[],
-        options: &[OptionInfo {
-            name: "every",
-            default: "20",
-            help: "every so many states of a path one is whole: more saves memory, fewer saves time",
-        }],
-        make: |spec, system, order, budget| {
-            Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
-        },
-    },
-    StoreInfo {
-        name: "breadcrumb",
-        idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it; a hit is \
-           confirmed by undoing actions back to a level kept in full.",
-        guarantee: "exact",
-        when: "When states are wide and their steps can be undone, as in every Petri net: 2 to 4 bytes a state \
-           whatever their width, for two to three times the time. Breadth-first search only.",
-        needs: &[Need::Levels, Need::Undo],
-        options: &[
-            OptionInfo {
-                name: "k",
-                default: "auto",
-                help: "keep every k-th level in full; `auto` spends about half a byte a state on them",
-            },
-            OptionInfo {
-                name: "near",
-                default: "1",
-                help: "levels before the one in hand that are kept in full, for speed",
-            },
-            OptionInfo {
-                name: "tag",
-                default: "10",
-                help: "bits of hash a state keeps at a million states; each doubling spends one",
-            },
-        ],
-        make: breadcrumb,
     },
     StoreInfo {
         name: "collapse",
         idea: "Each value of each component is kept once; a state is the tuple of their numbers, in as few bits as \
                they need.",
         guarantee: "exact",
-        when: "When states are wide or made of parts that repeat: 40 to 80 per cent of plain's memory, \
-               in about twice its time, for any model and any search.",
+        when: "When states are made of parts that repeat and memory is short by a factor of two: 80 per cent of the \
+               memory of `plain` or less, in about twice its time, for any model and any search.",
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+    StoreInfo {
+        name: "difference",
+        idea: "A state as the slots that changed since its predecessor, every so many states of a path one whole. A \
+               state that may be known is taken back, change by change, to a whole one and compared there.",
+        guarantee: "exact",
+        when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: it \
+               never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
+               twice its time; narrow states take up to five times as long.",
+        needs: &[],
+        options: &[OptionInfo {
+            name: "every",
+            default: "20",
+            help: "every so many states of a path one is whole; 1 to 4096. More saves memory, fewer saves time",
+        }],
+        make: |spec, system, order, budget| {
+            Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
+        },
+    },
+    StoreInfo {
+        name: "delta",
+        idea: "A state as its predecessor and an action; every k-th level is kept in full. A state that may be known \
+               is walked back to a level kept in full and compared there.",
+        guarantee: "exact",
+        when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its width, \
+               in up to four times the time of `plain`; depth-first some 9, in about ten times.",
+        needs: &[],
+        options: &[
+            OptionInfo {
+                name: "k",
+                default: "50",
+                help: "every k-th level is kept in full; 1 to 1000000. More saves memory, fewer saves time",
+            },
+            OptionInfo { name: "base", default: "plain", help: "store of the states kept in full; plain or collapse" },
+            OptionInfo {
+                name: "update",
+                default: "on",
+                help: "point states to predecessors that are rebuilt in fewer steps; on or off",
+            },
+            OptionInfo {
+                name: "backward",
+                default: "on",
+                help: "walk back by undoing steps, where the model can; on or off (rebuild forwards)",
+            },
+        ],
+        make: delta::make,
+    },
+    StoreInfo {
+        name: "comback",
+        idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
+               known is walked back to one kept in full and compared there.",
+        guarantee: "exact",
+        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in about the same time, for \
+               any model and any search.",
+        needs: &[],
+        options: &[
+            OptionInfo {
+                name: "signature",
+                default: "auto",
+                help: "bits of the hash that are told apart; 1 to 32, or auto (24, growing with the states)",
+            },
+            OptionInfo { name: "cache", default: "0", help: "states that are cached in full; 0 to 1073741824" },
+            OptionInfo {
+                name: "paths",
+                default: "on",
+                help: "point states to predecessors that are rebuilt in fewer steps, depth-first; on or off",
+            },
+            OptionInfo {
+                name: "backward",
+                default: "on",
+                help: "walk back by undoing steps, where the model can; on or off (rebuild forwards)",
+            },
+            OptionInfo {
+                name: "waiting",
+                default: "auto",
+                help: "how states wait to be expanded; ids (rebuilt), states (kept in full) or auto (states \
+                       breadth-first, ids depth-first)",
+            },
+            OptionInfo {
+                name: "delayed",
+                default: "on",
+                help: "confirm the candidates of a batch together; on or off (one by one)",
+            },
+            OptionInfo {
+                name: "full",
+                default: "auto",
+                help: "every so many levels one is kept in full; 1 to 1000000, off (none) or auto (an eighth of a \
+                       byte a state)",
+            },
+            OptionInfo {
+                name: "actions",
+                default: "0",
+                help: "bits of an action that are stored; 1 to 31, or 0 (all). Fewer are smaller and much slower",
+            },
+        ],
+        make: comback::make,
+    },
+    StoreInfo {
+        name: "breadcrumb",
+        idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it. A state \
+               that may be known is confirmed by undoing actions back to a level kept in full.",
+        guarantee: "exact",
+        when: "When a Petri net does not fit into memory: 3 to 5 bytes a state, whatever its width, the least of the \
+               exact stores, in up to four times the time of `plain`.",
+        needs: &[Need::Levels, Need::Undo],
+        options: &[
+            OptionInfo {
+                name: "k",
+                default: "auto",
+                help: "every k-th level is kept in full; 1 to 1000000, or auto (up to a byte a state)",
+            },
+            OptionInfo {
+                name: "near",
+                default: "1",
+                help: "levels before the one in hand that are kept in full, for speed; 0 to 64",
+            },
+            OptionInfo {
+                name: "tag",
+                default: "10",
+                help: "bits of hash a state keeps at a million states; 1 to 15. Each doubling spends one",
+            },
+        ],
+        make: breadcrumb,
     },
     StoreInfo {
         name: "compaction",
         idea: "Of a state only a signature, some bits of its hash; the table keeps what their place there does not \
                say. Two states of one signature are taken for one.",
         guarantee: "may miss states; tells the probability that it did",
-        when: "To look for errors where no exact store fits: 4 bytes a state for 40 bits, 7 for 56, whatever the \
-               model and the search. The search keeps the states it has yet to expand in full.",
+        when: "To look for errors, faster than the small exact stores: 4 bytes a state for 40 bits, 7 for 56, in \
+               about twice the time of `plain`, for any model and any search. The search keeps states that wait \
+               in full and, breadth-first, a few bytes a state for traces.",
         needs: &[],
         options: &[OptionInfo {
             name: "bits",
             default: "56",
-            help: "bits of a signature, 16 to 64; a million states are all told apart with probability .6 by 40 bits, \
-                   .998 by 48, .99999 by 56",
+            help: "bits of a signature; 16 to 64. A million states are all told apart with probability 0.6 by 40 \
+                   bits, 0.998 by 48, 0.99999 by 56",
         }],
         make: |spec, _, _, budget| {
             let bits = spec.number("bits", Compaction::BITS)? as u32;
@@ -230,16 +239,16 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "A state sets some bits of one large array, at places its hash names; one that finds all of them set is \
                taken as seen.",
         guarantee: "may miss states; tells the probability that it did",
-        when: "To look for errors where not even signatures fit: the memory is what you give it, however many states \
-               there are. The search keeps the states it has yet to expand in full.",
+        when: "To look for errors where nothing else fits: it takes the memory you give it, however many states there \
+               are. The search keeps states that wait in full and, breadth-first, a few bytes a state for traces.",
         needs: &[],
         options: &[
             OptionInfo {
                 name: "bits",
                 default: "30",
-                help: "size of the array, as a power of two: 30 are 2^30 bits or 128 MiB; 13 to 43. It is taken at once",
+                help: "size of the array as a power of two; 13 to 43. 30 are 2^30 bits, 128 MiB, taken at once",
             },
-            OptionInfo { name: "hashes", default: "3", help: "how many bits a state sets, 1 to 16" },
+            OptionInfo { name: "hashes", default: "3", help: "bits that a state sets; 1 to 16" },
         ],
         make: bitstate,
     },

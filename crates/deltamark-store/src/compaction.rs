@@ -19,10 +19,12 @@
 //! The hash is taken as uniform and independent, as in the papers. When `i` signatures are
 //! there, the next state is missed with probability `i / 2^b`. So no state of a run that ends
 //! with `n` signatures was missed with probability `∏ (1 − i/2^b)`, `i < n` (Wolper and Leroy;
-//! about `exp(−n²/2^(b+1))`), and the store tells one minus that. A missed state may hide
-//! others, so this bounds the probability that *any* state is missing; that one given state,
-//! say an erroneous one, is missing is far less probable (Stern and Dill, *A New Scheme for
-//! Memory-Efficient Probabilistic Verification*, FORTE 1996, bound it along a shortest path).
+//! about `exp(−n²/2^(b+1))`), and the store tells one minus that: the probability that *any*
+//! state is missing. It counts the states that were found; those that are missing, and what
+//! only they lead to, are not in `n`, which matters only once several are expected. That one
+//! given state, say an erroneous one, is missing is far less probable (Stern and Dill, *A New
+//! Scheme for Memory-Efficient Probabilistic Verification*, FORTE 1996, bound it along a
+//! shortest path).
 //!
 //! # Invariants
 //! * I1: every signature is in the table once.

@@ -38,8 +38,10 @@
 //! shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
 //! # When to choose it
-//! For wide states (50 places and more), when `plain` does not fit: about 6 to 7 bytes a state,
-//! whatever their width, and two to three times the time. A small `k` is faster and takes more.
+//! When `plain` does not fit, for any system and any search: 6 to 8 bytes a state level by level,
+//! whatever their width, in up to four times the time of `plain` for narrow states and in less
+//! than its time for those of hundreds of slots; in any order some 9 bytes, in about ten times. A
+//! small `k` is faster and takes more.
 
 use crate::catalogue::{SpecError, StoreSpec};
 use crate::collapse::Collapse;

@@ -1,7 +1,7 @@
 //! Numbered records of some bytes each, written once, in the order of their numbers.
 //!
-//! In: records. Out: record number `i`, for about one and a half bytes a record beyond its own. What stays
-//! true: a record never moves, and growing copies nothing.
+//! In: records. Out: record number `i`, for about one and a half bytes a record beyond its own.
+//! What stays true: a record never moves, and growing copies nothing.
 //!
 //! # Layout in memory
 //! ```text

@@ -1,7 +1,35 @@
 //! The stores: sets of visited states, interchangeable behind [`deltamark_core::Store`].
 //!
-//! In: a [`StoreSpec`], usually from the command line, and a system. Out: a store.
-//! What stays true: stores name no language and no search; one technique a file.
+//! In: a [`StoreSpec`], usually from the command line, a system, the order in which states will
+//! come, and a budget. Out: a store. What stays true: stores name no language and no search; one
+//! technique a file; the table [`CATALOGUE`] knows them all.
+//!
+//! # The stores
+//! | store | keeps of a state | rests on |
+//! |---|---|---|
+//! | [`plain`] | all of it | `vectors`, `index` |
+//! | [`collapse`] | the numbers of its parts | `tuples` (`intern`, `bits`), `index` |
+//! | [`difference`] | what changed since its predecessor | `journal`, `coder`, `lists`, `patch`, `path`, `quotient`, `unpacked` |
+//! | `delta` | predecessor and action | `numbered`, with `plain` or `collapse` for levels kept in full |
+//! | `comback` | signature, predecessor and action | `numbered` |
+//! | [`breadcrumb`] | bits of hash, level modulo three, action | `quotient`, and `plain` for levels kept in full |
+//! | [`compaction`] | a signature; may miss states | `quotient` |
+//! | [`bitstate`] | bits set in an array; may miss states | `region` |
+//!
+//! # The helpers
+//! * Memory: `region` (pages of the system), `arena` (items that never move), `grant` (what was
+//!   granted).
+//! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
+//!   hand), `kept` (some among many), `cache` (a few, by number).
+//! * Tables: `bucket` and `index` (from states to numbers, filled again from the states when it
+//!   grows), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
+//!   each once).
+//! * Lists: `packed` (numbers in few bits), `unary` (numbers that never decrease), `bits` (a
+//!   long string of bits), `tuples` (states in just enough bits), `journal` (records of bytes).
+//! * Records of differences: `patch` (changes as bytes), `lists` (those that occur again),
+//!   `coder` (what a record says), `path` (states expanded from their records).
+//! * Rebuilding: `spanning` (parents and actions), `rebuild` (walks along them), `numbered` (the
+//!   store made of these).
 
 mod arena;
 mod bits;

@@ -10,12 +10,13 @@
 //!                                 └─ older: walk back, all of a batch together (rebuild.rs)
 //! ```
 //! # A batch
-//! 1. The table names candidates. Those in the window (the level in hand, the one before and the one
-//!    under construction, where most repeated states lie) are compared at once.
+//! 1. The table names candidates. Those in the window (the level in hand, the one before and the
+//!    one under construction, where most repeated states lie) are compared at once.
 //! 2. The others are confirmed together.
-//! 3. What is left is new; of successors that are equal the first stands for all. In level order it is numbered by source, so that parents never
-//!    decrease. Room for all of it is made first; where there is none, states go in one by one,
-//!    in the order of the batch, until the first that finds no room.
+//! 3. What is left is new; of successors that are equal the first stands for all. In level order
+//!    it is numbered by source, so that parents never decrease. Room for all of it is made first;
+//!    where there is none, states go in one by one, in the order of the batch, until the first
+//!    that finds no room.
 //!
 //! # Memory
 //! Everything but working memory was granted by the budget. Of the window the level in hand and

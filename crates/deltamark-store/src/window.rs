@@ -1,5 +1,5 @@
-//! The states of the level in hand, of the one before and of the one under construction, in full, by
-//! number.
+//! The states of the level in hand, of the one before and of the one under construction, in full,
+//! by number.
 //!
 //! In: states with ascending numbers; now and then the word that those before some number are
 //! no longer needed. Out: the state of a number. What stays true: memory is given back chunk by

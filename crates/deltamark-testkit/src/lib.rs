@@ -9,7 +9,8 @@
 //! * [`systems`] are written by hand, [`random`] ones come from a seed, [`wrappers`] change one
 //!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
-//! * [`conformance`] holds the suites: [`check_system`], [`check_store`], [`check_search`].
+//! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
+//!   [`check_reversible_store`]), [`check_search`].
 //! * [`corpus`] finds models with answers from outside.
 
 pub mod conformance;
