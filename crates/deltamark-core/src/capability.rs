@@ -1,6 +1,6 @@
 //! What a system may be able to do beyond running.
 //!
-//! In: nothing. Out: one small trait a capability; [`System`](crate::System) hands them
+//! In: nothing. Out: one small trait a capability; [`System`] hands them
 //! out as options, so that a search or a store can ask and say clearly what it misses.
 
 use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};

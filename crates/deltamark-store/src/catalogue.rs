@@ -96,8 +96,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "A state as the slots that changed since its predecessor, every so many states of a path one whole. A \
                state that may be known is taken back, change by change, to a whole one and compared there.",
         guarantee: "exact",
-        when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: it \
-               never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
+        when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: \
+               it never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
                twice its time; narrow states take up to five times as long.",
         needs: &[],
         options: &[OptionInfo {
@@ -114,8 +114,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "A state as its predecessor and an action; every k-th level is kept in full. A state that may be known \
                is walked back to a level kept in full and compared there.",
         guarantee: "exact",
-        when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its width, \
-               in up to four times the time of `plain`; depth-first some 9, in about ten times.",
+        when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its \
+               width, in up to four times the time of `plain`; depth-first some 9, in about ten times.",
         needs: &[],
         options: &[
             OptionInfo {
@@ -142,8 +142,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
                known is walked back to one kept in full and compared there.",
         guarantee: "exact",
-        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in about the same time, for \
-               any model and any search.",
+        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in about the same \
+               time, for any model and any search.",
         needs: &[],
         options: &[
             OptionInfo {
@@ -192,14 +192,14 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it. A state \
                that may be known is confirmed by undoing actions back to a level kept in full.",
         guarantee: "exact",
-        when: "When a Petri net does not fit into memory: 3 to 5 bytes a state, whatever its width, the least of the \
+        when: "When a Petri net does not fit into memory: 3 to 4 bytes a state, whatever its width, the least of the \
                exact stores, in up to four times the time of `plain`.",
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
                 name: "k",
                 default: "auto",
-                help: "every k-th level is kept in full; 1 to 1000000, or auto (up to a byte a state)",
+                help: "every k-th level is kept in full; 1 to 1000000, or auto (about half a byte a state)",
             },
             OptionInfo {
                 name: "near",
