@@ -352,6 +352,12 @@ impl Recent {
         (self.slots.capacity() * size_of::<Slot>()) as u64
     }
 
+    /// Forgets everything and holds nothing.
+    fn forget(&mut self, budget: &Budget) {
+        budget.release(self.held());
+        *self = Recent::new();
+    }
+
     /// Forgets everything and makes room for states of this width in at most so many bytes.
     /// States of varying width are not remembered.
     fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
@@ -362,8 +368,7 @@ impl Recent {
         if (entry, entries) == (self.entry, self.entries) {
             return;
         }
-        budget.release(self.held());
-        *self = Recent::new();
+        self.forget(budget);
         if budget.request((entries * entry * size_of::<Slot>()) as u64) {
             *self = Recent { entry, entries, slots: vec![0; entries * entry] };
         }
@@ -949,6 +954,8 @@ impl Store for Breadcrumb<'_> {
         let near = inner.near.iter().map(|level| &level.states);
         let mut full = [&inner.anchors, &inner.now.states, &inner.next.states].into_iter().chain(near);
         let recoded = full.all(|states| states.recode(recoding));
+        // What was remembered in the old layout may read as another state in the new one.
+        inner.recent.forget(&self.budget);
         inner.recent.resize(recoding.to, inner.table_bytes() / RECENT_SHARE, &self.budget);
         recoded
     }
