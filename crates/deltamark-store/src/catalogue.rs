@@ -98,7 +98,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: \
                it never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
-               twice its time; narrow states take up to five times as long.",
+               twice its time; narrow states take up to six times as long.",
         needs: &[],
         options: &[OptionInfo {
             name: "every",
@@ -115,7 +115,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                is walked back to a level kept in full and compared there.",
         guarantee: "exact",
         when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its \
-               width, in up to four times the time of `plain`; depth-first some 9, in about ten times.",
+               width, in one to four times the time of `plain`; depth-first some 9, in about ten times.",
         needs: &[],
         options: &[
             OptionInfo {
@@ -142,8 +142,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
                known is walked back to one kept in full and compared there.",
         guarantee: "exact",
-        when: "As `delta`, with more to choose: 6 bytes a state breadth-first, some 9 depth-first, in about the same \
-               time, for any model and any search.",
+        when: "As `delta`, with more to choose: 6 to 7 bytes a state breadth-first, some 9 depth-first, in about the \
+               same time, for any model and any search.",
         needs: &[],
         options: &[
             OptionInfo {
@@ -193,7 +193,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                that may be known is confirmed by undoing actions back to a level kept in full.",
         guarantee: "exact",
         when: "When a Petri net does not fit into memory: 3 to 4 bytes a state, whatever its width, the least of the \
-               exact stores, in up to four times the time of `plain`.",
+               exact stores, in one to four times the time of `plain`.",
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
@@ -220,7 +220,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                say. Two states of one signature are taken for one.",
         guarantee: "may miss states; tells the probability that it did",
         when: "To look for errors, faster than the small exact stores: 4 bytes a state for 40 bits, 7 for 56, in \
-               about twice the time of `plain`, for any model and any search. The search keeps states that wait \
+               one to two times the time of `plain`, for any model and any search. The search keeps states that wait \
                in full and, breadth-first, a few bytes a state for traces.",
         needs: &[],
         options: &[OptionInfo {

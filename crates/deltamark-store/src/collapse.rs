@@ -33,8 +33,8 @@
 //!
 //! # When to choose it
 //! When states are wide, or made of parts that repeat, and must be given back at once: at most
-//! 80 per cent of `plain`'s memory on the nets we measured, index included, in 1.6 to 2.3 times its
-//! time; 4 per cent for states of 200 slots, in 3.5 times its time. Where nothing repeats it packs
+//! 80 per cent of `plain`'s memory on the nets we measured, index included, in 1.3 to 2.3 times its
+//! time; 4 per cent for states of 200 slots, in three times its time. Where nothing repeats it packs
 //! the slots as tightly as their values allow.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
