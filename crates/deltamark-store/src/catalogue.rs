@@ -192,14 +192,14 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it. A state \
                that may be known is confirmed by undoing actions back to a level kept in full.",
         guarantee: "exact",
-        when: "When a Petri net does not fit into memory: 3 to 5 bytes a state, whatever its width, the least of the \
+        when: "When a Petri net does not fit into memory: 3 to 4 bytes a state, whatever its width, the least of the \
                exact stores, in up to four times the time of `plain`.",
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
                 name: "k",
                 default: "auto",
-                help: "every k-th level is kept in full; 1 to 1000000, or auto (up to a byte a state)",
+                help: "every k-th level is kept in full; 1 to 1000000, or auto (about half a byte a state)",
             },
             OptionInfo {
                 name: "near",
