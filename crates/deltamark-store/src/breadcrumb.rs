@@ -50,7 +50,7 @@
 //! at a million times `2^(tag-4)`.
 //!
 //! # When to choose it
-//! When steps can be undone and `plain` does not fit: 3 to 4 bytes a state, whatever their width.
+//! When steps can be undone and `plain` does not fit: 2.5 to 4.5 bytes a state, whatever their width.
 //! Look-ups of states in older levels cost a walk, so it takes up to four times the time of
 //! `plain`. The frontier is kept in full; on state spaces of few large levels it is most of
 //! what is held.

@@ -192,7 +192,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it. A state \
                that may be known is confirmed by undoing actions back to a level kept in full.",
         guarantee: "exact",
-        when: "When a Petri net does not fit into memory: 3 to 4 bytes a state, whatever its width, the least of the \
+        when: "When a Petri net does not fit into memory: 2.5 to 4.5 bytes a state, whatever its width, the least of the \
                exact stores, in one to four times the time of `plain`.",
         needs: &[Need::Levels, Need::Undo],
         options: &[
