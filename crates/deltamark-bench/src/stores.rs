@@ -375,9 +375,11 @@ mod tests {
         Record {
             net: "n".into(),
             store: store.into(),
+            threads: 1,
             search: "bfs".into(),
             states: 100,
             edges: 300,
+            left_out: 0,
             deadlocks: 0,
             depth: 7,
             seconds: 9.0,

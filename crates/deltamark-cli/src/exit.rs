@@ -99,7 +99,9 @@ impl From<LoadError> for Failure {
         let message = error.to_string();
         match error {
             LoadError::Malformed { source, diagnostics } => Failure::Text { source, diagnostics },
-            LoadError::UnknownFormat { help, .. } => Failure::new(message).help(help),
+            LoadError::UnknownFormat { help, .. } | LoadError::Meaningless { help, .. } => {
+                Failure::new(message).help(help)
+            }
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } => Failure::new(message),
             LoadError::TooBig { path, limit } => {
@@ -116,6 +118,7 @@ impl From<CheckError> for Failure {
         match error {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
+            CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
                 let margin = least.saturating_sub(held);

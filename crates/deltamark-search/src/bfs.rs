@@ -31,7 +31,7 @@ use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
-use deltamark_core::{Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
+use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -54,6 +54,8 @@ struct Candidate {
 struct Worker<'a> {
     run: Run<'a>,
     later: Later,
+    /// The actions by which the states of the block were reached.
+    arrivals: Vec<Action>,
     candidates: Vec<Candidate>,
     /// Blocks that wait for a wider layout.
     again: Vec<Range<u64>>,
@@ -64,8 +66,8 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(plan: &Plan<'a>) -> Self {
         let run = Run::new(plan.clone());
-        let later = Later::new(run.store, run.system.width());
-        Worker { run, later, candidates: Vec::new(), again: Vec::new(), stop: None }
+        let later = Later::new(run.store, run.system.width(), plan.leaves_out());
+        Worker { run, later, arrivals: Vec::new(), candidates: Vec::new(), again: Vec::new(), stop: None }
     }
 }
 
@@ -105,7 +107,7 @@ type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
     let plan = Plan::new(task);
     let count = threads.count.max(1);
-    let level = Level::new(plan.store, plan.system.width(), count);
+    let level = Level::new(plan.store, plan.system, count, plan.leaves_out());
     let search = Search {
         level: RwLock::new(level),
         workers: (0..count).map(|_| Mutex::new(None)).collect(),
@@ -198,7 +200,7 @@ impl<'a> Search<'a> {
                 _ => None,
             };
         }
-        if !worker.run.holds(bytes + level.index_bytes()) {
+        if !worker.run.holds(bytes + level.shared_bytes()) {
             return Some(Stop::Memory);
         }
         worker.run.check(|run| {
@@ -219,9 +221,18 @@ impl<'a> Search<'a> {
     /// Expands a block, inserts its successors and counts it; or leaves it for later, if the
     /// layout must widen.
     fn block(&self, level: &Level, thread: usize, worker: &mut Worker<'_>, numbers: Range<u64>) -> Step {
-        let Worker { run, again, .. } = worker;
+        let Worker { run, arrivals, again, .. } = worker;
+        let last = self.last.load(Relaxed);
         level.fill(run, numbers.clone());
-        if run.expand().is_err() {
+        let expanded = match run.system.independence().filter(|_| self.plan.leaves_out() && !last) {
+            Some(independence) => {
+                arrivals.clear();
+                level.arrivals(numbers.clone(), arrivals);
+                run.expand_level(independence, arrivals)
+            }
+            None => run.expand(),
+        };
+        if expanded.is_err() {
             again.push(numbers);
             self.widen.store(true, Relaxed);
             self.pause.0.store(true, Relaxed);
@@ -230,7 +241,7 @@ impl<'a> Search<'a> {
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
         self.look(worker, numbers.start);
         let Worker { run, later, .. } = worker;
-        if self.last.load(Relaxed) {
+        if last {
             self.look_beyond(run);
             return Step::Done;
         }
@@ -239,11 +250,13 @@ impl<'a> Search<'a> {
             return Step::Stop(Stop::Memory);
         }
         let step = run.insert();
+        level.note_arrivals(run, self.alone.load(Relaxed));
         if later.is_needed() {
             for (index, answer) in run.answers.iter().enumerate() {
                 if let Insert::New(id) = answer {
                     let parent = numbers.start + run.batch.source(index) as u64;
                     later.push(*id, run.batch.target(index), parent, run.batch.action(index));
+                    later.arrive(run.batch.action(index));
                 }
             }
         }
@@ -354,6 +367,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             let later = found[0].as_mut().expect("the first thread is there");
             for (number, root) in roots.iter().enumerate() {
                 later.push(root.id, &root.state, number as u64, root.action);
+                later.arrive(Action::NONE);
             }
             step
         })
@@ -365,9 +379,12 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             // Nothing is given back before the end of a level, so this is the most.
             let lists: u64 = found.iter().flatten().map(|later| later.held_bytes()).sum();
             let parts: u64 = (0..found.len()).map(|thread| level.part_bytes(thread)).sum();
-            run.frontier_peak(lists + parts + level.index_bytes());
+            run.frontier_peak(lists + parts + level.shared_bytes());
             // A thread that was not started has found nothing.
-            let mut nothing: Vec<Later> = found.iter().map(|_| Later::new(run.store, run.system.width())).collect();
+            let mut nothing: Vec<Later> = found
+                .iter()
+                .map(|_| Later::new(run.store, run.system.width(), self.search.plan.leaves_out()))
+                .collect();
             let found = found.iter_mut().zip(&mut nothing).map(|(found, nothing)| match found {
                 Some(later) => &mut **later,
                 None => nothing,

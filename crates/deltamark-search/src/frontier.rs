@@ -22,12 +22,18 @@
 //! A log entry names the parent by its number, which is known while the parent is expanded. A
 //! thread's log is written in the order it finds states; which numbers these got is in a list
 //! of segments, with one entry for each stretch that lies in one log without a gap.
+//!
+//! # Actions that led to a state
+//! A system that knows which steps can be exchanged leaves successors out if it is told how a
+//! state was reached. Where ids are numbers, the actions are in a list that all threads share,
+//! by number (`arrivals.rs`); elsewhere beside the ids or states.
 
+use crate::arrivals::Arrivals;
 use crate::log::Log;
 use crate::numbers::Numbers;
 use crate::path::Levels;
 use crate::run::Run;
-use deltamark_core::{Action, Recoding, Slot, StateId, States, Store, Trace, Width};
+use deltamark_core::{Action, Insert, Recoding, Slot, StateId, States, Store, System, Trace, Width};
 use std::ops::Range;
 
 /// States that wait, of one thread and one level.
@@ -81,13 +87,18 @@ impl List {
 /// What a thread has found of the next level.
 pub(crate) struct Later {
     list: List,
+    /// The action that led to each, plus one, if it is wanted.
+    actions: Option<Numbers>,
     /// How it was reached, and all that the thread found before.
     log: Log,
 }
 
 impl Later {
-    pub fn new(store: &dyn Store, width: Width) -> Self {
-        Later { list: List::new(store, width), log: Log::default() }
+    /// Nothing yet; `arrivals` says whether the actions that led to states are wanted.
+    pub fn new(store: &dyn Store, width: Width, arrivals: bool) -> Self {
+        let list = List::new(store, width);
+        let actions = (arrivals && !matches!(list, List::Sequential)).then(Numbers::new);
+        Later { list, actions, log: Log::default() }
     }
 
     /// Whether it wants to be told of new states.
@@ -95,7 +106,7 @@ impl Later {
         !matches!(self.list, List::Sequential)
     }
 
-    /// Notes a new state; `parent` is its parent's number.
+    /// Notes a new state; `parent` is its parent's number, and its own for an initial state.
     pub fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
         match &mut self.list {
             List::Sequential => return,
@@ -105,8 +116,16 @@ impl Later {
         self.log.push(parent, action);
     }
 
+    /// Notes the action that led to the state that was pushed last, if that is wanted.
+    pub fn arrive(&mut self, action: Action) {
+        if let Some(actions) = &mut self.actions {
+            actions.push(u64::from(action.0.wrapping_add(1)));
+        }
+    }
+
     pub fn held_bytes(&self) -> u64 {
-        self.list.held_bytes() + self.log.held_bytes()
+        let actions = self.actions.as_ref().map_or(0, Numbers::held_bytes);
+        self.list.held_bytes() + actions + self.log.held_bytes()
     }
 
     /// How many more bytes it will hold, at most, with the successors of a batch, where those
@@ -131,12 +150,22 @@ struct Segment {
     entry: u64,
 }
 
+/// What a thread has found of the level in hand.
+struct Part {
+    /// The number of its first state.
+    first: u64,
+    list: List,
+    actions: Option<Numbers>,
+}
+
 /// The level in hand.
 pub(crate) struct Level {
     /// The numbers of its states.
     numbers: Range<u64>,
-    /// For each thread the number of the first state it found, and the list of all.
-    parts: Vec<(u64, List)>,
+    /// What each thread has found.
+    parts: Vec<Part>,
+    /// How states were reached, where ids are numbers and it is wanted.
+    arrivals: Option<Arrivals>,
     /// The first number of each level, where ids are numbers.
     starts: Numbers,
     /// Where back edges are, where they are needed.
@@ -144,10 +173,17 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// A level before the first, for so many threads.
-    pub fn new(store: &dyn Store, width: Width, threads: usize) -> Self {
-        let parts = (0..threads).map(|_| (0, List::new(store, width))).collect();
-        Level { numbers: 0..0, parts, starts: Numbers::new(), segments: Vec::new() }
+    /// A level before the first, for so many threads; `arrivals` says whether the actions that
+    /// led to states are wanted.
+    pub fn new(store: &dyn Store, system: &dyn System, threads: usize, arrivals: bool) -> Self {
+        let part = |_| {
+            let Later { list, actions, .. } = Later::new(store, system.width(), arrivals);
+            Part { first: 0, list, actions }
+        };
+        let parts: Vec<Part> = (0..threads).map(part).collect();
+        let shared = arrivals && matches!(parts[0].list, List::Sequential);
+        let arrivals = shared.then(|| Arrivals::new(system.action_count()));
+        Level { numbers: 0..0, parts, arrivals, starts: Numbers::new(), segments: Vec::new() }
     }
 
     /// The numbers of its states.
@@ -159,9 +195,13 @@ impl Level {
     /// states there are now. Says whether it has any.
     pub fn advance<'l>(&mut self, len: u64, found: impl Iterator<Item = &'l mut Later>) -> bool {
         self.numbers.start = self.numbers.end;
-        for (thread, (later, (first, list))) in found.zip(&mut self.parts).enumerate() {
+        for (thread, (later, Part { first, list, actions })) in found.zip(&mut self.parts).enumerate() {
             std::mem::swap(list, &mut later.list);
             later.list.clear();
+            std::mem::swap(actions, &mut later.actions);
+            if let Some(actions) = &mut later.actions {
+                actions.truncate(0);
+            }
             *first = self.numbers.end;
             let count = list.len();
             self.numbers.end += count;
@@ -175,7 +215,10 @@ impl Level {
                 }
             }
         }
-        if matches!(self.parts[0].1, List::Sequential) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.advance();
+        }
+        if matches!(self.parts[0].list, List::Sequential) {
             self.numbers.end = len;
             self.starts.push(self.numbers.start);
         }
@@ -187,7 +230,7 @@ impl Level {
         run.block.reset(run.system.width());
         let recall = || run.store.recall().expect("a store that recalls goes on to do so");
         let mut next = numbers.start;
-        for (first, list) in &self.parts {
+        for Part { first, list, .. } in &self.parts {
             let within = |end: u64| (next - first) as usize..(numbers.end.min(end) - first) as usize;
             let end = first + list.len();
             match list {
@@ -216,23 +259,54 @@ impl Level {
         }
     }
 
-    /// The bytes of what this thread has found of the level.
-    pub fn part_bytes(&self, thread: usize) -> u64 {
-        self.parts[thread].1.held_bytes()
+    /// Appends the actions that led to states of the level.
+    pub fn arrivals(&self, numbers: Range<u64>, out: &mut Vec<Action>) {
+        if let Some(arrivals) = &self.arrivals {
+            out.extend(numbers.map(|number| arrivals.get(number - self.numbers.start)));
+            return;
+        }
+        for number in numbers {
+            let part = self.parts.partition_point(|part| part.first <= number) - 1;
+            // A thread that found nothing has the same first number as the one behind it.
+            let Part { first, actions, .. } = &self.parts[part];
+            let action = actions.as_ref().map_or(0, |actions| actions.get((number - first) as usize));
+            out.push(Action((action as u32).wrapping_sub(1)));
+        }
     }
 
-    /// The bytes of what says where things are.
-    pub fn index_bytes(&self) -> u64 {
-        self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
+    /// Notes how the successors of a batch were reached, new ones and those that are of the
+    /// level under construction. Nobody else does so meanwhile, if the caller is `alone`.
+    pub fn note_arrivals(&self, run: &Run<'_>, alone: bool) {
+        let Some(arrivals) = &self.arrivals else { return };
+        for (answer, &action) in run.answers.iter().zip(run.batch.actions()) {
+            if let Insert::New(id) | Insert::Seen(id) = answer
+                && id.get() >= self.numbers.end
+                && *id != StateId::NAMELESS
+            {
+                arrivals.note(id.get() - self.numbers.end, action, alone);
+            }
+        }
+    }
+
+    /// The bytes of what this thread has found of the level.
+    pub fn part_bytes(&self, thread: usize) -> u64 {
+        let Part { list, actions, .. } = &self.parts[thread];
+        list.held_bytes() + actions.as_ref().map_or(0, Numbers::held_bytes)
+    }
+
+    /// The bytes of what all threads share.
+    pub fn shared_bytes(&self) -> u64 {
+        let arrivals = self.arrivals.as_ref().map_or(0, Arrivals::held_bytes);
+        arrivals + self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
     }
 
     pub fn recode(&mut self, recoding: &Recoding) {
-        self.parts.iter_mut().for_each(|(_, list)| list.recode(recoding));
+        self.parts.iter_mut().for_each(|part| part.list.recode(recoding));
     }
 
     /// A shortest path to the state of this number and id; `found` is what each thread has found.
     pub fn path(&self, run: &mut Run<'_>, found: &[Option<&Later>], number: u64, id: StateId) -> Trace {
-        if let List::Sequential = self.parts[0].1 {
+        if let List::Sequential = self.parts[0].list {
             if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
                 return trace;
             }

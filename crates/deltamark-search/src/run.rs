@@ -11,9 +11,9 @@
 use crate::quota::Quota;
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Predicate, Property,
-    PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict,
-    Widen,
+    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
+    Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
+    Trace, Verdict, Widen,
 };
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,6 +82,7 @@ pub(crate) struct Plan<'a> {
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`].
     settled: Arc<[AtomicU8]>,
     quota: Arc<Quota>,
+    leaves_out: bool,
 }
 
 /// A property has its answer.
@@ -92,7 +93,9 @@ const UNDEFINED: u8 = 2;
 impl<'a> Plan<'a> {
     pub fn new(task: Task<'a>) -> Self {
         let Task { system, store, properties, control, explore_all, observer } = task;
+        let exact = matches!(store.guarantee(), Guarantee::Exact);
         Plan {
+            leaves_out: system.independence().is_some() && observer.is_none() && exact,
             system,
             store,
             properties,
@@ -102,6 +105,13 @@ impl<'a> Plan<'a> {
             settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
             quota: Arc::new(Quota::new(control.limits.states)),
         }
+    }
+
+    /// Whether successors that other states will yield are left out. A store that takes states for
+    /// others may lose the one that would have yielded a successor, and an observer wants to see
+    /// all of them.
+    pub fn leaves_out(&self) -> bool {
+        self.leaves_out
     }
 
     fn is_settled(&self, property: usize, what: u8) -> bool {
@@ -226,6 +236,13 @@ impl<'a> Run<'a> {
         self.system.expand(&mut self.system_scratch, &self.block, &mut self.batch)
     }
 
+    /// The same, but for successors that other states of the level will yield; `arrivals` tells how
+    /// the states of the block were reached.
+    pub fn expand_level(&mut self, independence: &dyn Independence, arrivals: &[Action]) -> Result<(), Widen> {
+        self.batch.reset(self.system.width());
+        independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)
+    }
+
     /// Widens the layout of the system, the store and the frontier.
     pub fn widen(&mut self, frontier: &mut dyn Recode) -> Step {
         let recoding = self.system.widen();
@@ -283,7 +300,8 @@ impl<'a> Run<'a> {
     /// the store, or known.
     pub fn count(&mut self) {
         self.statistics.expanded += self.block.len() as u64;
-        self.statistics.edges += self.batch.len() as u64;
+        self.statistics.edges += self.batch.len() as u64 + self.batch.left_out();
+        self.statistics.left_out += self.batch.left_out();
         self.statistics.deadlocks += u64::from(self.dead().count_ones());
         if let Some(observer) = &self.plan.observer {
             let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -461,6 +479,7 @@ impl<'a> Run<'a> {
     pub fn absorb(&mut self, other: Run<'_>) {
         self.statistics.expanded += other.statistics.expanded;
         self.statistics.edges += other.statistics.edges;
+        self.statistics.left_out += other.statistics.left_out;
         self.statistics.deadlocks += other.statistics.deadlocks;
         self.plan.control.budget.release(other.working_granted);
     }
