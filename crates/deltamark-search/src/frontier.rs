@@ -310,14 +310,7 @@ impl Level {
     }
 
     /// A shortest path to a state of this number and id; `found` is what each thread has found.
-    pub fn path(
-        &self,
-        run: &mut Run<'_>,
-        found: &[Option<&Later>],
-        number: u64,
-        id: StateId,
-        state: &[Slot],
-    ) -> Trace {
+    pub fn path(&self, run: &mut Run<'_>, found: &[Option<&Later>], number: u64, id: StateId, state: &[Slot]) -> Trace {
         if let List::Sequential = self.parts[0].list {
             if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
                 return trace;

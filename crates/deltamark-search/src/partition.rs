@@ -26,10 +26,10 @@
 //! parts see all reports and come to the same decision. Nothing else is shared, but for flags
 //! that save time and the change of a layout, which in one process is made once for all.
 
+use crate::Task;
 use crate::frontier::Level;
 use crate::path::{Levels, Past};
 use crate::run::{Finding, Plan, Run};
-use crate::Task;
 use deltamark_core::{
     Action, Arrival, Batch, Block, Bytes, Control, Guarantee, Insert, Outcome, Property, Recoding, Slot, StateId, Stop,
     Store, System, Verdict, hash::mix,

@@ -2,8 +2,8 @@
 
 use deltamark_core::{Budget, Cancel, Control, Limits, Property, Stop, Store, System, Verdict};
 use deltamark_search::{Partitioned, owner, run_partitioned};
-use deltamark_testkit::systems::{Counters, Still, Workers};
 use deltamark_testkit::stores::ReferenceStore;
+use deltamark_testkit::systems::{Counters, Still, Workers};
 use deltamark_testkit::{RandomGraph, explore};
 use std::sync::Arc;
 
