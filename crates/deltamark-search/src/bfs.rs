@@ -124,7 +124,10 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
     *search.hold(0) = Some(Worker::new(&search.plan));
     let stop = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
-        Coordinator { search: &search, scope, small: threads.small, helpers: None }.levels()
+        let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
+        let stop = coordinator.levels();
+        coordinator.note_peak();
+        stop
     });
     let mut workers = search.workers.into_iter().filter_map(|worker| {
         let worker: Option<Worker> = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -323,6 +326,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
         }
         let mut depth = 0;
         loop {
+            self.note_peak();
             if !self.search.plan.store.end_level() {
                 return Some(Stop::Memory);
             }
@@ -373,13 +377,19 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
         })
     }
 
-    /// Goes on to the next level. Says whether there is one.
-    fn advance(&mut self) -> bool {
+    /// Notes what the frontier holds. Neither the threads nor the store give anything of it back
+    /// before the end of a level, so then it is the most.
+    fn note_peak(&self) {
         self.in_pause(|level, found, run| {
-            // Nothing is given back before the end of a level, so this is the most.
             let lists: u64 = found.iter().flatten().map(|later| later.held_bytes()).sum();
             let parts: u64 = (0..found.len()).map(|thread| level.part_bytes(thread)).sum();
             run.frontier_peak(lists + parts + level.shared_bytes());
+        });
+    }
+
+    /// Goes on to the next level. Says whether there is one.
+    fn advance(&mut self) -> bool {
+        self.in_pause(|level, found, run| {
             // A thread that was not started has found nothing.
             let mut nothing: Vec<Later> = found
                 .iter()
