@@ -18,8 +18,8 @@
 //!            └───────────────────────────────────────────────────────────────┘     │
 //!   next level ◀── end of the level ◀── answers, wider layouts, limits ◀───────────┘
 //! ```
-//! Threads claim blocks of the level, in order, by adding to one number. All come to a pause
-//! when the level is at its end, and before that when one of them has found an answer, a layout
+//! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
+//! by adding to a number, and then of those of others. All come to a pause when the level is at its end, and before that when one of them has found an answer, a layout
 //! that must widen, or a limit. In a pause the first thread alone is at work; all that concerns
 //! more than one thread happens there. A block that must wait for a wider layout is kept and
 //! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
@@ -78,6 +78,31 @@ struct Counts {
     edges: AtomicU64,
 }
 
+/// States of the level that nobody has taken.
+#[derive(Default)]
+struct Stretch {
+    next: AtomicU64,
+    /// Changes in pauses only.
+    end: AtomicU64,
+}
+
+impl Stretch {
+    fn left(&self) -> u64 {
+        self.end.load(Relaxed).saturating_sub(self.next.load(Relaxed))
+    }
+
+    /// Takes the next states, `most` at most.
+    fn take(&self, most: u64) -> Option<Range<u64>> {
+        let end = self.end.load(Relaxed);
+        // Looked at first, so that the number does not run away.
+        if self.next.load(Relaxed) >= end {
+            return None;
+        }
+        let start = self.next.fetch_add(most, Relaxed);
+        (start < end).then(|| start..end.min(start + most))
+    }
+}
+
 /// What all threads share.
 struct Search<'a> {
     plan: Plan<'a>,
@@ -86,8 +111,8 @@ struct Search<'a> {
     /// Each is held by its thread, and by the first one in pauses. Made when first needed.
     workers: Vec<Mutex<Option<Worker<'a>>>>,
     counts: Vec<Apart<Counts>>,
-    /// The number of the next state to expand.
-    next: Apart<AtomicU64>,
+    /// What is left of the level, a stretch for each thread.
+    stretches: Vec<Apart<Stretch>>,
     /// Whether all should come to a pause. Read once a block by all.
     pause: Apart<AtomicBool>,
     /// Whether a layout is too narrow.
@@ -112,7 +137,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         level: RwLock::new(level),
         workers: (0..count).map(|_| Mutex::new(None)).collect(),
         counts: (0..count).map(|_| Apart::default()).collect(),
-        next: Apart::default(),
+        stretches: (0..count).map(|_| Apart::default()).collect(),
         pause: Apart::default(),
         widen: AtomicBool::new(false),
         last: AtomicBool::new(false),
@@ -158,7 +183,7 @@ impl<'a> Search<'a> {
             if self.pause.0.load(Relaxed) {
                 return;
             }
-            let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, &worker.run)) else { return };
+            let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, &worker.run)) else { return };
             if let Step::Stop(stop) = self.block(&level, thread, worker, numbers) {
                 self.stop(worker, Some(stop));
                 return;
@@ -175,20 +200,32 @@ impl<'a> Search<'a> {
     }
 
     /// The next states of the level: a block, or less where the level is small for so many
-    /// threads.
-    fn claim(&self, level: &Level, run: &Run<'_>) -> Option<Range<u64>> {
+    /// threads. Of the thread's own stretch, as long as there are any: neighbours have successors
+    /// in common, and threads that insert the same states at the same time wait for each other.
+    fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
         let mut most = run.block_size() as u64;
         if !self.alone.load(Relaxed) {
             let share = (numbers.end - numbers.start) / (4 * self.workers.len() as u64);
             most = most.min(share.max(1));
         }
-        // Looked at first, so that the number does not run away.
-        if self.next.0.load(Relaxed) >= numbers.end {
-            return None;
+        let (others, own) = self.stretches.split_at(thread);
+        own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
+    }
+
+    /// Divides a level among the threads.
+    fn divide(&self, numbers: Range<u64>) {
+        let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
+        for (number, stretch) in (0..count).zip(&self.stretches) {
+            let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
+            stretch.0.next.store(bound(number), Relaxed);
+            stretch.0.end.store(bound(number + 1), Relaxed);
         }
-        let start = self.next.0.fetch_add(most, Relaxed);
-        (start < numbers.end).then(|| start..numbers.end.min(start + most))
+    }
+
+    /// How many states of the level nobody has taken.
+    fn left(&self) -> u64 {
+        self.stretches.iter().map(|stretch| stretch.0.left()).sum()
     }
 
     /// Whether to end: limits, cancellation, answers.
@@ -400,7 +437,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 None => nothing,
             });
             let more = level.advance(run.store.len(), found);
-            self.search.next.0.store(level.numbers().start, Relaxed);
+            self.search.divide(level.numbers());
             more
         })
     }
@@ -408,11 +445,9 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     /// Expands a level, with as many pauses as are needed.
     fn level(&mut self) -> Option<Stop> {
         let search = self.search;
-        let end = self.in_pause(|level, _, _| level.numbers().end);
         loop {
             search.pause.0.store(false, Relaxed);
-            let left = end.saturating_sub(search.next.0.load(Relaxed));
-            let helpers = if left < self.small { 0 } else { self.helpers() };
+            let helpers = if search.left() < self.small { 0 } else { self.helpers() };
             search.alone.store(helpers == 0, Relaxed);
             if helpers == 0 {
                 search.work(0);
@@ -437,7 +472,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             if stop.is_some() {
                 return stop;
             }
-            if again.is_empty() && search.next.0.load(Relaxed) >= end {
+            if again.is_empty() && search.left() == 0 {
                 return None;
             }
             // The first thread is there in every round.

@@ -142,7 +142,25 @@ impl Index {
     }
 }
 
+/// Buckets on a page of memory.
+const PAGE: u64 = 4096 / size_of::<Bucket>() as u64;
+
 impl IndexView<'_> {
+    /// Writes to the pages of these buckets, and changes nothing. The system gives a page when
+    /// it is first written to; if it is read before that, it takes two faults, and the second
+    /// one interrupts all processors that run a thread of this process.
+    pub fn touch(self, buckets: std::ops::Range<u64>) {
+        for bucket in (buckets.start..buckets.end.min(self.buckets.len() as u64)).step_by(PAGE as usize) {
+            // An exchange of nothing for nothing. (Compilers make a read of adding or or-ing 0.)
+            let _ = self.bucket(bucket).0[0].compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// How many buckets there are.
+    pub fn len(self) -> u64 {
+        self.buckets.len() as u64
+    }
+
     /// Enters a number that is not there, while others enter other numbers and nobody searches.
     #[inline]
     pub fn enter_among_others(self, mixed: u64, number: u64) {

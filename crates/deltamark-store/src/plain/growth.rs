@@ -14,7 +14,7 @@
 
 use super::tables::Tables;
 use super::{Plain, VECTOR_STEP};
-use crate::bucket::prefetch;
+use crate::bucket::prefetch_to_write;
 use crate::claim::relax;
 use crate::index::{Index, IndexView};
 use deltamark_core::{States, System, hash::mix};
@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ordering::Seq
 
 /// States that are hashed together.
 const STRETCH: u64 = 256;
+/// Buckets whose pages are made together: two megabytes.
+const TOUCHED: u64 = 1 << 15;
 
 /// An offer to help.
 #[derive(Default)]
@@ -32,6 +34,8 @@ pub(super) struct Help {
     tables: AtomicPtr<Tables>,
     /// The first number that nobody has taken upon himself to enter.
     next: AtomicU64,
+    /// The first bucket whose page nobody has taken upon himself to touch.
+    untouched: AtomicU64,
     helpers: AtomicU32,
 }
 
@@ -127,9 +131,11 @@ impl Plain<'_> {
                 start += STRETCH;
                 start - STRETCH
             };
+            index.view().touch(0..index.buckets);
             return enter(self.system, self.len.0.load(Ordering::Acquire), read, &mut next, index);
         }
         self.help.next.store(0, SeqCst);
+        self.help.untouched.store(0, SeqCst);
         // From here to the end of the offer the tables are only read, but for atomics.
         self.help.tables.store(tables, SeqCst);
         let _offer = Offer(&self.help);
@@ -168,6 +174,11 @@ impl Plain<'_> {
         let mut next = || self.help.next.fetch_add(STRETCH, Ordering::Relaxed);
         let len = self.len.0.load(Ordering::Acquire);
         if self.help.next.load(Ordering::Relaxed) < len {
+            let view = tables.index.view();
+            while self.help.untouched.load(Ordering::Relaxed) < view.len() {
+                let start = self.help.untouched.fetch_add(TOUCHED, Ordering::Relaxed);
+                view.touch(start..start + TOUCHED);
+            }
             enter(self.system, len, read, &mut next, &mut tables.index.view());
         }
     }
@@ -227,7 +238,7 @@ fn enter(
             let view = index.view();
             for hash in &mut hashes {
                 *hash = mix(*hash);
-                prefetch(view.bucket(view.home(*hash)));
+                prefetch_to_write(view.bucket(view.home(*hash)));
             }
             for (number, &mixed) in (start..).zip(&hashes) {
                 index.enter(mixed, number);

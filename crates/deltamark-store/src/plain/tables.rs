@@ -6,7 +6,7 @@
 use super::shape::{Any, Narrow, Shape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::{LANES, Lanes, prefetch};
+use crate::bucket::{LANES, Lanes, prefetch, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
 use crate::index::{Index, IndexView, settled, settled_now};
 use crate::vectors::Vectors;
@@ -162,7 +162,10 @@ impl Tables {
                 let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
                 guesses[slot] = number;
                 prefetch(S::hint(vectors, number));
-            } else if bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
+            } else if bucket.0[LANES - 1].load(Ordering::Relaxed) == 0 {
+                // Most probably it is new.
+                prefetch_to_write(bucket);
+            } else {
                 prefetch(index.bucket(index.next(home)));
                 further[overflown] = slot as u8;
                 overflown += 1;
