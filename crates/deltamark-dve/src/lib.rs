@@ -12,9 +12,11 @@ mod lower;
 mod names;
 mod parse;
 mod pool;
+mod range;
 pub mod reference;
 mod system;
 mod token;
+mod values;
 
 pub use system::DveSystem;
 
@@ -38,9 +40,8 @@ pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
         return Err(findings);
     }
     let (mut program, pool) = check::check(text, &model)?;
-    let codes: Vec<layout::Code> =
-        program.cells.iter().map(|cell| layout::plain(cell.allowed.0, cell.allowed.1)).collect();
     program.exprs = pool.into_exprs();
+    let codes = range::narrow(&mut program);
     layout::layout(&mut program, &codes);
     Ok(program)
 }
