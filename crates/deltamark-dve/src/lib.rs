@@ -4,6 +4,7 @@ mod arithmetic;
 mod ast;
 mod check;
 mod code;
+mod dump;
 pub mod engine;
 pub mod interpreter;
 pub mod ir;
@@ -18,6 +19,7 @@ mod system;
 mod token;
 mod values;
 
+pub use dump::Dump;
 pub use system::DveSystem;
 
 use deltamark_core::{Diagnostic, Span};

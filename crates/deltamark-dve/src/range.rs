@@ -426,7 +426,7 @@ impl<'p> Analysis<'p> {
         for (number, transition) in program.transitions.iter().enumerate() {
             let number = number as u32;
             let mut rest = vec![transition.guard];
-            let mut place = |target: &Target, rest: &mut Vec<ExprId>| {
+            let place = |target: &Target, rest: &mut Vec<ExprId>| {
                 if let Target::Element { index, .. } = target {
                     rest.push(*index);
                 }
