@@ -97,8 +97,7 @@ pub static FORMATS: &[Format] = &[
 
 fn dve(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let program = deltamark_dve::parse(text.bytes)?;
-    let sizes =
-        vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
+    let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
     Ok(Parsed { system: Box::new(DveSystem::new(program).in_file(file)), sizes })
 }
