@@ -18,7 +18,7 @@
 //! to be the only ones. One of no bits holds nothing: its cell always has the value `least`.
 //!
 //! # Steps
-//! An [`Action`](deltamark_core::Action) of an asynchronous system is an index into
+//! An [`Action`] of an asynchronous system is an index into
 //! [`Program::steps`]: one transition alone, or a pair of a send and a receive over an unbuffered
 //! channel. In a system that is synchronous an action is a number in mixed radix, see
 //! [`Program::radix`].
