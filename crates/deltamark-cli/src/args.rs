@@ -55,6 +55,8 @@ pub enum Command {
     Graph(Graph),
     /// Step through a model, by hand or by chance
     Simulate(Simulate),
+    /// Print what a model was compiled to
+    Dump(Dump),
     /// Write a model of a family that has a parameter
     Generate(Generate),
     /// List the stores and their options
@@ -106,6 +108,13 @@ impl Model {
         }
         Ok(loaded?)
     }
+}
+
+/// Arguments of `dump`.
+#[derive(Args, Debug)]
+pub struct Dump {
+    #[command(flatten)]
+    pub model: Model,
 }
 
 /// How to explore.

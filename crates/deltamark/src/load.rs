@@ -6,6 +6,7 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
+use deltamark_dve::DveSystem;
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -51,6 +52,8 @@ impl Default for LoadOptions {
 
 /// What a language gets to see.
 struct Text<'a> {
+    /// How reports call it.
+    name: &'a str,
     bytes: &'a [u8],
     #[expect(dead_code, reason = "the languages so far have no parameters")]
     options: &'a LoadOptions,
@@ -81,7 +84,23 @@ pub static FORMATS: &[Format] = &[
         parameters: false,
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
+    Format {
+        name: "dve",
+        extensions: &["dve"],
+        help: "processes in DVE, the language of DIVINE and of the BEEM models",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: false,
+        parse: dve,
+    },
 ];
+
+fn dve(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let program = deltamark_dve::parse(text.bytes)?;
+    let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
+    let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
+    Ok(Parsed { system: Box::new(DveSystem::new(program).in_file(file)), sizes })
+}
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
@@ -259,7 +278,7 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { bytes, options }) {
+    match (format.parse)(&Text { name, bytes, options }) {
         Ok(Parsed { system, sizes }) => {
             let info = ModelInfo {
                 path: Some(name.into()),
