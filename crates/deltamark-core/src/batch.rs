@@ -225,6 +225,25 @@ impl Batch {
         self.moved |= sources;
     }
 
+    /// Leaves out those successors for whose source and action `out` says so, as
+    /// [`leave_out`](Self::leave_out) does; for systems that make them all first.
+    pub fn leave_out_where(&mut self, mut out: impl FnMut(usize, Action) -> bool) {
+        let mut kept = 0;
+        let Batch { targets, len, sources, actions, hashes, .. } = self;
+        targets.retain(|index| {
+            let stays = !out(sources[index] as usize, actions[index]);
+            if stays {
+                sources[kept] = sources[index];
+                actions[kept] = actions[index];
+                hashes[kept] = hashes[index];
+                kept += 1;
+            }
+            stays
+        });
+        self.left_out += (*len - kept) as u64;
+        self.len = kept;
+    }
+
     /// How many successors were left out.
     #[inline]
     pub fn left_out(&self) -> u64 {

@@ -126,6 +126,29 @@ impl States {
         };
     }
 
+    /// Keeps those states for whose numbers `stays` says so, in order.
+    pub fn retain(&mut self, mut stays: impl FnMut(usize) -> bool) {
+        let (mut kept, mut used, mut start) = (0, 0, 0);
+        for index in 0..self.len {
+            let end = match self.width {
+                Width::Fixed(width) => start + width,
+                Width::Varies => self.ends[index],
+            };
+            if stays(index) {
+                if used != start {
+                    self.slots.copy_within(start..end, used);
+                }
+                used += end - start;
+                if self.width == Width::Varies {
+                    self.ends[kept] = used;
+                }
+                kept += 1;
+            }
+            start = end;
+        }
+        self.truncate(kept);
+    }
+
     /// How many states the list holds.
     #[inline]
     pub fn len(&self) -> usize {
@@ -318,6 +341,26 @@ mod tests {
             to.gather(&from, &[8, 0, 0, 5]);
             let expected = [3, 8, 0, 0, 5].map(|number| from.get(number).to_vec());
             assert_eq!(to.iter().map(<[Slot]>::to_vec).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn some_states_are_kept() {
+        for width in (0..7).map(Width::Fixed).chain([Width::Varies]) {
+            for pattern in [0u32, 0x1ff, 0b1_0110_0101, 0b0_1101_1010, 1, 0x100] {
+                let mut states = States::new(width);
+                for number in 0..9 {
+                    let slots = if let Width::Fixed(slots) = width { slots } else { number as usize % 4 };
+                    states.push(&vec![number; slots]);
+                }
+                let stays = |number: usize| pattern >> number & 1 == 1;
+                let expected: Vec<_> = (0..9).filter(|&n| stays(n)).map(|n| states.get(n).to_vec()).collect();
+                states.retain(stays);
+                states.push(&vec![7; if let Width::Fixed(slots) = width { slots } else { 2 }]);
+                let last = states.len() - 1;
+                assert_eq!(states.iter().take(last).map(<[Slot]>::to_vec).collect::<Vec<_>>(), expected);
+                assert!(states.get(last).iter().all(|&slot| slot == 7));
+            }
         }
     }
 

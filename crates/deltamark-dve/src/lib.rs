@@ -47,6 +47,7 @@ mod pool;
 mod range;
 pub mod reference;
 mod simplify;
+mod sleep;
 mod system;
 mod token;
 mod values;

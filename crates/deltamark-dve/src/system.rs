@@ -12,8 +12,10 @@ use crate::interpreter::Interpreter;
 use crate::ir::{Place, Program};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
+use crate::sleep::Sleep;
 use deltamark_core::{
-    Action, Batch, Block, Components, Describe, Fired, Observe, Scratch, Slot, States, System, Widen, Width,
+    Action, Batch, Block, Components, Describe, Fired, Independence, Observe, Scratch, Slot, States, System, Widen,
+    Width,
 };
 
 /// A DVE model that can be run.
@@ -23,6 +25,7 @@ pub struct DveSystem {
     pub(crate) names: Names,
     initial: Vec<Slot>,
     assertions: Option<Assertions>,
+    sleep: Option<Sleep>,
 }
 
 /// What must hold, by process and location.
@@ -54,7 +57,8 @@ impl DveSystem {
             cell.field.write(&mut initial, cell.initial);
         }
         let assertions = program.has_asserts.then(|| Assertions::new(&program));
-        DveSystem { names: Names::new(&program), program, engine, initial, assertions }
+        let sleep = Sleep::new(&program);
+        DveSystem { names: Names::new(&program), program, engine, initial, assertions, sleep }
     }
 
     /// The intermediate form.
@@ -201,12 +205,32 @@ impl System for DveSystem {
         Some(Dump(&self.program).to_string())
     }
 
+    fn independence(&self) -> Option<&dyn Independence> {
+        self.sleep.as_ref().map(|_| self as &dyn Independence)
+    }
+
     fn components(&self) -> Option<&dyn Components> {
         Some(self)
     }
 
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Independence for DveSystem {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.expand(scratch, block, out)?;
+        if let Some(sleep) = &self.sleep {
+            out.leave_out_where(|source, action| sleep.leaves_out(arrivals[source], action));
+        }
+        Ok(())
     }
 }
 
