@@ -52,7 +52,7 @@ fn memory_is_a_hard_limit() {
     let kanban = generated(&folder("memory"), "kanban", 6);
     for search in SEARCHES {
         let mut states = 0;
-        for mebibytes in [30, 45, 60, 100, 140] {
+        for mebibytes in [30, 45, 60, 100, 130] {
             let report = keeps_memory_limit(&kanban, search, mebibytes);
             let more = number(&report, "/states");
             assert!(more > states, "{search}: {mebibytes} MiB give {more} states, less gave {states}");

@@ -19,9 +19,10 @@
 //!   next level ◀── end of the level ◀── answers, wider layouts, limits ◀───────────┘
 //! ```
 //! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
-//! by adding to a number, and then of those of others. All come to a pause when the level is at its end, and before that when one of them has found an answer, a layout
-//! that must widen, or a limit. In a pause the first thread alone is at work; all that concerns
-//! more than one thread happens there. A block that must wait for a wider layout is kept and
+//! by adding to a number, and then of those of others. All come to a pause when the level is at
+//! its end, and before that when one of them has found an answer, a layout that must widen, or a
+//! limit. In a pause the first thread alone is at work; all that concerns more than one thread
+//! happens there. A block that must wait for a wider layout is kept and
 //! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
 //!
 //! Levels of few states are not worth waking anybody: the first thread expands them by itself,

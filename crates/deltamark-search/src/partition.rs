@@ -65,7 +65,7 @@ pub fn owner(hash: u64, parts: usize) -> usize {
 /// What one part tells another.
 enum Message {
     /// States of the next level that the other owns, with the actions that led to them.
-    Edges(Batch),
+    Edges(Box<Batch>),
     /// No more edges in this round.
     Done,
     /// What a part has to say when it has all of a round.
@@ -381,7 +381,7 @@ impl<'a> Part<'a> {
         let end = self.level.numbers().end;
         let start = self.next;
         self.next = end.min(start + self.run.block_size() as u64);
-        (start < end).then(|| start..self.next)
+        (start < end).then_some(start..self.next)
     }
 
     fn check(&mut self) -> Option<Stop> {
@@ -452,7 +452,7 @@ impl<'a> Part<'a> {
         }
         let edges = std::mem::replace(&mut self.outgoing[to], Batch::new(width));
         if self.control.budget.request(edges.held_bytes()) {
-            let _ = self.post[to].send(Message::Edges(edges));
+            let _ = self.post[to].send(Message::Edges(Box::new(edges)));
         } else {
             self.report.stop = self.report.stop.or(Some(Stop::Memory));
         }

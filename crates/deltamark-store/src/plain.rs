@@ -99,7 +99,8 @@ impl<'a> Plain<'a> {
         let buckets = Some(Index::buckets_for(states)).filter(|&buckets| Index::bytes(buckets) < budget.limit() / 16);
         let buckets = buckets.unwrap_or(least);
         let index = Index::new(buckets).expect("a few kilobytes");
-        let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index };
+        let expects_new = AtomicBool::new(false);
+        let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index, expects_new };
         // States of no slots never ask for memory, but need an address.
         if system.width() == Width::Fixed(0) {
             assert!(tables.vectors.extend(0, 1, 0), "one page");
@@ -189,8 +190,17 @@ impl<'a> Plain<'a> {
     pub(crate) fn insert_each(&self, states: &States, hashes: &[u64], out: &mut Vec<Insert>) -> bool {
         let (count, slots) = (states.len() as u64, states.slots().len() as u64);
         let Some(guard) = self.set_aside(count, slots) else { return false };
+        let first = out.len();
         self.insert_into(&guard.0, states, hashes, out);
         self.done(&guard.0, count, slots);
+        if self.threads.load(Ordering::Relaxed) > 1 {
+            // Of several threads each should take a line it will write to at once.
+            let new = out[first..].iter().filter(|answer| matches!(answer, Insert::New(_))).count();
+            let many = new * 4 > states.len();
+            if states.len() >= 32 && guard.0.expects_new.load(Ordering::Relaxed) != many {
+                guard.0.expects_new.store(many, Ordering::Relaxed);
+            }
+        }
         true
     }
 

@@ -12,7 +12,7 @@ use crate::index::{Index, IndexView, settled, settled_now};
 use crate::vectors::Vectors;
 use deltamark_core::{Insert, Slot, StateId, States, Width, hash::mix};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// No number.
 pub(crate) const NONE: u64 = u64::MAX;
@@ -23,6 +23,9 @@ pub(super) struct Tables {
     /// Bytes of vectors that the budget granted.
     pub granted: u64,
     pub index: Index,
+    /// Whether many states are new, so that lines of the index are fetched for writing. A hint,
+    /// written when it changes.
+    pub expects_new: AtomicBool,
 }
 
 /// States that are inserted together, and where.
@@ -142,6 +145,7 @@ impl Tables {
         &self,
         lanes: L,
         hashes: &[u64],
+        expects_new: bool,
         mixed: &mut [u64; GROUP],
         guesses: &mut [u64; GROUP],
     ) {
@@ -150,7 +154,12 @@ impl Tables {
         let mut further = [0u8; GROUP];
         for (slot, &hash) in hashes.iter().enumerate() {
             mixed[slot] = mix(hash);
-            prefetch(index.bucket(index.home(mixed[slot])));
+            let bucket = index.bucket(index.home(mixed[slot]));
+            if expects_new {
+                prefetch_to_write(bucket);
+            } else {
+                prefetch(bucket);
+            }
         }
         let mut overflown = 0;
         for slot in 0..hashes.len() {
@@ -164,7 +173,9 @@ impl Tables {
                 prefetch(S::hint(vectors, number));
             } else if bucket.0[LANES - 1].load(Ordering::Relaxed) == 0 {
                 // Most probably it is new.
-                prefetch_to_write(bucket);
+                if !expects_new {
+                    prefetch_to_write(bucket);
+                }
             } else {
                 prefetch(index.bucket(index.next(home)));
                 further[overflown] = slot as u8;
@@ -189,7 +200,7 @@ impl Tables {
         let vectors = S::view(&self.vectors);
         let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
         for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
+            self.guess::<L, S>(lanes, hashes, false, &mut mixed, &mut guesses);
             for slot in 0..hashes.len() {
                 // SAFETY: there are as many states as hashes.
                 let state = unsafe { S::target(states, group * GROUP + slot) };
@@ -250,13 +261,12 @@ impl Tables {
         let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
         let mut claims = Claims::new();
         for (group, (hashes, answers)) in hashes.chunks(GROUP).zip(answers.chunks_mut(GROUP)).enumerate() {
-            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
+            self.guess::<L, S>(lanes, hashes, self.expects_new.load(Ordering::Relaxed), &mut mixed, &mut guesses);
             let index = self.index.view();
             let first = group * GROUP;
             let mut site: Group<'_, '_, L, S> =
                 Group { lanes, index, tables: self, vectors, len, states, first, mixed: &mixed, answers };
-            for state in 0..hashes.len() {
-                let guess = guesses[state];
+            for (state, &guess) in guesses[..hashes.len()].iter().enumerate() {
                 if guess != NONE && site.same(guess, state) {
                     site.answer(state, Answer::Seen(guess));
                 } else {
