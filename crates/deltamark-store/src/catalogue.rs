@@ -7,6 +7,7 @@
 use crate::bitstate::Bitstate;
 use crate::breadcrumb::{Anchors, Breadcrumb};
 use crate::collapse::Collapse;
+use crate::compact::Compact;
 use crate::compaction::Compaction;
 use crate::difference::Difference;
 use crate::plain::Plain;
@@ -90,6 +91,17 @@ pub static CATALOGUE: &[StoreInfo] = &[
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+    StoreInfo {
+        name: "compact",
+        idea: "A state is cut into two halves, each kept once and numbered densely; a state is one bit for its pair of \
+               numbers, or a few where pairs are sparse. Where to cut is learnt from a short sample.",
+        guarantee: "exact",
+        when: "When a state is made of parts that move on their own, as in nets: less than a byte a state at best, \
+               often in less than twice the time of `plain`, for any search.",
+        needs: &[],
+        options: &[],
+        make: compact,
     },
     StoreInfo {
         name: "difference",
@@ -253,6 +265,20 @@ pub static CATALOGUE: &[StoreInfo] = &[
         make: bitstate,
     },
 ];
+
+fn compact<'a>(
+    _spec: &StoreSpec,
+    system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    match Compact::new(system, budget) {
+        Some(store) => Ok(Box::new(store)),
+        None => Err(SpecError(
+            "the store `compact` takes states of fixed width, and those of this model vary; use `tree`".into(),
+        )),
+    }
+}
 
 fn breadcrumb<'a>(
     spec: &StoreSpec,

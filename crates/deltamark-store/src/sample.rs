@@ -1,0 +1,153 @@
+//! A short look at a system before the run: states met on random walks.
+//!
+//! In: a system that nobody uses yet. Out: some thousand different states of it. What stays
+//! true: the same system gives the same sample; the layout may have widened on the way, which
+//! spares the run the same widening.
+//!
+//! A block of walkers goes step by step, each to a random successor, back to an initial state
+//! from a dead end. Only some steps are kept, because neighbours on a walk are much alike.
+//! Walks and not the first levels of a search: those know only what happens at the beginning.
+
+use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
+use std::collections::HashSet;
+
+/// States that a sample has at most.
+#[cfg(not(miri))]
+const MOST: usize = 8192;
+#[cfg(miri)]
+const MOST: usize = 64;
+/// Steps from one state that is kept to the next.
+const STRIDE: usize = 3;
+/// A walker goes back to the beginning after so many kept states.
+const LENGTH: usize = 128;
+/// Bytes that a sample takes at most.
+const BYTES: usize = 4 << 20;
+
+/// The bytes of a sample of states of this width, about, while it is taken and looked at.
+pub(crate) fn cost(slots: usize) -> u64 {
+    3 * (most(slots) * slots * size_of::<Slot>()) as u64
+}
+
+fn most(slots: usize) -> usize {
+    (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
+}
+
+/// States of a system that nobody uses yet, all different.
+pub(crate) fn sample(system: &dyn System) -> States {
+    let mut walk = Walk {
+        system,
+        scratch: system.scratch(),
+        kept: States::new(system.width()),
+        seen: HashSet::new(),
+        batch: Batch::new(system.width()),
+        random: 0,
+    };
+    walk.go(most(if let Width::Fixed(slots) = system.width() { slots } else { 1 }));
+    walk.kept
+}
+
+struct Walk<'a> {
+    system: &'a dyn System,
+    scratch: deltamark_core::Scratch,
+    kept: States,
+    /// The hashes of what is kept.
+    seen: HashSet<u64>,
+    batch: Batch,
+    random: u64,
+}
+
+impl Walk<'_> {
+    fn go(&mut self, most: usize) {
+        let mut walkers = States::new(self.system.width());
+        // Walks of a small system find nothing new; so many steps are tried.
+        for step in 0..3 * STRIDE * most / BLOCK {
+            if step % (STRIDE * LENGTH) == 0 {
+                walkers = self.begin();
+            }
+            walkers = self.step(walkers);
+            if step % STRIDE == 0 {
+                for index in 0..walkers.len() {
+                    self.keep(walkers.get(index));
+                }
+            }
+            if self.kept.len() >= most {
+                return;
+            }
+        }
+    }
+
+    /// Walkers at the initial states.
+    fn begin(&mut self) -> States {
+        loop {
+            self.batch.reset(self.system.width());
+            if self.system.initial(&mut self.scratch, &mut self.batch).is_ok() {
+                break;
+            }
+            self.widen(None);
+        }
+        let mut walkers = States::new(self.system.width());
+        for index in 0..BLOCK {
+            walkers.push(self.batch.target(index % self.batch.len()));
+        }
+        for index in 0..self.batch.len().min(BLOCK) {
+            self.keep(&walkers.get(index).to_vec());
+        }
+        walkers
+    }
+
+    /// Moves every walker on; one that cannot move begins again with another's place.
+    fn step(&mut self, mut walkers: States) -> States {
+        let mut block = Block::new(self.system.width());
+        loop {
+            block.reset(self.system.width());
+            for index in 0..walkers.len() {
+                block.push(StateId::NAMELESS, walkers.get(index));
+            }
+            self.batch.reset(self.system.width());
+            if self.system.expand(&mut self.scratch, &block, &mut self.batch).is_ok() {
+                break;
+            }
+            self.widen(Some(&mut walkers));
+        }
+        // For each walker one of its successors, all alike: the last of those drawn stays.
+        let mut chosen: Vec<Option<usize>> = vec![None; walkers.len()];
+        let mut counts = vec![0u64; walkers.len()];
+        for index in 0..self.batch.len() {
+            let source = self.batch.source(index);
+            counts[source] += 1;
+            self.random += 1;
+            if hash::mix(self.random).is_multiple_of(counts[source]) {
+                chosen[source] = Some(index);
+            }
+        }
+        if chosen.iter().all(Option::is_none) {
+            return self.begin();
+        }
+        let mut next = States::new(self.system.width());
+        let lucky: Vec<usize> = chosen.iter().flatten().copied().collect();
+        for (walker, chosen) in chosen.iter().enumerate() {
+            let index = chosen.unwrap_or_else(|| {
+                self.random += 1;
+                lucky[(hash::mix(self.random) % lucky.len() as u64) as usize]
+            });
+            debug_assert!(walker < BLOCK);
+            next.push(self.batch.target(index));
+        }
+        next
+    }
+
+    fn keep(&mut self, state: &[Slot]) {
+        if self.seen.insert(self.system.hash(&mut self.scratch, state)) {
+            self.kept.push(state);
+        }
+    }
+
+    /// Lets the layout widen; hashes outlive it.
+    fn widen(&mut self, walkers: Option<&mut States>) {
+        let recoding = self.system.widen();
+        recoding.translate_all(&mut self.kept);
+        if let Some(walkers) = walkers {
+            recoding.translate_all(walkers);
+        }
+    }
+}
