@@ -11,13 +11,16 @@
 //! (a slot holds many places of a net), so it is learnt:
 //!
 //! 1. Bits that are equal, or opposite, in all of the sample are one *atom*.
-//! 2. Atoms are put in line so that related ones are near: by the second eigenvector of the
-//!    graph whose edges are the mutual information of two atoms (Fiedler's vector).
-//! 3. The line is cut where the estimate of `log2(L·R)`, with a price for `L + R`, is least.
-//! 4. Single atoms, and pairs of closely related ones, change sides as long as that helps.
+//! 2. Atoms that know most about each other (their mutual information) are merged to clusters,
+//!    these to larger ones, until there are few.
+//! 3. All cuts between these few are tried, for the least estimate of the bytes it takes.
+//! 4. Clusters, then smaller ones, then atoms change sides as long as that helps. The same from
+//!    some beginnings that mean nothing, and the best of all.
 //!
-//! `L` is estimated from how many different left halves the sample holds: the size of the set
-//! from which as many different ones would be drawn at random.
+//! `L` is estimated from how many different left halves the sample holds, and how many of them
+//! once or twice. Putting atoms in one line by an eigenvector of their relations, and cutting that,
+//! was tried first: it cuts database managers by who is active, so that a half says all or
+//! nothing, and no small move leads out of that.
 //!
 //! A half of more than 64 bits that change is cut again in the same way. Bits that never changed
 //! in the sample are spread over the leaves that have room.
@@ -29,17 +32,20 @@ const LEAF: usize = 64;
 /// The number of states of a run that is worth the trouble.
 const STATES: f64 = (1 << 24) as f64;
 /// The bytes that an entry of a table of halves takes, about.
-const ENTRY: f64 = 16.0;
+const ENTRY: f64 = 256.0;
 /// The most states that relations of bits are worked out from, in words of 64.
 const RELATED: usize = 32;
-/// Atoms up to which they are put in line by their relations.
-const LINED_UP: usize = 1024;
-/// Rounds of the power iteration: the line need not be exact.
-const ROUNDS: usize = 60;
+/// Atoms up to which their relations are worked out.
+const RELATED_ATOMS: usize = 1024;
+/// Clusters of which all cuts are tried.
+const TRY_ALL: usize = 9;
+/// Beginnings that mean nothing.
+const RANDOM: u64 = 3;
 /// States of the sample by which beginnings are compared.
-const FEW: usize = 1024;
-/// How many halves of a state are counted while one cut is looked for: this bounds the time.
-const COUNTS: usize = 40 << 20;
+const FEW: usize = 2048;
+/// Moves that are tried at each level, with few states and with all.
+const TRIES: usize = 2000;
+const WHOLE_TRIES: usize = 800;
 
 /// A tree over the bits of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,16 +231,14 @@ impl Columns {
         if bits <= LEAF {
             return Cut::Leaf(of.iter().flat_map(|&atom| atoms[atom].bits.iter().copied()).collect());
         }
+        // Related atoms side by side, and a cut in the middle.
         let inner: Vec<Atom> = of.iter().map(|&atom| Atom { bits: atoms[atom].bits.clone() }).collect();
-        let (left, right) = bisect(self, &inner);
-        let (left, right) = if left.is_empty() || right.is_empty() {
-            // Nothing tells where to cut.
-            let all: Vec<usize> = (0..inner.len()).collect();
-            let (left, right) = all.split_at(all.len() / 2);
-            (left.to_vec(), right.to_vec())
-        } else {
-            (left, right)
-        };
+        let line = clusters(self, &inner).pop().unwrap_or_default().concat();
+        let mut taken = 0;
+        let (left, right): (Vec<usize>, Vec<usize>) = line.iter().partition(|&&atom| {
+            taken += inner[atom].bits.len();
+            2 * taken <= bits
+        });
         Cut::Node(Box::new(self.tree(&inner, &left)), Box::new(self.tree(&inner, &right)))
     }
 }
@@ -294,16 +298,28 @@ fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     if atoms.len() < 2 {
         return ((0..atoms.len()).collect(), Vec::new());
     }
-    let relations = Relations::new(columns, atoms);
-    let lines = [relations.line(), (0..atoms.len()).collect(), shuffled(atoms.len(), 1), shuffled(atoms.len(), 2)];
+    let levels = clusters(columns, atoms);
     // A part of the sample is enough to choose among beginnings.
     let few = columns.thinned(FEW);
     let mut whole = Bisection::new(columns, atoms);
     let mut best: Option<(f64, Vec<bool>)> = None;
-    for line in &lines {
+    for beginning in 0..=RANDOM {
         let mut search = Bisection::new(&few, atoms);
-        search.cut(line);
-        search.improve(line, &relations, COUNTS / 8);
+        let first = match beginning {
+            0 => {
+                search.try_all(&levels[levels.len() - 1]);
+                levels.len() - 1
+            }
+            // At the level of the most clusters that is not that of the atoms.
+            seed => {
+                let level = 1.min(levels.len() - 1);
+                search.scatter(&levels[level], seed);
+                level
+            }
+        };
+        for level in levels[..=first].iter().rev() {
+            search.improve(level, TRIES);
+        }
         whole.set(&search.right);
         let price = whole.price();
         if best.as_ref().is_none_or(|(least, _)| price < *least) {
@@ -313,16 +329,11 @@ fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     if let Some((_, right)) = best {
         whole.set(&right);
     }
-    whole.improve(&lines[0], &relations, COUNTS / 2);
+    for level in levels.iter().rev() {
+        whole.improve(level, WHOLE_TRIES / levels.len());
+    }
     let side = |right: bool| (0..atoms.len()).filter(|&atom| whole.right[atom] == right).collect();
     (side(false), side(true))
-}
-
-/// The numbers below `count` in an order of no meaning.
-fn shuffled(count: usize, seed: u64) -> Vec<usize> {
-    let mut numbers: Vec<usize> = (0..count).collect();
-    numbers.sort_by_key(|&number| hash::mix(number as u64 ^ seed << 32));
-    numbers
 }
 
 /// The search for one cut.
@@ -370,41 +381,45 @@ impl<'a> Bisection<'a> {
         (bitmap.min(quotiented) + ENTRY * (left + right)).log2()
     }
 
-    /// Cuts the line where it is cheapest.
-    fn cut(&mut self, line: &[usize]) {
-        // All of them, unless there are too many to try.
-        let every = (line.len() * 2 * self.columns.len * 8).div_ceil(COUNTS).max(1);
-        let mut best = (f64::INFINITY, 0);
-        for (taken, &atom) in line.iter().enumerate() {
-            self.flip(atom);
-            if taken % every == every / 2 {
-                let price = self.price();
-                if price < best.0 {
-                    best = (price, taken);
-                }
+    /// Takes the best of all ways to put these clusters, which are few, on two sides.
+    fn try_all(&mut self, clusters: &[Vec<usize>]) {
+        let mut best = (self.price(), self.right.clone());
+        // In the order of a Gray code one cluster moves at a time. The last one stays.
+        for step in 1u32..1 << (clusters.len() - 1) {
+            clusters[step.trailing_zeros() as usize].iter().for_each(|&atom| self.flip(atom));
+            let price = self.price();
+            if price < best.0 {
+                best = (price, self.right.clone());
             }
         }
-        for &atom in &line[best.1 + 1..] {
-            self.flip(atom);
+        self.set(&best.1);
+    }
+
+    /// Puts clusters on a side each, without any meaning.
+    fn scatter(&mut self, clusters: &[Vec<usize>], seed: u64) {
+        for (number, cluster) in clusters.iter().enumerate() {
+            if hash::mix(number as u64 ^ seed << 32) & 1 == 1 {
+                cluster.iter().for_each(|&atom| self.flip(atom));
+            }
         }
     }
 
-    /// Moves atoms as long as that helps, and as long as no more than so many halves of a state
-    /// have to be counted.
-    fn improve(&mut self, line: &[usize], relations: &Relations, mut counts: usize) {
+    /// Moves clusters as long as that helps, with so many tries at most.
+    fn improve(&mut self, clusters: &[Vec<usize>], mut tries: usize) {
         let mut best = self.price();
         loop {
             let before = best;
-            for &atom in line {
-                if counts < 4 * self.columns.len {
+            for cluster in clusters {
+                if tries == 0 {
                     return;
                 }
-                counts -= 4 * self.columns.len;
-                if self.try_moving(&[atom], &mut best) {
-                    continue;
-                }
-                if let Some(close) = relations.closest(atom, |other| self.right[other] == self.right[atom]) {
-                    self.try_moving(&[atom, close], &mut best);
+                tries -= 1;
+                cluster.iter().for_each(|&atom| self.flip(atom));
+                let price = self.price();
+                if price < best - 1e-9 {
+                    best = price;
+                } else {
+                    cluster.iter().for_each(|&atom| self.flip(atom));
                 }
             }
             if best > before - 0.01 {
@@ -412,95 +427,82 @@ impl<'a> Bisection<'a> {
             }
         }
     }
+}
 
-    fn try_moving(&mut self, atoms: &[usize], best: &mut f64) -> bool {
-        atoms.iter().for_each(|&atom| self.flip(atom));
-        let price = self.price();
-        if price < *best - 1e-9 {
-            *best = price;
-            return true;
+/// Atoms in clusters of related ones: first each alone, then ever larger clusters, until there
+/// are few enough to try all cuts between them.
+///
+/// From level to level clusters are merged in pairs, those that know most about each other
+/// first: as in the multi-level partitioning of graphs (Karypis and Kumar, 1998).
+fn clusters(columns: &Columns, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
+    let mut levels: Vec<Vec<Vec<usize>>> = vec![(0..atoms.len()).map(|atom| vec![atom]).collect()];
+    let mut relations = relations(columns, atoms);
+    loop {
+        let level = &levels[levels.len() - 1];
+        if level.len() <= TRY_ALL {
+            return levels;
         }
-        atoms.iter().for_each(|&atom| self.flip(atom));
-        false
+        let pairs = matching(level, relations.as_deref());
+        let next: Vec<Vec<usize>> =
+            pairs.iter().map(|pair| pair.iter().flat_map(|&cluster| level[cluster].iter().copied()).collect()).collect();
+        relations = relations.map(|old| {
+            let sum = |one: &[usize], other: &[usize]| {
+                one.iter().map(|&a| other.iter().map(|&b| old[a * level.len() + b]).sum::<f32>()).sum::<f32>()
+            };
+            pairs.iter().flat_map(|one| pairs.iter().map(move |other| sum(one, other))).collect()
+        });
+        levels.push(next);
     }
 }
 
-/// The mutual information of every two atoms.
-struct Relations {
-    count: usize,
-    /// Nothing, if there are too many atoms.
-    strength: Vec<f32>,
+/// Clusters in pairs; some may stay alone.
+fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> {
+    let count = level.len();
+    let mut pairs = Vec::new();
+    let mut taken = vec![false; count];
+    let Some(relations) = relations else {
+        // Neighbours, for want of better knowledge.
+        return (0..count).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
+    };
+    // By size too: otherwise the largest would take everything.
+    let close = |one: usize, other: usize| {
+        relations[one * count + other] / ((level[one].len() * level[other].len()) as f32)
+    };
+    let mut edges: Vec<(f32, usize, usize)> =
+        (0..count).flat_map(|one| (0..one).map(move |other| (close(one, other), one, other))).collect();
+    edges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, one, other) in edges {
+        if !taken[one] && !taken[other] {
+            taken[one] = true;
+            taken[other] = true;
+            pairs.push(vec![other, one]);
+        }
+    }
+    pairs.extend((0..count).filter(|&cluster| !taken[cluster]).map(|cluster| vec![cluster]));
+    pairs
 }
 
-impl Relations {
-    fn new(columns: &Columns, atoms: &[Atom]) -> Self {
-        let count = atoms.len();
-        if count > LINED_UP {
-            return Relations { count, strength: Vec::new() };
-        }
-        // Whole words of states only, where there are enough of them.
-        let words = columns.words.min(RELATED);
-        let states = columns.len.min(words * 64) as f32;
-        let mut strength = vec![0.0; count * count];
-        let column = |atom: usize| &columns.column(atoms[atom].bits[0])[..words];
-        let ones: Vec<f32> = (0..count).map(|atom| column(atom).iter().map(|word| word.count_ones()).sum::<u32>() as f32).collect();
-        for one in 0..count {
-            for other in 0..one {
-                let both: u32 = column(one).iter().zip(column(other)).map(|(a, b)| (a & b).count_ones()).sum();
-                let information = mutual(states, ones[one], ones[other], both as f32);
-                strength[one * count + other] = information;
-                strength[other * count + one] = information;
-            }
-        }
-        Relations { count, strength }
+/// The mutual information of every two atoms; nothing, if there are too many.
+fn relations(columns: &Columns, atoms: &[Atom]) -> Option<Vec<f32>> {
+    let count = atoms.len();
+    if count > RELATED_ATOMS {
+        return None;
     }
-
-    fn row(&self, atom: usize) -> &[f32] {
-        &self.strength[atom * self.count..(atom + 1) * self.count]
-    }
-
-    /// The closest relative of an atom among some.
-    fn closest(&self, atom: usize, among: impl Fn(usize) -> bool) -> Option<usize> {
-        if self.strength.is_empty() {
-            return None;
+    let words = columns.words.min(RELATED);
+    let states = columns.len.min(words * 64) as f32;
+    let mut strength = vec![0.0; count * count];
+    let column = |atom: usize| &columns.column(atoms[atom].bits[0])[..words];
+    let ones: Vec<f32> =
+        (0..count).map(|atom| column(atom).iter().map(|word| word.count_ones()).sum::<u32>() as f32).collect();
+    for one in 0..count {
+        for other in 0..one {
+            let both: u32 = column(one).iter().zip(column(other)).map(|(a, b)| (a & b).count_ones()).sum();
+            let information = mutual(states, ones[one], ones[other], both as f32);
+            strength[one * count + other] = information;
+            strength[other * count + one] = information;
         }
-        let row = self.row(atom);
-        (0..self.count).filter(|&other| other != atom && among(other)).max_by(|&a, &b| row[a].total_cmp(&row[b]))
     }
-
-    /// All atoms in line, related ones near each other: by Fiedler's vector of the graph of
-    /// relations, normalised by how much each atom is related at all.
-    fn line(&self) -> Vec<usize> {
-        let mut line: Vec<usize> = (0..self.count).collect();
-        if self.strength.is_empty() {
-            return line;
-        }
-        // A little of everything to everybody, so that the graph is connected.
-        let total: f32 = self.strength.iter().sum();
-        let floor = 1e-3 * total / (self.count * self.count) as f32 + 1e-9;
-        let degree: Vec<f32> = (0..self.count).map(|atom| self.row(atom).iter().sum::<f32>() + floor * self.count as f32).collect();
-        let sum: f32 = degree.iter().sum();
-        // Any start will do that is not the same everywhere; the order of the bits is a hint.
-        let mut vector: Vec<f32> = (0..self.count).map(|atom| atom as f32 / self.count as f32 + 1e-3 * ((atom * 7919) % 101) as f32).collect();
-        for _ in 0..ROUNDS {
-            // Without its part along the first eigenvector, which says nothing.
-            let mean = vector.iter().zip(&degree).map(|(value, degree)| value * degree).sum::<f32>() / sum;
-            vector.iter_mut().for_each(|value| *value -= mean);
-            let norm = vector.iter().zip(&degree).map(|(value, degree)| value * value * degree).sum::<f32>().sqrt().max(1e-20);
-            vector.iter_mut().for_each(|value| *value /= norm);
-            let everybody: f32 = vector.iter().sum::<f32>() * floor;
-            let next: Vec<f32> = (0..self.count)
-                .map(|atom| {
-                    let related: f32 = self.row(atom).iter().zip(&vector).map(|(strength, value)| strength * value).sum();
-                    // Half of it stays: then all eigenvalues are positive and the second wins.
-                    0.5 * vector[atom] + 0.5 * (related + everybody) / degree[atom]
-                })
-                .collect();
-            vector = next;
-        }
-        line.sort_by(|&a, &b| vector[a].total_cmp(&vector[b]));
-        line
-    }
+    Some(strength)
 }
 
 /// The mutual information of two bits, in bits: how often each is set, and both are.

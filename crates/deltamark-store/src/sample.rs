@@ -4,8 +4,9 @@
 //! true: the same system gives the same sample; the layout may have widened on the way, which
 //! spares the run the same widening.
 //!
-//! A block of walkers goes step by step, each to a random successor, back to an initial state
-//! from a dead end. Only some steps are kept, because neighbours on a walk are much alike.
+//! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
+//! end, to a state that was kept before, so that a part of the system that cannot be left again
+//! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
 //! Walks and not the first levels of a search: those know only what happens at the beginning.
 
 use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
@@ -18,8 +19,8 @@ const MOST: usize = 8192;
 const MOST: usize = 64;
 /// Steps from one state that is kept to the next.
 const STRIDE: usize = 3;
-/// A walker goes back to the beginning after so many kept states.
-const LENGTH: usize = 128;
+/// One in so many steps leads back to a state that was kept.
+const LENGTH: u64 = 16;
 /// Bytes that a sample takes at most.
 const BYTES: usize = 4 << 20;
 
@@ -58,12 +59,9 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn go(&mut self, most: usize) {
-        let mut walkers = States::new(self.system.width());
+        let mut walkers = self.begin();
         // Walks of a small system find nothing new; so many steps are tried.
         for step in 0..3 * STRIDE * most / BLOCK {
-            if step % (STRIDE * LENGTH) == 0 {
-                walkers = self.begin();
-            }
             walkers = self.step(walkers);
             if step % STRIDE == 0 {
                 for index in 0..walkers.len() {
@@ -95,7 +93,7 @@ impl Walk<'_> {
         walkers
     }
 
-    /// Moves every walker on; one that cannot move begins again with another's place.
+    /// Moves every walker on.
     fn step(&mut self, mut walkers: States) -> States {
         let mut block = Block::new(self.system.width());
         loop {
@@ -115,25 +113,28 @@ impl Walk<'_> {
         for index in 0..self.batch.len() {
             let source = self.batch.source(index);
             counts[source] += 1;
-            self.random += 1;
-            if hash::mix(self.random).is_multiple_of(counts[source]) {
+            if self.draw(counts[source]) == 0 {
                 chosen[source] = Some(index);
             }
         }
-        if chosen.iter().all(Option::is_none) {
-            return self.begin();
-        }
         let mut next = States::new(self.system.width());
-        let lucky: Vec<usize> = chosen.iter().flatten().copied().collect();
         for (walker, chosen) in chosen.iter().enumerate() {
-            let index = chosen.unwrap_or_else(|| {
-                self.random += 1;
-                lucky[(hash::mix(self.random) % lucky.len() as u64) as usize]
-            });
-            debug_assert!(walker < BLOCK);
-            next.push(self.batch.target(index));
+            match chosen {
+                Some(index) if self.draw(LENGTH) != 0 => next.push(self.batch.target(*index)),
+                _ if !self.kept.is_empty() => {
+                    let index = self.draw(self.kept.len() as u64) as usize;
+                    next.push(self.kept.get(index));
+                }
+                _ => next.push(walkers.get(walker)),
+            }
         }
         next
+    }
+
+    /// A number below `count`.
+    fn draw(&mut self, count: u64) -> u64 {
+        self.random += 1;
+        hash::mix(self.random) % count
     }
 
     fn keep(&mut self, state: &[Slot]) {
