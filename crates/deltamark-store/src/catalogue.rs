@@ -43,6 +43,8 @@ pub enum Need {
     Levels,
     /// Steps that can be undone.
     Undo,
+    /// States that all take the same number of slots.
+    FixedWidth,
 }
 
 impl Need {
@@ -50,6 +52,7 @@ impl Need {
     pub fn words(self) -> &'static str {
         match self {
             Need::Levels => "breadth-first search",
+            Need::FixedWidth => "a model whose states all have the same width, such as a Petri net",
             Need::Undo => "a model whose steps can be undone, such as a Petri net",
         }
     }
@@ -99,7 +102,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When a state is made of parts that move on their own, as in nets: less than a byte a state at best, \
                often in less than twice the time of `plain`, for any search.",
-        needs: &[],
+        needs: &[Need::FixedWidth],
         options: &[],
         make: compact,
     },

@@ -136,7 +136,8 @@ mod tests {
     fn pairs_come_back_and_numbers_stay_below_the_product() {
         for skew in [0, 1, 5, 16] {
             for step in 0..1000 {
-                let (left, right) = (mix(step) as u32 >> 1, (mix(step + 9999) as u32 >> 1) & ((1 << ((62 - skew) / 2).min(31)) - 1));
+                let (left, right) =
+                    (mix(step) as u32 >> 1, (mix(step + 9999) as u32 >> 1) & ((1 << ((62 - skew) / 2).min(31)) - 1));
                 if !fits(skew, u64::from(left), u64::from(right)) {
                     continue;
                 }

@@ -47,9 +47,9 @@
 //! When states are of fixed width and made of parts that move on their own, as nets are: far
 //! below a byte a state at best. Where a half is nearly the whole state, 10 to 20 bytes.
 
+use crate::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::code::Bmi2;
 use crate::code::{Pick, Portable, decode, encode, fits};
@@ -69,8 +69,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Pairs of halves.
-pub struct Compact<'a> {
-    system: &'a dyn System,
+pub struct Compact {
     budget: Arc<Budget>,
     len: AtomicU64,
     /// Insertions that room was set aside for and that are not finished (I2).
@@ -100,26 +99,22 @@ struct Working {
     numbers: Vec<u32>,
 }
 
-impl<'a> Compact<'a> {
+impl Compact {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
-    /// width. Looks at the system for a moment, and may let its layout widen.
-    pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Option<Self> {
+    /// width. Looks at the system for a moment.
+    pub fn new(system: &dyn System, budget: Arc<Budget>) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         let cost = sample::cost(slots);
         // Without the memory for a sample, states are cut without one.
         let granted = budget.request(cost);
-        let t0 = std::time::Instant::now();
         let states = if granted { sample::sample(system) } else { States::new(system.width()) };
-        let Width::Fixed(slots) = system.width() else { return None };
-        let t1 = t0.elapsed();
         let plan = Plan::new(&cuts(&states, slots), slots);
-        if std::env::var_os("TREE_DEBUG").is_some() { eprintln!("sample {} slots {slots} {t1:?} cuts {:?}", states.len(), t0.elapsed()); }
         drop(states);
         if granted {
             budget.release(cost);
         }
         let gate = RwLock::new(Tables::new(plan, &budget));
-        Some(Compact { system, budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate })
+        Some(Compact { budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate })
     }
 
     fn shared(&self) -> RwLockReadGuard<'_, Tables> {
@@ -453,7 +448,13 @@ impl Tables {
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "bmi1,bmi2")]
-    unsafe fn recall_bmi2(&self, pick: Bmi2, codes: impl Iterator<Item = u64>, numbers: &mut Vec<u32>, out: &mut States) {
+    unsafe fn recall_bmi2(
+        &self,
+        pick: Bmi2,
+        codes: impl Iterator<Item = u64>,
+        numbers: &mut Vec<u32>,
+        out: &mut States,
+    ) {
         self.recall(pick, codes, numbers, out);
     }
 
@@ -529,7 +530,7 @@ impl Tables {
     }
 }
 
-impl Store for Compact<'_> {
+impl Store for Compact {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let Some(tables) = self.set_aside(1) else { return self.insert_at_last(state) };
         assert_eq!(state.len(), tables.plan.slots(), "a state of a fixed-width system has its width");
@@ -629,7 +630,7 @@ impl Store for Compact<'_> {
     }
 }
 
-impl Recall for Compact<'_> {
+impl Recall for Compact {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
         let tables = self.shared();
         let numbers = &mut scratch.get::<Working>().numbers;
@@ -641,12 +642,19 @@ impl Recall for Compact<'_> {
     }
 }
 
-impl Drop for Compact<'_> {
+impl Drop for Compact {
     fn drop(&mut self) {
         let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
         if std::env::var_os("TREE_DEBUG").is_some() {
             let sizes: Vec<u64> = tables.halves.iter().map(Dense::len).collect();
-            eprintln!("leaves {} left {} right {} skew {} sizes {sizes:?} kind {}", tables.plan.leaves(), tables.plan.left, tables.plan.right, tables.plan.skew, matches!(tables.roots, Some(Roots::Tiles(..))));
+            eprintln!(
+                "leaves {} left {} right {} skew {} sizes {sizes:?} kind {}",
+                tables.plan.leaves(),
+                tables.plan.left,
+                tables.plan.right,
+                tables.plan.skew,
+                matches!(tables.roots, Some(Roots::Tiles(..)))
+            );
         }
         tables.release(&self.budget);
     }

@@ -443,8 +443,10 @@ fn clusters(columns: &Columns, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
             return levels;
         }
         let pairs = matching(level, relations.as_deref());
-        let next: Vec<Vec<usize>> =
-            pairs.iter().map(|pair| pair.iter().flat_map(|&cluster| level[cluster].iter().copied()).collect()).collect();
+        let next: Vec<Vec<usize>> = pairs
+            .iter()
+            .map(|pair| pair.iter().flat_map(|&cluster| level[cluster].iter().copied()).collect())
+            .collect();
         relations = relations.map(|old| {
             let sum = |one: &[usize], other: &[usize]| {
                 one.iter().map(|&a| other.iter().map(|&b| old[a * level.len() + b]).sum::<f32>()).sum::<f32>()
@@ -465,9 +467,8 @@ fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> 
         return (0..count).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
     };
     // By size too: otherwise the largest would take everything.
-    let close = |one: usize, other: usize| {
-        relations[one * count + other] / ((level[one].len() * level[other].len()) as f32)
-    };
+    let close =
+        |one: usize, other: usize| relations[one * count + other] / ((level[one].len() * level[other].len()) as f32);
     let mut edges: Vec<(f32, usize, usize)> =
         (0..count).flat_map(|one| (0..one).map(move |other| (close(one, other), one, other))).collect();
     edges.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -287,9 +287,8 @@ fn equal(line: &Line, tag: u8) -> u64 {
     // others may write meanwhile: what the first word counts was written before (I2).
     unsafe {
         let tag = _mm_set1_epi8(tag as i8);
-        let part = |part: usize| {
-            u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes.add(part).read_volatile(), tag)) as u32)
-        };
+        let part =
+            |part: usize| u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes.add(part).read_volatile(), tag)) as u32);
         (part(0) | part(1) << 16 | part(2) << 32 | part(3) << 48) >> (HEAD / 8)
     }
 }
@@ -563,7 +562,8 @@ impl Pairs {
             let line = self.line(at);
             let first = line.0[0].load(Ordering::Acquire);
             let own = (0..(first & COUNT) as u32).map(|slot| (at, slot));
-            let foreign = (0..(first >> FOREIGN_SHIFT & COUNT) as u32).map(|count| (at.wrapping_sub(1), shape.slots - 1 - count));
+            let foreign =
+                (0..(first >> FOREIGN_SHIFT & COUNT) as u32).map(|count| (at.wrapping_sub(1), shape.slots - 1 - count));
             for (home, slot) in own.chain(foreign) {
                 if !visit(shape.join(home, line.get(shape, slot))) {
                     return false;

@@ -115,9 +115,9 @@ impl Plan {
     /// The key of a leaf.
     #[inline(always)]
     pub fn key<P: Pick>(&self, pick: P, leaf: usize, state: &[Slot]) -> u64 {
-        self.parts(leaf).iter().fold(0, |key, part| {
-            key | pick.pick(word(state, part.word as usize), part.mask) << part.shift
-        })
+        self.parts(leaf)
+            .iter()
+            .fold(0, |key, part| key | pick.pick(word(state, part.word as usize), part.mask) << part.shift)
     }
 
     /// Whether two states differ in a leaf.
@@ -139,11 +139,6 @@ impl Plan {
                 *high |= (bits >> 32) as Slot;
             }
         }
-    }
-
-    /// The bytes it takes, for reports.
-    pub fn bytes(&self) -> u64 {
-        (size_of_val(&*self.parts) + size_of_val(&*self.ends) + size_of_val(&*self.nodes)) as u64
     }
 }
 

@@ -113,7 +113,8 @@ impl Roots {
             }
             Roots::Pairs(set) => {
                 let (lines, _) = set.bytes();
-                if limit <= Tiles::LIMIT && pairs / 8 < lines / 4 * 3
+                if limit <= Tiles::LIMIT
+                    && pairs / 8 < lines / 4 * 3
                     && let Some(tiles) = bitmap(set, budget)
                 {
                     let next = tiles.used_bytes() * 5 / 4;

@@ -1,8 +1,8 @@
 //! A short look at a system before the run: states met on random walks.
 //!
-//! In: a system that nobody uses yet. Out: some thousand different states of it. What stays
-//! true: the same system gives the same sample; the layout may have widened on the way, which
-//! spares the run the same widening.
+//! In: a system. Out: some thousand different states of it, as many as its present layout can
+//! hold. What stays true: the same system in the same layout gives the same sample; the layout
+//! does not change.
 //!
 //! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
 //! end, to a state that was kept before, so that a part of the system that cannot be left again
@@ -33,13 +33,14 @@ fn most(slots: usize) -> usize {
     (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
 }
 
-/// States of a system that nobody uses yet, all different.
+/// States of a system, all different.
 pub(crate) fn sample(system: &dyn System) -> States {
     let mut walk = Walk {
         system,
         scratch: system.scratch(),
         kept: States::new(system.width()),
         seen: HashSet::new(),
+        block: Block::new(system.width()),
         batch: Batch::new(system.width()),
         random: 0,
     };
@@ -53,6 +54,7 @@ struct Walk<'a> {
     kept: States,
     /// The hashes of what is kept.
     seen: HashSet<u64>,
+    block: Block,
     batch: Batch,
     random: u64,
 }
@@ -60,9 +62,12 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn go(&mut self, most: usize) {
         let mut walkers = self.begin();
+        if walkers.is_empty() {
+            return;
+        }
         // Walks of a small system find nothing new; so many steps are tried.
         for step in 0..3 * STRIDE * most / BLOCK {
-            walkers = self.step(walkers);
+            walkers = self.step(&walkers);
             if step % STRIDE == 0 {
                 for index in 0..walkers.len() {
                     self.keep(walkers.get(index));
@@ -74,42 +79,46 @@ impl Walk<'_> {
         }
     }
 
-    /// Walkers at the initial states.
+    /// Walkers at the initial states; none, if the layout cannot even hold these.
     fn begin(&mut self) -> States {
-        loop {
-            self.batch.reset(self.system.width());
-            if self.system.initial(&mut self.scratch, &mut self.batch).is_ok() {
-                break;
-            }
-            self.widen(None);
-        }
         let mut walkers = States::new(self.system.width());
+        self.batch.reset(self.system.width());
+        if self.system.initial(&mut self.scratch, &mut self.batch).is_err() {
+            return walkers;
+        }
         for index in 0..BLOCK {
             walkers.push(self.batch.target(index % self.batch.len()));
         }
         for index in 0..self.batch.len().min(BLOCK) {
-            self.keep(&walkers.get(index).to_vec());
+            self.keep(walkers.get(index));
         }
         walkers
     }
 
     /// Moves every walker on.
-    fn step(&mut self, mut walkers: States) -> States {
-        let mut block = Block::new(self.system.width());
-        loop {
-            block.reset(self.system.width());
-            for index in 0..walkers.len() {
-                block.push(StateId::NAMELESS, walkers.get(index));
-            }
+    fn step(&mut self, walkers: &States) -> States {
+        self.block.reset(self.system.width());
+        for state in walkers.iter() {
+            self.block.push(StateId::NAMELESS, state);
+        }
+        self.batch.reset(self.system.width());
+        if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
+            // Somebody has come to where the layout ends: only the others go on.
             self.batch.reset(self.system.width());
-            if self.system.expand(&mut self.scratch, &block, &mut self.batch).is_ok() {
-                break;
+            let mut alone = Batch::new(self.system.width());
+            for (walker, state) in walkers.iter().enumerate() {
+                alone.reset(self.system.width());
+                if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {
+                    self.batch.begin(walker);
+                    for index in 0..alone.len() {
+                        self.batch.push_hashed(alone.action(index), alone.target(index), alone.hash(index));
+                    }
+                }
             }
-            self.widen(Some(&mut walkers));
         }
         // For each walker one of its successors, all alike: the last of those drawn stays.
-        let mut chosen: Vec<Option<usize>> = vec![None; walkers.len()];
-        let mut counts = vec![0u64; walkers.len()];
+        let mut chosen: [Option<usize>; BLOCK] = [None; BLOCK];
+        let mut counts = [0u64; BLOCK];
         for index in 0..self.batch.len() {
             let source = self.batch.source(index);
             counts[source] += 1;
@@ -118,14 +127,13 @@ impl Walk<'_> {
             }
         }
         let mut next = States::new(self.system.width());
-        for (walker, chosen) in chosen.iter().enumerate() {
+        for chosen in &chosen[..walkers.len()] {
             match chosen {
                 Some(index) if self.draw(LENGTH) != 0 => next.push(self.batch.target(*index)),
-                _ if !self.kept.is_empty() => {
+                _ => {
                     let index = self.draw(self.kept.len() as u64) as usize;
                     next.push(self.kept.get(index));
                 }
-                _ => next.push(walkers.get(walker)),
             }
         }
         next
@@ -140,15 +148,6 @@ impl Walk<'_> {
     fn keep(&mut self, state: &[Slot]) {
         if self.seen.insert(self.system.hash(&mut self.scratch, state)) {
             self.kept.push(state);
-        }
-    }
-
-    /// Lets the layout widen; hashes outlive it.
-    fn widen(&mut self, walkers: Option<&mut States>) {
-        let recoding = self.system.widen();
-        recoding.translate_all(&mut self.kept);
-        if let Some(walkers) = walkers {
-            recoding.translate_all(walkers);
         }
     }
 }

@@ -73,7 +73,13 @@ impl Tiles {
         }
         let top = (0..TOP).map(|_| AtomicPtr::default()).collect();
         let adding = Mutex::new(Adding { directories: Vec::new(), used: 0, granted: 0 });
-        Some(Tiles { budget: Arc::clone(budget), top, tiles: Arena::new(TILE_WORDS), adding, used_bytes: AtomicU64::new(0) })
+        Some(Tiles {
+            budget: Arc::clone(budget),
+            top,
+            tiles: Arena::new(TILE_WORDS),
+            adding,
+            used_bytes: AtomicU64::new(0),
+        })
     }
 
     /// The bytes it holds: of tiles, and of what leads to them.
@@ -224,7 +230,8 @@ mod tests {
     fn numbers_are_seen_once_and_enumerated() {
         let budget = Arc::new(Budget::unlimited());
         let tiles = Tiles::new(&budget).expect("there is no limit");
-        let numbers: Vec<u64> = (0..if cfg!(miri) { 30 } else { 3000 }).map(|step| step * step * 911 % Tiles::LIMIT).collect();
+        let numbers: Vec<u64> =
+            (0..if cfg!(miri) { 30 } else { 3000 }).map(|step| step * step * 911 % Tiles::LIMIT).collect();
         for &number in &numbers {
             assert!(!tiles.contains(number));
             assert_eq!(tiles.insert(number), Added::New);
