@@ -7,7 +7,7 @@
 use crate::nets::{self, Counts};
 use crate::process::Failure;
 use deltamark_core::{Control, Guarantee, Property};
-use deltamark_search::{Search, Task, run as search};
+use deltamark_search::{Search, Task, Threads, run_on};
 use deltamark_store::{StoreSpec, build};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +23,9 @@ pub struct Options {
     /// The search
     #[arg(long, default_value = "bfs")]
     search: String,
+    /// How many threads search
+    #[arg(long, default_value = "1")]
+    threads: usize,
 }
 
 /// What was measured.
@@ -31,6 +34,8 @@ pub struct Record {
     pub net: String,
     pub store: String,
     pub search: String,
+    #[serde(default = "one")]
+    pub threads: usize,
     pub states: u64,
     pub edges: u64,
     /// Edges that were counted and not followed.
@@ -87,8 +92,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let store = build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
     // A property is there, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
+    let cpu_time = if options.threads > 1 { process_time } else { thread_time };
     let before = cpu_time();
-    let outcome = search(
+    let outcome = run_on(
+        Threads::new(options.threads),
         order,
         Task {
             system: &*system,
@@ -119,6 +126,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         net: options.net.clone(),
         store: spec.to_string(),
         search: options.search.clone(),
+        threads: options.threads,
         states: found.states,
         edges: found.edges,
         left_out: found.left_out,
@@ -143,8 +151,22 @@ fn fits(found: Counts, known: Counts, lossy: bool) -> bool {
     if lossy { found.0 <= known.0 && found.1 <= known.1 } else { found == known }
 }
 
+fn one() -> usize {
+    1
+}
+
+/// Seconds all threads have spent on the processor, those that have ended too, where the system
+/// tells: in steps of ten milliseconds.
+fn process_time() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program stands in brackets and may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+    Some((ticks(11)? + ticks(12)?) as f64 / 100.0)
+}
+
 /// Seconds this thread has spent on the processor, where the system tells.
-fn cpu_time() -> Option<f64> {
+fn thread_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
 }

@@ -375,6 +375,7 @@ mod tests {
         Record {
             net: "n".into(),
             store: store.into(),
+            threads: 1,
             search: "bfs".into(),
             states: 100,
             edges: 300,

@@ -110,7 +110,8 @@ pub trait Store: Send + Sync {
         0
     }
 
-    /// How a state of the level in hand was reached, if the store can tell without help.
+    /// How a state of the level in hand was reached, if the store can tell without help, and if
+    /// there is memory enough to find out.
     fn path(&self, _scratch: &mut Scratch, _id: StateId) -> Option<Trace> {
         None
     }
@@ -155,6 +156,12 @@ pub trait Recall {
     /// Whether ids are 0, 1, 2 …, so that everything inserted in a stretch of time is a
     /// range of ids and needs no queue. Within a batch they may be given in any order.
     fn sequential(&self) -> bool;
+
+    /// Whether [`Store::path`] tells how any state was reached, so that a search need not take
+    /// note of it. It may take as long as the search did, and needs some memory meanwhile.
+    fn retraces(&self) -> bool {
+        false
+    }
 
     /// Whether every state can be given back. If not, only those of the level that is being
     /// expanded can; ids of others may be [`StateId::NAMELESS`], and [`Store::path`] tells how

@@ -25,7 +25,8 @@
 //! # Ids and frontier
 //! Ids are codes and leave gaps, so a search keeps queues of them. That costs as many bits as
 //! codes have for the states of two levels, where numbers in the order found would cost as many
-//! for every state: those of the whole store, several times what it takes now.
+//! for every state: those of the whole store, several times what it takes now. For the same reason
+//! no back edges are kept: how a state was reached is found out by a second search (`retrace.rs`).
 //!
 //! # Insertion
 //! Successors differ little from their source, whose numbers follow from its id: only leaves
@@ -58,18 +59,20 @@ use crate::dense::Dense;
 use crate::index::BASELINE;
 use crate::past::Past;
 use crate::plan::Plan;
+use crate::retrace::retrace;
 use crate::roots::Roots;
 use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
     Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width,
+    Store, System, Trace, Width,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Pairs of halves.
-pub struct Compact {
+pub struct Compact<'a> {
+    system: &'a dyn System,
     budget: Arc<Budget>,
     len: AtomicU64,
     /// Insertions that room was set aside for and that are not finished (I2).
@@ -99,10 +102,10 @@ struct Working {
     numbers: Vec<u32>,
 }
 
-impl Compact {
+impl<'a> Compact<'a> {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
     /// width. Looks at the system for a moment.
-    pub fn new(system: &dyn System, budget: Arc<Budget>) -> Option<Self> {
+    pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         let cost = sample::cost(slots);
         // Without the memory for a sample, states are cut without one.
@@ -114,7 +117,7 @@ impl Compact {
             budget.release(cost);
         }
         let gate = RwLock::new(Tables::new(plan, &budget));
-        Some(Compact { budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate })
+        Some(Compact { system, budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate })
     }
 
     fn shared(&self) -> RwLockReadGuard<'_, Tables> {
@@ -530,7 +533,7 @@ impl Tables {
     }
 }
 
-impl Store for Compact {
+impl Store for Compact<'_> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let Some(tables) = self.set_aside(1) else { return self.insert_at_last(state) };
         assert_eq!(state.len(), tables.plan.slots(), "a state of a fixed-width system has its width");
@@ -617,6 +620,12 @@ impl Store for Compact {
         Some(self)
     }
 
+    fn path(&self, scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+        let mut state = States::new(self.system.width());
+        Recall::recall(self, scratch, &[id], &mut state);
+        retrace(self.system, &self.budget, state.get(0))
+    }
+
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut tables = self.alone();
         match tables.recoded(recoding, self.len(), &self.budget) {
@@ -630,7 +639,7 @@ impl Store for Compact {
     }
 }
 
-impl Recall for Compact {
+impl Recall for Compact<'_> {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
         let tables = self.shared();
         let numbers = &mut scratch.get::<Working>().numbers;
@@ -640,9 +649,13 @@ impl Recall for Compact {
     fn sequential(&self) -> bool {
         false
     }
+
+    fn retraces(&self) -> bool {
+        true
+    }
 }
 
-impl Drop for Compact {
+impl Drop for Compact<'_> {
     fn drop(&mut self) {
         let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
         if std::env::var_os("TREE_DEBUG").is_some() {

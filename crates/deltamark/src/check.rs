@@ -15,8 +15,8 @@ use deltamark_core::{
     Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
     System, Verdict,
 };
-use deltamark_search::{Observer, Search, Task};
-use deltamark_store::{SpecError, StoreSpec};
+use deltamark_search::{Observer, Search, Task, Threads};
+use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +31,7 @@ pub struct Check<'a> {
     properties: Vec<Property>,
     store: StoreSpec,
     search: Search,
+    threads: Option<usize>,
     limits: Limits,
     cancel: Cancel,
     listener: Arc<dyn Listener>,
@@ -43,6 +44,8 @@ pub struct Check<'a> {
 pub enum CheckError {
     /// The store cannot be made.
     Store(SpecError),
+    /// What was chosen does not run with several threads.
+    Threads(String),
     /// The memory limit is below what the process holds before the search begins.
     MemoryTooSmall {
         /// The limit.
@@ -72,6 +75,7 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
+            CheckError::Threads(message) => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -102,6 +106,7 @@ impl<'a> Check<'a> {
             properties: Vec::new(),
             store: StoreSpec::default(),
             search: Search::default(),
+            threads: None,
             limits: Limits::default(),
             cancel: Cancel::new(),
             listener: Arc::new(Silent),
@@ -169,6 +174,38 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Searches with so many threads. Without this, with as many as the machine runs at once,
+    /// where store and search allow it, and with one elsewhere.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// How many threads will search, and why it is one, if store or search are the reason.
+    pub fn thread_count(&self) -> (usize, Option<String>) {
+        let reason = self.one_thread_only();
+        let wanted = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        if reason.is_some() { (1, reason) } else { (wanted.max(1), None) }
+    }
+
+    /// What runs with one thread only, and what to choose instead.
+    fn one_thread_only(&self) -> Option<String> {
+        if !self.search.shares_work() {
+            let name = self.search.name();
+            return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
+        }
+        let info = StoreInfo::by_name(&self.store.name)?;
+        (!info.threads).then(|| {
+            let others: Vec<&str> = CATALOGUE.iter().filter(|info| info.threads).map(|info| info.name).collect();
+            let (last, others) = others.split_last().expect("some store runs with several threads");
+            format!(
+                "the store `{}` runs with one thread; several can share {} and {last}",
+                info.name,
+                others.join(", ")
+            )
+        })
+    }
+
     /// Gives up at these limits. Where no memory limit is given, it is what the process
     /// holds plus nine tenths of what the machine and the container have available.
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -227,10 +264,17 @@ impl<'a> Check<'a> {
     }
 
     fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
+        let (threads, reason) = self.thread_count();
+        if let Some(reason) = reason
+            && self.threads.is_some_and(|asked| asked > 1)
+        {
+            return Err(CheckError::Threads(reason));
+        }
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
         let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
             .map_err(CheckError::Store)?;
-        let outcome = deltamark_search::run(
+        let outcome = deltamark_search::run_on(
+            Threads::new(threads),
             self.search,
             Task {
                 system: self.system,
