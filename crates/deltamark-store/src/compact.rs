@@ -116,8 +116,12 @@ impl<'a> Compact<'a> {
         if granted {
             budget.release(cost);
         }
+        Some(Self::with_plan(system, plan, budget))
+    }
+
+    fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
         let gate = RwLock::new(Tables::new(plan, &budget));
-        Some(Compact { system, budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate })
+        Compact { system, budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate }
     }
 
     fn shared(&self) -> RwLockReadGuard<'_, Tables> {
@@ -623,7 +627,9 @@ impl Store for Compact<'_> {
     fn path(&self, scratch: &mut Scratch, id: StateId) -> Option<Trace> {
         let mut state = States::new(self.system.width());
         Recall::recall(self, scratch, &[id], &mut state);
-        retrace(self.system, &self.budget, state.get(0))
+        let plan = self.shared().plan.clone();
+        let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
+        retrace(self.system, &twin, &self.budget, state.get(0))
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -20,6 +20,7 @@ struct Part {
 }
 
 /// A tree over the bits of states of one width.
+#[derive(Clone)]
 pub(crate) struct Plan {
     slots: usize,
     parts: Box<[Part]>,

@@ -17,9 +17,9 @@ use deltamark_core::{
 };
 use std::sync::Arc;
 
-/// A shortest path to a state; nothing, if there is no memory to find it.
-pub(crate) fn retrace(system: &dyn System, budget: &Arc<Budget>, state: &[Slot]) -> Option<Trace> {
-    let store = Compact::new(system, Arc::clone(budget))?;
+/// A shortest path to a state, with the help of a store in which nothing is; nothing, if there
+/// is no memory to find it.
+pub(crate) fn retrace(system: &dyn System, store: &Compact<'_>, budget: &Arc<Budget>, state: &[Slot]) -> Option<Trace> {
     let mut notes = Notes { edges: Spanning::new(Order::Levels, budget), later: Packed::new(budget) };
     let (mut system_scratch, mut scratch) = (system.scratch(), store.scratch());
     let (mut block, mut batch) = (Block::new(system.width()), Batch::new(system.width()));
@@ -43,9 +43,17 @@ pub(crate) fn retrace(system: &dyn System, budget: &Arc<Budget>, state: &[Slot])
         for start in (0..level.len()).step_by(BLOCK) {
             let ids = (start..level.len().min(start + BLOCK as u64)).map(|index| StateId::new(level.get(index)));
             block.reset(system.width());
-            block.fill(ids, |ids, states| Recall::recall(&store, &mut scratch, ids, states));
+            block.fill(ids, |ids, states| Recall::recall(store, &mut scratch, ids, states));
             batch.reset(system.width());
-            system.expand(&mut system_scratch, &block, &mut batch).ok()?;
+            match system.independence() {
+                // What other states yield is left out, as in the search before.
+                Some(independence) => {
+                    let numbers = first + start..first + start + block.len() as u64;
+                    let arrivals: Vec<Action> = numbers.map(|number| notes.arrival(number)).collect();
+                    independence.expand_level(&mut system_scratch, &block, &arrivals, &mut batch).ok()?;
+                }
+                None => system.expand(&mut system_scratch, &block, &mut batch).ok()?,
+            }
             answers.clear();
             store.insert_batch(&mut scratch, &block, &batch, &mut answers);
             // Parents in ascending order: so they take two bits each.
@@ -86,6 +94,14 @@ impl Notes {
         self.edges.push(From::Parent(parent), action);
         self.later.push(id.get());
         Some(())
+    }
+
+    /// The action by which a state was reached.
+    fn arrival(&self, number: u64) -> Action {
+        match self.edges.first_edge(number) {
+            Some((parent, action)) if parent != NONE => action,
+            _ => Action::NONE,
+        }
     }
 
     /// The path to the state that came last.
