@@ -96,6 +96,11 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Whether small values can hang on its states.
+    fn fields(&self) -> Option<&dyn Fields> {
+        None
+    }
+
     /// Ends a level: what was inserted since the last call is the level to be expanded next.
     /// A search that goes level by level calls it after the initial states and after each
     /// level; others never do. On `false` the budget had no room, and the run must end.
@@ -168,5 +173,29 @@ pub trait Recall {
     /// a state was reached.
     fn whole(&self) -> bool {
         true
+    }
+}
+
+/// A field of the states of a store: see [`Fields::attach`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldId(pub u32);
+
+/// A store on whose states small values can hang: colours of a nested search, numbers of
+/// components, counters. Several threads may use them at once.
+pub trait Fields {
+    /// A new field of this many bits, 1 to 32, which is 0 for all states there are and will be.
+    fn attach(&self, bits: u32) -> Option<FieldId>;
+
+    /// The value of a field.
+    fn get(&self, field: FieldId, state: StateId) -> u32;
+
+    /// Changes a value in one go, and gives what it was: `change` is given the value and says what
+    /// it shall be, or nothing to leave it; it may be called again when others change it
+    /// meanwhile. Nothing, if there is no memory for it.
+    fn update(&self, field: FieldId, state: StateId, change: &mut dyn FnMut(u32) -> Option<u32>) -> Option<u32>;
+
+    /// Sets a value, and gives what it was. Nothing, if there is no memory for it.
+    fn set(&self, field: FieldId, state: StateId, value: u32) -> Option<u32> {
+        self.update(field, state, &mut |_| Some(value))
     }
 }

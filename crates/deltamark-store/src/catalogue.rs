@@ -11,6 +11,7 @@ use crate::compact::Compact;
 use crate::compaction::Compaction;
 use crate::difference::Difference;
 use crate::plain::Plain;
+use crate::tree::{ARITIES, make as make_tree};
 use crate::{comback, delta};
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -98,6 +99,22 @@ pub static CATALOGUE: &[StoreInfo] = &[
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+    StoreInfo {
+        name: "tree",
+        idea: "A state is cut into parts, these again, down to single slots; every part is kept once, as the tuple of \
+               the numbers of its parts. A successor shares all but a few nodes with its source.",
+        guarantee: "exact",
+        when: "When states are wide or vary in length and little of them changes in a step: some 14 bytes a state \
+               whatever the width, in about the time of `plain`, for any model and any search.",
+        threads: true,
+        needs: &[],
+        options: &[OptionInfo {
+            name: "arity",
+            default: "2",
+            help: "how many parts a part is cut into; 2, 3, 4 or 8. More means fewer look-ups and less sharing",
+        }],
+        make: tree,
     },
     StoreInfo {
         name: "compact",
@@ -279,6 +296,16 @@ pub static CATALOGUE: &[StoreInfo] = &[
         make: bitstate,
     },
 ];
+
+fn tree<'a>(
+    spec: &StoreSpec,
+    system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let arity = spec.choice("arity", &ARITIES)?;
+    Ok(make_tree(system, arity, budget).expect("an arity that there is"))
+}
 
 fn compact<'a>(
     _spec: &StoreSpec,

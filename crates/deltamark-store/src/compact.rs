@@ -55,7 +55,7 @@ use crate::bucket::x86;
 use crate::code::Bmi2;
 use crate::code::{Pick, Portable, decode, encode, fits};
 use crate::cuts::cuts;
-use crate::dense::Dense;
+use crate::dense::{Dense, pair, word};
 use crate::index::BASELINE;
 use crate::past::Past;
 use crate::plan::Plan;
@@ -84,7 +84,7 @@ pub struct Compact<'a> {
 struct Tables {
     plan: Plan,
     /// One for each position; none, if the budget did not even allow the first.
-    halves: Vec<Dense>,
+    halves: Vec<Dense<2>>,
     roots: Option<Roots>,
     past: Past,
 }
@@ -246,16 +246,16 @@ impl Tables {
             let key = if position < self.plan.leaves() {
                 self.plan.key(Portable, position, state)
             } else {
-                self.pair(position, |child| numbers[child])
+                self.key_of(position, |child| numbers[child])
             };
-            numbers.push(table.find(BASELINE, key)?);
+            numbers.push(table.find(BASELINE, pair(key))?);
         }
         Some(encode(self.plan.skew, numbers[self.plan.left], numbers[self.plan.right]))
     }
 
     /// The key of an inner node.
     #[inline(always)]
-    fn pair(&self, position: usize, number: impl Fn(usize) -> u32) -> u64 {
+    fn key_of(&self, position: usize, number: impl Fn(usize) -> u32) -> u64 {
         let (left, right) = self.plan.children(position);
         u64::from(number(left)) | u64::from(number(right)) << 32
     }
@@ -267,9 +267,9 @@ impl Tables {
             let key = if position < self.plan.leaves() {
                 self.plan.key(Portable, position, state)
             } else {
-                self.pair(position, |child| numbers[child])
+                self.key_of(position, |child| numbers[child])
             };
-            numbers.push(table.intern(BASELINE, key, Dense::hash(key)));
+            numbers.push(table.intern(BASELINE, pair(key), Dense::hash(pair(key))).0);
         }
         encode(self.plan.skew, numbers[self.plan.left], numbers[self.plan.right])
     }
@@ -281,10 +281,10 @@ impl Tables {
         out[self.plan.left * stride] = left;
         out[self.plan.right * stride] = right;
         for position in (self.plan.leaves()..self.plan.positions()).rev() {
-            let key = self.halves[position].get(out[position * stride]);
+            let [first, second] = self.halves[position].get(out[position * stride]);
             let (left, right) = self.plan.children(position);
-            out[left * stride] = key as u32;
-            out[right * stride] = (key >> 32) as u32;
+            out[left * stride] = first;
+            out[right * stride] = second;
         }
     }
 
@@ -297,7 +297,7 @@ impl Tables {
             let state = out.push_with(self.plan.slots());
             state.fill(0);
             for (leaf, &number) in numbers[..self.plan.leaves()].iter().enumerate() {
-                self.plan.place(pick, leaf, self.halves[leaf].get(number), state);
+                self.plan.place(pick, leaf, word(self.halves[leaf].get(number)), state);
             }
         }
     }
@@ -355,13 +355,13 @@ impl Tables {
             }
             for &slot in &changed[..changes] {
                 let slot = slot as usize % GROUP;
-                mixed[slot] = Dense::hash(keys[slot]);
+                mixed[slot] = Dense::hash(pair(keys[slot]));
                 table.prefetch(mixed[slot]);
             }
             let own = &mut numbers[position * GROUP..(position + 1) * GROUP];
             for &slot in &changed[..changes] {
                 let slot = slot as usize % GROUP;
-                own[slot] = table.intern(lanes, keys[slot], mixed[slot]);
+                own[slot] = table.intern(lanes, pair(keys[slot]), mixed[slot]).0;
             }
         }
         let codes = &mut keys;
@@ -664,17 +664,6 @@ impl Recall for Compact<'_> {
 impl Drop for Compact<'_> {
     fn drop(&mut self) {
         let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if std::env::var_os("TREE_DEBUG").is_some() {
-            let sizes: Vec<u64> = tables.halves.iter().map(Dense::len).collect();
-            eprintln!(
-                "leaves {} left {} right {} skew {} sizes {sizes:?} kind {}",
-                tables.plan.leaves(),
-                tables.plan.left,
-                tables.plan.right,
-                tables.plan.skew,
-                matches!(tables.roots, Some(Roots::Tiles(..)))
-            );
-        }
         tables.release(&self.budget);
     }
 }
