@@ -6,9 +6,9 @@
 
 use crate::nets::{self, Counts};
 use crate::process::Failure;
-use deltamark_core::{Control, Guarantee, Property};
-use deltamark_search::{Search, Task, Threads, run_on};
-use deltamark_store::{StoreSpec, build};
+use deltamark_core::{Control, Guarantee, Property, Store};
+use deltamark_search::{Partitioned, Search, Task, Threads, run_on, run_partitioned};
+use deltamark_store::{StoreInfo, StoreSpec, build};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,9 @@ pub struct Options {
     /// How many threads search
     #[arg(long, default_value = "1")]
     threads: usize,
+    /// Give each thread the states that fall to it and a store of its own
+    #[arg(long)]
+    partitioned: bool,
 }
 
 /// What was measured.
@@ -36,6 +39,8 @@ pub struct Record {
     pub search: String,
     #[serde(default = "one")]
     pub threads: usize,
+    #[serde(default)]
+    pub partitioned: bool,
     pub states: u64,
     pub edges: u64,
     /// Edges that were counted and not followed.
@@ -89,23 +94,29 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let order = search_named(&options.search)?;
     let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;
     let control = Control::new();
-    let store = build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let several = options.threads > 1 || options.partitioned;
+    if several && !(order.shares_work() && StoreInfo::by_name(&spec.name).is_some_and(|info| info.threads)) {
+        return Err(Failure::Refused(format!("{spec} and {} run with one thread", options.search)));
+    }
+    let parts = if options.partitioned { options.threads.max(1) } else { 1 };
+    let make = |_| build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"));
+    let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
+    let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
     // A property is there, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
-    let cpu_time = if options.threads > 1 { process_time } else { thread_time };
+    let cpu_time = if several { process_time } else { thread_time };
     let before = cpu_time();
-    let outcome = run_on(
-        Threads::new(options.threads),
-        order,
-        Task {
-            system: &*system,
-            store: &*store,
-            properties: &properties,
-            control: &control,
-            explore_all: true,
-            observer: None,
-        },
-    );
+    let (system, store) = (&*system, stores[0]);
+    let (control, properties, explore_all) = (&control, &properties[..], true);
+    let outcome = if options.partitioned {
+        if !store.recall().is_some_and(|recall| recall.sequential() && recall.whole()) {
+            return Err(Failure::Refused(format!("{spec} does not number its states")));
+        }
+        run_partitioned(Partitioned { system, stores: &stores, properties, control, explore_all })
+    } else {
+        let task = Task { system, store, properties, control, explore_all, observer: None };
+        run_on(Threads::new(options.threads), order, task)
+    };
     let cpu_seconds = before.and_then(|before| Some(cpu_time()? - before));
     let found = &outcome.statistics;
     let omission = match outcome.guarantee {
@@ -127,6 +138,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         store: spec.to_string(),
         search: options.search.clone(),
         threads: options.threads,
+        partitioned: options.partitioned,
         states: found.states,
         edges: found.edges,
         left_out: found.left_out,

@@ -19,6 +19,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/json.md",
     "docs/properties.md",
     "docs/stores.md",
+    "docs/threads.md",
     "models/README.md",
     "fuzz/README.md",
 ];

@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
             return Step::Stop(Stop::Memory);
         }
         let step = run.insert();
-        level.note_arrivals(run, self.alone.load(Relaxed));
+        level.note_arrivals(&run.answers, run.batch.actions(), self.alone.load(Relaxed));
         if later.is_needed() {
             for (index, answer) in run.answers.iter().enumerate() {
                 if let Insert::New(id) = answer {
@@ -458,7 +458,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             let found: Vec<Option<&Later>> = found.iter().map(|later| later.as_deref()).collect();
             for Candidate { finding, number, id, state } in candidates {
                 if run.wants(&finding) {
-                    let trace = level.path(run, &found, number, id);
+                    let trace = level.path(run, &found, number, id, &state);
                     run.answer(finding, trace, &state);
                 }
             }

@@ -31,7 +31,7 @@
 use crate::arrivals::Arrivals;
 use crate::log::Log;
 use crate::numbers::Numbers;
-use crate::path::Levels;
+use crate::path::{Levels, Past};
 use crate::run::Run;
 use deltamark_core::{Action, Insert, Recoding, Slot, StateId, States, Store, System, Trace, Width};
 use std::ops::Range;
@@ -280,9 +280,9 @@ impl Level {
 
     /// Notes how the successors of a batch were reached, new ones and those that are of the
     /// level under construction. Nobody else does so meanwhile, if the caller is `alone`.
-    pub fn note_arrivals(&self, run: &Run<'_>, alone: bool) {
+    pub fn note_arrivals(&self, answers: &[Insert], actions: &[Action], alone: bool) {
         let Some(arrivals) = &self.arrivals else { return };
-        for (answer, &action) in run.answers.iter().zip(run.batch.actions()) {
+        for (answer, &action) in answers.iter().zip(actions) {
             if let Insert::New(id) | Insert::Seen(id) = answer
                 && id.get() >= self.numbers.end
                 && *id != StateId::NAMELESS
@@ -290,6 +290,11 @@ impl Level {
                 arrivals.note(id.get() - self.numbers.end, action, alone);
             }
         }
+    }
+
+    /// The first number of each level, where ids are numbers.
+    pub fn starts(&self) -> &Numbers {
+        &self.starts
     }
 
     /// The bytes of what this thread has found of the level.
@@ -308,15 +313,24 @@ impl Level {
         self.parts.iter_mut().for_each(|part| part.list.recode(recoding));
     }
 
-    /// A shortest path to the state of this number and id; `found` is what each thread has found.
+    /// A shortest path to a state of this number and id; `found` is what each thread has found.
     /// Nothing, if the store is to tell and has no memory to find out.
-    pub fn path(&self, run: &mut Run<'_>, found: &[Option<&Later>], number: u64, id: StateId) -> Option<Trace> {
+    pub fn path(
+        &self,
+        run: &mut Run<'_>,
+        found: &[Option<&Later>],
+        number: u64,
+        id: StateId,
+        state: &[Slot],
+    ) -> Option<Trace> {
         if let List::Sequential = self.parts[0].list {
-            let told = run.store.path(&mut run.store_scratch, id);
-            return Some(told.unwrap_or_else(|| {
-                let recall = run.store.recall().expect("ids are numbers of states that are recalled");
-                Levels { system: run.system, store: run.store, recall, starts: &self.starts }.path(id)
-            }));
+            if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
+                return Some(trace);
+            }
+            let past = vec![Past { store: run.store, starts: &self.starts }];
+            let levels = Levels { system: run.system, past, owner: |_, _| 0 };
+            let level = self.starts.partition_point(|start| start <= id.get()) - 1;
+            return Some(levels.path(level, state.to_vec()));
         }
         if run.store.recall().is_some_and(|recall| recall.retraces()) {
             return run.store.path(&mut run.store_scratch, id);

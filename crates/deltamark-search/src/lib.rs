@@ -16,9 +16,12 @@ mod dfs;
 mod frontier;
 mod log;
 mod numbers;
+mod partition;
 mod path;
 mod quota;
 mod run;
+
+pub use partition::{Partitioned, owner, run_partitioned};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 

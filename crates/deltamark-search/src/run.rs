@@ -107,6 +107,11 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// The same with another store.
+    pub fn with_store(&self, store: &'a dyn Store) -> Self {
+        Plan { store, ..self.clone() }
+    }
+
     /// Whether successors that other states will yield are left out. A store that takes states for
     /// others may lose the one that would have yielded a successor, and an observer wants to see
     /// all of them.
@@ -241,6 +246,11 @@ impl<'a> Run<'a> {
     pub fn expand_level(&mut self, independence: &dyn Independence, arrivals: &[Action]) -> Result<(), Widen> {
         self.batch.reset(self.system.width());
         independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)
+    }
+
+    /// Counts a change of the layout.
+    pub fn widened(&mut self) {
+        self.statistics.widenings += 1;
     }
 
     /// Widens the layout of the system, the store and the frontier.

@@ -158,3 +158,155 @@ pub(crate) fn relax(rounds: u32) {
         std::thread::yield_now();
     }
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    //! The protocol under a scheduler that tries many orders: every access to a common entry is
+    //! a point where another thread may go on.
+
+    use super::*;
+    use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    const BUCKETS: usize = 4;
+    /// Few, so that buckets overflow.
+    const LANES: usize = 2;
+    const BUSY: u32 = 0xffff;
+
+    /// An index, and vectors of one word; 0 is one that was not written.
+    struct Board {
+        entries: [[AtomicU32; LANES]; BUCKETS],
+        vectors: [AtomicU32; 8],
+        len: AtomicU64,
+    }
+
+    impl Board {
+        fn new() -> Self {
+            Board {
+                entries: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU32::new(0))),
+                vectors: std::array::from_fn(|_| AtomicU32::new(0)),
+                len: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// A group of one thread.
+    struct Group<'b> {
+        board: &'b Board,
+        states: Vec<u32>,
+        answers: Vec<Option<Answer>>,
+    }
+
+    impl Group<'_> {
+        /// States of the same remainder have the same tag and the same home.
+        fn tag(&self, state: usize) -> u32 {
+            (self.states[state] % 2 + 1) << 16
+        }
+    }
+
+    impl Site for Group<'_> {
+        fn home(&self, state: usize) -> u64 {
+            u64::from(self.states[state] % 2) * 3
+        }
+
+        fn next(&self, bucket: u64) -> u64 {
+            (bucket + 1) % BUCKETS as u64
+        }
+
+        fn scan(&self, bucket: u64, state: usize) -> (u32, u32) {
+            let read = self.board.entries[bucket as usize].each_ref().map(|entry| entry.load(SeqCst));
+            let bits = |of: &dyn Fn(u32) -> bool| {
+                read.iter().enumerate().fold(0, |bits, (lane, &entry)| bits | u32::from(of(entry)) << lane)
+            };
+            (bits(&|entry| entry & !BUSY == self.tag(state)), bits(&|entry| entry == 0))
+        }
+
+        fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
+            let number = self.board.entries[bucket as usize][lane].load(SeqCst) & BUSY;
+            (number != BUSY).then(|| u64::from(number) - 1)
+        }
+
+        fn claim(&self, bucket: u64, lane: usize, state: usize) -> bool {
+            let entry = &self.board.entries[bucket as usize][lane];
+            entry.compare_exchange(0, self.tag(state) | BUSY, SeqCst, SeqCst).is_ok()
+        }
+
+        fn take(&self, count: u64) -> u64 {
+            self.board.len.fetch_add(count, SeqCst)
+        }
+
+        fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64) {
+            assert_eq!(self.board.vectors[number as usize].swap(self.states[state], SeqCst), 0, "written once");
+            self.board.entries[bucket as usize][lane].store(self.tag(state) | (number as u32 + 1), SeqCst);
+        }
+
+        fn same(&self, number: u64, state: usize) -> bool {
+            let vector = self.board.vectors[number as usize].load(SeqCst);
+            assert_ne!(vector, 0, "a number is told after its vector was written");
+            vector == self.states[state]
+        }
+
+        fn answer(&mut self, state: usize, answer: Answer) {
+            assert_eq!(self.answers[state].replace(answer), None, "one answer for each");
+        }
+
+        fn wait(&self, _: u32) {
+            shuttle::thread::yield_now();
+        }
+    }
+
+    /// Has a thread insert each of these groups and checks what they were told.
+    fn insert(groups: &[&[u32]]) {
+        let board = Arc::new(Board::new());
+        let threads: Vec<_> = groups
+            .iter()
+            .map(|states| {
+                let (board, states) = (Arc::clone(&board), states.to_vec());
+                shuttle::thread::spawn(move || {
+                    let answers = vec![None; states.len()];
+                    let mut group = Group { board: &board, states, answers };
+                    let mut claims = Claims::new();
+                    (0..group.states.len()).for_each(|state| claims.insert(&mut group, state));
+                    claims.settle(&mut group);
+                    (group.states, group.answers)
+                })
+            })
+            .collect();
+        let mut numbers: HashMap<u32, u64> = HashMap::new();
+        let mut new = 0;
+        for thread in threads {
+            let (states, answers) = thread.join().expect("no panic");
+            for (state, answer) in states.into_iter().zip(answers) {
+                let number = match answer.expect("an answer for each") {
+                    Answer::Seen(number) => number,
+                    Answer::New(number) => {
+                        new += 1;
+                        number
+                    }
+                };
+                assert_eq!(*numbers.entry(state).or_insert(number), number, "one number for each state");
+                assert_eq!(board.vectors[number as usize].load(SeqCst), state);
+            }
+        }
+        assert_eq!((new, board.len.load(SeqCst)), (numbers.len(), numbers.len() as u64), "each is new to one thread");
+    }
+
+    /// Groups that meet: equal states, equal tags, equal states twice in a group, the same states
+    /// in another order.
+    const CASES: [&[&[u32]]; 5] = [
+        &[&[2], &[2], &[2]],
+        &[&[2, 4], &[4, 2]],
+        &[&[2, 3, 2], &[3, 2], &[2, 4]],
+        &[&[2, 4, 6], &[6, 4, 2], &[4, 8]],
+        &[&[3, 5, 2, 7], &[7, 2, 5], &[2, 3]],
+    ];
+
+    #[test]
+    fn no_order_of_steps_enters_a_state_twice_or_waits_for_ever() {
+        for groups in CASES {
+            shuttle::check_random(|| insert(groups), 1500);
+            shuttle::check_pct(|| insert(groups), 1500, 3);
+        }
+    }
+}

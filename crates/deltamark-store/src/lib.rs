@@ -49,6 +49,7 @@ mod cuts;
 mod delta;
 mod dense;
 pub mod difference;
+mod enter;
 mod fields;
 mod grant;
 mod index;

@@ -26,15 +26,13 @@
 //! * I1: an entry is in its home line; or in the next one, and then its home is marked
 //!   overflown; or in the stash, and then that next line is marked too. Entries are never taken
 //!   out, and a line that is full stays full.
-//! * I2: who changes a line has marked it as busy by a compare-and-swap on the first word it
-//!   searched the line with, and writes the first word last, with the new count. So who reads
-//!   the first word first may read the entries it counts without any lock; and a number is
-//!   entered by one thread only, because a line that was changed since it was searched is
-//!   searched again.
+//! * I2: who changes a line has claimed it, and writes its first word last: see `enter.rs`, which
+//!   is why look-ups need no lock and two threads never enter the same number.
 //! * I3: growing, and everything that takes `&mut self`, is done by one thread alone.
 
 use crate::arena::Arena;
 use crate::bucket::prefetch;
+use crate::enter::{Place, enter};
 use crate::tiles::Added;
 use deltamark_core::{Budget, hash::mix};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -240,38 +238,65 @@ impl Line {
     /// there is no room, and that the line says so.
     #[inline(always)]
     fn enter(&self, shape: &Shape, foreign: bool, entry: u64, equal: Equal) -> Option<Added> {
-        loop {
-            let first = self.0[0].load(Ordering::Acquire);
-            if self.holds(shape, first, foreign, entry, equal) {
-                return Some(Added::Seen);
-            }
-            if first & BUSY != 0 {
-                std::hint::spin_loop();
-                continue;
-            }
-            let mark = if foreign { STASHED } else { OVERFLOWN };
-            if Self::is_full(shape, first) {
-                if first & mark != 0 || self.change(first, first | mark) {
-                    return None;
-                }
-                continue;
-            }
-            if self.change(first, first | BUSY) {
-                let (slot, one) = if foreign {
-                    (shape.slots - 1 - (first >> FOREIGN_SHIFT & COUNT) as u32, 1 << FOREIGN_SHIFT)
-                } else {
-                    ((first & COUNT) as u32, 1)
-                };
-                let first = self.put(shape, slot, entry, first);
-                self.0[0].store(first + one, Ordering::Release);
-                return Some(Added::New);
-            }
-        }
+        enter(&Slots { line: self, shape, foreign, entry, equal })
+    }
+}
+
+/// An entry on its way into a line.
+struct Slots<'l> {
+    line: &'l Line,
+    shape: &'l Shape,
+    foreign: bool,
+    entry: u64,
+    equal: Equal,
+}
+
+impl Place for Slots<'_> {
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        self.line.0[0].load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn holds(&self, first: u64) -> bool {
+        self.line.holds(self.shape, first, self.foreign, self.entry, self.equal)
+    }
+
+    #[inline(always)]
+    fn is_busy(&self, first: u64) -> bool {
+        first & BUSY != 0
+    }
+
+    #[inline(always)]
+    fn marked(&self, first: u64) -> Option<u64> {
+        let mark = if self.foreign { STASHED } else { OVERFLOWN };
+        Line::is_full(self.shape, first).then_some(first | mark)
     }
 
     #[inline(always)]
     fn change(&self, from: u64, to: u64) -> bool {
-        self.0[0].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.line.0[0].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn busy(&self, first: u64) -> u64 {
+        first | BUSY
+    }
+
+    #[inline(always)]
+    fn publish(&self, first: u64) {
+        let (slot, one) = if self.foreign {
+            (self.shape.slots - 1 - (first >> FOREIGN_SHIFT & COUNT) as u32, 1 << FOREIGN_SHIFT)
+        } else {
+            ((first & COUNT) as u32, 1)
+        };
+        let first = self.line.put(self.shape, slot, self.entry, first);
+        self.line.0[0].store(first + one, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn wait(&self) {
+        std::hint::spin_loop();
     }
 }
 

@@ -183,27 +183,7 @@ impl<'a> Check<'a> {
 
     /// How many threads will search, and why it is one, if store or search are the reason.
     pub fn thread_count(&self) -> (usize, Option<String>) {
-        let reason = self.one_thread_only();
-        let wanted = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        if reason.is_some() { (1, reason) } else { (wanted.max(1), None) }
-    }
-
-    /// What runs with one thread only, and what to choose instead.
-    fn one_thread_only(&self) -> Option<String> {
-        if !self.search.shares_work() {
-            let name = self.search.name();
-            return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
-        }
-        let info = StoreInfo::by_name(&self.store.name)?;
-        (!info.threads).then(|| {
-            let others: Vec<&str> = CATALOGUE.iter().filter(|info| info.threads).map(|info| info.name).collect();
-            let (last, others) = others.split_last().expect("some store runs with several threads");
-            format!(
-                "the store `{}` runs with one thread; several can share {} and {last}",
-                info.name,
-                others.join(", ")
-            )
-        })
+        thread_count(self.threads, &self.store, self.search)
     }
 
     /// Gives up at these limits. Where no memory limit is given, it is what the process
@@ -264,17 +244,12 @@ impl<'a> Check<'a> {
     }
 
     fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
-        let (threads, reason) = self.thread_count();
-        if let Some(reason) = reason
-            && self.threads.is_some_and(|asked| asked > 1)
-        {
-            return Err(CheckError::Threads(reason));
-        }
+        let threads = threads(self.threads, &self.store, self.search)?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
         let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
             .map_err(CheckError::Store)?;
         let outcome = deltamark_search::run_on(
-            Threads::new(threads),
+            threads,
             self.search,
             Task {
                 system: self.system,
@@ -313,6 +288,35 @@ impl<'a> Check<'a> {
             total_time: self.since.elapsed(),
             growth,
         })
+    }
+}
+
+/// How many threads search, of those that were asked for or of those the machine runs at once; and
+/// why it is one, if store or search are the reason.
+fn thread_count(asked: Option<usize>, store: &StoreSpec, search: Search) -> (usize, Option<String>) {
+    let reason = one_thread_only(store, search);
+    let wanted = || asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    if reason.is_some() { (1, reason) } else { (wanted().max(1), None) }
+}
+
+/// What runs with one thread only, and what to choose instead.
+fn one_thread_only(store: &StoreSpec, search: Search) -> Option<String> {
+    if !search.shares_work() {
+        let name = search.name();
+        return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
+    }
+    let info = StoreInfo::by_name(&store.name).filter(|info| !info.threads)?;
+    let others: Vec<&str> = CATALOGUE.iter().filter(|info| info.threads).map(|info| info.name).collect();
+    let (last, others) = others.split_last().expect("some store runs with several threads");
+    let others = others.join(", ");
+    Some(format!("the store `{}` runs with one thread; several can share {others} and {last}", info.name))
+}
+
+/// The threads to search with; an error, if several were asked for and cannot be.
+pub(crate) fn threads(asked: Option<usize>, store: &StoreSpec, search: Search) -> Result<Threads, CheckError> {
+    match thread_count(asked, store, search) {
+        (_, Some(reason)) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
+        (count, _) => Ok(Threads::new(count)),
     }
 }
 

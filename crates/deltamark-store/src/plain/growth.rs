@@ -26,6 +26,7 @@ const STRETCH: u64 = 256;
 
 /// An offer to help.
 #[derive(Default)]
+#[repr(align(128))]
 pub(super) struct Help {
     /// The tables whose index is empty; null, while there is nothing to help with.
     tables: AtomicPtr<Tables>,
@@ -140,16 +141,19 @@ impl Plain<'_> {
     pub(super) fn help_growing(&self) {
         let mut rounds = 0u32;
         while self.growing.load(Ordering::Acquire) {
-            self.help.helpers.fetch_add(1, SeqCst);
-            let tables = self.help.tables.load(SeqCst);
-            if !tables.is_null() {
-                // SAFETY: the grower made the pointer from its exclusive borrow and withdraws it
-                // before that ends; it then waits until `helpers` is zero, and this thread was
-                // counted before it loaded the pointer. Until then nobody writes the tables but
-                // through atomics.
-                self.enter_shared(unsafe { &*tables });
+            // Looked at first, so that who waits does not take the line away from who works.
+            if !self.help.tables.load(SeqCst).is_null() {
+                self.help.helpers.fetch_add(1, SeqCst);
+                let tables = self.help.tables.load(SeqCst);
+                if !tables.is_null() {
+                    // SAFETY: the grower made the pointer from its exclusive borrow and withdraws
+                    // it before that ends; it then waits until `helpers` is zero, and this thread
+                    // was counted before it loaded the pointer. Until then nobody writes the
+                    // tables but through atomics.
+                    self.enter_shared(unsafe { &*tables });
+                }
+                self.help.helpers.fetch_sub(1, SeqCst);
             }
-            self.help.helpers.fetch_sub(1, SeqCst);
             relax(rounds);
             rounds += 1;
         }
