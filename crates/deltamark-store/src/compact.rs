@@ -100,7 +100,12 @@ struct Working {
     parents: Vec<u32>,
     /// For each position the numbers of a group.
     numbers: Vec<u32>,
+    /// For each leaf, where there are many, those of a group that differ from their sources.
+    differing: Vec<Vec<u8>>,
 }
+
+/// From this many leaves on, what differs is looked for word by word and not leaf by leaf.
+const MANY_LEAVES: usize = 5;
 
 impl<'a> Compact<'a> {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
@@ -320,7 +325,20 @@ impl Tables {
         out: &mut Vec<Insert>,
     ) -> u64 {
         let (plan, count) = (&self.plan, count.min(GROUP));
-        let (parents, numbers) = (&working.parents, &mut working.numbers);
+        let Working { parents, numbers, differing } = working;
+        let many = plan.leaves() >= MANY_LEAVES;
+        if many {
+            differing.resize(plan.leaves(), Vec::new());
+            differing.iter_mut().for_each(Vec::clear);
+            for slot in 0..count {
+                let source = block.state(batch.source(start + slot));
+                plan.each_differing(source, batch.target(start + slot), |leaf| {
+                    if differing[leaf].last() != Some(&(slot as u8)) {
+                        differing[leaf].push(slot as u8);
+                    }
+                });
+            }
+        }
         let mut keys = [0u64; GROUP];
         let mut mixed = [0u64; GROUP];
         let mut changed = [0u8; GROUP];
@@ -331,10 +349,17 @@ impl Tables {
             if position < plan.leaves() {
                 let own = &mut numbers[position * GROUP..(position + 1) * GROUP];
                 for slot in 0..count {
-                    let source = batch.source(start + slot);
-                    own[slot] = inherited[source % BLOCK];
-                    changed[changes % GROUP] = slot as u8;
-                    changes += usize::from(plan.differ(position, block.state(source), batch.target(start + slot)));
+                    own[slot] = inherited[batch.source(start + slot) % BLOCK];
+                }
+                if many {
+                    changes = differing[position].len();
+                    changed[..changes].copy_from_slice(&differing[position]);
+                } else {
+                    for slot in 0..count {
+                        let source = block.state(batch.source(start + slot));
+                        changed[changes % GROUP] = slot as u8;
+                        changes += usize::from(plan.differ(position, source, batch.target(start + slot)));
+                    }
                 }
                 for &slot in &changed[..changes] {
                     let slot = slot as usize % GROUP;
@@ -617,7 +642,7 @@ impl Store for Compact<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Working { parents: Vec::new(), numbers: Vec::new() })
+        Scratch::new(Working { parents: Vec::new(), numbers: Vec::new(), differing: Vec::new() })
     }
 
     fn recall(&self) -> Option<&dyn Recall> {

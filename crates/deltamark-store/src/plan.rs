@@ -26,6 +26,10 @@ pub(crate) struct Plan {
     parts: Box<[Part]>,
     /// For each leaf where its parts end.
     ends: Box<[u32]>,
+    /// For each word of a state, one behind the other, the leaves it has bits of, and which; and
+    /// where those of each word end.
+    words: Box<[(u32, u64)]>,
+    word_ends: Box<[u32]>,
     /// The children of each inner node.
     nodes: Box<[(u32, u32)]>,
     /// The positions of the two halves.
@@ -72,8 +76,19 @@ impl Plan {
             }
             ends.push(parts.len() as u32);
         }
+        let (mut words, mut word_ends) = (Vec::new(), Vec::new());
+        for index in 0..slots.div_ceil(2) {
+            for (leaf, &end) in ends.iter().enumerate() {
+                let start = if leaf == 0 { 0 } else { ends[leaf - 1] };
+                let own = parts[start as usize..end as usize].iter().filter(|part| part.word == index as u32);
+                words.extend(own.map(|part| (leaf as u32, part.mask)));
+            }
+            word_ends.push(words.len() as u32);
+        }
         Plan {
             slots,
+            words: words.into(),
+            word_ends: word_ends.into(),
             parts: parts.into(),
             ends: ends.into(),
             nodes: nodes.into(),
@@ -128,6 +143,24 @@ impl Plan {
             difference | (word(one, part.word as usize) ^ word(other, part.word as usize)) & part.mask
         });
         difference != 0
+    }
+
+    /// Calls `visit` with every leaf in which two states differ, perhaps more than once: for states
+    /// of many leaves, of which few differ.
+    #[inline(always)]
+    pub fn each_differing(&self, one: &[Slot], other: &[Slot], mut visit: impl FnMut(usize)) {
+        let mut start = 0;
+        for (index, &end) in self.word_ends.iter().enumerate() {
+            let difference = word(one, index) ^ word(other, index);
+            if difference != 0 {
+                for &(leaf, mask) in &self.words[start..end as usize] {
+                    if difference & mask != 0 {
+                        visit(leaf as usize);
+                    }
+                }
+            }
+            start = end as usize;
+        }
     }
 
     /// Writes the bits of a leaf into a state that is zero there.
@@ -192,5 +225,8 @@ mod tests {
         // Bit 64 is dealt to the second leaf.
         let other = [state[0], state[1], state[2] ^ 1];
         assert_eq!([0, 1, 2].map(|leaf| plan.differ(leaf, &state, &other)), [false, true, false]);
+        let mut differing = Vec::new();
+        plan.each_differing(&state, &[!state[0], state[1], state[2] ^ 1], |leaf| differing.push(leaf));
+        assert_eq!(differing, [0, 1, 2, 1]);
     }
 }

@@ -4,8 +4,8 @@
 //! step that changes one slot adds one node a level, and most of these were there before.
 //!
 //! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011),
-//! which is binary and incremental, and from DIVINE's tree compression, which has any arity,
-//! states of any length and cuts where the model says. What is done differently: tables grow by
+//! which is binary and incremental, and from Štill, *State space compression for the DIVINE model
+//! checker* (2013), which has any arity, states of any length and cuts where the model says. What is done differently: tables grow by
 //! themselves; nodes are shared by all positions and all lengths; roots are numbered in the
 //! order found, so that a search needs no queue; a successor's tree is made from that of its
 //! source, whose numbers are remembered from when it was recalled.
