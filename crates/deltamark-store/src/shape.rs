@@ -129,11 +129,16 @@ impl<const K: usize> Shape<K> {
 }
 
 /// Where to cut: as near as possible to the end of part `part` of `parts` equal ones, where a
-/// component begins, if one begins there at all.
+/// component begins, if one begins near there at all.
 fn cut(slots: &Range<usize>, part: usize, parts: usize, within: Range<usize>, boundaries: &[usize]) -> usize {
     let ideal = (slots.start + slots.len() * part / parts).clamp(within.start, within.end - 1);
     let behind = boundaries.partition_point(|&boundary| boundary < ideal);
-    let near = |index: usize| boundaries.get(index).copied().filter(|boundary| within.contains(boundary));
+    // Further away it would not be worth the balance.
+    let far = slots.len() / (2 * parts);
+    let near = |index: usize| {
+        let boundary = boundaries.get(index).copied()?;
+        (within.contains(&boundary) && boundary.abs_diff(ideal) <= far).then_some(boundary)
+    };
     let after = near(behind);
     let before = behind.checked_sub(1).and_then(near);
     match (before, after) {
