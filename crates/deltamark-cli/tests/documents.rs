@@ -21,6 +21,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/properties.md",
     "docs/stores.md",
     "docs/threads.md",
+    "docs/trees.md",
     "models/README.md",
     "fuzz/README.md",
 ];

@@ -43,6 +43,6 @@ pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use property::{Goal, Predicate, Property};
 pub use scratch::Scratch;
 pub use state::{Action, Slot, StateId, States, Width};
-pub use store::{Arrival, Guarantee, Insert, Order, Recall, Store};
+pub use store::{Arrival, FieldId, Fields, Guarantee, Insert, Order, Recall, Store};
 pub use system::{Fired, Recoding, System, Widen};
 pub use trace::{Replay, ReplayError, Trace};

@@ -96,6 +96,11 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Whether small values can hang on its states.
+    fn fields(&self) -> Option<&dyn Fields> {
+        None
+    }
+
     /// Ends a level: what was inserted since the last call is the level to be expanded next.
     /// A search that goes level by level calls it after the initial states and after each
     /// level; others never do. On `false` the budget had no room, and the run must end.
@@ -110,7 +115,8 @@ pub trait Store: Send + Sync {
         0
     }
 
-    /// How a state of the level in hand was reached, if the store can tell without help.
+    /// How a state of the level in hand was reached, if the store can tell without help, and if
+    /// there is memory enough to find out.
     fn path(&self, _scratch: &mut Scratch, _id: StateId) -> Option<Trace> {
         None
     }
@@ -156,10 +162,40 @@ pub trait Recall {
     /// range of ids and needs no queue. Within a batch they may be given in any order.
     fn sequential(&self) -> bool;
 
+    /// Whether [`Store::path`] tells how any state was reached, so that a search need not take
+    /// note of it. It may take as long as the search did, and needs some memory meanwhile.
+    fn retraces(&self) -> bool {
+        false
+    }
+
     /// Whether every state can be given back. If not, only those of the level that is being
     /// expanded can; ids of others may be [`StateId::NAMELESS`], and [`Store::path`] tells how
     /// a state was reached.
     fn whole(&self) -> bool {
         true
+    }
+}
+
+/// A field of the states of a store: see [`Fields::attach`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldId(pub u32);
+
+/// A store on whose states small values can hang: colours of a nested search, numbers of
+/// components, counters. Several threads may use them at once.
+pub trait Fields {
+    /// A new field of this many bits, 1 to 32, which is 0 for all states there are and will be.
+    fn attach(&self, bits: u32) -> Option<FieldId>;
+
+    /// The value of a field.
+    fn get(&self, field: FieldId, state: StateId) -> u32;
+
+    /// Changes a value in one go, and gives what it was: `change` is given the value and says what
+    /// it shall be, or nothing to leave it; it may be called again when others change it
+    /// meanwhile. Nothing, if there is no memory for it.
+    fn update(&self, field: FieldId, state: StateId, change: &mut dyn FnMut(u32) -> Option<u32>) -> Option<u32>;
+
+    /// Sets a value, and gives what it was. Nothing, if there is no memory for it.
+    fn set(&self, field: FieldId, state: StateId, value: u32) -> Option<u32> {
+        self.update(field, state, &mut |_| Some(value))
     }
 }

@@ -221,7 +221,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         for finding in findings {
             let state = run.block.state(finding.state).to_vec();
             let trace = stack.path(run, &state);
-            run.answer(finding, trace, &state);
+            run.answer(finding, Some(trace), &state);
         }
         if answered {
             // Finding the path has used the batch.

@@ -10,7 +10,7 @@
 //! | the store | of a waiting state | a trace comes from |
 //! |---|---|---|
 //! | numbers states 0, 1, 2 … and recalls them, or those of the level in hand | nothing: the level is a range of ids | the store, or walking back through the levels |
-//! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state |
+//! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state; or the store, if it retraces |
 //! | does not recall states | the state | the same logs |
 //!
 //! # Numbers
@@ -89,8 +89,8 @@ pub(crate) struct Later {
     list: List,
     /// The action that led to each, plus one, if it is wanted.
     actions: Option<Numbers>,
-    /// How it was reached, and all that the thread found before.
-    log: Log,
+    /// How it was reached, and all that the thread found before; nothing, if the store can tell.
+    log: Option<Log>,
 }
 
 impl Later {
@@ -98,7 +98,8 @@ impl Later {
     pub fn new(store: &dyn Store, width: Width, arrivals: bool) -> Self {
         let list = List::new(store, width);
         let actions = (arrivals && !matches!(list, List::Sequential)).then(Numbers::new);
-        Later { list, actions, log: Log::default() }
+        let retraced = store.recall().is_some_and(|recall| recall.retraces());
+        Later { list, actions, log: (!retraced).then(Log::default) }
     }
 
     /// Whether it wants to be told of new states.
@@ -113,7 +114,9 @@ impl Later {
             List::Ids(ids) => ids.push(id.get()),
             List::States(states) => states.push(state),
         }
-        self.log.push(parent, action);
+        if let Some(log) = &mut self.log {
+            log.push(parent, action);
+        }
     }
 
     /// Notes the action that led to the state that was pushed last, if that is wanted.
@@ -125,7 +128,7 @@ impl Later {
 
     pub fn held_bytes(&self) -> u64 {
         let actions = self.actions.as_ref().map_or(0, Numbers::held_bytes);
-        self.list.held_bytes() + actions + self.log.held_bytes()
+        self.list.held_bytes() + actions + self.log.as_ref().map_or(0, Log::held_bytes)
     }
 
     /// How many more bytes it will hold, at most, with the successors of a batch, where those
@@ -133,7 +136,8 @@ impl Later {
     pub fn growth(&self, run: &Run<'_>) -> u64 {
         let List::States(states) = &self.list else { return 0 };
         let more = run.batch.len();
-        states.growth(more, run.batch.targets().slots().len()) + self.log.growth(more)
+        let log = self.log.as_ref().map_or(0, |log| log.growth(more));
+        states.growth(more, run.batch.targets().slots().len()) + log
     }
 
     pub fn recode(&mut self, recoding: &Recoding) {
@@ -205,8 +209,8 @@ impl Level {
             *first = self.numbers.end;
             let count = list.len();
             self.numbers.end += count;
-            if count > 0 {
-                let segment = Segment { first: *first, thread: thread as u32, entry: later.log.len() - count };
+            if let (Some(log), 1..) = (&later.log, count) {
+                let segment = Segment { first: *first, thread: thread as u32, entry: log.len() - count };
                 let follows = |last: &Segment| {
                     last.thread == segment.thread && last.entry + (segment.first - last.first) == segment.entry
                 };
@@ -310,15 +314,26 @@ impl Level {
     }
 
     /// A shortest path to a state of this number and id; `found` is what each thread has found.
-    pub fn path(&self, run: &mut Run<'_>, found: &[Option<&Later>], number: u64, id: StateId, state: &[Slot]) -> Trace {
+    /// Nothing, if the store is to tell and has no memory to find out.
+    pub fn path(
+        &self,
+        run: &mut Run<'_>,
+        found: &[Option<&Later>],
+        number: u64,
+        id: StateId,
+        state: &[Slot],
+    ) -> Option<Trace> {
         if let List::Sequential = self.parts[0].list {
             if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
-                return trace;
+                return Some(trace);
             }
             let past = vec![Past { store: run.store, starts: &self.starts }];
             let levels = Levels { system: run.system, past, owner: |_, _| 0 };
             let level = self.starts.partition_point(|start| start <= id.get()) - 1;
-            return levels.path(level, state.to_vec());
+            return Some(levels.path(level, state.to_vec()));
+        }
+        if run.store.recall().is_some_and(|recall| recall.retraces()) {
+            return run.store.path(&mut run.store_scratch, id);
         }
         let mut number = number;
         let mut actions = Vec::new();
@@ -326,10 +341,11 @@ impl Level {
             let at = self.segments.partition_point(|segment| segment.first <= number) - 1;
             let Segment { first, thread, entry } = self.segments[at];
             let later = found[thread as usize].expect("a thread that has found states is there");
-            let (parent, action) = later.log.entry(entry + (number - first));
+            let log = later.log.as_ref().expect("a store that does not retrace has a log beside it");
+            let (parent, action) = log.entry(entry + (number - first));
             if parent == number {
                 actions.reverse();
-                return Trace { initial: action.0, actions, ends_in_fault: false };
+                return Some(Trace { initial: action.0, actions, ends_in_fault: false });
             }
             actions.push(action);
             number = parent;

@@ -224,7 +224,7 @@ fn finish(parts: Vec<Part<'_>>, system: &dyn System, stores: &[&dyn Store], stop
     for Candidate { finding, level, state } in candidates {
         if first.wants(&finding) {
             let trace = levels.path(level, state.clone());
-            first.answer(finding, trace, &state);
+            first.answer(finding, Some(trace), &state);
         }
     }
     let mut outcome = first.finish(stop);

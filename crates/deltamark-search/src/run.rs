@@ -385,30 +385,32 @@ impl<'a> Run<'a> {
         self.verdicts[finding.property].is_none() && !(undefined && self.undefined[finding.property].is_some())
     }
 
-    /// Records an answer, with the trace that leads to its state.
+    /// Records an answer, with the trace that leads to its state, if there was memory to find it.
     ///
     /// # Panics
     /// When the trace does not replay to that state.
-    pub fn answer(&mut self, finding: Finding, mut trace: Trace, state: &[u32]) {
-        if let Some(fault) = finding.fault {
-            trace.actions.push(fault);
-            trace.ends_in_fault = true;
-        }
-        match trace.replay(self.system) {
-            Ok(replay) => {
-                assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should")
+    pub fn answer(&mut self, finding: Finding, mut trace: Option<Trace>, state: &[u32]) {
+        if let Some(trace) = &mut trace {
+            if let Some(fault) = finding.fault {
+                trace.actions.push(fault);
+                trace.ends_in_fault = true;
             }
-            Err(error) => panic!("a trace replays: {error}"),
+            match trace.replay(self.system) {
+                Ok(replay) => {
+                    assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should")
+                }
+                Err(error) => panic!("a trace replays: {error}"),
+            }
         }
         self.plan.settle(&finding);
         let question = &self.plan.properties[finding.property];
         let verdict = match question.goal {
-            Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(Some(trace)),
+            Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(trace),
             Goal::Reachable(_) => {
-                self.undefined[finding.property] = Some(Verdict::Violated(Some(trace), finding.message));
+                self.undefined[finding.property] = Some(Verdict::Violated(trace, finding.message));
                 return;
             }
-            _ => Verdict::Violated(Some(trace), finding.message),
+            _ => Verdict::Violated(trace, finding.message),
         };
         self.plan.control.listener.event(&Event::Answered(&question.name, verdict.word()));
         self.verdicts[finding.property] = Some(verdict);

@@ -29,7 +29,8 @@ pub(crate) struct Arena {
     item: usize,
     /// A chunk holds two to the power of this many items.
     shift: u32,
-    pointers: Box<[AtomicPtr<u32>]>,
+    /// [`CHUNKS`] of them, of which few are ever touched.
+    pointers: Region,
     regions: Mutex<Vec<Region>>,
 }
 
@@ -37,8 +38,15 @@ impl Arena {
     /// No items, each of `item` words.
     pub fn new(item: usize) -> Self {
         let shift = (CHUNK_BYTES / (4 * item).max(1)).max(1).ilog2();
-        let pointers = (0..CHUNKS).map(|_| AtomicPtr::default()).collect();
+        let pointers = Region::zeroed(CHUNKS * size_of::<AtomicPtr<u32>>()).expect("a few kilobytes");
         Arena { item, shift, pointers, regions: Mutex::new(Vec::new()) }
+    }
+
+    #[inline(always)]
+    fn pointers(&self) -> &[AtomicPtr<u32>] {
+        // SAFETY: the region was made for as many, is aligned to cache lines, and its zeroes are
+        // null pointers; it is used as atomics only.
+        unsafe { std::slice::from_raw_parts(self.pointers.as_ptr().cast(), CHUNKS) }
     }
 
     /// Words an item takes.
@@ -63,8 +71,8 @@ impl Arena {
         let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
         while regions.len() <= last_chunk {
             let chunk = regions.len();
-            let Some(region) = Region::zeroed(self.chunk_items() * self.item * 4) else { return false };
-            self.pointers[chunk].store(region.as_ptr(), Release);
+            let Some(region) = Region::filled_slowly(self.chunk_items() * self.item * 4) else { return false };
+            self.pointers()[chunk].store(region.as_ptr(), Release);
             regions.push(region);
         }
         true
@@ -74,7 +82,7 @@ impl Arena {
     /// be written before the item's number is told to anybody else, and read after.
     #[inline(always)]
     pub fn address(&self, index: u64) -> *mut u32 {
-        let pointer = self.pointers[(index >> self.shift) as usize & (CHUNKS - 1)].load(Acquire);
+        let pointer = self.pointers()[(index >> self.shift) as usize & (CHUNKS - 1)].load(Acquire);
         debug_assert!(!pointer.is_null());
         pointer.wrapping_add((index as usize & (self.chunk_items() - 1)) * self.item)
     }
@@ -83,7 +91,7 @@ impl Arena {
     /// until the arena is [rewritten](Self::rewrite).
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
-        View { pointers: &self.pointers, shift: self.shift }
+        View { pointers: self.pointers(), shift: self.shift }
     }
 
     /// How many items lie one behind the other from `index` on.

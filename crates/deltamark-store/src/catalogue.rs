@@ -7,9 +7,11 @@
 use crate::bitstate::Bitstate;
 use crate::breadcrumb::{Anchors, Breadcrumb};
 use crate::collapse::Collapse;
+use crate::compact::Compact;
 use crate::compaction::Compaction;
 use crate::difference::Difference;
 use crate::plain::Plain;
+use crate::tree::{ARITIES, make as make_tree};
 use crate::{comback, delta};
 use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
@@ -44,6 +46,8 @@ pub enum Need {
     Levels,
     /// Steps that can be undone.
     Undo,
+    /// States that all take the same number of slots.
+    FixedWidth,
 }
 
 impl Need {
@@ -51,6 +55,7 @@ impl Need {
     pub fn words(self) -> &'static str {
         match self {
             Need::Levels => "breadth-first search",
+            Need::FixedWidth => "a model whose states all have the same width, such as a Petri net",
             Need::Undo => "a model whose steps can be undone, such as a Petri net",
         }
     }
@@ -94,6 +99,34 @@ pub static CATALOGUE: &[StoreInfo] = &[
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
+    },
+    StoreInfo {
+        name: "tree",
+        idea: "A state is cut into parts, these again, down to single slots; every part is kept once, as the tuple of \
+               the numbers of its parts. A successor shares all but a few nodes with its source.",
+        guarantee: "exact",
+        when: "When states are wide or vary in length and little of them changes in a step: some 14 bytes a state \
+               whatever the width, in about the time of `plain`, for any model and any search.",
+        threads: true,
+        needs: &[],
+        options: &[OptionInfo {
+            name: "arity",
+            default: "2",
+            help: "how many parts a part is cut into; 2, 3, 4 or 8. More means fewer look-ups and less sharing",
+        }],
+        make: tree,
+    },
+    StoreInfo {
+        name: "compact",
+        idea: "A state is cut into two halves, each kept once and numbered densely; a state is one bit for its pair of \
+               numbers, or a few where pairs are sparse. Where to cut is learnt from a short sample.",
+        guarantee: "exact",
+        when: "When a state is made of parts that move on their own, as in nets: less than a byte a state at best, \
+               often in less than twice the time of `plain`, for any search.",
+        threads: true,
+        needs: &[Need::FixedWidth],
+        options: &[],
+        make: compact,
     },
     StoreInfo {
         name: "difference",
@@ -263,6 +296,30 @@ pub static CATALOGUE: &[StoreInfo] = &[
         make: bitstate,
     },
 ];
+
+fn tree<'a>(
+    spec: &StoreSpec,
+    system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let arity = spec.choice("arity", &ARITIES)?;
+    Ok(make_tree(system, arity, budget).expect("an arity that there is"))
+}
+
+fn compact<'a>(
+    _spec: &StoreSpec,
+    system: &'a dyn System,
+    _order: Order,
+    budget: Arc<Budget>,
+) -> Result<Box<dyn Store + 'a>, SpecError> {
+    match Compact::new(system, budget) {
+        Some(store) => Ok(Box::new(store)),
+        None => Err(SpecError(
+            "the store `compact` takes states of fixed width, and those of this model vary; use `tree`".into(),
+        )),
+    }
+}
 
 fn breadcrumb<'a>(
     spec: &StoreSpec,

@@ -9,6 +9,8 @@
 //! |---|---|---|
 //! | [`plain`] | all of it | `vectors`, `index` |
 //! | [`collapse`] | the numbers of its parts | `tuples` (`intern`, `bits`), `index` |
+//! | `tree` | the numbers of its parts, and these of theirs | `dense`, `shape`, `fields` |
+//! | [`compact`] | its pair of halves, as a bit or a few | `dense`, `plan` (`cuts`, `sample`), `roots` (`tiles`, `pairs`), `past`, `retrace` |
 //! | [`difference`] | what changed since its predecessor | `journal`, `coder`, `lists`, `patch`, `path`, `quotient`, `unpacked` |
 //! | `delta` | predecessor and action | `numbered`, with `plain` or `collapse` for levels kept in full |
 //! | `comback` | signature, predecessor and action | `numbered` |
@@ -24,6 +26,10 @@
 //! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
 //!   grows), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
 //!   each once).
+//! * Trees: `dense` (keys, each once, numbered), `shape` and `plan` (which part is where), `cuts` and
+//!   `sample` (where to cut), `code` (numbers of pairs), `roots`, `tiles`, `pairs` and `enter` (sets of
+//!   them), `past` (ids of before), `retrace` (how a state was reached), `fields` (values that hang on
+//!   states).
 //! * Lists: `packed` (numbers in few bits), `unary` (numbers that never decrease), `bits` (a
 //!   long string of bits), `tuples` (states in just enough bits), `journal` (records of bytes).
 //! * Records of differences: `patch` (changes as bytes), `lists` (those that occur again),
@@ -39,12 +45,18 @@ mod bucket;
 mod cache;
 mod catalogue;
 mod claim;
+mod code;
 mod coder;
 pub mod collapse;
 mod comback;
+pub mod compact;
 pub mod compaction;
+mod cuts;
 mod delta;
+mod dense;
 pub mod difference;
+mod enter;
+mod fields;
 mod grant;
 mod index;
 mod intern;
@@ -53,13 +65,22 @@ mod kept;
 mod lists;
 mod numbered;
 mod packed;
+mod pairs;
+mod past;
 mod patch;
 mod path;
 pub mod plain;
+mod plan;
 mod quotient;
 mod rebuild;
 mod region;
+mod retrace;
+mod roots;
+mod sample;
+mod shape;
 mod spanning;
+mod tiles;
+mod tree;
 mod tuples;
 mod unary;
 mod unpacked;

@@ -45,6 +45,25 @@ impl Region {
         Some(Region { map, pointer })
     }
 
+    /// The same for memory that is filled from its first byte on: its beginning does without
+    /// large pages, so that a little of it takes a little memory.
+    #[cfg(not(miri))]
+    pub fn filled_slowly(bytes: usize) -> Option<Region> {
+        let mut map = memmap2::MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon().ok()?;
+        #[cfg(target_os = "linux")]
+        if bytes > LARGE {
+            let _ = map.advise_range(memmap2::Advice::HugePage, LARGE, bytes - LARGE);
+        }
+        let pointer = NonNull::new(map.as_mut_ptr().cast())?;
+        Some(Region { map, pointer })
+    }
+
+    /// The same: Miri knows no pages.
+    #[cfg(miri)]
+    pub fn filled_slowly(bytes: usize) -> Option<Region> {
+        Self::zeroed(bytes)
+    }
+
     /// `bytes` of zeroed memory. Miri knows no memory maps.
     #[cfg(miri)]
     pub fn zeroed(bytes: usize) -> Option<Region> {

@@ -4,7 +4,7 @@ use deltamark_core::{Budget, Order};
 use deltamark_store::bitstate::Bitstate;
 use deltamark_store::compaction::Compaction;
 use deltamark_store::{CATALOGUE, Need, StoreSpec, build};
-use deltamark_testkit::{RandomGraph, check_reversible_store, check_store};
+use deltamark_testkit::{RandomGraph, check_fixed_store, check_reversible_store, check_store};
 use std::sync::Arc;
 
 /// Checks every store that is made for this order.
@@ -15,6 +15,8 @@ fn conform(order: Order) {
         let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
         if info.needs.contains(&Need::Undo) {
             check_reversible_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
+        } else if info.needs.contains(&Need::FixedWidth) {
+            check_fixed_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
         } else {
             check_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
         }

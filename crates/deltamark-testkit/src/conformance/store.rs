@@ -33,6 +33,14 @@ pub fn check_reversible_store(
     check(&make, order, Kit::reversible());
 }
 
+/// The same for a store that takes only states of fixed width.
+pub fn check_fixed_store(
+    order: Order,
+    make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync,
+) {
+    check(&make, order, Kit::fixed());
+}
+
 fn check(make: &Make, order: Order, kit: Kit) {
     let ways = Way::of(order);
     empty(make);
@@ -86,6 +94,17 @@ impl Kit {
             ],
             large: vec![graph(1, Width::Fixed(3), 130_000), graph(1, Width::Varies, 130_000)],
         }
+    }
+
+    /// Those of fixed width.
+    fn fixed() -> Self {
+        let mut kit = Kit::all();
+        let fixed = |system: &dyn System| matches!(system.width(), Width::Fixed(_));
+        kit.small.retain(|(_, fresh)| fixed(&*fresh()));
+        for systems in [&mut kit.middling, &mut kit.threaded, &mut kit.large] {
+            systems.retain(|(_, system)| fixed(&**system));
+        }
+        kit
     }
 
     /// Those whose steps can be undone.

@@ -1,0 +1,584 @@
+//! Where `compact` cuts states: into two halves that take few values each.
+//!
+//! In: a sample of states. Out: the bits of each leaf of a tree. What stays true: every bit of a
+//! state is in exactly one leaf, of 64 bits at most, so that the tree says all of the state
+//! whatever the sample was like; a poor sample costs memory, never an answer.
+//!
+//! # The idea
+//! Let the left halves take `L` values over the whole run and the right halves `R`. Then the
+//! roots are pairs out of `L·R`, and the fewer there are the fewer bits a pair needs; and the
+//! tables of halves take `L + R` entries. Which bits belong together is not known to a store
+//! (a slot holds many places of a net), so it is learnt:
+//!
+//! 1. Bits that are equal, or opposite, in all of the sample are one *atom*.
+//! 2. Atoms that know most about each other (their mutual information) are merged to clusters,
+//!    these to larger ones, until there are few.
+//! 3. All cuts between these few are tried, for the least estimate of the bytes it takes.
+//! 4. Clusters, then smaller ones, then atoms change sides as long as that helps. The same from
+//!    some beginnings that mean nothing, and the best of all.
+//!
+//! `L` is estimated from how many different left halves the sample holds, and how many of them
+//! once or twice. Putting atoms in one line by an eigenvector of their relations, and cutting that,
+//! was tried first: it cuts database managers by who is active, so that a half says all or
+//! nothing, and no small move leads out of that.
+//!
+//! A half of more than 64 bits that change is cut again in the same way. Bits that never changed
+//! in the sample are spread over the leaves that have room.
+
+use deltamark_core::{States, hash};
+
+/// The most bits of a leaf.
+const LEAF: usize = 64;
+/// The number of states of a run that is worth the trouble.
+const STATES: f64 = (1 << 24) as f64;
+/// The bytes that an entry of a table of halves takes, about.
+const ENTRY: f64 = 256.0;
+/// The most states that relations of bits are worked out from, in words of 64.
+const RELATED: usize = 32;
+/// Atoms up to which their relations are worked out.
+const RELATED_ATOMS: usize = 1024;
+/// Clusters of which all cuts are tried.
+const TRY_ALL: usize = 9;
+/// Beginnings that mean nothing.
+const RANDOM: u64 = 3;
+/// States of the sample by which beginnings are compared.
+const FEW: usize = 2048;
+/// Moves that are tried at each level, with few states and with all.
+const TRIES: usize = 2000;
+const WHOLE_TRIES: usize = 800;
+
+/// A tree over the bits of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// These bits, ascending.
+    Leaf(Vec<usize>),
+    /// Two sub-trees.
+    Node(Box<Cut>, Box<Cut>),
+}
+
+/// A tree whose root is a node, and how many times more values its left half takes than its
+/// right one, as a power of two.
+pub(crate) struct Cuts {
+    pub left: Cut,
+    pub right: Cut,
+    pub skew: u32,
+}
+
+/// Cuts states of `slots` slots by what a sample of them shows.
+pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
+    let columns = Columns::new(sample, slots);
+    let (atoms, still) = columns.atoms();
+    let (mut left, mut right) = bisect(&columns, &atoms);
+    // The larger half is the left one.
+    let (mut many, mut few) = (columns.estimate(&atoms, &left), columns.estimate(&atoms, &right));
+    if many < few {
+        (left, right) = (right, left);
+        (many, few) = (few, many);
+    }
+    let skew = (many / few).max(1.0).log2() as u32;
+    let mut halves = [columns.tree(&atoms, &left), columns.tree(&atoms, &right)];
+    let rest = spread(still, &mut halves);
+    let [left, right] = halves;
+    let right = rest.into_iter().fold(right, |tree, leaf| Cut::Node(Box::new(tree), Box::new(Cut::Leaf(leaf))));
+    Cuts { left, right, skew: skew.min(16) }
+}
+
+/// Spreads bits over leaves that have room, and gives back leaves of what is left.
+fn spread(still: Vec<usize>, halves: &mut [Cut; 2]) -> Vec<Vec<usize>> {
+    let mut still = still.into_iter().peekable();
+    for half in halves {
+        half.each_leaf(&mut |leaf| {
+            while leaf.len() < LEAF
+                && let Some(bit) = still.next()
+            {
+                leaf.push(bit);
+            }
+            leaf.sort_unstable();
+        });
+    }
+    let rest: Vec<usize> = still.collect();
+    rest.chunks(LEAF).map(<[usize]>::to_vec).collect()
+}
+
+impl Cut {
+    fn each_leaf(&mut self, visit: &mut impl FnMut(&mut Vec<usize>)) {
+        match self {
+            Cut::Leaf(bits) => visit(bits),
+            Cut::Node(left, right) => {
+                left.each_leaf(visit);
+                right.each_leaf(visit);
+            }
+        }
+    }
+}
+
+/// A bit of all states of the sample, and the bits of a state that say the same.
+struct Atom {
+    bits: Vec<usize>,
+}
+
+/// The sample, bit by bit.
+struct Columns {
+    len: usize,
+    /// Words of a column.
+    words: usize,
+    bits: usize,
+    /// One column behind the other.
+    columns: Vec<u64>,
+}
+
+impl Columns {
+    fn new(sample: &States, slots: usize) -> Self {
+        let (len, bits) = (sample.len(), slots * 32);
+        let words = len.div_ceil(64);
+        let mut columns = vec![0; words * bits];
+        for (number, state) in sample.iter().enumerate() {
+            for (slot, &value) in state.iter().enumerate() {
+                let mut rest = value;
+                while rest != 0 {
+                    let bit = slot * 32 + rest.trailing_zeros() as usize;
+                    columns[bit * words + number / 64] |= 1 << (number % 64);
+                    rest &= rest - 1;
+                }
+            }
+        }
+        Columns { len, words, bits, columns }
+    }
+
+    /// Every so many states of it, about `len` in all.
+    fn thinned(&self, len: usize) -> Columns {
+        let every = self.len.div_ceil(len).max(1);
+        let (len, bits) = (self.len.div_ceil(every), self.bits);
+        let words = len.div_ceil(64);
+        let mut columns = vec![0; words * bits];
+        for bit in 0..bits {
+            let from = self.column(bit);
+            for number in 0..len {
+                let old = number * every;
+                columns[bit * words + number / 64] |= (from[old / 64] >> (old % 64) & 1) << (number % 64);
+            }
+        }
+        Columns { len, words, bits, columns }
+    }
+
+    fn column(&self, bit: usize) -> &[u64] {
+        &self.columns[bit * self.words..(bit + 1) * self.words]
+    }
+
+    /// Bits that change, put together where they say the same; and bits that never change.
+    fn atoms(&self) -> (Vec<Atom>, Vec<usize>) {
+        let mut atoms: Vec<Atom> = Vec::new();
+        let mut still = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let last = if self.len.is_multiple_of(64) { u64::MAX } else { (1 << (self.len % 64)) - 1 };
+        let mut normal = Vec::new();
+        for bit in 0..self.bits {
+            // The first state's bit is 0 in the normal form: a column and its opposite are one.
+            normal.clear();
+            normal.extend_from_slice(self.column(bit));
+            if normal.first().is_some_and(|word| word & 1 == 1) {
+                normal.iter_mut().for_each(|word| *word = !*word);
+                if let Some(word) = normal.last_mut() {
+                    *word &= last;
+                }
+            }
+            if normal.iter().all(|&word| word == 0) {
+                still.push(bit);
+                continue;
+            }
+            let atom = *known.entry(normal.clone()).or_insert(atoms.len());
+            match atoms.get_mut(atom) {
+                Some(atom) if atom.bits.len() < LEAF => atom.bits.push(bit),
+                // One that has no room begins another.
+                Some(_) => {
+                    known.insert(normal.clone(), atoms.len());
+                    atoms.push(Atom { bits: vec![bit] });
+                }
+                None => atoms.push(Atom { bits: vec![bit] }),
+            }
+        }
+        (atoms, still)
+    }
+
+    /// For each state the hash of these atoms.
+    fn hashes(&self, atoms: &[Atom], of: &[usize]) -> Vec<u64> {
+        let mut hashes = vec![0; self.len];
+        for &atom in of {
+            self.flip(atoms, atom, &mut hashes);
+        }
+        hashes
+    }
+
+    /// Takes an atom into the hashes, or out of them.
+    fn flip(&self, atoms: &[Atom], atom: usize, hashes: &mut [u64]) {
+        let bit = atoms[atom].bits[0];
+        let key = hash::coefficient(bit as u64);
+        for (word, hashes) in self.column(bit).iter().zip(hashes.chunks_mut(64)) {
+            for (number, hash) in hashes.iter_mut().enumerate() {
+                *hash ^= key & (word >> number & 1).wrapping_neg();
+            }
+        }
+    }
+
+    /// How many values these atoms take over a whole run, about.
+    fn estimate(&self, atoms: &[Atom], of: &[usize]) -> f64 {
+        Counter::new(self.len).estimate(&self.hashes(atoms, of))
+    }
+
+    /// A tree over these atoms, none of whose leaves is too large.
+    fn tree(&self, atoms: &[Atom], of: &[usize]) -> Cut {
+        let bits: usize = of.iter().map(|&atom| atoms[atom].bits.len()).sum();
+        if bits <= LEAF {
+            return Cut::Leaf(of.iter().flat_map(|&atom| atoms[atom].bits.iter().copied()).collect());
+        }
+        // Related atoms side by side, and a cut in the middle.
+        let inner: Vec<Atom> = of.iter().map(|&atom| Atom { bits: atoms[atom].bits.clone() }).collect();
+        let line = clusters(self, &inner).pop().unwrap_or_default().concat();
+        let mut taken = 0;
+        let (left, right): (Vec<usize>, Vec<usize>) = line.iter().partition(|&&atom| {
+            taken += inner[atom].bits.len();
+            2 * taken <= bits
+        });
+        Cut::Node(Box::new(self.tree(&inner, &left)), Box::new(self.tree(&inner, &right)))
+    }
+}
+
+/// Counts different hashes.
+struct Counter {
+    /// Open addressing, 0 = empty; the lowest two bits count up to three.
+    table: Vec<u64>,
+}
+
+impl Counter {
+    fn new(len: usize) -> Self {
+        Counter { table: vec![0; (2 * len).next_power_of_two().max(2)] }
+    }
+
+    /// How large the set is that these were drawn from, about.
+    ///
+    /// By Chao (1984): what was met once, and what twice, tells how much was not met at all.
+    /// Unlike estimates that take all values as equally likely, it is not fooled by one value
+    /// that takes half of the draws.
+    fn estimate(&mut self, hashes: &[u64]) -> f64 {
+        self.table.fill(0);
+        let mask = self.table.len() - 1;
+        let (mut different, mut once, mut twice) = (0i64, 0i64, 0i64);
+        for &hash in hashes {
+            let hash = hash | 3;
+            let mut at = (hash >> 20) as usize & mask;
+            loop {
+                let held = self.table[at];
+                if held == 0 {
+                    self.table[at] = hash & !3 | 1;
+                    different += 1;
+                    once += 1;
+                    break;
+                }
+                if held | 3 == hash {
+                    let count = held & 3;
+                    once -= i64::from(count == 1);
+                    twice += i64::from(count == 1) - i64::from(count == 2);
+                    self.table[at] = held + u64::from(count < 3);
+                    break;
+                }
+                at = (at + 1) & mask;
+            }
+        }
+        unseen(different as f64, once as f64, twice as f64)
+    }
+}
+
+/// The size of a set of which `different` values were met, some of them once or twice.
+fn unseen(different: f64, once: f64, twice: f64) -> f64 {
+    different + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
+}
+
+/// The atoms of both halves of the best cut found.
+fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
+    if atoms.len() < 2 {
+        return ((0..atoms.len()).collect(), Vec::new());
+    }
+    let levels = clusters(columns, atoms);
+    // A part of the sample is enough to choose among beginnings.
+    let few = columns.thinned(FEW);
+    let mut whole = Bisection::new(columns, atoms);
+    let mut best: Option<(f64, Vec<bool>)> = None;
+    for beginning in 0..=RANDOM {
+        let mut search = Bisection::new(&few, atoms);
+        let first = match beginning {
+            0 => {
+                search.try_all(&levels[levels.len() - 1]);
+                levels.len() - 1
+            }
+            // At the level of the most clusters that is not that of the atoms.
+            seed => {
+                let level = 1.min(levels.len() - 1);
+                search.scatter(&levels[level], seed);
+                level
+            }
+        };
+        for level in levels[..=first].iter().rev() {
+            search.improve(level, TRIES);
+        }
+        whole.set(&search.right);
+        let price = whole.price();
+        if best.as_ref().is_none_or(|(least, _)| price < *least) {
+            best = Some((price, search.right));
+        }
+    }
+    if let Some((_, right)) = best {
+        whole.set(&right);
+    }
+    for level in levels.iter().rev() {
+        whole.improve(level, WHOLE_TRIES / levels.len());
+    }
+    let side = |right: bool| (0..atoms.len()).filter(|&atom| whole.right[atom] == right).collect();
+    (side(false), side(true))
+}
+
+/// The search for one cut.
+struct Bisection<'a> {
+    columns: &'a Columns,
+    atoms: &'a [Atom],
+    counter: Counter,
+    /// For each atom whether it is on the right.
+    right: Vec<bool>,
+    /// The hashes of both halves of each state.
+    hashes: [Vec<u64>; 2],
+}
+
+impl<'a> Bisection<'a> {
+    /// With everything on the left.
+    fn new(columns: &'a Columns, atoms: &'a [Atom]) -> Self {
+        let all: Vec<usize> = (0..atoms.len()).collect();
+        let hashes = [columns.hashes(atoms, &all), vec![0; columns.len]];
+        let counter = Counter::new(columns.len);
+        Bisection { columns, atoms, counter, right: vec![false; atoms.len()], hashes }
+    }
+
+    /// Moves atoms so that these are on the right.
+    fn set(&mut self, right: &[bool]) {
+        for (atom, &right) in right.iter().enumerate() {
+            if self.right[atom] != right {
+                self.flip(atom);
+            }
+        }
+    }
+
+    /// Moves an atom to the other side.
+    fn flip(&mut self, atom: usize) {
+        self.right[atom] = !self.right[atom];
+        for hashes in &mut self.hashes {
+            self.columns.flip(self.atoms, atom, hashes);
+        }
+    }
+
+    /// The bytes that roots and halves take with this cut, as a power of two.
+    fn price(&mut self) -> f64 {
+        let [left, right] = [0, 1].map(|side: usize| self.counter.estimate(&self.hashes[side]));
+        let bitmap = left * right / 8.0;
+        let quotiented = STATES * ((left * right / STATES).log2().max(0.0) + 6.0) / 8.0;
+        (bitmap.min(quotiented) + ENTRY * (left + right)).log2()
+    }
+
+    /// Takes the best of all ways to put these clusters, which are few, on two sides.
+    fn try_all(&mut self, clusters: &[Vec<usize>]) {
+        let mut best = (self.price(), self.right.clone());
+        // In the order of a Gray code one cluster moves at a time. The last one stays.
+        for step in 1u32..1 << (clusters.len() - 1) {
+            clusters[step.trailing_zeros() as usize].iter().for_each(|&atom| self.flip(atom));
+            let price = self.price();
+            if price < best.0 {
+                best = (price, self.right.clone());
+            }
+        }
+        self.set(&best.1);
+    }
+
+    /// Puts clusters on a side each, without any meaning.
+    fn scatter(&mut self, clusters: &[Vec<usize>], seed: u64) {
+        for (number, cluster) in clusters.iter().enumerate() {
+            if hash::mix(number as u64 ^ seed << 32) & 1 == 1 {
+                cluster.iter().for_each(|&atom| self.flip(atom));
+            }
+        }
+    }
+
+    /// Moves clusters as long as that helps, with so many tries at most.
+    fn improve(&mut self, clusters: &[Vec<usize>], mut tries: usize) {
+        let mut best = self.price();
+        loop {
+            let before = best;
+            for cluster in clusters {
+                if tries == 0 {
+                    return;
+                }
+                tries -= 1;
+                cluster.iter().for_each(|&atom| self.flip(atom));
+                let price = self.price();
+                if price < best - 1e-9 {
+                    best = price;
+                } else {
+                    cluster.iter().for_each(|&atom| self.flip(atom));
+                }
+            }
+            if best > before - 0.01 {
+                return;
+            }
+        }
+    }
+}
+
+/// Atoms in clusters of related ones: first each alone, then ever larger clusters, until there
+/// are few enough to try all cuts between them.
+///
+/// From level to level clusters are merged in pairs, those that know most about each other
+/// first: as in the multi-level partitioning of graphs (Karypis and Kumar, 1998).
+fn clusters(columns: &Columns, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
+    let mut levels: Vec<Vec<Vec<usize>>> = vec![(0..atoms.len()).map(|atom| vec![atom]).collect()];
+    let mut relations = relations(columns, atoms);
+    loop {
+        let level = &levels[levels.len() - 1];
+        if level.len() <= TRY_ALL {
+            return levels;
+        }
+        let pairs = matching(level, relations.as_deref());
+        let next: Vec<Vec<usize>> = pairs
+            .iter()
+            .map(|pair| pair.iter().flat_map(|&cluster| level[cluster].iter().copied()).collect())
+            .collect();
+        relations = relations.map(|old| {
+            let sum = |one: &[usize], other: &[usize]| {
+                one.iter().map(|&a| other.iter().map(|&b| old[a * level.len() + b]).sum::<f32>()).sum::<f32>()
+            };
+            pairs.iter().flat_map(|one| pairs.iter().map(move |other| sum(one, other))).collect()
+        });
+        levels.push(next);
+    }
+}
+
+/// Clusters in pairs; some may stay alone.
+fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> {
+    let count = level.len();
+    let mut pairs = Vec::new();
+    let mut taken = vec![false; count];
+    let Some(relations) = relations else {
+        // Neighbours, for want of better knowledge.
+        return (0..count).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
+    };
+    // By size too: otherwise the largest would take everything.
+    let close =
+        |one: usize, other: usize| relations[one * count + other] / ((level[one].len() * level[other].len()) as f32);
+    let mut edges: Vec<(f32, usize, usize)> =
+        (0..count).flat_map(|one| (0..one).map(move |other| (close(one, other), one, other))).collect();
+    edges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, one, other) in edges {
+        if !taken[one] && !taken[other] {
+            taken[one] = true;
+            taken[other] = true;
+            pairs.push(vec![other, one]);
+        }
+    }
+    pairs.extend((0..count).filter(|&cluster| !taken[cluster]).map(|cluster| vec![cluster]));
+    pairs
+}
+
+/// The mutual information of every two atoms; nothing, if there are too many.
+fn relations(columns: &Columns, atoms: &[Atom]) -> Option<Vec<f32>> {
+    let count = atoms.len();
+    if count > RELATED_ATOMS {
+        return None;
+    }
+    let words = columns.words.min(RELATED);
+    let states = columns.len.min(words * 64) as f32;
+    let mut strength = vec![0.0; count * count];
+    let column = |atom: usize| &columns.column(atoms[atom].bits[0])[..words];
+    let ones: Vec<f32> =
+        (0..count).map(|atom| column(atom).iter().map(|word| word.count_ones()).sum::<u32>() as f32).collect();
+    for one in 0..count {
+        for other in 0..one {
+            let both: u32 = column(one).iter().zip(column(other)).map(|(a, b)| (a & b).count_ones()).sum();
+            let information = mutual(states, ones[one], ones[other], both as f32);
+            strength[one * count + other] = information;
+            strength[other * count + one] = information;
+        }
+    }
+    Some(strength)
+}
+
+/// The mutual information of two bits, in bits: how often each is set, and both are.
+fn mutual(states: f32, one: f32, other: f32, both: f32) -> f32 {
+    let term = |joint: f32, first: f32, second: f32| {
+        if joint <= 0.0 { 0.0 } else { joint / states * (joint * states / (first * second)).log2() }
+    };
+    (term(both, one, other)
+        + term(one - both, one, states - other)
+        + term(other - both, states - one, other)
+        + term(states - one - other + both, states - one, states - other))
+    .max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::Width;
+
+    /// All bits of a tree, leaf by leaf.
+    fn leaves(cuts: &mut Cuts) -> Vec<Vec<usize>> {
+        let mut leaves = Vec::new();
+        cuts.left.each_leaf(&mut |leaf| leaves.push(leaf.clone()));
+        cuts.right.each_leaf(&mut |leaf| leaves.push(leaf.clone()));
+        leaves
+    }
+
+    /// Two counters of five bits, their bits interleaved.
+    fn interleaved(one: u32, other: u32) -> u32 {
+        (0..5).fold(0, |word, bit| word | (one >> bit & 1) << (2 * bit) | (other >> bit & 1) << (2 * bit + 1))
+    }
+
+    #[test]
+    fn every_bit_is_in_one_leaf_whatever_the_sample() {
+        for (slots, count) in [(0, 1), (1, 1), (1, 300), (3, 200), (9, 500), (20, 30)] {
+            let mut sample = States::new(Width::Fixed(slots));
+            for number in 0..count {
+                let state: Vec<u32> = (0..slots).map(|slot| hash::mix((number * 64 + slot) as u64) as u32).collect();
+                sample.push(&state);
+            }
+            let leaves = leaves(&mut cuts(&sample, slots));
+            assert!(leaves.iter().all(|leaf| leaf.len() <= LEAF && leaf.is_sorted()));
+            let mut bits = leaves.concat();
+            bits.sort_unstable();
+            assert_eq!(bits, (0..slots * 32).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn independent_parts_are_told_apart() {
+        // Each part takes 12 of its 32 values; a cut between them has 12 · 12 pairs.
+        let values: Vec<u32> = (0..12).map(|value| value * value % 31).collect();
+        let mut sample = States::new(Width::Fixed(1));
+        for &one in &values {
+            for &other in &values {
+                sample.push(&[interleaved(one, other)]);
+            }
+        }
+        let cuts = &mut cuts(&sample, 1);
+        let mut left = Vec::new();
+        cuts.left.each_leaf(&mut |leaf| left.extend(leaf.iter().copied().filter(|&bit| bit < 10)));
+        let even = left.iter().filter(|&&bit| bit % 2 == 0).count();
+        assert!(even == 0 || even == left.len(), "one part is whole on the left: {left:?}");
+    }
+
+    #[test]
+    fn sizes_are_estimated_from_draws() {
+        for size in [10u64, 1000, 20_000] {
+            let draws: Vec<u64> = (0..4000).map(|draw| hash::mix(hash::mix(draw) % size)).collect();
+            let estimate = Counter::new(draws.len()).estimate(&draws) / size as f64;
+            assert!((0.8..1.25).contains(&estimate), "{size}: {estimate}");
+            // One value more that takes half of the draws changes little.
+            let skewed: Vec<u64> = draws.iter().flat_map(|&draw| [draw, 77]).collect();
+            let estimate = Counter::new(skewed.len()).estimate(&skewed) / size as f64;
+            assert!((0.8..1.25).contains(&estimate), "{size}: {estimate}");
+        }
+    }
+}

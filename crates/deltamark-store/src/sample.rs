@@ -1,0 +1,153 @@
+//! A short look at a system before the run: states met on random walks.
+//!
+//! In: a system. Out: some thousand different states of it, as many as its present layout can
+//! hold. What stays true: the same system in the same layout gives the same sample; the layout
+//! does not change.
+//!
+//! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
+//! end, to a state that was kept before, so that a part of the system that cannot be left again
+//! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
+//! Walks and not the first levels of a search: those know only what happens at the beginning.
+
+use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
+use std::collections::HashSet;
+
+/// States that a sample has at most.
+#[cfg(not(miri))]
+const MOST: usize = 8192;
+#[cfg(miri)]
+const MOST: usize = 64;
+/// Steps from one state that is kept to the next.
+const STRIDE: usize = 3;
+/// One in so many steps leads back to a state that was kept.
+const LENGTH: u64 = 16;
+/// Bytes that a sample takes at most.
+const BYTES: usize = 4 << 20;
+
+/// The bytes of a sample of states of this width, about, while it is taken and looked at.
+pub(crate) fn cost(slots: usize) -> u64 {
+    3 * (most(slots) * slots * size_of::<Slot>()) as u64
+}
+
+fn most(slots: usize) -> usize {
+    (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
+}
+
+/// States of a system, all different.
+pub(crate) fn sample(system: &dyn System) -> States {
+    let mut walk = Walk {
+        system,
+        scratch: system.scratch(),
+        kept: States::new(system.width()),
+        seen: HashSet::new(),
+        block: Block::new(system.width()),
+        batch: Batch::new(system.width()),
+        random: 0,
+    };
+    walk.go(most(if let Width::Fixed(slots) = system.width() { slots } else { 1 }));
+    walk.kept
+}
+
+struct Walk<'a> {
+    system: &'a dyn System,
+    scratch: deltamark_core::Scratch,
+    kept: States,
+    /// The hashes of what is kept.
+    seen: HashSet<u64>,
+    block: Block,
+    batch: Batch,
+    random: u64,
+}
+
+impl Walk<'_> {
+    fn go(&mut self, most: usize) {
+        let mut walkers = self.begin();
+        if walkers.is_empty() {
+            return;
+        }
+        // Walks of a small system find nothing new; so many steps are tried.
+        for step in 0..3 * STRIDE * most / BLOCK {
+            walkers = self.step(&walkers);
+            if step % STRIDE == 0 {
+                for index in 0..walkers.len() {
+                    self.keep(walkers.get(index));
+                }
+            }
+            if self.kept.len() >= most {
+                return;
+            }
+        }
+    }
+
+    /// Walkers at the initial states; none, if the layout cannot even hold these.
+    fn begin(&mut self) -> States {
+        let mut walkers = States::new(self.system.width());
+        self.batch.reset(self.system.width());
+        if self.system.initial(&mut self.scratch, &mut self.batch).is_err() {
+            return walkers;
+        }
+        for index in 0..BLOCK {
+            walkers.push(self.batch.target(index % self.batch.len()));
+        }
+        for index in 0..self.batch.len().min(BLOCK) {
+            self.keep(walkers.get(index));
+        }
+        walkers
+    }
+
+    /// Moves every walker on.
+    fn step(&mut self, walkers: &States) -> States {
+        self.block.reset(self.system.width());
+        for state in walkers.iter() {
+            self.block.push(StateId::NAMELESS, state);
+        }
+        self.batch.reset(self.system.width());
+        if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
+            // Somebody has come to where the layout ends: only the others go on.
+            self.batch.reset(self.system.width());
+            let mut alone = Batch::new(self.system.width());
+            for (walker, state) in walkers.iter().enumerate() {
+                alone.reset(self.system.width());
+                if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {
+                    self.batch.begin(walker);
+                    for index in 0..alone.len() {
+                        self.batch.push_hashed(alone.action(index), alone.target(index), alone.hash(index));
+                    }
+                }
+            }
+        }
+        // For each walker one of its successors, all alike: the last of those drawn stays.
+        let mut chosen: [Option<usize>; BLOCK] = [None; BLOCK];
+        let mut counts = [0u64; BLOCK];
+        for index in 0..self.batch.len() {
+            let source = self.batch.source(index);
+            counts[source] += 1;
+            if self.draw(counts[source]) == 0 {
+                chosen[source] = Some(index);
+            }
+        }
+        let mut next = States::new(self.system.width());
+        for chosen in &chosen[..walkers.len()] {
+            match chosen {
+                Some(index) if self.draw(LENGTH) != 0 => next.push(self.batch.target(*index)),
+                _ => {
+                    let index = self.draw(self.kept.len() as u64) as usize;
+                    next.push(self.kept.get(index));
+                }
+            }
+        }
+        next
+    }
+
+    /// A number below `count`.
+    fn draw(&mut self, count: u64) -> u64 {
+        self.random += 1;
+        hash::mix(self.random) % count
+    }
+
+    fn keep(&mut self, state: &[Slot]) {
+        if self.seen.insert(self.system.hash(&mut self.scratch, state)) {
+            self.kept.push(state);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `tree` with other arities than two, and what it promises beyond what every store does.
+
+use deltamark_core::{Action, Arrival, Budget, Insert, Order, StateId, States, Store, System, Width};
+use deltamark_store::{StoreSpec, build};
+use deltamark_testkit::{RandomGraph, check_store, systems::Cells};
+use std::sync::Arc;
+
+fn make<'a>(text: &str, system: &'a dyn System, order: Order, budget: Arc<Budget>) -> Box<dyn Store + 'a> {
+    let spec: StoreSpec = text.parse().expect("a store");
+    build(&spec, system, order, budget).expect("any system")
+}
+
+#[test]
+fn trees_of_arity_three_conform() {
+    check_store(Order::Any, |system, budget| make("tree:arity=3", system, Order::Any, budget));
+}
+
+#[test]
+#[ignore = "long: the whole suite for each arity"]
+fn trees_of_every_arity_conform() {
+    for text in ["tree:arity=4", "tree:arity=8"] {
+        for order in [Order::Any, Order::Levels] {
+            check_store(order, |system, budget| make(text, system, order, budget));
+        }
+    }
+}
+
+#[test]
+fn other_arities_are_refused() {
+    let system = RandomGraph::new(1, 10);
+    let spec: StoreSpec = "tree:arity=5".parse().expect("an option that there is");
+    let error = build(&spec, &system, Order::Any, Arc::new(Budget::unlimited())).err().expect("it is refused");
+    assert_eq!(
+        error.to_string(),
+        "`5` is no value for the option `arity` of the store `tree`; it takes `2` or `3` or `4` or `8`"
+    );
+}
+
+/// States of `width` slots that differ in one slot, far from each other.
+fn spread(width: usize, number: u32) -> Vec<u32> {
+    let mut state = vec![7; width];
+    state[(number as usize * 31) % width] = number;
+    state
+}
+
+#[test]
+fn states_that_differ_in_one_slot_add_a_node_a_level() {
+    let width = 1024;
+    let system = RandomGraph::of_width(1, Width::Fixed(width), 2);
+    let store = make("tree", &system, Order::Any, Arc::new(Budget::unlimited()));
+    let mut scratch = store.scratch();
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let count = 20_000;
+    for number in 0..count {
+        let answer = store.insert(&mut scratch, &spread(width, number + 8), 0, &arrival);
+        assert_eq!(answer, Insert::New(StateId::new(number.into())));
+    }
+    // Ten levels, of which the root is one; 8 bytes a node and up to 7.1 for the index.
+    let bytes = store.bytes().total();
+    assert!(bytes < u64::from(count) * 10 * 16, "{bytes}");
+    let mut states = States::new(Width::Fixed(width));
+    store.recall().expect("it recalls").recall(&mut scratch, &[StateId::new(77)], &mut states);
+    assert_eq!(states.get(0), spread(width, 77 + 8));
+}
+
+#[test]
+fn short_states_are_all_root() {
+    let system = RandomGraph::of_width(1, Width::Varies, 2);
+    let store = make("tree:arity=4", &system, Order::Any, Arc::new(Budget::unlimited()));
+    let mut scratch = store.scratch();
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let empty = store.bytes().parts().iter().find(|part| part.0 == "nodes").map(|part| part.1);
+    let states: [&[u32]; 6] = [&[], &[0], &[0, 0], &[1, 2, 3], &[0, 0, 0, 0], &[1]];
+    for (number, state) in states.iter().enumerate() {
+        assert_eq!(store.insert(&mut scratch, state, 0, &arrival), Insert::New(StateId::new(number as u64)));
+        assert_eq!(store.insert(&mut scratch, state, 0, &arrival), Insert::Seen(StateId::new(number as u64)));
+    }
+    assert_eq!(store.bytes().parts().iter().find(|part| part.0 == "nodes").map(|part| part.1), empty);
+}
+
+#[test]
+fn values_hang_on_states() {
+    let system = Cells::new(100, 3);
+    let budget = Arc::new(Budget::unlimited());
+    let store = make("tree", &system, Order::Any, Arc::clone(&budget));
+    let fields = store.fields().expect("a tree has fields");
+    let (colour, low) = (fields.attach(2).expect("two bits"), fields.attach(32).expect("32 bits"));
+    for number in [0, 5, 70_000] {
+        assert_eq!(fields.set(colour, StateId::new(number), 3), Some(0));
+        let counted = fields.update(low, StateId::new(number), &mut |value| Some(value + 9));
+        assert_eq!((counted, fields.get(low, StateId::new(number))), (Some(0), 9));
+        assert_eq!(fields.get(colour, StateId::new(number + 1)), 0);
+    }
+    assert_eq!(store.bytes().total(), budget.used());
+}
