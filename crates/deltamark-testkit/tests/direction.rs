@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-search", &["deltamark-core"]),
     ("deltamark-logic", &["deltamark-core"]),
     ("deltamark-nets", &["deltamark-core"]),
+    ("deltamark-dve", &["deltamark-core"]),
     ("deltamark-derive", &[]),
     (
         "deltamark",
@@ -25,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "deltamark-search",
             "deltamark-logic",
             "deltamark-nets",
+            "deltamark-dve",
             "deltamark-derive",
         ],
     ),

@@ -1,0 +1,4 @@
+//! DVE, the language of the BEEM models.
+
+pub mod engine;
+pub mod ir;
