@@ -49,7 +49,9 @@ use std::rc::Rc;
 const PRELUDE: &str = include_str!("macros/prelude.m4");
 
 /// The most bytes that macros may produce on the way, replacements of replacements included.
-const MOST_WORK: usize = 1 << 26;
+const MOST_WORK: usize = 1 << 28;
+/// The most replacements.
+const MOST_REPLACEMENTS: usize = 1 << 22;
 /// The most bytes of plain text.
 const MOST_OUTPUT: usize = 1 << 24;
 /// The most calls whose arguments are being collected at once.
@@ -212,6 +214,7 @@ struct Machine {
     open: Vec<u8>,
     close: Vec<u8>,
     work: usize,
+    replacements: usize,
     /// Where all that is read comes from, while the prelude is read or a macro of it replaced.
     place: u32,
 }
@@ -235,6 +238,7 @@ impl Machine {
             open: b"`".to_vec(),
             close: b"'".to_vec(),
             work: 0,
+            replacements: 0,
             place: 0,
         }
     }
@@ -254,6 +258,7 @@ impl Machine {
         }
         self.output = Text::default();
         self.work = 0;
+        self.replacements = 0;
     }
 
     fn define(&mut self, name: &[u8], meaning: Meaning, bare: Bare) {
@@ -309,9 +314,9 @@ impl Machine {
     fn run(&mut self) -> Step {
         while let Some((byte, origin)) = self.peek(0) {
             self.place = origin;
-            if self.work > MOST_WORK {
+            if self.work > MOST_WORK || self.replacements > MOST_REPLACEMENTS {
                 return Err(Diagnostic::at(point(origin), "the macros do not come to an end")
-                    .help("is a macro defined by itself? At most 64 MiB of text are produced on the way")
+                    .help("is a macro defined by itself? At most 4 million of them are replaced, by 256 MiB of text")
                     .into());
             }
             if self.follows(b"//") {
@@ -500,6 +505,7 @@ impl Machine {
 
     /// Replaces a macro.
     fn call(&mut self, name: &[u8], called: &Macro, arguments: Vec<Text>, origin: u32) -> Step {
+        self.replacements += 1;
         match &called.meaning {
             Meaning::Builtin(builtin) => self.builtin(*builtin, arguments, origin),
             Meaning::Text(body) if arguments.is_empty() && !body.bytes.contains(&b'$') => {
