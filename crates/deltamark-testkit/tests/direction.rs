@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-logic", &["deltamark-core"]),
     ("deltamark-nets", &["deltamark-core"]),
     ("deltamark-dve", &["deltamark-core"]),
+    ("deltamark-so", &["deltamark-core"]),
     ("deltamark-derive", &[]),
     (
         "deltamark",
@@ -27,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "deltamark-logic",
             "deltamark-nets",
             "deltamark-dve",
+            "deltamark-so",
             "deltamark-derive",
         ],
     ),
@@ -39,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that may contain `unsafe`.
-const MAY_BE_UNSAFE: &[&str] = &["deltamark-store"];
+const MAY_BE_UNSAFE: &[&str] = &["deltamark-store", "deltamark-dve", "deltamark-so"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

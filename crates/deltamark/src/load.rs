@@ -51,8 +51,9 @@ impl Default for LoadOptions {
 
 /// What a language gets to see.
 struct Text<'a> {
+    /// The path of the file, or what the text is called.
+    name: &'a str,
     bytes: &'a [u8],
-    #[expect(dead_code, reason = "the languages so far have no parameters")]
     options: &'a LoadOptions,
 }
 
@@ -81,12 +82,31 @@ pub static FORMATS: &[Format] = &[
         parameters: false,
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
+    // No file's name asks for this one: code is run only when the user says so.
+    Format {
+        name: "so",
+        extensions: &[],
+        help: "models in a shared library, which is loaded and run (see deltamark.h); only with `--format so`",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: true,
+        parse: library,
+    },
 ];
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+}
+
+fn library(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    if text.name == "-" {
+        return Err(Diagnostic::new("a shared library is loaded from a file, not from standard input").into());
+    }
+    let system = deltamark_so::load(Path::new(text.name), &text.options.parameters)?;
+    let sizes = vec![("variables", deltamark_core::Observe::names(&system).len() as u64)];
+    Ok(Parsed { system: Box::new(system), sizes })
 }
 
 impl Format {
@@ -103,7 +123,10 @@ impl Format {
 
     /// The formats and their endings, for messages: `pnml (.pnml), tina (.net)`.
     pub fn list() -> String {
-        let one = |format: &Format| format!("{} (.{})", format.name, format.extensions.join(", ."));
+        let one = |format: &Format| match format.extensions {
+            [] => format.name.to_string(),
+            endings => format!("{} (.{})", format.name, endings.join(", .")),
+        };
         FORMATS.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
@@ -259,7 +282,7 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { bytes, options }) {
+    match (format.parse)(&Text { name, bytes, options }) {
         Ok(Parsed { system, sizes }) => {
             let info = ModelInfo {
                 path: Some(name.into()),
@@ -352,7 +375,11 @@ fn no_format_of(path: &str, bytes: &[u8]) -> LoadError {
         Some(ending) => format!("the ending `.{ending}` of `{path}` belongs to no known format"),
         None => format!("the name `{path}` has no ending that would tell its format"),
     };
-    let help = if start.contains("<pnml") {
+    let library =
+        ["so", "dylib", "dll"].map(Some).contains(&Path::new(path).extension().and_then(|ending| ending.to_str()));
+    let help = if library {
+        "a shared library is code: add `--format so` to have it loaded and run".to_string()
+    } else if start.contains("<pnml") {
         "it looks like PNML: add `--format pnml`".to_string()
     } else {
         format!("add `--format NAME`; known formats: {}", Format::list())
@@ -373,6 +400,9 @@ mod tests {
         assert!(Format::by_name("xml").is_none());
         assert_eq!(Format::by_path(Path::new("a/b.NET")).map(|format| format.name), Some("tina"));
         assert!(Format::by_path(Path::new("net")).is_none());
+        // Code is loaded by the option alone, whatever the file is called.
+        assert!(Format::by_path(Path::new("model.so")).is_none());
+        assert_eq!(Format::by_name("so").map(|format| format.name), Some("so"));
     }
 
     #[test]
