@@ -115,7 +115,8 @@ fn the_prelude_has_the_words_that_models_use() {
 
 #[test]
 fn parameters_take_the_place_of_defaults() {
-    let cases: [(&str, &[(&str, &str)], Result<&str, &str>); 8] = [
+    type Given = &'static [(&'static str, &'static str)];
+    let cases: [(&str, Given, Result<&str, &str>); 8] = [
         ("default(N, 2)N", &[("N", "5")], Ok("5")),
         ("default(N, 2)N", &[("N", "3"), ("N", "4")], Ok("4")),
         ("N", &[("N", "5")], Ok("5")),
