@@ -613,3 +613,15 @@ impl Program {
         &receives[start..end]
     }
 }
+
+/// The number of the variable that is assigned, whole or in part.
+pub fn assigned(program: &Program, target: Target) -> u32 {
+    let cell = match target {
+        Target::Cell(cell) => cell,
+        Target::Element { array, .. } => program.arrays[array.0 as usize].first,
+    };
+    match program.cells[cell.0 as usize].owner {
+        Owner::Variable(variable, _) => variable,
+        other => unreachable!("only variables are assigned, not {other:?}"),
+    }
+}
