@@ -11,6 +11,8 @@ mod layout;
 mod lower;
 pub mod macros;
 mod names;
+#[cfg(feature = "native")]
+pub mod native;
 mod parse;
 mod pool;
 pub mod reference;
