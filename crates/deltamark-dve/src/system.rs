@@ -6,6 +6,7 @@
 //! Steps are not reversible: an effect overwrites what was there.
 
 use crate::code::{Code, NodeId};
+use crate::dump::Dump;
 use crate::engine::{Engine, Taken};
 use crate::interpreter::Interpreter;
 use crate::ir::{Place, Program};
@@ -194,6 +195,10 @@ impl System for DveSystem {
 
     fn describe(&self) -> &dyn Describe {
         self
+    }
+
+    fn dump(&self) -> Option<String> {
+        Some(Dump(&self.program).to_string())
     }
 
     fn components(&self) -> Option<&dyn Components> {

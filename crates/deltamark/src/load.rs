@@ -6,6 +6,7 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
+use deltamark_dve::{DveSystem, EngineChoice};
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -29,6 +30,8 @@ pub struct Format {
     pub counts_tokens: bool,
     /// Whether its models can have parameters.
     pub parameters: bool,
+    /// Whether its models can be run by different engines.
+    pub engines: bool,
     parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
 }
 
@@ -39,19 +42,21 @@ pub struct LoadOptions {
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
+    /// What makes successors, where there is a choice.
+    pub engine: Option<EngineChoice>,
     /// The most bytes to read.
     pub limit: u64,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), limit: LARGEST_FILE }
+        LoadOptions { format: None, parameters: Vec::new(), engine: None, limit: LARGEST_FILE }
     }
 }
 
 /// What a language gets to see.
 struct Text<'a> {
-    /// The path of the file, or what the text is called.
+    /// The path of the file, or how reports call the text.
     name: &'a str,
     bytes: &'a [u8],
     options: &'a LoadOptions,
@@ -71,6 +76,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        engines: false,
         parse: |text| net(deltamark_nets::Format::Pnml, text),
     },
     Format {
@@ -80,7 +86,28 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        engines: false,
         parse: |text| net(deltamark_nets::Format::Tina, text),
+    },
+    Format {
+        name: "dve",
+        extensions: &["dve"],
+        help: "processes in DVE, the language of DIVINE and of the BEEM models",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: false,
+        engines: true,
+        parse: |text| dve(text, deltamark_dve::parse(text.bytes)?),
+    },
+    Format {
+        name: "mdve",
+        extensions: &["mdve"],
+        help: "DVE with macros and parameters, as BEEM's sources are written",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: true,
+        engines: true,
+        parse: |text| dve(text, deltamark_dve::parse_macros(text.bytes, &text.options.parameters)?),
     },
     // No file's name asks for this one: code is run only when the user says so.
     Format {
@@ -90,9 +117,20 @@ pub static FORMATS: &[Format] = &[
         can_fault: true,
         counts_tokens: false,
         parameters: true,
+        engines: false,
         parse: library,
     },
 ];
+
+fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Vec<Diagnostic>> {
+    let sizes =
+        vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
+    let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
+    let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
+        Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")
+    })?;
+    Ok(Parsed { system: Box::new(system.in_file(file)), sizes })
+}
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
@@ -280,6 +318,12 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
             help: "leave the parameter out".into(),
+        });
+    }
+    if let Some(engine) = options.engine.filter(|_| !format.engines) {
+        return Err(LoadError::Meaningless {
+            message: format!("models in `{}` are run in one way only, so `--engine {engine}` means nothing to {}", format.name, shown(name)),
+            help: "leave the option out".into(),
         });
     }
     match (format.parse)(&Text { name, bytes, options }) {
