@@ -4,7 +4,8 @@
 //! transitions, what may be a fault (marked `?`), and the table of actions. It is not meant to be read back.
 
 use crate::ir::{
-    Binary, CellId, Effect, Expr, ExprId, Field, Location, Owner, Program, Step, Sync, Target, Timing, Transition, Unary,
+    Binary, CellId, Effect, Expr, ExprId, Field, Location, Owner, Program, Step, Sync, Target, Timing, Transition,
+    Unary,
 };
 use crate::reference::name_of;
 use std::fmt::{self, Display, Formatter};
@@ -51,7 +52,11 @@ impl Display for Dump<'_> {
             }
         }
         if let Some(monitor) = &program.monitor {
-            writeln!(f, "\nproperty process {}, {:?}, left out of steps", monitor.process.name, monitor.process.accept)?;
+            writeln!(
+                f,
+                "\nproperty process {}, {:?}, left out of steps",
+                monitor.process.name, monitor.process.accept
+            )?;
             let locations = &monitor.process.locations;
             for (number, location) in locations.iter().enumerate() {
                 let initial = program.cells[monitor.process.location.0 as usize].initial;
@@ -65,13 +70,16 @@ impl Display for Dump<'_> {
                     match step {
                         Step::Alone(one) => writeln!(f, "  {number:<5} t{}", one.0)?,
                         Step::Pair { send, receive, conflict } => {
-                            let wrong = conflict.map(|variable| format!(", a fault: both assign {}", name_of(program, variable)));
+                            let wrong = conflict
+                                .map(|variable| format!(", a fault: both assign {}", name_of(program, variable)));
                             writeln!(f, "  {number:<5} t{} to t{}{}", send.0, receive.0, wrong.unwrap_or_default())?;
                         }
                     }
                 }
             }
-            Timing::Synchronous => writeln!(f, "\nall processes move at once; action = sum of transition × {:?}", program.radix)?,
+            Timing::Synchronous => {
+                writeln!(f, "\nall processes move at once; action = sum of transition × {:?}", program.radix)?
+            }
         }
         Ok(())
     }

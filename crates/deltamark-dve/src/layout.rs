@@ -6,8 +6,9 @@
 //!
 //! A *component* is a process with its variables, a buffer, a large array, or all other globals: what changes
 //! together. Components are packed whole, large ones into slots of their own, small ones several to a
-//! slot, best fit first. That packing is given up for one that
-//! goes field by field when the latter takes fewer slots: width comes before cuts.
+//! slot, best fit first. That packing is given up for one that goes field by field (in the order of the
+//! components, or else the widest first) when the latter takes fewer slots: width comes before cuts. A state may then
+//! be cut at any slot.
 
 use crate::ir::{CellId, Field, Owner, Program};
 
@@ -33,8 +34,11 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
     let state = program.state_cells().len();
     let components = components(program, state);
     let (mut places, mut slots) = whole(&components, codes, state);
-    let single = fields(codes, state);
     let mut cuts = boundaries(&components, &places, slots, codes);
+    let in_order = components.iter().flatten().copied().filter(|&cell| codes[cell].bits > 0);
+    let ordered = fields(in_order, codes, state);
+    let widest = fields(widest_first(0..state, codes).into_iter(), codes, state);
+    let single = if ordered.1 <= widest.1 { ordered } else { widest };
     if single.1 < slots {
         (places, slots) = single;
         cuts = (0..slots).collect();
@@ -173,11 +177,11 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
     (places, used.len())
 }
 
-/// Packs field by field.
-fn fields(codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
+/// Packs field by field, each into the first slot with room for it.
+fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
     let mut places = vec![(0, 0); state];
     let mut bins = Bins::default();
-    for cell in widest_first(0..state, codes) {
+    for cell in cells {
         places[cell] = bins.put(codes[cell].bits);
     }
     (places, bins.used.len())

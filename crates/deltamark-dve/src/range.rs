@@ -17,6 +17,7 @@
 //! changed by the transfer. For a send they are what the receiver has left behind: so only the sender's own
 //! variables keep what its guard says. Values outside a type are dropped, for storing them is a fault and leads nowhere.
 
+use crate::arithmetic;
 use crate::ir::{
     Cell, CellId, Effect, Expr, ExprId, Monitor, Owner, Program, Sync, Target, Timing, Transition, TransitionId,
 };
@@ -264,6 +265,79 @@ fn evaluate(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Values {
             let (one, other) = (evaluate(sets, moment, left), behind(sets, moment, left, false, right));
             Values::truth(one.may_be_false() && other.may_be_false(), one.may_be_true() || other.may_be_true())
         }
+    }
+}
+
+/// The most combinations of values that are tried one by one.
+const COMBINATIONS: usize = 512;
+/// The most nodes of an expression that is tried so.
+const SMALL: usize = 48;
+
+/// The same, more closely where that is cheap: a small expression over few cells with few values each is worked out for
+/// each of them, so that `(t - 1) | (t == 255) * 255` is known to keep 255.
+fn closely(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Values {
+    exact(sets, moment, id).unwrap_or_else(|| evaluate(sets, moment, id))
+}
+
+fn exact(sets: &dyn Sets, moment: &Moment, id: ExprId) -> Option<Values> {
+    let program = sets.program();
+    let mut cells: Vec<(u32, Vec<i32>)> = Vec::new();
+    let (mut rest, mut nodes, mut combinations) = (vec![id], 0, 1);
+    while let Some(id) = rest.pop() {
+        nodes += 1;
+        match program.expr(id) {
+            _ if nodes > SMALL => return None,
+            Expr::Const(_) => {}
+            Expr::Cell(cell) if cells.iter().any(|(known, _)| *known == cell.0) => {}
+            Expr::Cell(cell) => {
+                let Values::Few(list) = sets.get(moment, cell.0) else { return None };
+                combinations *= list.len();
+                if combinations > COMBINATIONS {
+                    return None;
+                }
+                cells.push((cell.0, list));
+            }
+            Expr::Element { .. } => return None,
+            Expr::Lookup { index: operand, .. } | Expr::Unary(_, operand) => rest.push(operand),
+            Expr::Binary(_, left, right)
+            | Expr::Divide { left, right, .. }
+            | Expr::And(left, right)
+            | Expr::Or(left, right) => rest.extend([left, right]),
+        }
+    }
+    let mut results = Values::none();
+    for number in 0..combinations {
+        let mut digits = number;
+        let values: Vec<(u32, i32)> = cells
+            .iter()
+            .map(|(cell, list)| {
+                let value = list[digits % list.len()];
+                digits /= list.len();
+                (*cell, value)
+            })
+            .collect();
+        if let Some(value) = concrete(program, id, &values) {
+            results = results.union(&Values::one(value));
+        }
+    }
+    Some(results)
+}
+
+/// The value of an expression over these cells; nothing when it is a fault.
+fn concrete(program: &Program, id: ExprId, values: &[(u32, i32)]) -> Option<i32> {
+    let value = |id: ExprId| concrete(program, id, values);
+    match program.expr(id) {
+        Expr::Const(value) => Some(value),
+        Expr::Cell(cell) => values.iter().find(|(known, _)| *known == cell.0).map(|(_, value)| *value),
+        Expr::Element { .. } => None,
+        Expr::Lookup { table, index, .. } => {
+            program.tables[table.0 as usize].values.get(usize::try_from(value(index)?).ok()?).copied()
+        }
+        Expr::Unary(operator, operand) => Some(arithmetic::unary(operator, value(operand)?)),
+        Expr::Binary(operator, left, right) => Some(arithmetic::binary(operator, value(left)?, value(right)?)),
+        Expr::Divide { remainder, left, right, .. } => arithmetic::divide(remainder, value(left)?, value(right)?),
+        Expr::And(left, right) => Some(i32::from(value(left)? != 0 && value(right)? != 0)),
+        Expr::Or(left, right) => Some(i32::from(value(left)? != 0 || value(right)? != 0)),
     }
 }
 
@@ -521,7 +595,7 @@ impl<'p> Analysis<'p> {
                 let (number, about) = (channel.0 as usize, &program.channels[channel.0 as usize]);
                 let mut sent = Vec::with_capacity(values.len());
                 for (place, &value) in values.iter().enumerate() {
-                    let value = evaluate(self, &mut moment, value);
+                    let value = closely(self, &mut moment, value);
                     let kind = about.types.as_ref().map(|types| types[place]);
                     let cast = kind.map(|kind| {
                         let (least, most) = kind.range();
@@ -596,7 +670,7 @@ impl<'p> Analysis<'p> {
         let location = self.program.processes[one.process.0 as usize].location;
         moment.set(location.0, Values::one(one.to as i32));
         for &Effect { target, value, .. } in &one.effects {
-            let value = evaluate(self, moment, value);
+            let value = closely(self, moment, value);
             let Some(place) = self.place(moment, target) else { return false };
             if !self.assign(moment, place, value) {
                 return false;
@@ -806,7 +880,9 @@ fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
         moment.set(location.0, Values::one(one.to as i32));
     }
     for effect in &mut one.effects {
-        let (value, values) = rebuild(known, &mut moment, pool, effect.value);
+        let values = exact(known, &moment, effect.value);
+        let (value, broad) = rebuild(known, &mut moment, pool, effect.value);
+        let values = values.unwrap_or(broad);
         let place = target(known, &mut moment, pool, effect.target);
         let (first, range) = match place {
             Target::Cell(cell) => (cell, None),

@@ -2,7 +2,8 @@
 //!
 //! In: a program, the values of its cells, an action. Out: the values after the step, or why there are
 //! none. What stays true: this reads the intermediate form as its text says, with no table of its own, so that it is the
-//! oracle in tests; and since faults are rare, it is what tells users about them.
+//! oracle in tests; and since faults are rare, it is what tells users about them. What the analysis has called impossible is
+//! asserted here.
 
 use crate::arithmetic;
 use crate::ir::{
@@ -40,6 +41,9 @@ pub fn step(program: &Program, source: &[i32], action: u32) -> Outcome {
 
 /// What went wrong.
 type Why = String;
+
+/// What our own analysis has done wrong, if it has.
+const UNCHECKED: &str = "the analysis says that this cannot fail in a reachable state";
 
 fn asynchronous(program: &Program, source: &[i32], action: u32) -> Result<Option<Vec<i32>>, Why> {
     let Some(&step) = program.steps.get(action as usize) else { return Ok(None) };
@@ -183,7 +187,7 @@ fn transfer(
             let types = channel.types.as_deref().unwrap_or_default();
             for (number, (&sent, kind)) in sent.iter().zip(types).enumerate() {
                 let value = evaluate(program, source, sent).map_err(at)?;
-                values[first + length * sent_arity(types) + number] = kind.cast(value);
+                values[first + length * types.len() + number] = kind.cast(value);
             }
             values[buffer.length.0 as usize] += 1;
         }
@@ -201,10 +205,6 @@ fn transfer(
         Sync::None => {}
     }
     Ok(())
-}
-
-fn sent_arity(types: &[Type]) -> usize {
-    types.len()
 }
 
 /// Hands the sent values over.
@@ -235,11 +235,13 @@ fn handshake(
 fn effects(program: &Program, values: &mut [i32], transition: &Transition) -> Result<(), Why> {
     let process = &program.processes[transition.process.0 as usize];
     values[process.location.0 as usize] = transition.to as i32;
-    for &Effect { target, value, .. } in &transition.effects {
+    for &Effect { target, value, checked } in &transition.effects {
         let at = |why: Why| format!("{why}, in an effect in line {}", transition.place.line);
         let cell = place(program, values, target).map_err(at)?;
         let value = evaluate(program, values, value).map_err(at)?;
-        store(program, values, cell, value).map_err(at)?;
+        let stored = store(program, values, cell, value);
+        assert!(stored.is_ok() || checked, "{UNCHECKED}: {stored:?}");
+        stored.map_err(at)?;
     }
     Ok(())
 }
@@ -248,19 +250,20 @@ fn effects(program: &Program, values: &mut [i32], transition: &Transition) -> Re
 fn place(program: &Program, values: &[i32], target: Target) -> Result<CellId, Why> {
     match target {
         Target::Cell(cell) => Ok(cell),
-        Target::Element { array, index, .. } => {
+        Target::Element { array, index, checked } => {
             let array = &program.arrays[array.0 as usize];
             let index = evaluate(program, values, index)?;
-            within(index, array.length as usize, || name_of(program, array.variable))?;
+            within(index, array.length as usize, checked, || name_of(program, array.variable))?;
             Ok(CellId(array.first.0 + index as u32))
         }
     }
 }
 
-fn within(index: i32, length: usize, name: impl Fn() -> String) -> Result<(), Why> {
+fn within(index: i32, length: usize, checked: bool, name: impl Fn() -> String) -> Result<(), Why> {
     if usize::try_from(index).is_ok_and(|index| index < length) {
         return Ok(());
     }
+    assert!(checked, "{UNCHECKED}: index {index} of `{}`", name());
     Err(format!("index {index} is outside of `{}`, which has elements 0 to {}", name(), length - 1))
 }
 
@@ -297,16 +300,16 @@ pub fn evaluate(program: &Program, values: &[i32], id: ExprId) -> Result<i32, Wh
     Ok(match program.expr(id) {
         Expr::Const(value) => value,
         Expr::Cell(cell) => values[cell.0 as usize],
-        Expr::Element { array, index, .. } => {
+        Expr::Element { array, index, checked } => {
             let array = &program.arrays[array.0 as usize];
             let index = evaluate(program, values, index)?;
-            within(index, array.length as usize, || name_of(program, array.variable))?;
+            within(index, array.length as usize, checked, || name_of(program, array.variable))?;
             values[array.first.0 as usize + index as usize]
         }
-        Expr::Lookup { table, index, .. } => {
+        Expr::Lookup { table, index, checked } => {
             let table = &program.tables[table.0 as usize];
             let index = evaluate(program, values, index)?;
-            within(index, table.values.len(), || table.name.clone())?;
+            within(index, table.values.len(), checked, || table.name.clone())?;
             table.values[index as usize]
         }
         Expr::Unary(operator, operand) => arithmetic::unary(operator, evaluate(program, values, operand)?),
@@ -314,9 +317,10 @@ pub fn evaluate(program: &Program, values: &[i32], id: ExprId) -> Result<i32, Wh
             let left = evaluate(program, values, left)?;
             arithmetic::binary(operator, left, evaluate(program, values, right)?)
         }
-        Expr::Divide { remainder, left, right, .. } => {
+        Expr::Divide { remainder, left, right, checked } => {
             let left = evaluate(program, values, left)?;
             let right = evaluate(program, values, right)?;
+            assert!(right != 0 || checked, "{UNCHECKED}: a division by zero");
             arithmetic::divide(remainder, left, right).ok_or("division by zero")?
         }
         Expr::And(left, right) => {
