@@ -36,7 +36,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-cli", &["deltamark"]),
     (
         "deltamark-bench",
-        &["deltamark-core", "deltamark-nets", "deltamark-search", "deltamark-store", "deltamark-testkit"],
+        &[
+            "deltamark-core",
+            "deltamark-nets",
+            "deltamark-dve",
+            "deltamark-search",
+            "deltamark-store",
+            "deltamark-testkit",
+        ],
     ),
 ];
 
