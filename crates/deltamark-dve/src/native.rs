@@ -25,7 +25,7 @@
 //! width of states. They do *not* trust the bits of states: see [`facts`].
 //!
 //! # What is left to the interpreter
-//! Synchronous systems, buffered channels, expressions that are nested very deeply; [`Native::new`] says so.
+//! Synchronous systems, channels with very large buffers, expressions that are nested very deeply; [`Native::new`] says so.
 
 mod compiler;
 mod emitter;
@@ -36,11 +36,11 @@ mod step;
 
 use crate::engine::{Engine, Taken};
 use crate::interpreter::Interpreter;
-use crate::ir::{Program, Step, Sync, Timing, TransitionId};
+use crate::ir::{Channel, Program, Step, Sync, Timing, TransitionId};
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
 use facts::Facts;
-use function::{Context, DISABLED, DONE, Expand, Fire, Part};
+use function::{Context, DISABLED, DONE, Expand, Fire, Part, Starts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -52,6 +52,8 @@ pub const WARM_UP: u64 = 2048;
 const PART: usize = 64;
 /// A block is expanded in pieces of so many states that there are no more steps than this.
 const PIECE: usize = 8192;
+/// The largest buffer that is compiled, in values: there is code for each length that it may have.
+const LARGEST_BUFFER: u32 = 64;
 /// The deepest expression that is compiled.
 const DEEPEST: u16 = 400;
 
@@ -131,8 +133,9 @@ impl Native {
         if program.timing == Timing::Synchronous {
             return Err("there is no native code for `system sync`".into());
         }
-        if program.channels.iter().any(|channel| channel.buffer.is_some()) {
-            return Err("there is no native code for channels with a buffer".into());
+        let cells = |channel: &Channel| channel.buffer.map_or(0, |buffer| buffer.capacity.saturating_mul(channel.arity + 1));
+        if let Some(channel) = program.channels.iter().find(|channel| cells(channel) > LARGEST_BUFFER) {
+            return Err(format!("the buffer of channel `{}` is too large for native code", channel.name));
         }
         let facts = Facts::new(program);
         let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
@@ -345,8 +348,8 @@ fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>
 fn most_steps(program: &Program) -> usize {
     let steps = |number: u32| {
         let transition = &program.transitions[number as usize];
-        match transition.sync {
-            Sync::Send(channel, _) => {
+        match function::starts(program, transition) {
+            Starts::Pairs(channel) => {
                 let partners = function::partners(program, transition, channel);
                 let richest = |locations: &Vec<(u32, Vec<TransitionId>)>| locations.iter().map(|one| one.1.len()).max();
                 partners.iter().map(|(_, locations)| richest(locations).unwrap_or(0)).sum()

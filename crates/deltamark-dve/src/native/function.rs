@@ -19,6 +19,7 @@
 use super::emitter::{Emitter, Number};
 use super::facts::Facts;
 use crate::ir::{ChannelId, Program, Step, Sync, Transition, TransitionId};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
@@ -99,13 +100,33 @@ pub(super) fn partners(
 
 /// How many steps a transition can be part of as the one that starts it.
 pub(super) fn steps(program: &Program, transition: &Transition) -> usize {
-    match transition.sync {
-        Sync::Send(channel, _) if program.channels[channel.0 as usize].buffer.is_none() => {
+    match starts(program, transition) {
+        Starts::Alone => 1,
+        Starts::Pairs(channel) => {
             let partners = partners(program, transition, channel);
             partners.iter().flat_map(|(_, locations)| locations).map(|(_, receives)| receives.len()).sum()
         }
-        Sync::Receive(channel, _) if program.channels[channel.0 as usize].buffer.is_none() => 0,
-        _ => 1,
+        Starts::Nothing => 0,
+    }
+}
+
+/// What a transition starts.
+pub(super) enum Starts {
+    /// A step of its own.
+    Alone,
+    /// Steps with partners that receive.
+    Pairs(ChannelId),
+    /// Nothing: the one who sends does.
+    Nothing,
+}
+
+/// What this transition starts.
+pub(super) fn starts(program: &Program, transition: &Transition) -> Starts {
+    match transition.sync {
+        _ if program.buffer_of(transition).is_some() => Starts::Alone,
+        Sync::None => Starts::Alone,
+        Sync::Send(channel, _) => Starts::Pairs(channel),
+        Sync::Receive(..) => Starts::Nothing,
     }
 }
 
@@ -163,11 +184,10 @@ pub(super) fn expand<'f>(
     emitter.know(process.location, part.location as i32);
     let around = Loop { context, targets, actions, origins, origin, count };
     for transition in part.transitions(program) {
-        match transition.sync {
-            Sync::None => emitter.expand_alone(&around, transition),
-            Sync::Send(channel, _) => emitter.expand_send(&around, transition, channel),
-            // The sender's function has it.
-            Sync::Receive(..) => {}
+        match starts(program, transition) {
+            Starts::Alone => emitter.expand_alone(&around, transition),
+            Starts::Pairs(channel) => emitter.expand_send(&around, transition, channel),
+            Starts::Nothing => {}
         }
     }
     let builder = &mut emitter.builder;
@@ -185,15 +205,60 @@ impl Emitter<'_, '_> {
         let (ready, next) = (self.builder.create_block(), self.builder.create_block());
         let action = Action(transition.action);
         let mark = self.remembered.len();
+        let buffered = self.require_room(transition, next);
         let ((), fault) = self.attempt(|emitter| emitter.branch_on(transition.guard, ready, next));
-        let shared = if fault.is_some() { mark } else { self.remembered.len() };
+        // What is worked out behind a branch is not there for those who took the other one.
+        let shared = if fault.is_some() || buffered { mark } else { self.remembered.len() };
         self.enter(ready);
-        self.write(around, action, next, |emitter| emitter.alone(transition));
+        self.for_each_length(transition, next, |emitter, length| {
+            emitter.write(around, action, next, |emitter| emitter.alone(transition, length));
+        });
         if let Some(fault) = fault {
             self.record(around, fault, action, next);
         }
         self.forget_since(shared);
         self.enter(next);
+    }
+
+    /// Goes to `otherwise` where the buffer does not let a transition go on. Says whether it uses one.
+    fn require_room(&mut self, transition: &Transition, otherwise: Block) -> bool {
+        let Some(buffer) = self.program.buffer_of(transition) else { return false };
+        // Neither full for a send nor empty for a receive.
+        let wrong = if let Sync::Send(..) = transition.sync { buffer.capacity as i32 } else { 0 };
+        let length = self.cell(buffer.length);
+        let length = self.computed(length);
+        let wrong = self.number(wrong);
+        let stuck = self.builder.ins().icmp(IntCC::Equal, length, wrong);
+        let go_on = self.builder.create_block();
+        self.branch(stuck, otherwise, go_on);
+        self.enter(go_on);
+        true
+    }
+
+    /// Writes code for each length that the buffer of a transition may have, or once if it uses none. The code ends its
+    /// block; a length that cannot be leads to `otherwise`.
+    fn for_each_length(
+        &mut self,
+        transition: &Transition,
+        otherwise: Block,
+        mut write: impl FnMut(&mut Self, Option<u32>),
+    ) {
+        let Some(buffer) = self.program.buffer_of(transition) else { return write(self, None) };
+        let lengths = if let Sync::Send(..) = transition.sync { 0..buffer.capacity } else { 1..buffer.capacity + 1 };
+        let length = self.cell(buffer.length);
+        let length = self.computed(length);
+        let blocks: Vec<(u32, Block)> = lengths.map(|length| (length, self.builder.create_block())).collect();
+        let mut switch = Switch::new();
+        blocks.iter().for_each(|&(length, block)| switch.set_entry(u128::from(length), block));
+        switch.emit(&mut self.builder, length, otherwise);
+        for (length, block) in blocks {
+            self.enter(block);
+            self.know(buffer.length, length as i32);
+            let mark = self.remembered.len();
+            write(self, Some(length));
+            self.forget_since(mark);
+            self.forget();
+        }
     }
 
     fn expand_send(&mut self, around: &Loop, send: &Transition, channel: ChannelId) {
@@ -377,16 +442,16 @@ pub(super) fn fire<'f>(
 
     let mut wanted = Vec::new();
     for (transition, number) in part.transitions(program).zip(part.transitions.0..) {
-        match transition.sync {
-            Sync::None => wanted.push((transition.action, number, None)),
-            Sync::Send(channel, _) => {
+        match starts(program, transition) {
+            Starts::Alone => wanted.push((transition.action, number, None)),
+            Starts::Pairs(channel) => {
                 for (_, locations) in partners(program, transition, channel) {
                     for id in locations.into_iter().flat_map(|(_, receives)| receives) {
                         wanted.push((program.pair_action(transition, program.transition(id)).0, number, Some(id)));
                     }
                 }
             }
-            Sync::Receive(..) => {}
+            Starts::Nothing => {}
         }
     }
     let mut switch = Switch::new();
@@ -429,6 +494,9 @@ impl Emitter<'_, '_> {
             }
             self.know(cell, receive.from as i32);
         }
+        if second.is_none() {
+            self.require_room(first, disabled);
+        }
         // A guard that fails makes the step a fault, unless the other guard does not hold.
         let guards: Vec<_> = [Some(first), second].into_iter().flatten().map(|one| one.guard).collect();
         let ready = self.builder.create_block();
@@ -437,20 +505,26 @@ impl Emitter<'_, '_> {
         if second.is_some() && conflict(self.program, action) {
             self.jump(fault);
         } else {
-            self.begin_step(target);
-            let ((), failed) = self.attempt(|emitter| {
-                match second {
-                    Some(receive) => emitter.pair(first, receive),
-                    None => emitter.alone(first),
+            let step = |emitter: &mut Self, length| {
+                emitter.begin_step(target);
+                let ((), failed) = emitter.attempt(|emitter| {
+                    match second {
+                        Some(receive) => emitter.pair(first, receive),
+                        None => emitter.alone(first, length),
+                    }
+                    emitter.end_step();
+                });
+                emitter.drop_step();
+                let code = emitter.builder.ins().iconst(I32, i64::from(DONE));
+                emitter.builder.ins().return_(&[code]);
+                if let Some(failed) = failed {
+                    emitter.enter(failed);
+                    emitter.jump(fault);
                 }
-                emitter.end_step();
-            });
-            self.drop_step();
-            let code = self.builder.ins().iconst(I32, i64::from(DONE));
-            self.builder.ins().return_(&[code]);
-            if let Some(failed) = failed {
-                self.enter(failed);
-                self.jump(fault);
+            };
+            match second {
+                Some(_) => step(self, None),
+                None => self.for_each_length(first, disabled, step),
             }
         }
         self.forget_since(0);

@@ -5,7 +5,7 @@
 //! is made.
 
 use super::emitter::{Emitter, Number};
-use crate::ir::{ArrayId, CellId, Sync, Target, Transition};
+use crate::ir::{ArrayId, Buffer, CellId, ChannelId, ExprId, Sync, Target, Transition};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
@@ -17,9 +17,50 @@ enum Place {
 }
 
 impl Emitter<'_, '_> {
-    /// One transition alone.
-    pub fn alone(&mut self, transition: &Transition) {
+    /// One transition alone; over a buffer that holds `length` messages, if it uses one.
+    pub fn alone(&mut self, transition: &Transition, length: Option<u32>) {
+        if let (Some(buffer), Some(length)) = (self.program.buffer_of(transition), length) {
+            match &transition.sync {
+                Sync::Send(channel, values) => self.put_message(buffer, length, *channel, values),
+                Sync::Receive(channel, targets) => self.take_message(buffer, length, *channel, targets),
+                Sync::None => {}
+            }
+        }
         self.move_process(transition);
+    }
+
+    /// Puts a message behind those that are there.
+    fn put_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, values: &[ExprId]) {
+        let program = self.program;
+        let channel = &program.channels[channel.0 as usize];
+        let types = channel.types.as_deref().unwrap_or_default();
+        let mut passed = Vec::with_capacity(values.len());
+        for (&value, &kind) in values.iter().zip(types) {
+            let value = self.register(value);
+            passed.push(self.cast(kind, value));
+        }
+        for (number, value) in passed.into_iter().enumerate() {
+            let cell = CellId(buffer.first.0 + length * channel.arity + number as u32);
+            self.assign(cell, Number::Computed(value));
+        }
+        self.assign(buffer.length, Number::Known(length as i32 + 1));
+    }
+
+    /// Takes the first message; the others move up.
+    fn take_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, targets: &[Target]) {
+        let arity = self.program.channels[channel.0 as usize].arity;
+        // All of this is read in the source, before anything is assigned.
+        let items: Vec<Number> = (0..length * arity).map(|item| self.cell(CellId(buffer.first.0 + item))).collect();
+        let places: Vec<Place> = targets.iter().map(|&target| self.place(target)).collect();
+        for ((&target, place), &item) in targets.iter().zip(places).zip(&items) {
+            self.check_range(target, item);
+            self.put(place, item);
+        }
+        for item in 0..length * arity {
+            let value = items.get((item + arity) as usize).copied().unwrap_or(Number::Known(0));
+            self.assign(CellId(buffer.first.0 + item), value);
+        }
+        self.assign(buffer.length, Number::Known(length as i32 - 1));
     }
 
     /// A send and a receive together.
