@@ -10,6 +10,7 @@
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
 //! cargo run --release -p deltamark-bench -- dve              models in DVE: native code, interpreter, SPIN
+//! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
@@ -21,6 +22,7 @@ mod plot;
 mod process;
 mod stores;
 mod table;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use process::Failure;
@@ -41,6 +43,8 @@ enum Command {
     Stores(stores::Options),
     /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
     Dve(dve::Options),
+    /// Runs nets with one thread, with several that share a store, and in parts
+    Threads(threads::Options),
     /// Counts instructions per edge on small nets, with valgrind
     Instructions(instructions::Options),
     /// Runs one net once and prints one line of JSON
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
         Command::Dve(options) => dve::run(&options),
+        Command::Threads(options) => threads::run(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),
     };

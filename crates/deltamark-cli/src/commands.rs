@@ -52,6 +52,17 @@ fn explored_as<'a>(
         .cancel(cancel_on_interrupt())
         .listener(live.clone())
         .since(since);
+    let check = match explore.threads() {
+        Some(threads) => check.threads(threads),
+        None => check,
+    };
+    if say.verbose {
+        match check.thread_count() {
+            (_, Some(reason)) => eprintln!("{reason}"),
+            (1, None) => eprintln!("searching with one thread"),
+            (threads, None) => eprintln!("searching with {threads} threads"),
+        }
+    }
     (check, live)
 }
 

@@ -15,6 +15,7 @@ const DOCUMENTS: &[&str] = &[
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/dve.md",
     "docs/formats.md",
     "docs/json.md",
     "docs/properties.md",

@@ -20,7 +20,7 @@ impl Display for Dump<'_> {
         let bits: u32 = state.iter().map(|cell| u32::from(cell.field.bits)).sum();
         writeln!(
             f,
-            "{} processes, {} transitions, {} actions; a state takes {bits} bits in {} slots, components begin at {:?}",
+            "processes: {}; transitions: {}; actions: {}; bits of a state: {bits}; slots: {}; components begin at slots {:?}",
             program.processes.len(),
             program.transitions.len(),
             program.action_count,

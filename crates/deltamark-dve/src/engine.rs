@@ -1,6 +1,6 @@
 //! What runs a program.
 //!
-//! In: a [`Program`](crate::ir::Program) and a source state. Out: its successors, written into a batch. What stays true:
+//! In: a [`Program`] and a source state. Out: its successors, written into a batch. What stays true:
 //! engines differ in speed only. All give the same steps with the same actions, the same faults and the
 //! same targets; the [interpreter](crate::interpreter) is the one the others are held against.
 //!

@@ -14,11 +14,11 @@
 //! slot 1   [ a[0] 8 | a[1] 8 | a[2] 8 | a[3] 8 ]
 //! ```
 //!
-//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Field::wraps)), for values that the [analysis](crate::range) proved
+//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Field::wraps)), for values that the analysis (`range.rs`) proved
 //! to be the only ones. One of no bits holds nothing: its cell always has the value `least`.
 //!
 //! # Steps
-//! An [`Action`](deltamark_core::Action) of an asynchronous system is an index into
+//! An [`Action`] of an asynchronous system is an index into
 //! [`Program::steps`]: one transition alone, or a pair of a send and a receive over an unbuffered
 //! channel. In a system that is synchronous an action is a number in mixed radix, see
 //! [`Program::radix`].
@@ -45,7 +45,7 @@
 //! A division or remainder by zero, an index outside its array, and storing a number outside the
 //! type of a place are faults: the step is one, and leads to no state. A fault in a guard makes its
 //! transition ready, and the step a fault; a fault in the guard of a send or receive counts only
-//! with a ready partner. An engine need not say which fault: [`explain`](crate::explain) tells it.
+//! with a ready partner. An engine need not say which fault: the [reference](crate::reference::step) tells it.
 //! `checked: false` says that the analysis has proved that no fault can happen there in a reachable
 //! state; an engine may leave the check out.
 //!

@@ -257,11 +257,7 @@ impl<'t> Checker<'t> {
         let name = lvalue.name;
         let symbol = self.find(name);
         let index = match &lvalue.index {
-            Some(index) => Some((self.lower(index), index.span)),
-            None => None,
-        };
-        let index = match index {
-            Some((index, span)) => Some((index?, span)),
+            Some(index) => Some((self.lower(index)?, index.span)),
             None => None,
         };
         match symbol? {

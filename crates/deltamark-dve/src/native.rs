@@ -133,7 +133,8 @@ impl Native {
         if program.timing == Timing::Synchronous {
             return Err("there is no native code for `system sync`".into());
         }
-        let cells = |channel: &Channel| channel.buffer.map_or(0, |buffer| buffer.capacity.saturating_mul(channel.arity + 1));
+        let cells =
+            |channel: &Channel| channel.buffer.map_or(0, |buffer| buffer.capacity.saturating_mul(channel.arity + 1));
         if let Some(channel) = program.channels.iter().find(|channel| cells(channel) > LARGEST_BUFFER) {
             return Err(format!("the buffer of channel `{}` is too large for native code", channel.name));
         }
@@ -141,7 +142,9 @@ impl Native {
         let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
         let deep = program.transitions.iter().any(|transition| {
             let sent: &[_] = if let Sync::Send(_, values) = &transition.sync { values } else { &[] };
-            too_deep(transition.guard) || transition.effects.iter().any(|effect| too_deep(effect.value)) || sent.iter().any(|&id| too_deep(id))
+            too_deep(transition.guard)
+                || transition.effects.iter().any(|effect| too_deep(effect.value))
+                || sent.iter().any(|&id| too_deep(id))
         });
         if deep {
             return Err("an expression is nested too deeply for native code".into());
@@ -358,7 +361,12 @@ fn most_steps(program: &Program) -> usize {
         }
     };
     let locations = |process: &crate::ir::Process| {
-        process.locations.iter().map(|location| location.transitions.clone().map(steps).sum::<usize>()).max().unwrap_or(0)
+        process
+            .locations
+            .iter()
+            .map(|location| location.transitions.clone().map(steps).sum::<usize>())
+            .max()
+            .unwrap_or(0)
     };
     program.processes.iter().map(locations).sum()
 }

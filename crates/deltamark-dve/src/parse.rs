@@ -4,14 +4,11 @@
 //! stays true: after a mistake reading goes on behind the next mark that makes sense (the end of the
 //! declaration, of the section, of the transition), so that several mistakes are told at once; recursion is no
 //! deeper than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
-//!
-//! Expressions are read by climbing the levels of precedence (Pratt 1973, *Top down operator precedence*).
+//! Expressions are read in `expression.rs`.
 
 use crate::MAX_FINDINGS;
-use crate::ast::{
-    Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Operator, Process, Sync, Transition,
-};
-use crate::ir::{Binary, Type, Unary};
+use crate::ast::{Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Process, Sync, Transition};
+use crate::ir::Type;
 use crate::token::{self, Token};
 use deltamark_core::{Diagnostic, Span};
 
@@ -22,9 +19,9 @@ pub const MAX_NESTING: usize = 400;
 pub const MAX_DEPTH: u32 = 1000;
 
 /// Reading cannot go on here; the finding that says why has been recorded.
-struct Stop;
+pub(crate) struct Stop;
 
-type Parsed<T> = Result<T, Stop>;
+pub(crate) type Parsed<T> = Result<T, Stop>;
 
 /// Reads a model.
 pub(crate) fn parse(text: &str) -> (Model<'_>, Vec<Diagnostic>) {
@@ -36,13 +33,13 @@ pub(crate) fn parse(text: &str) -> (Model<'_>, Vec<Diagnostic>) {
     (parser.model, parser.findings)
 }
 
-struct Parser<'t> {
-    text: &'t str,
+pub(crate) struct Parser<'t> {
+    pub text: &'t str,
     tokens: Vec<(Token, Span)>,
     /// The next token.
-    at: usize,
+    pub at: usize,
     /// How many operands are being read within each other.
-    nesting: usize,
+    pub nesting: usize,
     /// Whether the `{` of the transition being read has been taken.
     in_body: bool,
     findings: Vec<Diagnostic>,
@@ -55,29 +52,29 @@ const SECTIONS: &[Token] =
 const DECLARATIONS: &[Token] = &[Token::Byte, Token::Int, Token::Const, Token::Channel];
 
 impl<'t> Parser<'t> {
-    fn peek(&self) -> Option<Token> {
+    pub fn peek(&self) -> Option<Token> {
         self.tokens.get(self.at).map(|&(token, _)| token)
     }
 
-    fn here(&self) -> Span {
+    pub fn here(&self) -> Span {
         match self.tokens.get(self.at) {
             Some(&(_, span)) => span,
             None => Span::at(self.text.trim_end().len()),
         }
     }
 
-    fn last_end(&self) -> usize {
+    pub fn last_end(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |last| self.tokens[last].1.end)
     }
 
     /// Takes the next token if it is this one.
-    fn take(&mut self, token: Token) -> bool {
+    pub fn take(&mut self, token: Token) -> bool {
         let found = self.peek() == Some(token);
         self.at += usize::from(found);
         found
     }
 
-    fn stop<T>(&mut self, diagnostic: Diagnostic) -> Parsed<T> {
+    pub fn stop<T>(&mut self, diagnostic: Diagnostic) -> Parsed<T> {
         self.findings.push(diagnostic);
         Err(Stop)
     }
@@ -94,12 +91,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn unexpected<T>(&mut self, wanted: &str) -> Parsed<T> {
+    pub fn unexpected<T>(&mut self, wanted: &str) -> Parsed<T> {
         let diagnostic = Diagnostic::at(self.here(), format!("expected {wanted}, found {}", self.found()));
         self.stop(diagnostic)
     }
 
-    fn expect(&mut self, token: Token, wanted: &str) -> Parsed<()> {
+    pub fn expect(&mut self, token: Token, wanted: &str) -> Parsed<()> {
         if self.take(token) { Ok(()) } else { self.unexpected(wanted) }
     }
 
@@ -190,7 +187,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
+    pub fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
         let span = self.here();
         if self.take(Token::Word) {
             return Ok(Name { text: &self.text[span.range()], span });
@@ -252,7 +249,7 @@ impl<'t> Parser<'t> {
         self.semicolon("the declaration")
     }
 
-    fn size(&mut self) -> Parsed<Option<Expr<'t>>> {
+    pub fn size(&mut self) -> Parsed<Option<Expr<'t>>> {
         if !self.take(Token::OpenIndex) {
             return Ok(None);
         }
@@ -620,146 +617,4 @@ impl<'t> Parser<'t> {
         }
         Ok((Lvalue { name, index }, self.expression()?))
     }
-
-    fn expression(&mut self) -> Parsed<Expr<'t>> {
-        self.climb(0)
-    }
-
-    /// Reads an expression whose operators bind at least as tightly as `min`.
-    fn climb(&mut self, min: u8) -> Parsed<Expr<'t>> {
-        if self.nesting >= MAX_NESTING {
-            let place = self.here();
-            return self.stop(Diagnostic::at(
-                place,
-                format!("parentheses, indices and signs nest deeper than {MAX_NESTING} levels"),
-            ));
-        }
-        self.nesting += 1;
-        let result = self.operators(min);
-        self.nesting -= 1;
-        result
-    }
-
-    fn operators(&mut self, min: u8) -> Parsed<Expr<'t>> {
-        let mut left = self.operand()?;
-        while let Some((level, operator)) = self.peek().and_then(level).filter(|&(level, _)| level >= min) {
-            self.at += 1;
-            let right = self.climb(level + 1)?;
-            let depth = left.depth.max(right.depth) + 1;
-            let span = Span::new(left.span.start, right.span.end);
-            if depth > MAX_DEPTH {
-                return self.stop(
-                    Diagnostic::at(span, format!("the expression has more than {MAX_DEPTH} levels"))
-                        .help("put parentheses around parts of it, so that a long chain becomes a tree"),
-                );
-            }
-            left = Expr { node: Node::Binary(operator, left.into(), right.into()), span, depth };
-        }
-        Ok(left)
-    }
-
-    fn unary(&mut self, operator: Unary, start: usize) -> Parsed<Expr<'t>> {
-        self.at += 1;
-        // Tighter than all operators between two operands.
-        let operand = self.climb(u8::MAX)?;
-        let (span, depth) = (Span::new(start, operand.span.end), operand.depth + 1);
-        Ok(Expr { node: Node::Unary(operator, operand.into()), span, depth })
-    }
-
-    fn operand(&mut self) -> Parsed<Expr<'t>> {
-        let span = self.here();
-        let number = |value| Ok(Expr { node: Node::Number(value), span, depth: 1 });
-        match self.peek() {
-            Some(Token::Number) => {
-                self.at += 1;
-                let text = &self.text[span.range()];
-                match text.parse::<i32>() {
-                    Ok(value) => number(value),
-                    Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => self.stop(
-                        Diagnostic::at(span, format!("the number {text} is too large"))
-                            .help(format!("numbers go up to {}", i32::MAX)),
-                    ),
-                    Err(_) => self.stop(
-                        Diagnostic::at(span, format!("`{text}` is neither a number nor a name"))
-                            .help("a name begins with a letter or `_`"),
-                    ),
-                }
-            }
-            Some(Token::True) => {
-                self.at += 1;
-                number(1)
-            }
-            Some(Token::False) => {
-                self.at += 1;
-                number(0)
-            }
-            Some(Token::Minus) => self.unary(Unary::Negate, span.start),
-            Some(Token::Complement) => self.unary(Unary::Complement, span.start),
-            Some(Token::Not) => self.unary(Unary::Not, span.start),
-            Some(Token::OpenRound) => {
-                self.at += 1;
-                let inner = self.expression()?;
-                self.expect(Token::CloseRound, "an operator or `)`")?;
-                Ok(Expr { span: Span::new(span.start, self.last_end()), ..inner })
-            }
-            Some(Token::Word) => self.reference(),
-            Some(Token::Send) => {
-                self.stop(Diagnostic::at(span, "`!` only marks a send").help("negation is written `not`"))
-            }
-            _ => self.unexpected("an expression"),
-        }
-    }
-
-    fn reference(&mut self) -> Parsed<Expr<'t>> {
-        let name = self.name("a name")?;
-        let start = name.span.start;
-        let (node, depth) = match self.peek() {
-            Some(Token::Dot) => {
-                self.at += 1;
-                (Node::At(name, self.name("the name of a state behind `.`")?), 1)
-            }
-            Some(Token::Arrow) => {
-                self.at += 1;
-                let variable = self.name("the name of a variable behind `->`")?;
-                let index = self.size()?;
-                let depth = index.as_ref().map_or(1, |index| index.depth + 1);
-                (Node::Of(name, variable, index.map(Box::new)), depth)
-            }
-            _ => match self.size()? {
-                Some(index) => {
-                    let depth = index.depth + 1;
-                    (Node::Index(name, index.into()), depth)
-                }
-                None => (Node::Name(name), 1),
-            },
-        };
-        Ok(Expr { node, span: Span::new(start, self.last_end()), depth })
-    }
-}
-
-/// How tightly an operator binds, and which it is. All group to the left.
-fn level(token: Token) -> Option<(u8, Operator)> {
-    use Operator::Plain;
-    Some(match token {
-        Token::Imply => (0, Operator::Imply),
-        Token::Or => (1, Operator::Or),
-        Token::And => (2, Operator::And),
-        Token::BitOr => (3, Plain(Binary::BitOr)),
-        Token::BitXor => (4, Plain(Binary::BitXor)),
-        Token::BitAnd => (5, Plain(Binary::BitAnd)),
-        Token::Equal => (6, Plain(Binary::Equal)),
-        Token::Differ => (6, Plain(Binary::Differ)),
-        Token::Less => (7, Plain(Binary::Less)),
-        Token::AtMost => (7, Plain(Binary::AtMost)),
-        Token::More => (7, Plain(Binary::More)),
-        Token::AtLeast => (7, Plain(Binary::AtLeast)),
-        Token::ShiftLeft => (8, Plain(Binary::ShiftLeft)),
-        Token::ShiftRight => (8, Plain(Binary::ShiftRight)),
-        Token::Plus => (9, Plain(Binary::Add)),
-        Token::Minus => (9, Plain(Binary::Subtract)),
-        Token::Times => (10, Plain(Binary::Multiply)),
-        Token::Divide => (10, Operator::Divide),
-        Token::Remainder => (10, Operator::Remainder),
-        _ => return None,
-    })
 }

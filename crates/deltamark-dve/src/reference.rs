@@ -7,7 +7,7 @@
 
 use crate::arithmetic;
 use crate::ir::{
-    Buffer, CellId, Effect, Expr, ExprId, Owner, Program, Step, Sync, Target, Timing, Transition, TransitionId, Type,
+    Buffer, CellId, Effect, Expr, ExprId, Owner, Program, Step, Sync, Target, Timing, Transition, TransitionId,
 };
 
 /// What became of a step.

@@ -230,3 +230,80 @@ fn any_bytes_expand_or_are_told() {
         }
     }
 }
+
+/// Models of our own in the shape of known ones: the counts are those that BEEM publishes for the size.
+#[test]
+fn models_with_parameters_have_the_known_counts() {
+    let anderson = include_str!("../../../models/anderson.mdve");
+    let phils = "default(N, 4)
+        byte fork[N];
+        define(`phil', `process phil_$1 { state think, one, eat, finish; init think; trans
+          think -> one { guard fork[$1] == 0; effect fork[$1] = 1; },
+          one -> eat { guard fork[eval(($1+1) % N)] == 0; effect fork[eval(($1+1) % N)] = 1; },
+          eat -> finish { effect fork[$1] = 0; },
+          finish -> think { effect fork[eval(($1+1) % N)] = 0; };
+        }')
+        forallx(`phil(x)')
+        system async;";
+    let peterson = "default(N, 3)
+        byte pos[N], step[N];
+        forloop(`i', 0, N-1, `process P_`'i { byte j = 0, k = 0; state NCS, CS, wait, q2, q3; init NCS; trans
+          NCS -> wait { effect j = 1; },
+          wait -> q2 { guard j < N; effect pos[i] = j; },
+          q2 -> q3 { effect step[j-1] = i, k = 0; },
+          q3 -> q3 { guard k < N && (k == i || pos[k] < j); effect k = k+1; },
+          q3 -> wait { guard step[j-1] != i || k == N; effect j = j+1; },
+          wait -> CS { guard j == N; },
+          CS -> NCS { effect pos[i] = 0; };
+        }
+        ')
+        system async;";
+    let cases = [
+        (anderson, "3", 1459, 3705),
+        (anderson, "5", 29641, 97516),
+        (phils, "4", 80, 212),
+        (peterson, "3", 12498, 33369),
+    ];
+    for (text, size, states, edges) in cases {
+        let parameters = [("N".to_string(), size.to_string())];
+        let program = deltamark_dve::parse_macros(text.as_bytes(), &parameters).expect("a model");
+        let explored = deltamark_testkit::explore(&deltamark_dve::DveSystem::new(program));
+        assert_eq!((explored.states.len(), explored.edges.len()), (states, edges), "N={size}: {text}");
+    }
+}
+
+/// A channel with one cell in between: 3 values on the way of 1 to 3 places each.
+#[test]
+fn channels_of_the_prelude_run() {
+    let model = |channel: &str| {
+        format!(
+            "{channel}(c)
+             process A {{ byte n; state s; init s; trans s -> s {{ guard n < 3; sync c!n; effect n = n+1; }}; }}
+             process B {{ byte m; state s; init s; trans s -> s {{ sync c?m; }}; }}
+             system async;"
+        )
+    };
+    let last = |text: &str| {
+        let program = deltamark_dve::parse_macros(text.as_bytes(), &[]).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+        let explored = deltamark_testkit::explore(&deltamark_dve::DveSystem::new(program));
+        (explored.states.len(), explored.deadlocks.len())
+    };
+    // Sent and not yet there, or there: six steps in a row, and then the end.
+    assert_eq!(last(&model("async_channel")), (7, 1));
+    // What is lost may leave any earlier value at the other end.
+    let (states, ends) = last(&model("loosy_channel"));
+    assert!(states > 7 && ends > 1, "{states} {ends}");
+}
+
+/// Diagnostics of the plain text and places in the program are those of the file.
+#[test]
+fn places_are_those_of_the_file() {
+    let text =
+        "define(`P', `process P_$1 { state s; init s;\n trans s -> s { guard wrong; }; }')\nP(0)\nsystem async;\n";
+    let diagnostics = deltamark_dve::parse_macros(text.as_bytes(), &[]).expect_err("it is wrong");
+    let span = diagnostics[0].span.expect("a place");
+    assert_eq!(&text[span.range()], "wrong", "{diagnostics:?}");
+    let right = text.replace("wrong", "true");
+    let program = deltamark_dve::parse_macros(right.as_bytes(), &[]).expect("a model");
+    assert_eq!(program.transitions[0].place.line, 2);
+}

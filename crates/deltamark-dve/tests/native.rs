@@ -21,8 +21,7 @@ fn found(batch: &Batch) -> Vec<Found> {
     let steps = (0..batch.len()).map(|index| {
         (batch.source(index), Some(batch.action(index)), Ok(batch.target(index).to_vec()), batch.hash(index))
     });
-    let faults =
-        batch.faults().iter().map(|fault| (fault.source.into(), fault.action, Err(fault.message.clone()), 0));
+    let faults = batch.faults().iter().map(|fault| (fault.source.into(), fault.action, Err(fault.message.clone()), 0));
     let mut all: Vec<Found> = steps.chain(faults).collect();
     all.sort();
     all
@@ -165,13 +164,19 @@ fn states_of_any_bits_do_no_harm() {
 fn what_cannot_be_compiled_is_told_and_left_to_the_interpreter() {
     let deep = vec!["x - y"; 450].join(" - ");
     let cases = [
-        ("process P { state s; init s; trans s -> s {}; } system sync;".to_string(), "there is no native code for `system sync`"),
         (
-            "channel {byte} q[200]; process P { state s; init s; trans s -> s { sync q!1; }; } system async;".to_string(),
+            "process P { state s; init s; trans s -> s {}; } system sync;".to_string(),
+            "there is no native code for `system sync`",
+        ),
+        (
+            "channel {byte} q[200]; process P { state s; init s; trans s -> s { sync q!1; }; } system async;"
+                .to_string(),
             "the buffer of channel `q` is too large for native code",
         ),
         (
-            format!("byte x, y; process P {{ state s; init s; trans s -> s {{ effect x = 1 - x, y = 1 - y; }}, s -> s {{ guard {deep} < 0 - 2; }}; }} system async;"),
+            format!(
+                "byte x, y; process P {{ state s; init s; trans s -> s {{ effect x = 1 - x, y = 1 - y; }}, s -> s {{ guard {deep} < 0 - 2; }}; }} system async;"
+            ),
             "an expression is nested too deeply for native code",
         ),
     ];

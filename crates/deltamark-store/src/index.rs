@@ -14,6 +14,7 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::bucket::{Bucket, LANES, Lanes};
+use crate::claim::relax;
 use crate::region::Region;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -141,6 +142,27 @@ impl Index {
     }
 }
 
+impl IndexView<'_> {
+    /// Enters a number that is not there, while others enter other numbers and nobody searches.
+    #[inline]
+    pub fn enter_among_others(self, mixed: u64, number: u64) {
+        let entry = self.tag(mixed) | (number as u32 + 1);
+        let mut at = self.home(mixed);
+        loop {
+            let mut empty = BASELINE.empty(self.bucket(at));
+            while empty != 0 {
+                let place = &self.bucket(at).0[empty.trailing_zeros() as usize % LANES];
+                if place.compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    return;
+                }
+                // Entries are filled in order: the next one may be empty still.
+                empty &= empty - 1;
+            }
+            at = self.next(at);
+        }
+    }
+}
+
 /// The comparison every processor of this kind can do.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) const BASELINE: x86::Sse2 = x86::Sse2;
@@ -184,16 +206,25 @@ impl<'a> IndexView<'a> {
     }
 }
 
-/// The number in an entry that carries a tag, once it has been written (I2).
+/// The number in an entry that carries a tag, once it has been written (I2). Call with no
+/// claims of one's own.
 #[inline(always)]
 pub(crate) fn settled(entry: &AtomicU32, mask: u32) -> u64 {
+    let mut rounds = 0;
     loop {
-        let number = entry.load(Ordering::Acquire) & !mask;
-        if number != !mask {
-            return u64::from(number) - 1;
+        if let Some(number) = settled_now(entry, mask) {
+            return number;
         }
-        std::hint::spin_loop();
+        relax(rounds);
+        rounds += 1;
     }
+}
+
+/// The number in an entry that carries a tag, unless it is being written.
+#[inline(always)]
+pub(crate) fn settled_now(entry: &AtomicU32, mask: u32) -> Option<u64> {
+    let number = entry.load(Ordering::Acquire) & !mask;
+    (number != !mask).then(|| u64::from(number) - 1)
 }
 
 #[cfg(test)]

@@ -189,7 +189,8 @@ fn unsafe_code_stands_in_the_stores_only() {
         }
         panic!(
             "{}:{} uses `unsafe`; only the tables in crates/deltamark-store/src may, because only there is it \
-             measured to pay and checked by Miri. Find a safe way, or move the table there",
+             measured to pay and checked by Miri, and what calls code that rustc did not make (deltamark-dve, \
+             deltamark-so). Find a safe way, or move the table there",
             file.display(),
             lines[0]
         );

@@ -123,8 +123,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Vec<Diagnostic>> {
-    let sizes =
-        vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
+    let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
         Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")
@@ -322,7 +321,11 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
     }
     if let Some(engine) = options.engine.filter(|_| !format.engines) {
         return Err(LoadError::Meaningless {
-            message: format!("models in `{}` are run in one way only, so `--engine {engine}` means nothing to {}", format.name, shown(name)),
+            message: format!(
+                "models in `{}` are run in one way only, so `--engine {engine}` means nothing to {}",
+                format.name,
+                shown(name)
+            ),
             help: "leave the option out".into(),
         });
     }

@@ -6,8 +6,8 @@
 use super::facts::Facts;
 use super::function::{self, Expand, Fire, Part};
 use crate::ir::Program;
-use cranelift_codegen::ir::{AbiParam, Type};
 use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_codegen::ir::{AbiParam, Type};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa::TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};

@@ -183,7 +183,9 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if let Some(&(_, number)) = self.assigned.iter().find(|(one, _)| *one == cell) {
             return Some(number);
         }
-        if !self.copied && let Some(&(_, value)) = self.known.iter().find(|(one, _)| *one == cell) {
+        if !self.copied
+            && let Some(&(_, value)) = self.known.iter().find(|(one, _)| *one == cell)
+        {
             return Some(Number::Known(value));
         }
         let field = self.field(cell);

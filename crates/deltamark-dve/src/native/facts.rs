@@ -102,13 +102,15 @@ impl Shape {
             return Shape::Nowhere;
         }
         let byte = |field: &Field| field.slot * 4 + u32::from(field.shift / 8);
-        let bytes = |(number, field): (usize, &Field)| field.shift % 8 == 0 && byte(field) == byte(&first) + number as u32;
+        let bytes =
+            |(number, field): (usize, &Field)| field.shift % 8 == 0 && byte(field) == byte(&first) + number as u32;
         if cfg!(target_endian = "little") && first.bits == 8 && fields.iter().enumerate().all(bytes) {
             return Shape::Bytes(byte(&first) as i32);
         }
         let stride = fields.get(1).map_or(0, |second| second.shift.wrapping_sub(first.shift));
         let regular = |(number, field): (usize, &Field)| {
-            field.slot == first.slot && usize::from(field.shift) == usize::from(first.shift) + number * usize::from(stride)
+            field.slot == first.slot
+                && usize::from(field.shift) == usize::from(first.shift) + number * usize::from(stride)
         };
         if fields.iter().enumerate().all(regular) {
             return Shape::Slot { slot: first.slot, shift: first.shift, stride };
@@ -181,7 +183,10 @@ impl Fact {
                     Binary::Subtract => fitting((a - d, b - c)),
                     Binary::Multiply => {
                         let products = [a * c, a * d, b * c, b * d];
-                        fitting((products.into_iter().fold(i64::MAX, i64::min), products.into_iter().fold(i64::MIN, i64::max)))
+                        fitting((
+                            products.into_iter().fold(i64::MAX, i64::min),
+                            products.into_iter().fold(i64::MIN, i64::max),
+                        ))
                     }
                     Binary::BitAnd if a >= 0 && c >= 0 => (0, b.min(d)),
                     Binary::BitAnd if c >= 0 => (0, d),
@@ -189,7 +194,9 @@ impl Fact {
                     Binary::BitOr | Binary::BitXor if a >= 0 && c >= 0 => {
                         (0, (b.max(d) as u64 + 1).next_power_of_two() as i64 - 1)
                     }
-                    Binary::Equal | Binary::Differ | Binary::Less | Binary::AtMost | Binary::More | Binary::AtLeast => TRUTH,
+                    Binary::Equal | Binary::Differ | Binary::Less | Binary::AtMost | Binary::More | Binary::AtLeast => {
+                        TRUTH
+                    }
                     _ => ANY,
                 };
                 over(&[left, right], 1, false, result)
