@@ -147,7 +147,7 @@ fn geometric(values: &[f64]) -> Option<f64> {
 fn best(options: &Options, net: &str) -> Result<Record, Failure> {
     let mut quickest: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
-        let record = measure(net, &options.store, "bfs", None)?;
+        let record = measure(net, &options.store, "bfs", &[], None)?;
         append(&options.history, &record)?;
         if quickest.as_ref().is_none_or(|best| record.time() < best.time()) {
             quickest = Some(record);

@@ -100,7 +100,9 @@ struct Work {
     masks: Vec<u64>,
     /// The spots with a mask that is not empty, in the order met.
     met: Vec<u32>,
+    /// Where code writes faults, and the same for Rust.
     faults: Vec<u64>,
+    found: Vec<(usize, Action)>,
     interpreter: Scratch,
 }
 
@@ -111,6 +113,15 @@ enum Sources {
     Numbered,
     /// There is one, and the batch knows its number.
     Current,
+}
+
+/// States to expand.
+struct Piece<'a> {
+    /// A list of states, one behind the other.
+    states: &'a [Slot],
+    /// Which of them.
+    range: Range<usize>,
+    sources: Sources,
 }
 
 /// How long making code took.
@@ -207,28 +218,38 @@ impl Native {
         self.compiler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the expanding functions of those of these spots that have none yet.
+    /// Makes the expanding functions of those of these spots that have none yet. Says whether they are there: for lack of memory
+    /// they may not be, and the interpreter goes on.
     #[cold]
-    fn make(&self, program: &Program, spots: &[u32]) {
+    fn make(&self, program: &Program, spots: &[u32]) -> bool {
         let mut compiler = self.compiler();
+        if compiler.failed {
+            return false;
+        }
         let missing: Vec<&Spot> =
             spots.iter().map(|&spot| &self.spots[spot as usize]).filter(|spot| spot.expand.get().is_none()).collect();
         let parts: Vec<Part> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
-        let made = compiler.expand(program, &self.facts, &parts);
-        let mut made = made.unwrap_or_else(|error| panic!("code is made for what was checked: {error}")).into_iter();
+        let Ok(made) = compiler.expand(program, &self.facts, &parts) else { return false };
+        let mut made = made.into_iter();
         for spot in missing {
             // Nobody else makes them: the compiler is locked.
             let _ = spot.expand.set(made.by_ref().take(spot.parts.len()).collect());
         }
+        true
     }
 
+    /// The same for the firing functions of one spot.
     #[cold]
-    fn make_fire(&self, program: &Program, spot: &Spot) {
+    fn make_fire(&self, program: &Program, spot: &Spot) -> bool {
         let mut compiler = self.compiler();
         if spot.fire.get().is_none() {
-            let made = compiler.fire(program, &self.facts, &spot.parts);
-            let _ = spot.fire.set(made.unwrap_or_else(|error| panic!("code is made for what was checked: {error}")));
+            if compiler.failed {
+                return false;
+            }
+            let Ok(made) = compiler.fire(program, &self.facts, &spot.parts) else { return false };
+            let _ = spot.fire.set(made);
         }
+        true
     }
 
     /// Whether the interpreter has this many states still to expand.
@@ -242,17 +263,10 @@ impl Native {
         left > 0
     }
 
-    /// Appends the successors of states number `range` of a list of states of the right width.
-    fn expand_piece(
-        &self,
-        program: &Program,
-        work: &mut Work,
-        states: &[Slot],
-        range: Range<usize>,
-        sources: Sources,
-        out: &mut Batch,
-        mut fault: impl FnMut(usize, Action),
-    ) {
+    /// Appends the successors of some states; faults are left in `work.found`. Says whether there is code for them: if
+    /// not, nothing was appended.
+    fn expand_piece(&self, program: &Program, work: &mut Work, piece: &Piece<'_>, out: &mut Batch) -> bool {
+        let Piece { states, range, sources } = piece;
         let width = program.slots;
         assert!(states.len() >= range.end * width && range.end <= BLOCK, "there are as many states as are asked for");
         for number in range.clone() {
@@ -277,8 +291,10 @@ impl Native {
                 committed |= work.masks[spot as usize];
             }
         }
-        if work.met.iter().any(|&spot| self.spots[spot as usize].expand.get().is_none()) {
-            self.make(program, &work.met);
+        let missing = work.met.iter().any(|&spot| self.spots[spot as usize].expand.get().is_none());
+        if missing && !self.make(program, &work.met) {
+            work.met.drain(..).for_each(|spot| work.masks[spot as usize] = 0);
+            return false;
         }
         let most = self.most * range.len();
         work.faults.resize(most, 0);
@@ -311,14 +327,14 @@ impl Native {
                 }
             }
             fault_count = context.fault_count as usize;
-            if sources == Sources::Current {
+            if *sources == Sources::Current {
                 room.sources[..count as usize].fill(room.current);
             }
             count as usize
         });
-        for &found in &work.faults[..fault_count] {
-            fault((found >> 32) as usize, Action(found as u32));
-        }
+        let found = work.faults[..fault_count].iter();
+        work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
+        true
     }
 }
 
@@ -381,6 +397,7 @@ impl Engine for Native {
             masks: vec![0; self.spots.len()],
             met: Vec::new(),
             faults: Vec::new(),
+            found: Vec::new(),
             interpreter: self.interpreter.scratch(program),
         })
     }
@@ -397,7 +414,12 @@ impl Engine for Native {
         if self.warming_up(1) {
             return self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
         }
-        self.expand_piece(program, work, source, 0..1, Sources::Current, out, |_, action| faults.push(action));
+        let piece = Piece { states: source, range: 0..1, sources: Sources::Current };
+        if self.expand_piece(program, work, &piece, out) {
+            faults.extend(work.found.drain(..).map(|(_, action)| action));
+        } else {
+            self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
+        }
     }
 
     fn expand(
@@ -417,10 +439,18 @@ impl Engine for Native {
         let mut start = 0;
         while start < block.len() {
             let end = (start + piece).min(block.len());
-            let fault = |source, action| faults.push((source, action));
-            self.expand_piece(program, work, states, start..end, Sources::Numbered, out, fault);
+            let piece = Piece { states, range: start..end, sources: Sources::Numbered };
+            if !self.expand_piece(program, work, &piece, out) {
+                let mut wrong = Vec::new();
+                for number in start..end {
+                    out.begin(number);
+                    self.interpreter.successors(program, &mut work.interpreter, block.state(number), out, &mut wrong);
+                    work.found.extend(wrong.drain(..).map(|action| (number, action)));
+                }
+            }
             start = end;
         }
+        faults.append(&mut work.found);
     }
 
     fn fire(
@@ -438,8 +468,9 @@ impl Engine for Native {
         }
         let Some(&(spot, part)) = self.fired_by.get(action.0 as usize) else { return Taken::Disabled };
         let Some(spot) = self.spots.get(spot as usize) else { return Taken::Disabled };
-        if spot.fire.get().is_none() {
-            self.make_fire(program, spot);
+        if spot.fire.get().is_none() && !self.make_fire(program, spot) {
+            let work = scratch.get::<Work>();
+            return self.interpreter.fire(program, &mut work.interpreter, source, action, target);
         }
         let Some(&fire) = spot.fire.get().and_then(|fire| fire.get(part as usize)) else { return Taken::Disabled };
         assert!(source.len() == program.slots && target.len() == program.slots, "states have the width of states");

@@ -12,7 +12,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa::TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Module, ModuleResult, default_libcall_names};
+use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
 use std::time::{Duration, Instant};
 
 /// What writes a function.
@@ -29,6 +29,8 @@ pub(super) struct Compiler {
     pub spent: Duration,
     /// How many functions it made.
     pub functions: u32,
+    /// Whether it could not make one, and will make no more.
+    pub failed: bool,
 }
 
 impl Compiler {
@@ -52,6 +54,7 @@ impl Compiler {
             builder: FunctionBuilderContext::new(),
             spent: Duration::ZERO,
             functions: 0,
+            failed: false,
         })
     }
 
@@ -82,6 +85,7 @@ impl Compiler {
         let started = Instant::now();
         let made = self.define_all(program, facts, parts, parameters, result, write).map_err(|error| error.to_string());
         self.spent += started.elapsed();
+        self.failed |= made.is_err();
         self.functions += parts.len() as u32;
         made
     }
@@ -94,7 +98,7 @@ impl Compiler {
         parameters: &[Type],
         result: Type,
         write: Writer,
-    ) -> ModuleResult<Vec<*const u8>> {
+    ) -> Result<Vec<*const u8>, Box<ModuleError>> {
         let Compiler { module: Some(module), config, context, builder, .. } = self else {
             unreachable!("there is a module until the compiler is dropped");
         };

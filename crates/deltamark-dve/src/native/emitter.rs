@@ -211,10 +211,10 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let flags = self.reading();
         let offset = (field.slot * 4) as i32;
         let byte = offset + i32::from(field.shift / 8);
-        if cfg!(target_endian = "little") && field.bits == 8 && field.shift % 8 == 0 {
+        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
             return self.builder.ins().uload8(I32, flags, self.base, byte);
         }
-        if cfg!(target_endian = "little") && field.bits == 16 && field.shift % 16 == 0 {
+        if cfg!(target_endian = "little") && field.bits == 16 && field.shift.is_multiple_of(16) {
             return self.builder.ins().uload16(I32, flags, self.base, byte);
         }
         let slot = self.builder.ins().load(I32, flags, self.base, offset);
@@ -242,7 +242,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if code > field.mask() {
             return self.truth(false);
         }
-        if cfg!(target_endian = "little") && field.bits == 8 && field.shift % 8 == 0 {
+        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
             let raw = self.raw(field);
             let code = self.number(code as i32);
             return self.builder.ins().icmp(IntCC::Equal, raw, code);

@@ -53,7 +53,7 @@ impl Facts {
             let fields: Vec<Field> =
                 program.cells[first..first + array.length as usize].iter().map(|cell| cell.field).collect();
             shapes.push(Shape::of(&fields));
-            positions.push(fields.iter().map(|field| field.slot * 4 << 8 | u32::from(field.shift)).collect());
+            positions.push(fields.iter().map(|field| (field.slot * 4) << 8 | u32::from(field.shift)).collect());
         }
         let tables = program.tables.iter().map(|table| table.values.clone().into()).collect();
         Facts { exprs, shapes, positions, tables }

@@ -70,17 +70,16 @@ impl Part {
     }
 }
 
-/// The receives that can be partners of a send, by process and location. Where some location is committed,
+/// Receives by process, and within it by location.
+pub(super) type Partners = Vec<(u32, Vec<(u32, Vec<TransitionId>)>)>;
+
+/// The receives that can be partners of a send. Where some location is committed,
 /// sender and receiver are committed both or neither: others never move together.
-pub(super) fn partners(
-    program: &Program,
-    send: &Transition,
-    channel: ChannelId,
-) -> Vec<(u32, Vec<(u32, Vec<TransitionId>)>)> {
+pub(super) fn partners(program: &Program, send: &Transition, channel: ChannelId) -> Partners {
     let committed = |transition: &Transition| {
         program.processes[transition.process.0 as usize].locations[transition.from as usize].committed
     };
-    let mut found: Vec<(u32, Vec<(u32, Vec<TransitionId>)>)> = Vec::new();
+    let mut found: Partners = Vec::new();
     for &id in &program.channels[channel.0 as usize].receives {
         let receive = program.transition(id);
         if receive.process == send.process || committed(receive) != committed(send) {
@@ -285,13 +284,7 @@ impl Emitter<'_, '_> {
         self.enter(next);
     }
 
-    fn expand_partners(
-        &mut self,
-        around: &Loop,
-        send: &Transition,
-        partners: &[(u32, Vec<(u32, Vec<TransitionId>)>)],
-        fails: bool,
-    ) {
+    fn expand_partners(&mut self, around: &Loop, send: &Transition, partners: &Partners, fails: bool) {
         for (process, locations) in partners {
             let cell = self.program.processes[*process as usize].location;
             let after = self.builder.create_block();
