@@ -1,6 +1,8 @@
 //! The macros of `.mdve` files: what they expand to, and what is told when they are wrong.
 
+use deltamark_core::{Batch, System};
 use deltamark_dve::macros::{Expanded, expand};
+use std::collections::HashSet;
 
 fn expanded(text: &str, parameters: &[(&str, &str)]) -> Result<Expanded, String> {
     let parameters: Vec<_> = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -231,6 +233,22 @@ fn any_bytes_expand_or_are_told() {
     }
 }
 
+/// The states and edges of a model.
+fn counts(program: deltamark_dve::ir::Program) -> (usize, usize) {
+    let system = deltamark_dve::DveSystem::new(program);
+    let (mut scratch, mut batch) = (system.scratch(), Batch::new(system.width()));
+    system.initial(&mut scratch, &mut batch).expect("the layout is known");
+    let mut known = HashSet::from([batch.target(0).to_vec()]);
+    let (mut waiting, mut edges) = (vec![batch.target(0).to_vec()], 0);
+    while let Some(state) = waiting.pop() {
+        batch.reset(system.width());
+        system.successors(&mut scratch, &state, &mut batch).expect("the layout is known");
+        edges += batch.len();
+        waiting.extend(batch.targets().iter().filter(|target| known.insert(target.to_vec())).map(<[u32]>::to_vec));
+    }
+    (known.len(), edges)
+}
+
 /// Models of our own in the shape of known ones: the counts are those that BEEM publishes for the size.
 #[test]
 fn models_with_parameters_have_the_known_counts() {
@@ -260,15 +278,14 @@ fn models_with_parameters_have_the_known_counts() {
         system async;";
     let cases = [
         (anderson, "3", 1459, 3705),
-        (anderson, "5", 29641, 97516),
+        (anderson, "4", 29641, 97516),
         (phils, "4", 80, 212),
         (peterson, "3", 12498, 33369),
     ];
     for (text, size, states, edges) in cases {
         let parameters = [("N".to_string(), size.to_string())];
         let program = deltamark_dve::parse_macros(text.as_bytes(), &parameters).expect("a model");
-        let explored = deltamark_testkit::explore(&deltamark_dve::DveSystem::new(program));
-        assert_eq!((explored.states.len(), explored.edges.len()), (states, edges), "N={size}: {text}");
+        assert_eq!(counts(program), (states, edges), "N={size}: {text}");
     }
 }
 
