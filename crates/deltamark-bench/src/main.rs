@@ -9,10 +9,12 @@
 //! cargo run --release -p deltamark-bench -- table            about a minute
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
+//! cargo run --release -p deltamark-bench -- dve              models in DVE: native code, interpreter, SPIN
 //! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
+mod dve;
 mod instructions;
 mod nets;
 mod once;
@@ -39,6 +41,8 @@ enum Command {
     Table(table::Options),
     /// Runs every store next to `plain` and prints a table for each net
     Stores(stores::Options),
+    /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
+    Dve(dve::Options),
     /// Runs nets with one thread, with several that share a store, and in parts
     Threads(threads::Options),
     /// Counts instructions per edge on small nets, with valgrind
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
+        Command::Dve(options) => dve::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),

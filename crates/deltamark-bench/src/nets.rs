@@ -56,8 +56,20 @@ pub fn system(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
         let counts = cells.counts();
         return Ok((Box::new(cells), Some(counts)));
     }
+    if let Some(model) = name.strip_prefix("dve:") {
+        return dve(model);
+    }
     let (net, counts) = load(name)?;
     Ok((Box::new(NetSystem::new(net)), counts))
+}
+
+/// A model of the corpus in DVE, or a file: `lamport.5`, `lamport.5@interpreter`, `my/model.dve`.
+fn dve(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
+    let (model, engine) = name.split_once('@').unwrap_or((name, "native"));
+    let (text, counts) = crate::dve::text(model)?;
+    let program = deltamark_dve::parse(&text).map_err(|problems| format!("{model}: {}", problems[0].message))?;
+    let engine: deltamark_dve::EngineChoice = engine.parse()?;
+    Ok((Box::new(deltamark_dve::DveSystem::run_by(program, engine)?), counts))
 }
 
 /// The net of this name, and its counts where they are known.

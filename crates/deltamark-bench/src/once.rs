@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// What to run.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A generated net such as `kanban-5`, states of many slots such as `cells-200`, or a net of the outside corpus
+    /// A generated net such as `kanban-5`, states of many slots such as `cells-200`, a net of the outside corpus, or a
+    /// model in DVE such as `dve:lamport.5@native` (or `@interpreter`)
     net: String,
     /// The store
     #[arg(long, default_value = "plain")]

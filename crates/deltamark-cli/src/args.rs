@@ -16,7 +16,7 @@ use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
-use deltamark::{LoadError, LoadOptions};
+use deltamark::{EngineChoice, LoadError, LoadOptions};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,9 +75,12 @@ pub struct Model {
     /// Format of the file [default: by its ending]
     #[arg(long, value_name = "NAME", long_help = formats_help())]
     pub format: Option<String>,
-    /// Value of a parameter of the model.
-    #[arg(long, value_name = "NAME=VALUE", hide = true, value_parser = parameter)]
+    /// Value of a parameter of the model; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub param: Vec<(String, String)>,
+    /// What makes successors, for models in DVE: auto, native or interpreter [default: auto]
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<EngineChoice>,
 }
 
 fn formats_help() -> String {
@@ -99,7 +102,8 @@ impl Model {
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
-        let options = LoadOptions { format: self.format.clone(), parameters: self.param.clone(), limit };
+        let options =
+            LoadOptions { format: self.format.clone(), parameters: self.param.clone(), engine: self.engine, limit };
         let loaded = deltamark::load_with(&self.model, &options);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =

@@ -99,7 +99,10 @@ fn the_readme_lists_every_store_and_every_command() {
 fn the_page_on_formats_lists_every_format() {
     let page = read("docs/formats.md");
     for format in deltamark::load::FORMATS {
-        let row = format!("| `{}` | `.{}` |", format.name, format.extensions.join("`, `."));
+        let row = match format.extensions {
+            [] => format!("| `{}` | none", format.name),
+            endings => format!("| `{}` | `.{}` |", format.name, endings.join("`, `.")),
+        };
         assert!(page.contains(&row), "the table in docs/formats.md lacks a row that begins with {row}");
     }
 }

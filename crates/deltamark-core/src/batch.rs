@@ -111,6 +111,18 @@ pub struct Fault {
     pub message: String,
 }
 
+/// Room for successors, to be written by [`Batch::write`]: each has a place in every one of these.
+pub struct Room<'a> {
+    /// The slots of the targets, one target behind the other.
+    pub targets: &'a mut [Slot],
+    /// Which state of the block each comes from.
+    pub sources: &'a mut [u8],
+    /// The actions.
+    pub actions: &'a mut [Action],
+    /// The state of the block that [`Batch::begin`] named.
+    pub current: u8,
+}
+
 /// The successors of a block: for each its source, action, target and hash.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -200,6 +212,32 @@ impl Batch {
         self.actions[start..start + count].fill(action);
         self.moved |= sources;
         (self.targets.grow(count), &mut self.hashes[start..start + count])
+    }
+
+    /// Appends successors that `write` writes where they stay, for systems of fixed width. It is given
+    /// room for `most` of them and says how many it wrote, the first ones. They are hashed here,
+    /// for systems that keep [`System::hash`](crate::System::hash) as it is provided.
+    #[inline]
+    pub fn write(&mut self, most: usize, write: impl FnOnce(Room<'_>) -> usize) {
+        let start = self.len;
+        self.len += most;
+        if self.len > self.hashes.len() {
+            self.enlarge();
+        }
+        let room = Room {
+            targets: self.targets.grow(most),
+            sources: &mut self.sources[start..start + most],
+            actions: &mut self.actions[start..start + most],
+            current: self.current,
+        };
+        let count = write(room);
+        assert!(count <= most, "no more than there is room for");
+        self.len = start + count;
+        self.targets.truncate(self.len);
+        for &source in &self.sources[start..self.len] {
+            self.moved |= 1 << (source % BLOCK as u8);
+        }
+        hash::all(&self.targets, start, &mut self.hashes[start..self.len]);
     }
 
     #[cold]

@@ -7,7 +7,7 @@
 //! instance one that is linear in the state's content, so that a step updates it by
 //! one addition. Such a hash has poor low bits; stores pass it through [`mix`].
 
-use crate::Slot;
+use crate::{Slot, States, Width};
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -31,6 +31,31 @@ pub fn slots(state: &[Slot]) -> u64 {
         hash = fold(hash ^ word, 0xe703_7ed1_a0b4_28db).wrapping_add(SEED);
     }
     hash
+}
+
+/// The provided hashes of the states of a list of fixed width, from number `start` on.
+pub(crate) fn all(states: &States, start: usize, out: &mut [u64]) {
+    /// With the width known, several states are hashed side by side.
+    fn narrow<const W: usize>(slots: &[Slot], out: &mut [u64]) {
+        let (states, _) = slots.as_chunks::<W>();
+        for (state, hash) in states.iter().zip(out) {
+            *hash = self::slots(state);
+        }
+    }
+    let Width::Fixed(width) = states.width() else { unreachable!("only lists of fixed width are hashed as a whole") };
+    let slots = &states.slots()[start * width..];
+    match width {
+        0 => out.fill(self::slots(&[])),
+        1 => narrow::<1>(slots, out),
+        2 => narrow::<2>(slots, out),
+        3 => narrow::<3>(slots, out),
+        4 => narrow::<4>(slots, out),
+        5 => narrow::<5>(slots, out),
+        6 => narrow::<6>(slots, out),
+        7 => narrow::<7>(slots, out),
+        8 => narrow::<8>(slots, out),
+        _ => slots.chunks_exact(width).zip(out).for_each(|(state, hash)| *hash = self::slots(state)),
+    }
 }
 
 /// A bijection of 64-bit words that spreads every input bit over all output bits.

@@ -31,7 +31,7 @@ pub mod system;
 pub mod text;
 pub mod trace;
 
-pub use batch::{BLOCK, Batch, Block, Fault};
+pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{

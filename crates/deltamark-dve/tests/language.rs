@@ -3,23 +3,30 @@
 
 use deltamark_core::{Batch, Describe, Observe, Slot, System};
 use deltamark_dve::reference::{self, Outcome};
-use deltamark_dve::{DveSystem, parse};
+use deltamark_dve::{DveSystem, EngineChoice, parse};
 use deltamark_testkit::{check_system, explore};
 
 fn system(text: &str) -> DveSystem {
     DveSystem::new(parse(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")))
 }
 
-/// States, edges, deadlocks, faults.
+/// States, edges, deadlocks, faults: the same by all engines that can run the model.
 fn counts(text: &str) -> (usize, usize, usize, usize) {
-    let system = system(text);
-    check_system(&system);
-    let explored = explore(&system);
-    agree(&system, &explored.states);
-    (explored.states.len(), explored.edges.len(), explored.deadlocks.len(), explored.faults.len())
+    let by = |system: DveSystem| {
+        check_system(&system);
+        let explored = explore(&system);
+        agree(&system, &explored.states);
+        (explored.states.len(), explored.edges.len(), explored.deadlocks.len(), explored.faults.len())
+    };
+    let counts = by(system(text));
+    let program = parse(text.as_bytes()).expect("it was parsed before");
+    if let Ok(native) = DveSystem::run_by(program, EngineChoice::Native) {
+        assert_eq!(by(native), counts, "by native code: {text}");
+    }
+    counts
 }
 
-/// The interpreter and the reference agree on every action in these states.
+/// The engine and the reference agree on every action in these states.
 fn agree(system: &DveSystem, states: &[Vec<Slot>]) {
     let program = system.program();
     let mut scratch = system.scratch();

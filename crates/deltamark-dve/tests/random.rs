@@ -1,8 +1,8 @@
-//! Random expressions and random models: the interpreter, the reference and a dull evaluation of the text agree.
+//! Random expressions and random models: the engines, the reference and a dull evaluation of the text agree.
 
 use deltamark_core::{Batch, Observe, System};
 use deltamark_dve::reference::{self, Outcome};
-use deltamark_dve::{DveSystem, parse};
+use deltamark_dve::{DveSystem, EngineChoice, parse};
 use deltamark_testkit::Rng;
 use std::collections::HashSet;
 
@@ -131,7 +131,7 @@ impl Tree {
 fn random_expressions_have_the_expected_value() {
     let mut rng = Rng::new(7);
     let (mut faults, mut values) = (0, 0);
-    for _ in 0..1500 {
+    for round in 0..1500 {
         let tree = tree(&mut rng, 5);
         let (text, expected) = (tree.text(), tree.value());
         for fixed in [true, false] {
@@ -146,7 +146,10 @@ fn random_expressions_have_the_expected_value() {
             );
             let program = parse(model.as_bytes()).unwrap_or_else(|wrong| panic!("{model}: {wrong:?}"));
             let action = program.action_count - 1;
-            let system = DveSystem::new(program);
+            // Making native code takes longer than all the rest, so that one in three is tried with it.
+            let native = cfg!(feature = "native") && round % 3 == 0;
+            let choice = if native { EngineChoice::Native } else { EngineChoice::Interpreter };
+            let system = DveSystem::run_by(program, choice).unwrap_or_else(|why| panic!("{model}: {why}"));
             let mut batch = Batch::new(system.width());
             let mut first = Batch::new(system.width());
             system.initial(&mut system.scratch(), &mut first).expect("no layout widens");
@@ -231,16 +234,18 @@ fn reach(system: &DveSystem, most: usize) -> Vec<Vec<u32>> {
     states
 }
 
-/// The interpreter and the reference agree on every action in the first states of random models; so do the narrow
+/// The engines and the reference agree on every action in the first states of random models; so do the narrow
 /// layout and the numbers it holds (the interpreter asserts that nothing is cut off).
 #[test]
 fn random_models_agree_with_the_reference() {
     let mut rng = Rng::new(11);
-    let (mut steps, mut faults) = (0, 0);
+    let (mut steps, mut faults, mut by_native) = (0, 0, 0);
     for round in 0..700 {
         let text = model(&mut rng);
         let program = parse(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
-        let system = DveSystem::new(program);
+        let native = if round % 3 == 0 { DveSystem::run_by(program.clone(), EngineChoice::Native).ok() } else { None };
+        by_native += usize::from(native.is_some());
+        let system = native.unwrap_or_else(|| DveSystem::new(program));
         let program = system.program();
         let states = reach(&system, 200);
         let mut scratch = system.scratch();
@@ -269,4 +274,5 @@ fn random_models_agree_with_the_reference() {
         }
     }
     assert!(steps > 20_000 && faults > 2_000, "{steps} steps and {faults} faults: both are tried");
+    assert!(by_native > 100 || !cfg!(feature = "native"), "{by_native} models are run by native code");
 }

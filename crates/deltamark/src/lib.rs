@@ -28,12 +28,14 @@ pub mod stats;
 pub mod story;
 
 pub use check::{Check, CheckError};
+pub use deltamark_dve::EngineChoice;
 pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, load, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
 pub use report::{Answer, Kind, Overall, Report};
 
 pub use deltamark_core as core;
+pub use deltamark_dve as dve;
 pub use deltamark_logic as logic;
 pub use deltamark_nets as nets;
 pub use deltamark_search as search;

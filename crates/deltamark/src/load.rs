@@ -6,7 +6,7 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
-use deltamark_dve::DveSystem;
+use deltamark_dve::{DveSystem, EngineChoice};
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -30,6 +30,8 @@ pub struct Format {
     pub counts_tokens: bool,
     /// Whether its models can have parameters.
     pub parameters: bool,
+    /// Whether its models can be run by different engines.
+    pub engines: bool,
     parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
 }
 
@@ -40,22 +42,23 @@ pub struct LoadOptions {
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
+    /// What makes successors, where there is a choice.
+    pub engine: Option<EngineChoice>,
     /// The most bytes to read.
     pub limit: u64,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), limit: LARGEST_FILE }
+        LoadOptions { format: None, parameters: Vec::new(), engine: None, limit: LARGEST_FILE }
     }
 }
 
 /// What a language gets to see.
 struct Text<'a> {
-    /// How reports call it.
+    /// The path of the file, or how reports call the text.
     name: &'a str,
     bytes: &'a [u8],
-    #[expect(dead_code, reason = "the languages so far have no parameters")]
     options: &'a LoadOptions,
 }
 
@@ -73,6 +76,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        engines: false,
         parse: |text| net(deltamark_nets::Format::Pnml, text),
     },
     Format {
@@ -82,6 +86,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        engines: false,
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
     Format {
@@ -91,21 +96,54 @@ pub static FORMATS: &[Format] = &[
         can_fault: true,
         counts_tokens: false,
         parameters: false,
-        parse: dve,
+        engines: true,
+        parse: |text| dve(text, deltamark_dve::parse(text.bytes)?),
+    },
+    Format {
+        name: "mdve",
+        extensions: &["mdve"],
+        help: "DVE with macros and parameters, as BEEM's sources are written",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: true,
+        engines: true,
+        parse: |text| dve(text, deltamark_dve::parse_macros(text.bytes, &text.options.parameters)?),
+    },
+    // No file's name asks for this one: code is run only when the user says so.
+    Format {
+        name: "so",
+        extensions: &[],
+        help: "models in a shared library, which is loaded and run (see deltamark.h); only with `--format so`",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: true,
+        engines: false,
+        parse: library,
     },
 ];
 
-fn dve(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
-    let program = deltamark_dve::parse(text.bytes)?;
+fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Vec<Diagnostic>> {
     let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
-    Ok(Parsed { system: Box::new(DveSystem::new(program).in_file(file)), sizes })
+    let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
+        Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")
+    })?;
+    Ok(Parsed { system: Box::new(system.in_file(file)), sizes })
 }
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+}
+
+fn library(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    if text.name == "-" {
+        return Err(Diagnostic::new("a shared library is loaded from a file, not from standard input").into());
+    }
+    let system = deltamark_so::load(Path::new(text.name), &text.options.parameters)?;
+    let sizes = vec![("variables", deltamark_core::Observe::names(&system).len() as u64)];
+    Ok(Parsed { system: Box::new(system), sizes })
 }
 
 impl Format {
@@ -122,7 +160,10 @@ impl Format {
 
     /// The formats and their endings, for messages: `pnml (.pnml), tina (.net)`.
     pub fn list() -> String {
-        let one = |format: &Format| format!("{} (.{})", format.name, format.extensions.join(", ."));
+        let one = |format: &Format| match format.extensions {
+            [] => format.name.to_string(),
+            endings => format!("{} (.{})", format.name, endings.join(", .")),
+        };
         FORMATS.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
@@ -278,6 +319,16 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
             help: "leave the parameter out".into(),
         });
     }
+    if let Some(engine) = options.engine.filter(|_| !format.engines) {
+        return Err(LoadError::Meaningless {
+            message: format!(
+                "models in `{}` are run in one way only, so `--engine {engine}` means nothing to {}",
+                format.name,
+                shown(name)
+            ),
+            help: "leave the option out".into(),
+        });
+    }
     match (format.parse)(&Text { name, bytes, options }) {
         Ok(Parsed { system, sizes }) => {
             let info = ModelInfo {
@@ -371,7 +422,11 @@ fn no_format_of(path: &str, bytes: &[u8]) -> LoadError {
         Some(ending) => format!("the ending `.{ending}` of `{path}` belongs to no known format"),
         None => format!("the name `{path}` has no ending that would tell its format"),
     };
-    let help = if start.contains("<pnml") {
+    let library =
+        ["so", "dylib", "dll"].map(Some).contains(&Path::new(path).extension().and_then(|ending| ending.to_str()));
+    let help = if library {
+        "a shared library is code: add `--format so` to have it loaded and run".to_string()
+    } else if start.contains("<pnml") {
         "it looks like PNML: add `--format pnml`".to_string()
     } else {
         format!("add `--format NAME`; known formats: {}", Format::list())
@@ -392,6 +447,9 @@ mod tests {
         assert!(Format::by_name("xml").is_none());
         assert_eq!(Format::by_path(Path::new("a/b.NET")).map(|format| format.name), Some("tina"));
         assert!(Format::by_path(Path::new("net")).is_none());
+        // Code is loaded by the option alone, whatever the file is called.
+        assert!(Format::by_path(Path::new("model.so")).is_none());
+        assert_eq!(Format::by_name("so").map(|format| format.name), Some("so"));
     }
 
     #[test]

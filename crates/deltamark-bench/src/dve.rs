@@ -1,0 +1,240 @@
+//! Models in DVE: native code against the interpreter, and against SPIN.
+//!
+//! In: models of the outside corpus, or files; a folder with Promela sources of the same names. Out: a table. What stays
+//! true: every run is a process of its own, times are of the processor, the quickest of several runs is shown; a run
+//! whose counts are not those that are known is no result.
+//!
+//! ```text
+//! cargo run --release -p deltamark-bench -- dve
+//! cargo run --release -p deltamark-bench -- dve --models at.3,bakery.4 --promela FOLDER
+//! ```
+//!
+//! SPIN is run where `spin` and `cc` are installed and the folder has `NAME.pm` or `NAME.pml`: compiled by `cc -O2`, exact storage, no
+//! reduction, no stop at errors. Its models are not the same state for state, so what is compared is transitions a second.
+
+use crate::nets::Counts;
+use crate::once::Record;
+use crate::process::{Failure, append, measure};
+use comfy_table::{CellAlignment, Table};
+use deltamark_dve::native::{Made, Native};
+use deltamark_testkit::Corpus;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What to measure.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Models of the corpus, or files [default: all of the corpus with 1 to 20 million states]
+    #[arg(long, value_delimiter = ',')]
+    models: Vec<String>,
+    /// The store
+    #[arg(long, default_value = "plain")]
+    store: String,
+    /// Runs of each, of which the quickest is shown
+    #[arg(long, default_value_t = 2)]
+    repeat: u32,
+    /// Leave the interpreter out
+    #[arg(long)]
+    native_only: bool,
+    /// Only make code and tell how long that takes, for all models of the corpus
+    #[arg(long)]
+    code_only: bool,
+    /// A folder with Promela sources, `NAME.pm` or `NAME.pml`
+    #[arg(long)]
+    promela: Option<PathBuf>,
+    /// Where one line of JSON a run is appended
+    #[arg(long, default_value = "bench-history.jsonl")]
+    history: String,
+}
+
+/// The text of a model of the corpus, or of a file, and its counts where they are known.
+pub fn text(model: &str) -> Result<(Vec<u8>, Option<Counts>), String> {
+    if model.ends_with(".dve") {
+        return Ok((std::fs::read(model).map_err(|error| format!("{model}: {error}"))?, None));
+    }
+    let corpus = Corpus::find(model).ok_or_else(|| format!("`{model}` is no file, and there is no corpus"))?;
+    let path = corpus.file("dve", &format!("{model}.dve"));
+    let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let rows = corpus.expected("dve");
+    let row = rows.iter().find(|row| row.text("model") == Some(model));
+    Ok((text, row.and_then(|row| Some((row.number("states")?, row.number("edges")?)))))
+}
+
+/// The models of the corpus whose number of states is in this range.
+fn models(states: std::ops::RangeInclusive<u64>) -> Vec<String> {
+    let Some(corpus) = Corpus::find("models in DVE of the outside corpus") else { return Vec::new() };
+    let rows = corpus.expected("dve");
+    let wanted = rows.iter().filter(|row| row.number("states").is_some_and(|count| states.contains(&count)));
+    wanted.filter_map(|row| row.text("model").map(str::to_string)).collect()
+}
+
+/// Measures and prints.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let mut names = options.models.clone();
+    if names.is_empty() {
+        names = models(if options.code_only { 0..=u64::MAX } else { 1_000_000..=20_000_000 });
+    }
+    if options.code_only {
+        return code(&names);
+    }
+    let mut table = Table::new();
+    let header = ["model", "states", "M states/s", "M edges/s", "bytes/state", "code ms", "interpreter M states/s"];
+    table.set_header(header.into_iter().chain(["times slower", "SPIN M edges/s", "ratio"]));
+    let mut means = Means::default();
+    for name in &names {
+        let native = best(options, &format!("dve:{name}@native"))?;
+        let code = make(name)?.1;
+        let interpreted =
+            if options.native_only { None } else { Some(best(options, &format!("dve:{name}@interpreter"))?) };
+        let spin = options.promela.as_deref().and_then(|folder| spin(folder, name));
+        let rate = |count: u64, time: f64| count as f64 / time / 1e6;
+        let (states, edges) = (rate(native.states, native.time()), rate(native.edges, native.time()));
+        let slower = interpreted.as_ref().map(|record| record.time() / native.time());
+        means.states.push(states);
+        means.edges.push(edges);
+        means.bytes.push(native.per_state(native.total()));
+        means.slower.extend(slower);
+        means.spin.extend(spin.map(|spin| edges / spin));
+        let or_dash = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+        table.add_row([
+            name.clone(),
+            native.states.to_string(),
+            format!("{states:.2}"),
+            format!("{edges:.2}"),
+            format!("{:.1}", native.per_state(native.total())),
+            format!("{:.1}", code.time.as_secs_f64() * 1e3),
+            or_dash(interpreted.as_ref().map(|record| rate(record.states, record.time()))),
+            or_dash(slower),
+            or_dash(spin),
+            or_dash(spin.map(|spin| edges / spin)),
+        ]);
+    }
+    let or_dash = |values: &[f64]| geometric(values).map_or("-".to_string(), |mean| format!("{mean:.2}"));
+    table.add_row([
+        "geometric mean".to_string(),
+        String::new(),
+        or_dash(&means.states),
+        or_dash(&means.edges),
+        or_dash(&means.bytes),
+        String::new(),
+        String::new(),
+        or_dash(&means.slower),
+        String::new(),
+        or_dash(&means.spin),
+    ]);
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    println!("{table}");
+    Ok(())
+}
+
+#[derive(Default)]
+struct Means {
+    states: Vec<f64>,
+    edges: Vec<f64>,
+    bytes: Vec<f64>,
+    slower: Vec<f64>,
+    spin: Vec<f64>,
+}
+
+/// The geometric mean, where there are values.
+fn geometric(values: &[f64]) -> Option<f64> {
+    let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
+}
+
+/// The quickest of several runs.
+fn best(options: &Options, net: &str) -> Result<Record, Failure> {
+    let mut quickest: Option<Record> = None;
+    for _ in 0..options.repeat.max(1) {
+        let record = measure(net, &options.store, "bfs", &[], None)?;
+        append(&options.history, &record)?;
+        if quickest.as_ref().is_none_or(|best| record.time() < best.time()) {
+            quickest = Some(record);
+        }
+    }
+    quickest.ok_or_else(|| Failure::Broken("nothing was run".into()))
+}
+
+/// Makes the code of all locations of a model; how long it took to read it, and to make the code.
+fn make(name: &str) -> Result<(Duration, Made), String> {
+    let (text, _) = text(name)?;
+    let started = Instant::now();
+    let program = deltamark_dve::parse(&text).map_err(|problems| format!("{name}: {}", problems[0].message))?;
+    let read = started.elapsed();
+    Ok((read, Native::new(&program)?.make_all(&program)))
+}
+
+/// Tells how long making code takes.
+fn code(names: &[String]) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.set_header(["model", "read ms", "code ms", "functions"]);
+    for name in names {
+        let (read, made) = make(name)?;
+        let milliseconds = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+        table.add_row([name.clone(), milliseconds(read), milliseconds(made.time), made.functions.to_string()]);
+    }
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    println!("{table}");
+    Ok(())
+}
+
+/// Millions of transitions a second of SPIN on the Promela source of this name, where there is one, and SPIN.
+fn spin(folder: &Path, name: &str) -> Option<f64> {
+    let source = ["pm", "pml"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
+    let source = source.into_iter().find(|path| path.is_file())?.canonicalize().ok()?;
+    let place = std::env::temp_dir().join(format!("deltamark-bench-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&place).ok()?;
+    let result = spin_in(&place, &source);
+    if let Err(why) = &result {
+        eprintln!("SKIPPED: SPIN on {name}: {why}");
+    }
+    let _ = std::fs::remove_dir_all(&place);
+    result.ok()
+}
+
+fn spin_in(place: &Path, source: &Path) -> Result<f64, String> {
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(place).output();
+        let output = output.map_err(|error| format!("{program}: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(text) } else { Err(format!("{program}: {}", output.status)) }
+    };
+    run("spin", &["-a", source.to_str().ok_or("its path is no text")?])?;
+    run("cc", &["-O2", "-w", "-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000", "-o", "pan", "pan.c"])?;
+    // `times` tells the processor time of what the shell ran.
+    let text = run("sh", &["-c", "./pan -m10000000 -w24 -A -E -c0 -n; times"])?;
+    let (transitions, seconds) = reading(&text).ok_or("what it printed is not understood")?;
+    Ok(transitions / seconds / 1e6)
+}
+
+/// Transitions, and seconds of processor time, from what `pan` and `times` print.
+fn reading(text: &str) -> Option<(f64, f64)> {
+    let line = text.lines().find(|line| line.contains("transitions (= stored+matched)"))?;
+    let transitions = line.split_whitespace().next()?.parse().ok()?;
+    // The last line has the times of the children: `1m2.34s 0m0.10s`.
+    let seconds = text.lines().rev().find(|line| !line.trim().is_empty())?.split_whitespace().map(|word| {
+        let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    });
+    Some((transitions, seconds.sum::<Option<f64>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_spin_prints_is_understood() {
+        let text = "(Spin Version 6.5.2 -- 6 December 2019)\n   124704 states, stored\n   274434 states, matched\n   \
+                    399138 transitions (= stored+matched)\n0m0.00s 0m0.00s\n1m0.25s 0m0.25s\n";
+        assert_eq!(reading(text), Some((399138.0, 60.5)));
+        assert_eq!(reading("error: max search depth too small"), None);
+    }
+
+    #[test]
+    fn means_are_geometric() {
+        assert_eq!(geometric(&[]), None);
+        assert!((geometric(&[2.0, 8.0]).expect("a mean") - 4.0).abs() < 1e-9);
+    }
+}

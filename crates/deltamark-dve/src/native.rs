@@ -1,0 +1,484 @@
+//! Native code: the engine that is fast.
+//!
+//! In: a program. Out: successors, by machine code that is made in this process by Cranelift, with no compiler on the machine.
+//! What stays true: the steps are the interpreter's, fault for fault; a step costs no allocation and no call.
+//!
+//! # How a block is expanded
+//! ```text
+//! block ─ where is each process? ─▶ one mask of states a location ─▶ function of that location ─▶ batch
+//!
+//!           P: a b                 a: 1101
+//!   states  s0 s1 s2 s3            b: 0010      expand_P_a(1101), expand_P_b(0010), expand_Q_…
+//! ```
+//!
+//! Each function (see [`function`]) loops over the states of its mask, tries the transitions of its location, and writes
+//! targets straight into the memory of the batch. So the dispatch over locations is paid once for a block and
+//! not for each state, and the processor meets the same code for many states in a row.
+//!
+//! # When code is made
+//! A location's function is made when the location is first met, so that a large model pays for what it reaches. With
+//! `auto` the interpreter runs the first [`WARM_UP`] states: most models in tests and examples are over by then.
+//! Locations with very many transitions are cut into several functions: the time to make code grows faster than its length.
+//!
+//! # Memory safety
+//! Functions trust what they are given: [`Context`] has room for every step of the sources (`most`), sources and targets have the
+//! width of states. They do *not* trust the bits of states: see [`facts`].
+//!
+//! # What is left to the interpreter
+//! Synchronous systems, channels with very large buffers, expressions that are nested very deeply; [`Native::new`] says so.
+
+mod compiler;
+mod emitter;
+mod expression;
+mod facts;
+mod function;
+mod step;
+
+use crate::engine::{Engine, Taken};
+use crate::interpreter::Interpreter;
+use crate::ir::{Channel, Program, Step, Sync, Timing, TransitionId};
+use compiler::Compiler;
+use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
+use facts::Facts;
+use function::{Context, DISABLED, DONE, Expand, Fire, Part, Starts};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// With `auto` the interpreter expands this many states first.
+pub const WARM_UP: u64 = 2048;
+/// The most steps in one function, unless a single transition has more.
+const PART: usize = 64;
+/// A block is expanded in pieces of so many states that there are no more steps than this.
+const PIECE: usize = 8192;
+/// The largest buffer that is compiled, in values: there is code for each length that it may have.
+const LARGEST_BUFFER: u32 = 64;
+/// The deepest expression that is compiled.
+const DEEPEST: u16 = 400;
+
+/// Native code for a program.
+pub struct Native {
+    facts: Facts,
+    processes: Vec<Process>,
+    /// All locations of all processes.
+    spots: Vec<Spot>,
+    /// For each step the spot and the part of it that can fire it.
+    fired_by: Vec<(u32, u32)>,
+    /// The most steps of one state.
+    most: usize,
+    commits: bool,
+    interpreter: Interpreter,
+    /// How many states the interpreter has still to expand.
+    warm_up: AtomicU64,
+    compiler: Mutex<Compiler>,
+}
+
+/// Where the location of a process is in a state.
+struct Process {
+    slot: usize,
+    shift: u8,
+    mask: u32,
+    least: i32,
+    /// Its first spot.
+    first: u32,
+    /// How many locations it has.
+    count: u32,
+}
+
+/// A location of a process.
+struct Spot {
+    parts: Vec<Part>,
+    committed: bool,
+    expand: OnceLock<Vec<Expand>>,
+    fire: OnceLock<Vec<Fire>>,
+}
+
+/// Working memory of one thread.
+struct Work {
+    /// For each spot, the states of the block that are there.
+    masks: Vec<u64>,
+    /// The spots with a mask that is not empty, in the order met.
+    met: Vec<u32>,
+    /// Where code writes faults, and the same for Rust.
+    faults: Vec<u64>,
+    found: Vec<(usize, Action)>,
+    interpreter: Scratch,
+}
+
+/// What the batch calls the sources.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sources {
+    /// By their numbers in the list.
+    Numbered,
+    /// There is one, and the batch knows its number.
+    Current,
+}
+
+/// States to expand.
+struct Piece<'a> {
+    /// A list of states, one behind the other.
+    states: &'a [Slot],
+    /// Which of them.
+    range: Range<usize>,
+    sources: Sources,
+}
+
+/// How long making code took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The time.
+    pub time: Duration,
+    /// How many functions.
+    pub functions: u32,
+}
+
+impl Native {
+    /// Native code for a program, from the first state on; or why there can be none.
+    pub fn new(program: &Program) -> Result<Self, String> {
+        Self::after(program, 0)
+    }
+
+    /// Native code for a program once so many states have been expanded.
+    pub fn after(program: &Program, warm_up: u64) -> Result<Self, String> {
+        if program.timing == Timing::Synchronous {
+            return Err("there is no native code for `system sync`".into());
+        }
+        let cells =
+            |channel: &Channel| channel.buffer.map_or(0, |buffer| buffer.capacity.saturating_mul(channel.arity + 1));
+        if let Some(channel) = program.channels.iter().find(|channel| cells(channel) > LARGEST_BUFFER) {
+            return Err(format!("the buffer of channel `{}` is too large for native code", channel.name));
+        }
+        let facts = Facts::new(program);
+        let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
+        let deep = program.transitions.iter().any(|transition| {
+            let sent: &[_] = if let Sync::Send(_, values) = &transition.sync { values } else { &[] };
+            too_deep(transition.guard)
+                || transition.effects.iter().any(|effect| too_deep(effect.value))
+                || sent.iter().any(|&id| too_deep(id))
+        });
+        if deep {
+            return Err("an expression is nested too deeply for native code".into());
+        }
+        let mut spots = Vec::new();
+        let mut processes = Vec::new();
+        for (number, process) in program.processes.iter().enumerate() {
+            let field = program.cells[process.location.0 as usize].field;
+            processes.push(Process {
+                slot: if field.bits == 0 { 0 } else { field.slot as usize },
+                shift: field.shift,
+                mask: field.mask(),
+                least: field.least,
+                first: spots.len() as u32,
+                count: process.locations.len() as u32,
+            });
+            for (location, place) in process.locations.iter().enumerate() {
+                let parts = parts(program, number as u32, location as u32, place.transitions.clone());
+                spots.push(Spot { parts, committed: place.committed, expand: OnceLock::new(), fire: OnceLock::new() });
+            }
+        }
+        let mut part_of = vec![(u32::MAX, 0); program.transitions.len()];
+        for (spot, place) in spots.iter().enumerate() {
+            for (number, part) in place.parts.iter().enumerate() {
+                for transition in part.transitions.0..part.transitions.1 {
+                    part_of[transition as usize] = (spot as u32, number as u32);
+                }
+            }
+        }
+        let first = |step: &Step| match *step {
+            Step::Alone(TransitionId(id)) | Step::Pair { send: TransitionId(id), .. } => part_of[id as usize],
+        };
+        Ok(Native {
+            fired_by: program.steps.iter().map(first).collect(),
+            most: most_steps(program),
+            commits: program.has_commit,
+            interpreter: Interpreter::new(program),
+            warm_up: AtomicU64::new(warm_up),
+            compiler: Mutex::new(Compiler::new()?),
+            facts,
+            processes,
+            spots,
+        })
+    }
+
+    /// What making code took so far.
+    pub fn made(&self) -> Made {
+        let compiler = self.compiler();
+        Made { time: compiler.spent, functions: compiler.functions }
+    }
+
+    /// Makes the code for all locations now, for measurements.
+    pub fn make_all(&self, program: &Program) -> Made {
+        let all: Vec<u32> = (0..self.spots.len() as u32).collect();
+        self.make(program, &all);
+        self.made()
+    }
+
+    fn compiler(&self) -> MutexGuard<'_, Compiler> {
+        self.compiler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the expanding functions of those of these spots that have none yet. Says whether they are there: for lack of memory
+    /// they may not be, and the interpreter goes on.
+    #[cold]
+    fn make(&self, program: &Program, spots: &[u32]) -> bool {
+        let mut compiler = self.compiler();
+        if compiler.failed {
+            return false;
+        }
+        let missing: Vec<&Spot> =
+            spots.iter().map(|&spot| &self.spots[spot as usize]).filter(|spot| spot.expand.get().is_none()).collect();
+        let parts: Vec<Part> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
+        let Ok(made) = compiler.expand(program, &self.facts, &parts) else { return false };
+        let mut made = made.into_iter();
+        for spot in missing {
+            // Nobody else makes them: the compiler is locked.
+            let _ = spot.expand.set(made.by_ref().take(spot.parts.len()).collect());
+        }
+        true
+    }
+
+    /// The same for the firing functions of one spot.
+    #[cold]
+    fn make_fire(&self, program: &Program, spot: &Spot) -> bool {
+        let mut compiler = self.compiler();
+        if spot.fire.get().is_none() {
+            if compiler.failed {
+                return false;
+            }
+            let Ok(made) = compiler.fire(program, &self.facts, &spot.parts) else { return false };
+            let _ = spot.fire.set(made);
+        }
+        true
+    }
+
+    /// Whether the interpreter has this many states still to expand.
+    #[inline]
+    fn warming_up(&self, states: usize) -> bool {
+        let left = self.warm_up.load(Relaxed);
+        if left > 0 {
+            // Threads may take the same away twice: then it ends a little later.
+            self.warm_up.store(left.saturating_sub(states as u64), Relaxed);
+        }
+        left > 0
+    }
+
+    /// Appends the successors of some states; faults are left in `work.found`. Says whether there is code for them: if
+    /// not, nothing was appended.
+    fn expand_piece(&self, program: &Program, work: &mut Work, piece: &Piece<'_>, out: &mut Batch) -> bool {
+        let Piece { states, range, sources } = piece;
+        let width = program.slots;
+        assert!(states.len() >= range.end * width && range.end <= BLOCK, "there are as many states as are asked for");
+        for number in range.clone() {
+            let state = &states[number * width..(number + 1) * width];
+            for process in &self.processes {
+                let raw = if process.mask == 0 { 0 } else { state[process.slot] >> process.shift & process.mask };
+                let location = process.least.wrapping_add(raw as i32) as u32;
+                // Nobody can get to a location that there is not; a state of any bits may say so.
+                if location < process.count {
+                    let spot = process.first + location;
+                    let mask = &mut work.masks[spot as usize];
+                    if *mask == 0 {
+                        work.met.push(spot);
+                    }
+                    *mask |= 1 << number;
+                }
+            }
+        }
+        let mut committed = 0;
+        if self.commits {
+            for &spot in work.met.iter().filter(|&&spot| self.spots[spot as usize].committed) {
+                committed |= work.masks[spot as usize];
+            }
+        }
+        let missing = work.met.iter().any(|&spot| self.spots[spot as usize].expand.get().is_none());
+        if missing && !self.make(program, &work.met) {
+            work.met.drain(..).for_each(|spot| work.masks[spot as usize] = 0);
+            return false;
+        }
+        let most = self.most * range.len();
+        work.faults.resize(most, 0);
+        let mut fault_count = 0;
+        out.write(most, |room: Room<'_>| {
+            let mut context = Context {
+                sources: states.as_ptr(),
+                targets: room.targets.as_mut_ptr(),
+                actions: room.actions.as_mut_ptr().cast(),
+                origins: room.sources.as_mut_ptr(),
+                faults: work.faults.as_mut_ptr(),
+                fault_count: 0,
+            };
+            let mut count = 0;
+            for spot in work.met.drain(..) {
+                let mut mask = std::mem::take(&mut work.masks[spot as usize]);
+                let spot = &self.spots[spot as usize];
+                if !spot.committed {
+                    mask &= !committed;
+                }
+                if mask == 0 {
+                    continue;
+                }
+                for expand in spot.expand.get().map(Vec::as_slice).unwrap_or_default() {
+                    // SAFETY: the code was made for this program. The mask has a bit for states of `range` only, all of
+                    // which are in `states` (asserted above). Each step of each of them is written at most once, by
+                    // the one part that has it; there are at most `most` of them (see `most_steps`), which is what all
+                    // four lists have room for.
+                    count = unsafe { expand(&mut context, mask, count) };
+                }
+            }
+            fault_count = context.fault_count as usize;
+            if *sources == Sources::Current {
+                room.sources[..count as usize].fill(room.current);
+            }
+            count as usize
+        });
+        let found = work.faults[..fault_count].iter();
+        work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
+        true
+    }
+}
+
+/// The steps of a location, cut into functions of a bearable length.
+fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut length = usize::MAX;
+    for number in transitions {
+        let steps = function::steps(program, &program.transitions[number as usize]);
+        if steps == 0 {
+            continue;
+        }
+        // Receives in between belong to no step of this location, and no harm is done.
+        match parts.last_mut() {
+            Some(part) if length.saturating_add(steps) <= PART => {
+                part.transitions.1 = number + 1;
+                length += steps;
+            }
+            _ => {
+                parts.push(Part { process, location, transitions: (number, number + 1) });
+                length = steps;
+            }
+        }
+    }
+    parts
+}
+
+/// The most steps, faults counted, that one state can have: in each process those of its richest location, where a
+/// send counts once for each receive that can be ready at the same time.
+fn most_steps(program: &Program) -> usize {
+    let steps = |number: u32| {
+        let transition = &program.transitions[number as usize];
+        match function::starts(program, transition) {
+            Starts::Pairs(channel) => {
+                let partners = function::partners(program, transition, channel);
+                let richest = |locations: &Vec<(u32, Vec<TransitionId>)>| locations.iter().map(|one| one.1.len()).max();
+                partners.iter().map(|(_, locations)| richest(locations).unwrap_or(0)).sum()
+            }
+            _ => function::steps(program, transition),
+        }
+    };
+    let locations = |process: &crate::ir::Process| {
+        process
+            .locations
+            .iter()
+            .map(|location| location.transitions.clone().map(steps).sum::<usize>())
+            .max()
+            .unwrap_or(0)
+    };
+    program.processes.iter().map(locations).sum()
+}
+
+impl Engine for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn scratch(&self, program: &Program) -> Scratch {
+        Scratch::new(Work {
+            masks: vec![0; self.spots.len()],
+            met: Vec::new(),
+            faults: Vec::new(),
+            found: Vec::new(),
+            interpreter: self.interpreter.scratch(program),
+        })
+    }
+
+    fn successors(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        out: &mut Batch,
+        faults: &mut Vec<Action>,
+    ) {
+        let work = scratch.get::<Work>();
+        if self.warming_up(1) {
+            return self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
+        }
+        let piece = Piece { states: source, range: 0..1, sources: Sources::Current };
+        if self.expand_piece(program, work, &piece, out) {
+            faults.extend(work.found.drain(..).map(|(_, action)| action));
+        } else {
+            self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
+        }
+    }
+
+    fn expand(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        block: &Block,
+        out: &mut Batch,
+        faults: &mut Vec<(usize, Action)>,
+    ) {
+        let work = scratch.get::<Work>();
+        if self.warming_up(block.len()) {
+            return self.interpreter.expand(program, &mut work.interpreter, block, out, faults);
+        }
+        let piece = (PIECE / self.most.max(1)).clamp(1, BLOCK);
+        let states = block.states().slots();
+        let mut start = 0;
+        while start < block.len() {
+            let end = (start + piece).min(block.len());
+            let piece = Piece { states, range: start..end, sources: Sources::Numbered };
+            if !self.expand_piece(program, work, &piece, out) {
+                let mut wrong = Vec::new();
+                for number in start..end {
+                    out.begin(number);
+                    self.interpreter.successors(program, &mut work.interpreter, block.state(number), out, &mut wrong);
+                    work.found.extend(wrong.drain(..).map(|action| (number, action)));
+                }
+            }
+            start = end;
+        }
+        faults.append(&mut work.found);
+    }
+
+    fn fire(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut [Slot],
+    ) -> Taken {
+        // What is committed concerns all processes; it is rare, and the interpreter knows it.
+        if self.commits {
+            let work = scratch.get::<Work>();
+            return self.interpreter.fire(program, &mut work.interpreter, source, action, target);
+        }
+        let Some(&(spot, part)) = self.fired_by.get(action.0 as usize) else { return Taken::Disabled };
+        let Some(spot) = self.spots.get(spot as usize) else { return Taken::Disabled };
+        if spot.fire.get().is_none() && !self.make_fire(program, spot) {
+            let work = scratch.get::<Work>();
+            return self.interpreter.fire(program, &mut work.interpreter, source, action, target);
+        }
+        let Some(&fire) = spot.fire.get().and_then(|fire| fire.get(part as usize)) else { return Taken::Disabled };
+        assert!(source.len() == program.slots && target.len() == program.slots, "states have the width of states");
+        // SAFETY: the code was made for this program, and both states have its width.
+        match unsafe { fire(source.as_ptr(), target.as_mut_ptr(), action.0) } {
+            DONE => Taken::Done,
+            DISABLED => Taken::Disabled,
+            _ => Taken::Fault,
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Instructions for reading and writing states.
+//!
+//! In: cells, elements, the bits they lie in. Out: instructions. What stays true: while a step is
+//! being written, a cell's value *now* is, in this order, what was assigned to it and not yet written
+//! ([`Emitter::assigned`]), what is known of it ([`Emitter::known`]), or what the memory at [`Emitter::base`] holds.
+//!
+//! A step begins with the source as its base. Assignments to cells stay in registers, and at the end the target is the source,
+//! copied sixteen bytes at a time, with the slots that changed written over. Only an assignment to
+//! an element whose index is not known beforehand needs memory: then all so far is written to the target first, and the target
+//! becomes the base ([`Emitter::materialise`]).
+//!
+//! ```text
+//!   source ──copy──▶ target          slot 0 = source 0 with location and x replaced
+//!                                    slot 2 = source 2 with a[1] replaced
+//! ```
+
+use super::facts::{Facts, Shape};
+use crate::ir::{ArrayId, CellId, ExprId, Field, Program};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I8, I8X16, I16, I32, I64};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Type, Value};
+use cranelift_frontend::FunctionBuilder;
+use std::collections::HashMap;
+
+/// A number while code is generated.
+#[derive(Clone, Copy)]
+pub(super) enum Number {
+    Known(i32),
+    Computed(Value),
+}
+
+/// Whether a value is a number of 32 bits or a truth value of 8.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Number,
+    Truth,
+}
+
+/// Writes one function.
+pub(super) struct Emitter<'a, 'f> {
+    pub program: &'a Program,
+    pub facts: &'a Facts,
+    pub builder: FunctionBuilder<'f>,
+    /// The source state.
+    pub source: Value,
+    /// Where the target goes.
+    pub target: Value,
+    /// The memory that holds what is neither assigned nor known: the source or the target.
+    base: Value,
+    copied: bool,
+    assigned: Vec<(CellId, Number)>,
+    known: Vec<(CellId, i32)>,
+    /// Expressions that were worked out in the source, in blocks that come before the one in hand on every path.
+    pub memo: HashMap<(ExprId, Kind), Value>,
+    pub remembered: Vec<(ExprId, Kind)>,
+    /// Where to go when something is a fault; made when it is first needed.
+    fault: Option<Option<Block>>,
+}
+
+impl<'a, 'f> Emitter<'a, 'f> {
+    pub fn new(program: &'a Program, facts: &'a Facts, builder: FunctionBuilder<'f>, nothing: Value) -> Self {
+        Emitter {
+            program,
+            facts,
+            builder,
+            source: nothing,
+            target: nothing,
+            base: nothing,
+            copied: false,
+            assigned: Vec::new(),
+            known: Vec::new(),
+            memo: HashMap::new(),
+            remembered: Vec::new(),
+            fault: None,
+        }
+    }
+
+    /// From here on states are read from this address.
+    pub fn read_from(&mut self, source: Value) {
+        self.source = source;
+        self.base = source;
+    }
+
+    /// Begins a step that writes to this address.
+    pub fn begin_step(&mut self, target: Value) {
+        self.target = target;
+        self.base = self.source;
+        self.copied = false;
+        self.assigned.clear();
+    }
+
+    /// Ends a step: the target is complete.
+    pub fn end_step(&mut self) {
+        self.write_back();
+        self.base = self.source;
+        self.copied = false;
+    }
+
+    /// Gives up a step.
+    pub fn drop_step(&mut self) {
+        self.assigned.clear();
+        self.base = self.source;
+        self.copied = false;
+    }
+
+    /// Whether expressions are worked out in the source itself.
+    pub fn pristine(&self) -> bool {
+        self.assigned.is_empty() && !self.copied
+    }
+
+    pub fn number(&mut self, value: i32) -> Value {
+        self.builder.ins().iconst(I32, i64::from(value as u32))
+    }
+
+    pub fn truth(&mut self, value: bool) -> Value {
+        self.builder.ins().iconst(I8, i64::from(value))
+    }
+
+    pub fn address(&mut self, value: i64) -> Value {
+        self.builder.ins().iconst(I64, value)
+    }
+
+    /// The value, in a register.
+    pub fn computed(&mut self, number: Number) -> Value {
+        match number {
+            Number::Known(value) => self.number(value),
+            Number::Computed(value) => value,
+        }
+    }
+
+    /// Goes on in a block to which no more jumps will come.
+    pub fn enter(&mut self, block: Block) {
+        self.builder.seal_block(block);
+        self.builder.switch_to_block(block);
+    }
+
+    pub fn jump(&mut self, block: Block) {
+        self.builder.ins().jump(block, &[]);
+    }
+
+    pub fn branch(&mut self, condition: Value, then: Block, otherwise: Block) {
+        self.builder.ins().brif(condition, then, &[], otherwise, &[]);
+    }
+
+    /// Lets `emit` write code that may fail; says where it goes then, if it may.
+    pub fn attempt<R>(&mut self, emit: impl FnOnce(&mut Self) -> R) -> (R, Option<Block>) {
+        let outer = self.fault.replace(None);
+        let result = emit(self);
+        let fault = std::mem::replace(&mut self.fault, outer).flatten();
+        (result, fault)
+    }
+
+    /// Leaves for where faults go if the condition holds.
+    pub fn fail_if(&mut self, condition: Value) {
+        let fault = self.fault_block();
+        let go_on = self.builder.create_block();
+        self.branch(condition, fault, go_on);
+        self.enter(go_on);
+    }
+
+    pub fn fault_block(&mut self) -> Block {
+        let Some(place) = &mut self.fault else { unreachable!("code that may fail is attempted") };
+        if let Some(block) = *place {
+            return block;
+        }
+        let block = self.builder.create_block();
+        self.builder.set_cold_block(block);
+        self.fault = Some(Some(block));
+        block
+    }
+
+    /// Says that a cell of the source has this value, until [`forget`](Self::forget).
+    pub fn know(&mut self, cell: CellId, value: i32) {
+        self.known.push((cell, value));
+    }
+
+    pub fn forget(&mut self) {
+        self.known.pop();
+    }
+
+    /// What is known of a cell without looking.
+    pub fn known(&self, cell: CellId) -> Option<Number> {
+        if let Some(&(_, number)) = self.assigned.iter().find(|(one, _)| *one == cell) {
+            return Some(number);
+        }
+        if !self.copied
+            && let Some(&(_, value)) = self.known.iter().find(|(one, _)| *one == cell)
+        {
+            return Some(Number::Known(value));
+        }
+        let field = self.field(cell);
+        (field.bits == 0).then_some(Number::Known(field.least))
+    }
+
+    pub fn field(&self, cell: CellId) -> Field {
+        self.program.cells[cell.0 as usize].field
+    }
+
+    /// The value of a cell.
+    pub fn cell(&mut self, cell: CellId) -> Number {
+        if let Some(number) = self.known(cell) {
+            return number;
+        }
+        let field = self.field(cell);
+        let raw = self.raw(field);
+        Number::Computed(self.decoded(field, raw))
+    }
+
+    /// The bits of a field of at least one bit, in the base.
+    fn raw(&mut self, field: Field) -> Value {
+        let flags = self.reading();
+        let offset = (field.slot * 4) as i32;
+        let byte = offset + i32::from(field.shift / 8);
+        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
+            return self.builder.ins().uload8(I32, flags, self.base, byte);
+        }
+        if cfg!(target_endian = "little") && field.bits == 16 && field.shift.is_multiple_of(16) {
+            return self.builder.ins().uload16(I32, flags, self.base, byte);
+        }
+        let slot = self.builder.ins().load(I32, flags, self.base, offset);
+        self.bits(slot, field)
+    }
+
+    /// The bits of a field, from its slot.
+    fn bits(&mut self, slot: Value, field: Field) -> Value {
+        let mut value = slot;
+        if field.shift > 0 {
+            let shift = self.number(field.shift.into());
+            value = self.builder.ins().ushr(value, shift);
+        }
+        if field.shift + field.bits < 32 {
+            let mask = self.number(field.mask() as i32);
+            value = self.builder.ins().band(value, mask);
+        }
+        value
+    }
+
+    /// Whether a cell that is in memory equals a number: one test of its slot.
+    pub fn cell_equals(&mut self, cell: CellId, number: i32) -> Value {
+        let field = self.field(cell);
+        let code = field.code(number);
+        if code > field.mask() {
+            return self.truth(false);
+        }
+        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
+            let raw = self.raw(field);
+            let code = self.number(code as i32);
+            return self.builder.ins().icmp(IntCC::Equal, raw, code);
+        }
+        let flags = self.reading();
+        let slot = self.builder.ins().load(I32, flags, self.base, (field.slot * 4) as i32);
+        let mask = self.number((field.mask() << field.shift) as i32);
+        let bits = self.builder.ins().band(slot, mask);
+        let code = self.number((code << field.shift) as i32);
+        self.builder.ins().icmp(IntCC::Equal, bits, code)
+    }
+
+    fn decoded(&mut self, field: Field, raw: Value) -> Value {
+        let mut value = raw;
+        if field.least != 0 {
+            let least = self.number(field.least);
+            value = self.builder.ins().iadd(value, least);
+        }
+        if field.wraps {
+            let mask = self.number(255);
+            value = self.builder.ins().band(value, mask);
+        }
+        value
+    }
+
+    fn encoded(&mut self, field: Field, value: Value) -> Value {
+        let mut raw = value;
+        if field.least != 0 {
+            let least = self.number(field.least);
+            raw = self.builder.ins().isub(raw, least);
+        }
+        if field.wraps {
+            let mask = self.number(255);
+            raw = self.builder.ins().band(raw, mask);
+        }
+        raw
+    }
+
+    /// Assigns a cell.
+    pub fn assign(&mut self, cell: CellId, number: Number) {
+        match self.assigned.iter_mut().find(|(one, _)| *one == cell) {
+            Some(place) => place.1 = number,
+            None => self.assigned.push((cell, number)),
+        }
+    }
+
+    /// An element; the index is inside the array.
+    pub fn element(&mut self, array: ArrayId, index: Value) -> Value {
+        let place = &self.program.arrays[array.0 as usize];
+        let (first, length) = (place.first.0, place.length);
+        if self.assigned.iter().any(|(cell, _)| (first..first + length).contains(&cell.0)) {
+            self.materialise();
+        }
+        let field = self.field(CellId(first));
+        let flags = self.reading();
+        match self.facts.shape(array) {
+            Shape::Nowhere => self.number(field.least),
+            Shape::Bytes(offset) => {
+                let address = self.offset(self.base, index);
+                let raw = self.builder.ins().uload8(I32, flags, address, offset);
+                self.decoded(field, raw)
+            }
+            shape => {
+                let (address, offset, shift) = self.position(shape, array, index);
+                let slot = self.builder.ins().load(I32, flags, address, offset);
+                let moved = self.builder.ins().ushr(slot, shift);
+                let mask = self.number(field.mask() as i32);
+                let raw = self.builder.ins().band(moved, mask);
+                self.decoded(field, raw)
+            }
+        }
+    }
+
+    /// Assigns an element; the index is inside the array.
+    pub fn assign_element(&mut self, array: ArrayId, index: Value, value: Value) {
+        let field = self.field(self.program.arrays[array.0 as usize].first);
+        self.materialise();
+        let raw = self.encoded(field, value);
+        let flags = MemFlagsData::trusted();
+        match self.facts.shape(array) {
+            Shape::Nowhere => {}
+            Shape::Bytes(offset) => {
+                let address = self.offset(self.base, index);
+                self.builder.ins().istore8(flags, raw, address, offset);
+            }
+            shape => {
+                let (address, offset, shift) = self.position(shape, array, index);
+                let old = self.builder.ins().load(I32, flags, address, offset);
+                let mask = self.number(field.mask() as i32);
+                let cleared = self.builder.ins().ishl(mask, shift);
+                let kept = self.builder.ins().band_not(old, cleared);
+                let moved = self.builder.ins().ishl(raw, shift);
+                let new = self.builder.ins().bor(kept, moved);
+                self.builder.ins().store(flags, new, address, offset);
+            }
+        }
+    }
+
+    /// The address and offset of the slot of an element, and its lowest bit there.
+    fn position(&mut self, shape: Shape, array: ArrayId, index: Value) -> (Value, i32, Value) {
+        if let Shape::Slot { slot, shift, stride } = shape {
+            let stride = self.number(stride.into());
+            let moved = self.builder.ins().imul(index, stride);
+            let first = self.number(shift.into());
+            let shift = self.builder.ins().iadd(moved, first);
+            return (self.base, (slot * 4) as i32, shift);
+        }
+        let table = self.address(self.facts.position_table(array));
+        let entry = self.entry(table, index);
+        let eight = self.number(8);
+        let offset = self.builder.ins().ushr(entry, eight);
+        let low = self.number(255);
+        let shift = self.builder.ins().band(entry, low);
+        (self.offset(self.base, offset), 0, shift)
+    }
+
+    /// An entry of a constant table of 32-bit numbers; the index is inside.
+    pub fn entry(&mut self, table: Value, index: Value) -> Value {
+        let four = self.number(4);
+        let bytes = self.builder.ins().imul(index, four);
+        let address = self.offset(table, bytes);
+        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        self.builder.ins().load(I32, flags, address, 0)
+    }
+
+    fn offset(&mut self, address: Value, bytes: Value) -> Value {
+        let bytes = self.builder.ins().uextend(I64, bytes);
+        self.builder.ins().iadd(address, bytes)
+    }
+
+    /// How the base may be read: the source never changes while a function runs.
+    fn reading(&self) -> MemFlagsData {
+        let flags = MemFlagsData::trusted();
+        if self.copied { flags } else { flags.with_readonly() }
+    }
+
+    /// Writes what was assigned so far to the target, and goes on there.
+    pub fn materialise(&mut self) {
+        self.write_back();
+        self.base = self.target;
+    }
+
+    /// Makes the target hold the state as it is now.
+    fn write_back(&mut self) {
+        let mut assigned = std::mem::take(&mut self.assigned);
+        assigned.retain(|(cell, _)| self.field(*cell).bits > 0);
+        assigned.sort_by_key(|(cell, _)| self.field(*cell).slot);
+        let mut changed = Vec::new();
+        let program = self.program;
+        let slot_of = |(cell, _): &(CellId, Number)| program.cells[cell.0 as usize].field.slot;
+        for cells in assigned.chunk_by(|one, other| slot_of(one) == slot_of(other)) {
+            let slot = slot_of(&cells[0]);
+            let new = self.slot(slot, cells);
+            changed.push((slot, new));
+        }
+        if !self.copied {
+            self.copy();
+        }
+        for (slot, value) in changed {
+            self.builder.ins().store(MemFlagsData::trusted(), value, self.target, (slot * 4) as i32);
+        }
+        self.copied = true;
+    }
+
+    /// A slot of the base with some of its cells replaced.
+    fn slot(&mut self, slot: u32, cells: &[(CellId, Number)]) -> Value {
+        let (mut replaced, mut constant) = (0, 0);
+        let mut moved = Vec::new();
+        for &(cell, number) in cells {
+            let field = self.field(cell);
+            replaced |= field.mask() << field.shift;
+            match number {
+                Number::Known(value) => constant |= (field.code(value) & field.mask()) << field.shift,
+                Number::Computed(value) => {
+                    let raw = self.encoded(field, value);
+                    let shift = self.number(field.shift.into());
+                    moved.push(if field.shift > 0 { self.builder.ins().ishl(raw, shift) } else { raw });
+                }
+            }
+        }
+        let mut parts = moved;
+        if replaced != u32::MAX {
+            let flags = self.reading();
+            let old = self.builder.ins().load(I32, flags, self.base, (slot * 4) as i32);
+            let kept = self.number(!replaced as i32);
+            parts.push(self.builder.ins().band(old, kept));
+        }
+        if constant != 0 || parts.is_empty() {
+            parts.push(self.number(constant as i32));
+        }
+        let mut value = parts[0];
+        for &part in &parts[1..] {
+            value = self.builder.ins().bor(value, part);
+        }
+        value
+    }
+
+    /// Copies the source to the target.
+    fn copy(&mut self) {
+        let bytes = (self.program.slots * 4) as i32;
+        let mut at = 0;
+        let mut piece = |emitter: &mut Self, kind: Type, size: i32| {
+            while bytes - at >= size {
+                let flags = MemFlagsData::trusted().with_readonly();
+                // Slots are aligned to four bytes, not more.
+                let flags = if size > 4 { MemFlagsData::new().with_notrap() } else { flags };
+                let value = emitter.builder.ins().load(kind, flags, emitter.source, at);
+                emitter.builder.ins().store(flags_of_store(size), value, emitter.target, at);
+                at += size;
+            }
+        };
+        piece(self, I8X16, 16);
+        piece(self, I64, 8);
+        piece(self, I32, 4);
+    }
+
+    /// The number cut to 8 or 16 bits, as C does it.
+    pub fn cast(&mut self, kind: crate::ir::Type, value: Value) -> Value {
+        match kind {
+            crate::ir::Type::Byte => {
+                let mask = self.number(255);
+                self.builder.ins().band(value, mask)
+            }
+            crate::ir::Type::Int => {
+                let low = self.builder.ins().ireduce(I16, value);
+                self.builder.ins().sextend(I32, low)
+            }
+        }
+    }
+}
+
+fn flags_of_store(size: i32) -> MemFlagsData {
+    if size > 4 { MemFlagsData::new().with_notrap() } else { MemFlagsData::trusted() }
+}

@@ -1,0 +1,289 @@
+//! Instructions for expressions.
+//!
+//! In: expressions of the intermediate form. Out: instructions that work them out. What stays true: `and` and `or`
+//! work out their right side only where the left side does not settle the matter, *or where nobody can tell*: a right side that
+//! cannot fail and is cheap is worked out anyhow, because a jump that is guessed wrong costs more.
+//!
+//! Values that were worked out in the source are remembered, so that transitions of one location share
+//! them; what is remembered inside a branch is forgotten at its end.
+
+use super::emitter::{Emitter, Kind, Number};
+use crate::ir::{Binary, CellId, Expr, ExprId, Unary};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I8, I32, I64};
+use cranelift_codegen::ir::{Block, InstBuilder, Value};
+
+/// A right side of `and` and `or` up to this cost is worked out anyhow.
+const CHEAP: u16 = 12;
+
+impl Emitter<'_, '_> {
+    /// The value of an expression.
+    pub fn value(&mut self, id: ExprId) -> Number {
+        match self.program.expr(id) {
+            Expr::Const(value) => Number::Known(value),
+            Expr::Cell(cell) if self.known(cell).is_some() => self.cell(cell),
+            _ => Number::Computed(self.memoised(id, Kind::Number, Self::compute)),
+        }
+    }
+
+    /// The value of an expression, in a register.
+    pub fn register(&mut self, id: ExprId) -> Value {
+        let value = self.value(id);
+        self.computed(value)
+    }
+
+    /// Whether an expression is not zero.
+    fn holds(&mut self, id: ExprId) -> Value {
+        self.memoised(id, Kind::Truth, Self::decide)
+    }
+
+    fn memoised(&mut self, id: ExprId, kind: Kind, compute: fn(&mut Self, ExprId) -> Value) -> Value {
+        if !self.pristine() {
+            return compute(self, id);
+        }
+        if let Some(&value) = self.memo.get(&(id, kind)) {
+            return value;
+        }
+        let value = compute(self, id);
+        // Working it out may have led to a branch and back; the value itself is there on every path.
+        if self.memo.insert((id, kind), value).is_none() {
+            self.remembered.push((id, kind));
+        }
+        value
+    }
+
+    /// Forgets what was remembered since there were `mark` of them.
+    pub fn forget_since(&mut self, mark: usize) {
+        for key in self.remembered.drain(mark..) {
+            self.memo.remove(&key);
+        }
+    }
+
+    fn compute(&mut self, id: ExprId) -> Value {
+        match self.program.expr(id) {
+            Expr::Const(value) => self.number(value),
+            Expr::Cell(cell) => {
+                let number = self.cell(cell);
+                self.computed(number)
+            }
+            Expr::Element { array, index, checked } => {
+                let length = self.program.arrays[array.0 as usize].length;
+                let index = self.index(index, length, checked);
+                self.element(array, index)
+            }
+            Expr::Lookup { table, index, checked } => {
+                let length = self.program.tables[table.0 as usize].values.len() as u32;
+                let index = self.index(index, length, checked);
+                let table = self.address(self.facts.value_table(table));
+                self.entry(table, index)
+            }
+            Expr::Unary(Unary::Negate, of) => {
+                let value = self.register(of);
+                self.builder.ins().ineg(value)
+            }
+            Expr::Unary(Unary::Complement, of) => {
+                let value = self.register(of);
+                self.builder.ins().bnot(value)
+            }
+            Expr::Binary(operator, left, right) if comparison(operator).is_none() => {
+                let (left, right) = (self.register(left), self.register(right));
+                let ins = self.builder.ins();
+                match operator {
+                    Binary::Add => ins.iadd(left, right),
+                    Binary::Subtract => ins.isub(left, right),
+                    Binary::Multiply => ins.imul(left, right),
+                    // Only the low five bits of the right side count, here as there.
+                    Binary::ShiftLeft => ins.ishl(left, right),
+                    Binary::ShiftRight => ins.sshr(left, right),
+                    Binary::BitAnd => ins.band(left, right),
+                    Binary::BitOr => ins.bor(left, right),
+                    _ => ins.bxor(left, right),
+                }
+            }
+            Expr::Divide { remainder, left, right, checked } => self.divide(remainder, left, right, checked),
+            Expr::Unary(Unary::Not, _) | Expr::Binary(..) | Expr::And(..) | Expr::Or(..) => {
+                let truth = self.holds(id);
+                self.builder.ins().uextend(I32, truth)
+            }
+        }
+    }
+
+    /// An index of an array of this length, inside it whatever the state.
+    pub fn index(&mut self, id: ExprId, length: u32, checked: bool) -> Value {
+        let index = self.register(id);
+        if self.facts.within(id, 0, length as i32 - 1) {
+            return index;
+        }
+        if checked {
+            let length = self.number(length as i32);
+            let outside = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, length);
+            self.fail_if(outside);
+            return index;
+        }
+        // Proved for states that can be reached. For others the element is any one, but the memory is ours.
+        let last = self.number(length as i32 - 1);
+        let below = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, last);
+        self.builder.ins().select(below, index, last)
+    }
+
+    fn divide(&mut self, remainder: bool, left: ExprId, right: ExprId, checked: bool) -> Value {
+        let dividend = self.register(left);
+        let mut divisor = self.register(right);
+        let positive = self.facts.within(right, 1, i32::MAX);
+        if !positive && !self.facts.within(right, i32::MIN, -1) {
+            let zero = self.number(0);
+            let fails = self.builder.ins().icmp(IntCC::Equal, divisor, zero);
+            if checked {
+                self.fail_if(fails);
+            } else {
+                // It cannot be zero in a state that can be reached; in others it must not stop the program.
+                let one = self.number(1);
+                divisor = self.builder.ins().select(fails, one, divisor);
+            }
+        }
+        if positive && self.facts.within(left, 0, i32::MAX) {
+            return match remainder {
+                true => self.builder.ins().urem(dividend, divisor),
+                false => self.builder.ins().udiv(dividend, divisor),
+            };
+        }
+        if positive {
+            return match remainder {
+                true => self.builder.ins().srem(dividend, divisor),
+                false => self.builder.ins().sdiv(dividend, divisor),
+            };
+        }
+        // In 64 bits, where the least number divided by -1 has its place.
+        let dividend = self.builder.ins().sextend(I64, dividend);
+        let divisor = self.builder.ins().sextend(I64, divisor);
+        let result = match remainder {
+            true => self.builder.ins().srem(dividend, divisor),
+            false => self.builder.ins().sdiv(dividend, divisor),
+        };
+        self.builder.ins().ireduce(I32, result)
+    }
+
+    fn decide(&mut self, id: ExprId) -> Value {
+        match self.program.expr(id) {
+            Expr::Const(value) => self.truth(value != 0),
+            Expr::Unary(Unary::Not, of) => {
+                let truth = self.holds(of);
+                let one = self.truth(true);
+                self.builder.ins().bxor(truth, one)
+            }
+            Expr::Binary(operator, left, right) if let Some(comparison) = comparison(operator) => {
+                self.compare(comparison, left, right)
+            }
+            Expr::And(left, right) => self.connect(left, right, false),
+            Expr::Or(left, right) => self.connect(left, right, true),
+            _ => {
+                let value = self.register(id);
+                let zero = self.number(0);
+                self.builder.ins().icmp(IntCC::NotEqual, value, zero)
+            }
+        }
+    }
+
+    fn compare(&mut self, comparison: IntCC, left: ExprId, right: ExprId) -> Value {
+        if let IntCC::Equal | IntCC::NotEqual = comparison
+            && let Some((cell, value)) = self.cell_and_constant(left, right)
+        {
+            let same = match self.known(cell) {
+                Some(Number::Known(known)) => return self.truth((known == value) == (comparison == IntCC::Equal)),
+                Some(Number::Computed(known)) => {
+                    let value = self.number(value);
+                    return self.builder.ins().icmp(comparison, known, value);
+                }
+                None => self.cell_equals(cell, value),
+            };
+            if comparison == IntCC::Equal {
+                return same;
+            }
+            let one = self.truth(true);
+            return self.builder.ins().bxor(same, one);
+        }
+        let (left, right) = (self.register(left), self.register(right));
+        self.builder.ins().icmp(comparison, left, right)
+    }
+
+    fn cell_and_constant(&self, left: ExprId, right: ExprId) -> Option<(CellId, i32)> {
+        match (self.program.expr(left), self.program.expr(right)) {
+            (Expr::Cell(cell), Expr::Const(value)) | (Expr::Const(value), Expr::Cell(cell)) => Some((cell, value)),
+            _ => None,
+        }
+    }
+
+    /// Whether the right side of `and` or `or` is worked out in any case.
+    fn eager(&self, right: ExprId) -> bool {
+        !self.facts.faulty(right) && self.facts.cost(right) <= CHEAP
+    }
+
+    /// `and`, or `or` if that is what `settles` it: the left side that has this value is the result.
+    fn connect(&mut self, left: ExprId, right: ExprId, settles: bool) -> Value {
+        let left = self.holds(left);
+        if self.eager(right) {
+            let right = self.holds(right);
+            return match settles {
+                true => self.builder.ins().bor(left, right),
+                false => self.builder.ins().band(left, right),
+            };
+        }
+        let (other, join) = (self.builder.create_block(), self.builder.create_block());
+        let result = self.builder.append_block_param(join, I8);
+        let settled = self.truth(settles);
+        let ins = self.builder.ins();
+        match settles {
+            true => ins.brif(left, join, &[settled.into()], other, &[]),
+            false => ins.brif(left, other, &[], join, &[settled.into()]),
+        };
+        self.enter(other);
+        let mark = self.remembered.len();
+        let right = self.holds(right);
+        self.forget_since(mark);
+        self.builder.ins().jump(join, &[right.into()]);
+        self.enter(join);
+        result
+    }
+
+    /// Goes to one block or to the other, depending on an expression. What was remembered before the first branch
+    /// stays so.
+    pub fn branch_on(&mut self, id: ExprId, then: Block, otherwise: Block) {
+        match self.program.expr(id) {
+            Expr::Const(value) => self.jump(if value != 0 { then } else { otherwise }),
+            Expr::Unary(Unary::Not, of) => self.branch_on(of, otherwise, then),
+            Expr::And(left, right) if !self.eager(right) => {
+                let both = self.builder.create_block();
+                self.branch_on(left, both, otherwise);
+                self.branch_further(both, right, then, otherwise);
+            }
+            Expr::Or(left, right) if !self.eager(right) => {
+                let neither = self.builder.create_block();
+                self.branch_on(left, then, neither);
+                self.branch_further(neither, right, then, otherwise);
+            }
+            _ => {
+                let condition = self.holds(id);
+                self.branch(condition, then, otherwise);
+            }
+        }
+    }
+
+    fn branch_further(&mut self, from: Block, right: ExprId, then: Block, otherwise: Block) {
+        self.enter(from);
+        let mark = self.remembered.len();
+        self.branch_on(right, then, otherwise);
+        self.forget_since(mark);
+    }
+}
+
+fn comparison(operator: Binary) -> Option<IntCC> {
+    Some(match operator {
+        Binary::Equal => IntCC::Equal,
+        Binary::Differ => IntCC::NotEqual,
+        Binary::Less => IntCC::SignedLessThan,
+        Binary::AtMost => IntCC::SignedLessThanOrEqual,
+        Binary::More => IntCC::SignedGreaterThan,
+        Binary::AtLeast => IntCC::SignedGreaterThanOrEqual,
+        _ => return None,
+    })
+}

@@ -1,0 +1,216 @@
+//! What the code generator knows of expressions and arrays before it starts.
+//!
+//! In: a program. Out: for each expression whether it may fail, what it costs, how deep it is, and which
+//! values it can have; for each array how its elements lie. What stays true: ranges follow from the *bits* of fields
+//! alone, not from what the analysis proved of reachable states. So an index that is found to be inside is inside
+//! whatever bits a state holds, and code that leaves a check out stays within memory even for a state that
+//! nobody can reach.
+
+use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
+
+/// Facts about a program.
+pub(super) struct Facts {
+    exprs: Vec<Fact>,
+    shapes: Vec<Shape>,
+    /// Where the elements of arrays of shape [`Shape::Table`] lie: byte offset of the slot, times 256, plus shift.
+    positions: Vec<Box<[u32]>>,
+    /// Constant arrays.
+    tables: Vec<Box<[i32]>>,
+}
+
+#[derive(Clone, Copy)]
+struct Fact {
+    faulty: bool,
+    cost: u16,
+    depth: u16,
+    range: (i64, i64),
+}
+
+/// How the elements of an array lie in a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// They take no bits.
+    Nowhere,
+    /// One byte each, one behind the other, from this byte of the state on.
+    Bytes(i32),
+    /// All in one slot, each `stride` bits above the one before.
+    Slot { slot: u32, shift: u8, stride: u8 },
+    /// Anywhere: see [`Facts::position_table`].
+    Table,
+}
+
+impl Facts {
+    pub fn new(program: &Program) -> Self {
+        let mut exprs: Vec<Fact> = Vec::with_capacity(program.exprs.len());
+        for &expr in &program.exprs {
+            let fact = Fact::of(program, expr, &exprs);
+            exprs.push(fact);
+        }
+        let mut positions = Vec::new();
+        let mut shapes = Vec::new();
+        for array in &program.arrays {
+            let first = array.first.0 as usize;
+            let fields: Vec<Field> =
+                program.cells[first..first + array.length as usize].iter().map(|cell| cell.field).collect();
+            shapes.push(Shape::of(&fields));
+            positions.push(fields.iter().map(|field| (field.slot * 4) << 8 | u32::from(field.shift)).collect());
+        }
+        let tables = program.tables.iter().map(|table| table.values.clone().into()).collect();
+        Facts { exprs, shapes, positions, tables }
+    }
+
+    /// Whether working it out may be a fault.
+    pub fn faulty(&self, id: ExprId) -> bool {
+        self.exprs[id.0 as usize].faulty
+    }
+
+    /// About how many instructions it takes.
+    pub fn cost(&self, id: ExprId) -> u16 {
+        self.exprs[id.0 as usize].cost
+    }
+
+    /// How deeply it is nested.
+    pub fn depth(&self, id: ExprId) -> u16 {
+        self.exprs[id.0 as usize].depth
+    }
+
+    /// Whether all its values lie between these two, whatever the state.
+    pub fn within(&self, id: ExprId, least: i32, most: i32) -> bool {
+        let (from, to) = self.exprs[id.0 as usize].range;
+        i64::from(least) <= from && to <= i64::from(most)
+    }
+
+    pub fn shape(&self, array: ArrayId) -> Shape {
+        self.shapes[array.0 as usize]
+    }
+
+    /// The address of the positions of an array's elements. It stays the same as long as the facts live.
+    pub fn position_table(&self, array: ArrayId) -> i64 {
+        self.positions[array.0 as usize].as_ptr() as i64
+    }
+
+    /// The address of the values of a constant array, which stays the same too.
+    pub fn value_table(&self, table: crate::ir::TableId) -> i64 {
+        self.tables[table.0 as usize].as_ptr() as i64
+    }
+}
+
+impl Shape {
+    fn of(fields: &[Field]) -> Shape {
+        let first = fields[0];
+        if first.bits == 0 {
+            return Shape::Nowhere;
+        }
+        let byte = |field: &Field| field.slot * 4 + u32::from(field.shift / 8);
+        let bytes =
+            |(number, field): (usize, &Field)| field.shift % 8 == 0 && byte(field) == byte(&first) + number as u32;
+        if cfg!(target_endian = "little") && first.bits == 8 && fields.iter().enumerate().all(bytes) {
+            return Shape::Bytes(byte(&first) as i32);
+        }
+        let stride = fields.get(1).map_or(0, |second| second.shift.wrapping_sub(first.shift));
+        let regular = |(number, field): (usize, &Field)| {
+            field.slot == first.slot
+                && usize::from(field.shift) == usize::from(first.shift) + number * usize::from(stride)
+        };
+        if fields.iter().enumerate().all(regular) {
+            return Shape::Slot { slot: first.slot, shift: first.shift, stride };
+        }
+        Shape::Table
+    }
+}
+
+/// The values that a cell can have by its bits alone.
+fn cell_range(cell: &Cell) -> (i64, i64) {
+    let field = cell.field;
+    if field.bits == 0 {
+        (field.least.into(), field.least.into())
+    } else if field.wraps {
+        (0, 255)
+    } else {
+        let least = i64::from(field.least);
+        let most = least + i64::from(field.mask());
+        if most > i64::from(i32::MAX) { ANY } else { (least, most) }
+    }
+}
+
+const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+const TRUTH: (i64, i64) = (0, 1);
+
+/// A range of 32-bit numbers, or any number if it does not fit: then the result may have wrapped around.
+fn fitting(range: (i64, i64)) -> (i64, i64) {
+    if range.0 >= ANY.0 && range.1 <= ANY.1 { range } else { ANY }
+}
+
+impl Fact {
+    fn of(program: &Program, expr: Expr, before: &[Fact]) -> Fact {
+        let leaf = |range| Fact { faulty: false, cost: 1, depth: 1, range };
+        let over = |parts: &[ExprId], own_cost: u16, faulty: bool, range: (i64, i64)| {
+            let parts = parts.iter().map(|part| before[part.0 as usize]);
+            parts.fold(Fact { faulty, cost: own_cost, depth: 1, range }, |all, part| Fact {
+                faulty: all.faulty || part.faulty,
+                cost: all.cost.saturating_add(part.cost),
+                depth: all.depth.max(part.depth.saturating_add(1)),
+                range,
+            })
+        };
+        let range = |id: ExprId| before[id.0 as usize].range;
+        match expr {
+            Expr::Const(value) => leaf((value.into(), value.into())),
+            Expr::Cell(cell) => leaf(cell_range(&program.cells[cell.0 as usize])),
+            Expr::Element { array, index, checked } => {
+                let first = program.arrays[array.0 as usize].first;
+                over(&[index], 4, checked, cell_range(&program.cells[first.0 as usize]))
+            }
+            Expr::Lookup { table, index, checked } => {
+                let values = &program.tables[table.0 as usize].values;
+                let least = values.iter().copied().min().unwrap_or(0);
+                let most = values.iter().copied().max().unwrap_or(0);
+                over(&[index], 3, checked, (least.into(), most.into()))
+            }
+            Expr::Unary(operator, of) => {
+                let (least, most) = range(of);
+                let result = match operator {
+                    Unary::Negate => fitting((-most, -least)),
+                    Unary::Complement => (-1 - most, -1 - least),
+                    Unary::Not => TRUTH,
+                };
+                over(&[of], 1, false, result)
+            }
+            Expr::Binary(operator, left, right) => {
+                let ((a, b), (c, d)) = (range(left), range(right));
+                let result = match operator {
+                    Binary::Add => fitting((a + c, b + d)),
+                    Binary::Subtract => fitting((a - d, b - c)),
+                    Binary::Multiply => {
+                        let products = [a * c, a * d, b * c, b * d];
+                        fitting((
+                            products.into_iter().fold(i64::MAX, i64::min),
+                            products.into_iter().fold(i64::MIN, i64::max),
+                        ))
+                    }
+                    Binary::BitAnd if a >= 0 && c >= 0 => (0, b.min(d)),
+                    Binary::BitAnd if c >= 0 => (0, d),
+                    Binary::BitAnd if a >= 0 => (0, b),
+                    Binary::BitOr | Binary::BitXor if a >= 0 && c >= 0 => {
+                        (0, (b.max(d) as u64 + 1).next_power_of_two() as i64 - 1)
+                    }
+                    Binary::Equal | Binary::Differ | Binary::Less | Binary::AtMost | Binary::More | Binary::AtLeast => {
+                        TRUTH
+                    }
+                    _ => ANY,
+                };
+                over(&[left, right], 1, false, result)
+            }
+            Expr::Divide { remainder, left, right, checked } => {
+                let ((a, b), (c, d)) = (range(left), range(right));
+                let result = match remainder {
+                    true if a >= 0 && c > 0 => (0, b.min(d - 1)),
+                    false if a >= 0 && c > 0 => (0, b),
+                    _ => ANY,
+                };
+                over(&[left, right], 8, checked, result)
+            }
+            Expr::And(left, right) | Expr::Or(left, right) => over(&[left, right], 1, false, TRUTH),
+        }
+    }
+}

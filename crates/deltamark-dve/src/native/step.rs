@@ -1,0 +1,152 @@
+//! Instructions for what a step does.
+//!
+//! In: transitions. Out: instructions that make the target from the source, or leave for where faults go. What stays
+//! true: the order of things is that of [`ir`](crate::ir): transfer, receiver, sender; every check that the program asks for
+//! is made.
+
+use super::emitter::{Emitter, Number};
+use crate::ir::{ArrayId, Buffer, CellId, ChannelId, ExprId, Sync, Target, Transition};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+/// A place to which something is assigned, with its index worked out.
+#[derive(Clone, Copy)]
+enum Place {
+    Cell(CellId),
+    Element(ArrayId, Value),
+}
+
+impl Emitter<'_, '_> {
+    /// One transition alone; over a buffer that holds `length` messages, if it uses one.
+    pub fn alone(&mut self, transition: &Transition, length: Option<u32>) {
+        if let (Some(buffer), Some(length)) = (self.program.buffer_of(transition), length) {
+            match &transition.sync {
+                Sync::Send(channel, values) => self.put_message(buffer, length, *channel, values),
+                Sync::Receive(channel, targets) => self.take_message(buffer, length, *channel, targets),
+                Sync::None => {}
+            }
+        }
+        self.move_process(transition);
+    }
+
+    /// Puts a message behind those that are there.
+    fn put_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, values: &[ExprId]) {
+        let program = self.program;
+        let channel = &program.channels[channel.0 as usize];
+        let types = channel.types.as_deref().unwrap_or_default();
+        let mut passed = Vec::with_capacity(values.len());
+        for (&value, &kind) in values.iter().zip(types) {
+            let value = self.register(value);
+            passed.push(self.cast(kind, value));
+        }
+        for (number, value) in passed.into_iter().enumerate() {
+            let cell = CellId(buffer.first.0 + length * channel.arity + number as u32);
+            self.assign(cell, Number::Computed(value));
+        }
+        self.assign(buffer.length, Number::Known(length as i32 + 1));
+    }
+
+    /// Takes the first message; the others move up.
+    fn take_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, targets: &[Target]) {
+        let arity = self.program.channels[channel.0 as usize].arity;
+        // All of this is read in the source, before anything is assigned.
+        let items: Vec<Number> = (0..length * arity).map(|item| self.cell(CellId(buffer.first.0 + item))).collect();
+        let places: Vec<Place> = targets.iter().map(|&target| self.place(target)).collect();
+        for ((&target, place), &item) in targets.iter().zip(places).zip(&items) {
+            self.check_range(target, item);
+            self.put(place, item);
+        }
+        for item in 0..length * arity {
+            let value = items.get((item + arity) as usize).copied().unwrap_or(Number::Known(0));
+            self.assign(CellId(buffer.first.0 + item), value);
+        }
+        self.assign(buffer.length, Number::Known(length as i32 - 1));
+    }
+
+    /// A send and a receive together.
+    pub fn pair(&mut self, send: &Transition, receive: &Transition) {
+        if let (Sync::Send(channel, values), Sync::Receive(_, targets)) = (&send.sync, &receive.sync) {
+            let types = self.program.channels[channel.0 as usize].types.as_ref();
+            let mut passed = Vec::with_capacity(values.len());
+            for (number, (&value, &target)) in values.iter().zip(targets).enumerate() {
+                let mut sent = self.value(value);
+                let mut fits = false;
+                if let Some(types) = types {
+                    let register = self.computed(sent);
+                    sent = Number::Computed(self.cast(types[number], register));
+                } else {
+                    let (least, most) = self.allowed(target);
+                    fits = self.facts.within(value, least, most);
+                }
+                passed.push((self.place(target), sent, target, fits));
+            }
+            for (place, sent, target, fits) in passed {
+                if !fits {
+                    self.check_range(target, sent);
+                }
+                self.put(place, sent);
+            }
+        }
+        self.move_process(receive);
+        self.move_process(send);
+    }
+
+    /// A process goes to its new location and does its effects.
+    fn move_process(&mut self, transition: &Transition) {
+        let location = self.program.processes[transition.process.0 as usize].location;
+        self.assign(location, Number::Known(transition.to as i32));
+        for effect in &transition.effects {
+            let place = self.place(effect.target);
+            let value = self.value(effect.value);
+            let (least, most) = self.allowed(effect.target);
+            if effect.checked && !self.facts.within(effect.value, least, most) {
+                self.check_range(effect.target, value);
+            }
+            self.put(place, value);
+        }
+    }
+
+    fn place(&mut self, target: Target) -> Place {
+        match target {
+            Target::Cell(cell) => Place::Cell(cell),
+            Target::Element { array, index, checked } => {
+                let length = self.program.arrays[array.0 as usize].length;
+                Place::Element(array, self.index(index, length, checked))
+            }
+        }
+    }
+
+    fn put(&mut self, place: Place, value: Number) {
+        match place {
+            Place::Cell(cell) => self.assign(cell, value),
+            Place::Element(array, index) => {
+                let value = self.computed(value);
+                self.assign_element(array, index, value);
+            }
+        }
+    }
+
+    /// The numbers that may be assigned.
+    fn allowed(&self, target: Target) -> (i32, i32) {
+        let cell = match target {
+            Target::Cell(cell) => cell,
+            Target::Element { array, .. } => self.program.arrays[array.0 as usize].first,
+        };
+        self.program.cells[cell.0 as usize].allowed
+    }
+
+    fn check_range(&mut self, target: Target, value: Number) {
+        let (least, most) = self.allowed(target);
+        match value {
+            Number::Known(value) if (least..=most).contains(&value) => {}
+            _ => {
+                let value = self.computed(value);
+                let low = self.number(least);
+                let above = self.builder.ins().isub(value, low);
+                let width = self.number(most.wrapping_sub(least));
+                let outside = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, above, width);
+                self.fail_if(outside);
+            }
+        }
+    }
+}
