@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-search", &["deltamark-core"]),
     ("deltamark-logic", &["deltamark-core"]),
     ("deltamark-nets", &["deltamark-core"]),
+    ("deltamark-coloured", &["deltamark-core", "deltamark-nets"]),
     ("deltamark-derive", &[]),
     (
         "deltamark",
@@ -25,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "deltamark-search",
             "deltamark-logic",
             "deltamark-nets",
+            "deltamark-coloured",
             "deltamark-derive",
         ],
     ),
