@@ -6,6 +6,7 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
+pub mod lna;
 pub mod net;
 
 pub use net::Net;

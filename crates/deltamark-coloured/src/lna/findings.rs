@@ -26,6 +26,11 @@ impl Findings {
         self.0.is_empty()
     }
 
+    /// How many there are so far.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether further diagnostics would be dropped.
     pub fn is_full(&self) -> bool {
         self.0.len() >= LIMIT
