@@ -6,6 +6,10 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
+mod chunks;
+mod eval;
 pub mod net;
+mod values;
 
+pub use eval::constant;
 pub use net::Net;
