@@ -6,7 +6,11 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
+mod chunks;
+mod eval;
 pub mod lna;
 pub mod net;
+mod values;
 
+pub use eval::constant;
 pub use net::Net;

@@ -614,3 +614,80 @@ impl Net {
         Ok(())
     }
 }
+
+impl FaultKind {
+    /// What went wrong, as a sentence without a full stop.
+    pub fn message(self) -> &'static str {
+        match self {
+            FaultKind::OutOfRange => "expression out of range",
+            FaultKind::Cast => "cast failed",
+            FaultKind::DivisionByZero => "division by zero",
+            FaultKind::Index => "invalid index",
+            FaultKind::Slice => "invalid first or last index of a slice",
+            FaultKind::ListOverflow => "list overflow",
+            FaultKind::ContainerOverflow => "container capacity exceeded",
+            FaultKind::EmptyList => "an element of an empty list is asked for",
+            FaultKind::NoReturn => "no value returned",
+            FaultKind::Assertion => "assertion failed",
+            FaultKind::Recursion => "calls are nested too deeply",
+            FaultKind::Endless => "the evaluation does not come to an end",
+            FaultKind::Capacity => "capacity exceeded",
+            FaultKind::NegativeCount => "a label takes away more tokens than it has",
+        }
+    }
+}
+
+impl Expr {
+    /// Calls `see` for this expression and all its parts.
+    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
+        see(self);
+        match &self.kind {
+            Kind::Const(_) | Kind::Var(_) | Kind::Component { .. } | Kind::Distinct(_) | Kind::Total(_) => {}
+            Kind::Unary(_, of)
+            | Kind::Check { of, .. }
+            | Kind::Wrap(of, _)
+            | Kind::Cycle { of, .. }
+            | Kind::Size(of)
+            | Kind::End(_, of) => of.visit(see),
+            Kind::Binary(_, one, other)
+            | Kind::Concat(one, other, _)
+            | Kind::Union(one, other, _)
+            | Kind::Intersect(one, other)
+            | Kind::Difference(one, other)
+            | Kind::In(one, other)
+            | Kind::Subset(one, other, _)
+            | Kind::Item { of: one, index: other, .. } => {
+                one.visit(see);
+                other.visit(see);
+            }
+            Kind::If(one, two, three)
+            | Kind::Replace { of: one, index: two, value: three, .. }
+            | Kind::Slice { of: one, from: two, to: three } => {
+                one.visit(see);
+                two.visit(see);
+                three.visit(see);
+            }
+            Kind::Row(several) | Kind::List(several, _) | Kind::Set(several, _) | Kind::Call(_, several) => {
+                several.iter().for_each(|one| one.visit(see));
+            }
+            Kind::Fold { iterations, filter, body, .. } => {
+                iterations.iter().for_each(|iteration| iteration.domain.visit(see));
+                filter.iter().chain(body).for_each(|one| one.visit(see));
+            }
+        }
+    }
+}
+
+impl Domain {
+    /// Calls `see` for all expressions in it and all their parts.
+    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Domain::Range(low, high) => {
+                low.visit(see);
+                high.visit(see);
+            }
+            Domain::Elements(of) => of.visit(see),
+            Domain::Place(_) => {}
+        }
+    }
+}
