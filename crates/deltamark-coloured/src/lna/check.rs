@@ -11,7 +11,7 @@
 use super::findings::Findings;
 use super::fold::{fault_of, number};
 use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
-use super::types::{BOOL, Class, INT, MOST_ELEMENTS, NAT, Types};
+use super::types::{BOOL, Class, INT, MOST_ELEMENTS, Types};
 use crate::net::{self, FaultKind, FunctionId, Kind, Net, PlaceId, Predicate, Proposition, TypeId, Var};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
@@ -83,7 +83,7 @@ pub(crate) struct Checker<'t, 'f> {
     pub functions: HashMap<&'t str, Signature>,
     pub places: HashMap<&'t str, PlaceId>,
     pub transitions: BTreeSet<&'t str>,
-    pub propositions: HashMap<&'t str, u32>,
+    pub propositions: BTreeSet<&'t str>,
     /// Names in scope, the innermost last.
     pub locals: Vec<Local<'t>>,
     /// The next free variable of the frame in hand.
@@ -112,7 +112,7 @@ impl<'t, 'f> Checker<'t, 'f> {
             functions: HashMap::new(),
             places: HashMap::new(),
             transitions: BTreeSet::new(),
-            propositions: HashMap::new(),
+            propositions: BTreeSet::new(),
             locals: Vec::new(),
             frame: 0,
             sight: Sight::Basic,
@@ -213,8 +213,7 @@ impl<'t, 'f> Checker<'t, 'f> {
                 self.sight = Sight::Marking;
                 let name = definition.name;
                 let holds = self.lower(&definition.value, BOOL).expr;
-                let number = u32::try_from(self.net.propositions.len()).unwrap_or(u32::MAX);
-                if self.propositions.insert(name.text, number).is_some() {
+                if !self.propositions.insert(name.text) {
                     self.twice("proposition", name);
                 }
                 self.net.propositions.push(Proposition { name: name.text.into(), holds, frame: self.frame });
@@ -270,7 +269,10 @@ impl<'t, 'f> Checker<'t, 'f> {
         };
         if self.types.get(id).leaves > MOST_EXPANDED && self.findings.count() == before {
             let leaves = self.types.get(id).leaves;
-            self.error(name.span, format!("a value of `{}` can be made of {leaves} numbers, which is too much", name.text));
+            self.error(
+                name.span,
+                format!("a value of `{}` can be made of {leaves} numbers, which is too much", name.text),
+            );
         }
         self.declare_type(name, id);
     }
@@ -403,8 +405,7 @@ impl<'t, 'f> Checker<'t, 'f> {
     fn constant_definition(&mut self, definition: &ConstantDef<'t>) {
         let of = self.type_called(definition.type_name).unwrap_or(INT);
         let name = definition.name;
-        let given =
-            if self.types.is_numeric(of) { self.overrides.get(name.text).copied() } else { None };
+        let given = if self.types.is_numeric(of) { self.overrides.get(name.text).copied() } else { None };
         let value = match given {
             Some(value) if !self.constants.contains_key(name.text) => {
                 self.overrides.remove(name.text);
@@ -492,32 +493,33 @@ impl<'t, 'f> Checker<'t, 'f> {
     // Properties.
 
     fn property(&mut self, property: &syntax::Property<'t>) {
-        let known: Vec<&str> = self.propositions.keys().copied().collect();
+        let known: Vec<String> = self.net.propositions.iter().map(|known| known.name.clone()).collect();
+        let find = |name: Name<'t>| match known.iter().position(|known| known == name.text) {
+            Some(number) => Some(Predicate::Proposition(u32::try_from(number).unwrap_or(u32::MAX))),
+            None if name.text == "deadlock" => Some(Predicate::Deadlock),
+            None => None,
+        };
+        let name = property.name;
+        let known_already = self.net.properties.iter().any(|other| other.name == name.text);
+        if known_already || self.net.temporal.iter().any(|other| other == name.text) {
+            self.twice("property", name);
+        }
+        let used: Vec<Name<'t>> = match &property.goal {
+            PropertyGoal::State { reject, accept } => [*reject].into_iter().chain(accept.iter().copied()).collect(),
+            PropertyGoal::Ltl(names) => names.clone(),
+        };
+        for &name in &used {
+            if find(name).is_none() {
+                self.findings.add(|| unknown_proposition(name, &known));
+            }
+        }
         match &property.goal {
+            PropertyGoal::Ltl(_) => self.net.temporal.push(name.text.into()),
             PropertyGoal::State { reject, accept } => {
-                let mut find = |name: Name<'t>| match self.propositions.get(name.text) {
-                    Some(&number) => Some(Predicate::Proposition(number)),
-                    None if name.text == "deadlock" => Some(Predicate::Deadlock),
-                    None => {
-                        self.findings.add(|| unknown_proposition(name, &known));
-                        None
-                    }
-                };
-                let reject = find(*reject);
                 let accept: Option<Vec<Predicate>> = accept.iter().map(|name| find(*name)).collect();
-                if let (Some(reject), Some(accept)) = (reject, accept) {
-                    let name = property.name;
-                    if self.net.properties.iter().any(|other| other.name == name.text) {
-                        self.twice("property", name);
-                    }
+                if let (Some(reject), Some(accept)) = (find(*reject), accept) {
                     self.net.properties.push(net::Property { name: name.text.into(), reject, accept });
                 }
-            }
-            PropertyGoal::Ltl(names) => {
-                for name in names.iter().filter(|name| !self.propositions.contains_key(name.text)) {
-                    self.findings.add(|| unknown_proposition(*name, &known));
-                }
-                self.net.unsupported.push(property.name.text.into());
             }
         }
     }
@@ -545,8 +547,7 @@ impl<'t, 'f> Checker<'t, 'f> {
 
     pub fn twice(&mut self, what: &str, name: Name<'t>) {
         self.findings.add(|| {
-            Diagnostic::at(name.span, format!("there is already a {what} `{}`", name.text))
-                .help("choose another name")
+            Diagnostic::at(name.span, format!("there is already a {what} `{}`", name.text)).help("choose another name")
         });
     }
 
@@ -566,12 +567,9 @@ impl<'t, 'f> Checker<'t, 'f> {
     }
 }
 
-fn unknown_proposition(name: Name, known: &[&str]) -> Diagnostic {
+fn unknown_proposition(name: Name, known: &[String]) -> Diagnostic {
     let diagnostic = Diagnostic::at(name.span, format!("there is no proposition `{}`", name.text));
-    let mut known = known.to_vec();
-    known.push("deadlock");
-    known.sort_unstable();
-    match did_you_mean(name.text, known) {
+    match did_you_mean(name.text, known.iter().map(String::as_str).chain(["deadlock"])) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
         None => diagnostic.help("a property speaks of propositions of the net, or of `deadlock`"),
     }
@@ -588,25 +586,11 @@ fn is_known(expr: &net::Expr) -> bool {
 }
 
 /// Checks the properties of a file beside the net and adds them to it.
-pub(crate) fn properties<'t>(net: &mut Net, tree: &[syntax::Property<'t>], findings: &mut Findings) {
-    let names: Vec<String> = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
+pub(crate) fn properties(net: &mut Net, tree: &[syntax::Property<'_>], findings: &mut Findings) {
     let mut checker = Checker::new(BTreeMap::new(), findings);
     checker.net = std::mem::take(net);
     for property in tree {
-        // The checker's table wants names of the text at hand: those that the property uses.
-        let used: Vec<Name<'t>> = match &property.goal {
-            PropertyGoal::State { reject, accept } => accept.iter().chain([reject]).copied().collect(),
-            PropertyGoal::Ltl(names) => names.clone(),
-        };
-        for name in used {
-            if let Some(number) = names.iter().position(|known| known == name.text) {
-                checker.propositions.insert(name.text, u32::try_from(number).unwrap_or(u32::MAX));
-            }
-        }
         checker.property(property);
     }
-    *net = std::mem::take(&mut checker.net);
+    *net = checker.net;
 }
-
-/// The type of a count: any number.
-pub(crate) const COUNT: TypeId = NAT;

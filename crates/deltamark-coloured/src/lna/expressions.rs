@@ -295,7 +295,7 @@ fn height(node: &Node) -> u16 {
     };
     let optional = |part: &Option<Box<Expr>>| part.as_ref().map_or(0, |part| part.height);
     1 + match node {
-        Node::Number(_) | Node::Name(_) | Node::Empty | Node::Component(..) | Node::Wrong => 0,
+        Node::Number(_) | Node::Name(_) | Node::Empty | Node::Component(..) => 0,
         Node::Call(_, parts) | Node::Struct(parts) | Node::Vector(parts) | Node::Container(parts) => all(parts),
         Node::Binary(_, left, right) | Node::FieldUpdate(left, _, right) => left.height.max(right.height),
         Node::Unary(_, inner) | Node::Field(inner, _) | Node::Attribute(inner, _) => inner.height,

@@ -31,6 +31,11 @@ impl Findings {
         self.0.len()
     }
 
+    /// Forgets all but the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     /// Whether further diagnostics would be dropped.
     pub fn is_full(&self) -> bool {
         self.0.len() >= LIMIT

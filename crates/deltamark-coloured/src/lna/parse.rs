@@ -129,13 +129,12 @@ impl<'t, 'f> Parser<'t, 'f> {
         if !self.at_property() {
             return self.missing("`state property` or `ltl property`");
         }
-        let start = self.here().start;
         let is_state = self.slice(0) == "state";
         self.at += 2;
         let name = self.name("the name of the property")?;
         self.expect(":")?;
         let goal = if is_state { self.state_property()? } else { self.ltl_property()? };
-        Ok(Property { name, goal, span: Span::new(start, self.last_end()) })
+        Ok(Property { name, goal })
     }
 
     fn state_property(&mut self) -> Parsed<PropertyGoal<'t>> {
@@ -632,17 +631,13 @@ impl<'t, 'f> Parser<'t, 'f> {
                 Ok(StatementNode::Assert(value))
             }
             _ => {
-                let mut values = Vec::new();
-                if self.kind(0) != Some(Kind::Text) {
-                    values = self.expressions()?;
-                } else {
-                    self.at += 1;
-                    if self.sign(",").is_some() {
-                        values = self.expressions()?;
-                    }
+                let has_text = self.kind(0) == Some(Kind::Text);
+                self.at += usize::from(has_text);
+                if !has_text || self.sign(",").is_some() {
+                    self.expressions()?;
                 }
                 self.expect(";")?;
-                Ok(StatementNode::Print(values))
+                Ok(StatementNode::Print)
             }
         }
     }
@@ -744,11 +739,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         Ok(())
     }
 
-    pub(super) fn list<T>(
-        &mut self,
-        separator: &str,
-        mut item: impl FnMut(&mut Self) -> Parsed<T>,
-    ) -> Parsed<Vec<T>> {
+    pub(super) fn list<T>(&mut self, separator: &str, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.sign(separator).is_some() {
             items.push(item(self)?);

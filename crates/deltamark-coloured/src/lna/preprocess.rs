@@ -133,9 +133,8 @@ impl Step<'_> {
             return;
         }
         if wide && DIRECTIVES.contains(&word) {
-            self.findings.add(|| {
-                Diagnostic::at(span, "a directive has no blank behind `#`").help(format!("write `#{word}`"))
-            });
+            self.findings
+                .add(|| Diagnostic::at(span, "a directive has no blank behind `#`").help(format!("write `#{word}`")));
         }
         match word {
             "define" | "undef" | "ifdef" | "ifndef" => {
@@ -155,9 +154,9 @@ impl Step<'_> {
                 }
                 self.branch(word);
             }
-            "include" => self.findings.add(|| {
-                Diagnostic::at(span, "`#include` is not supported").help("put the text of that file here")
-            }),
+            "include" => self
+                .findings
+                .add(|| Diagnostic::at(span, "`#include` is not supported").help("put the text of that file here")),
             _ => self.findings.add(|| {
                 let diagnostic = Diagnostic::at(span, format!("`#{word}` is no directive"));
                 match did_you_mean(word, DIRECTIVES) {

@@ -114,12 +114,16 @@ pub(crate) enum StatementNode<'t> {
     /// The target is a name, an index or a field.
     Assign(Expr<'t>, Expr<'t>),
     If(Expr<'t>, Box<Statement<'t>>, Option<Box<Statement<'t>>>),
-    Case { subject: Expr<'t>, arms: Vec<(Expr<'t>, Statement<'t>)>, default: Option<Box<Statement<'t>>> },
+    Case {
+        subject: Expr<'t>,
+        arms: Vec<(Expr<'t>, Statement<'t>)>,
+        default: Option<Box<Statement<'t>>>,
+    },
     While(Expr<'t>, Box<Statement<'t>>),
     For(Vec<Iteration<'t>>, Box<Statement<'t>>),
     Return(Expr<'t>),
     Assert(Expr<'t>),
-    Print(Vec<Expr<'t>>),
+    Print,
     Block(Vec<Local<'t>>, Vec<Statement<'t>>),
 }
 
@@ -195,12 +199,14 @@ pub(crate) struct PropositionDef<'t> {
 pub(crate) struct Property<'t> {
     pub name: Name<'t>,
     pub goal: PropertyGoal<'t>,
-    pub span: Span,
 }
 
 #[derive(Debug)]
 pub(crate) enum PropertyGoal<'t> {
-    State { reject: Name<'t>, accept: Vec<Name<'t>> },
+    State {
+        reject: Name<'t>,
+        accept: Vec<Name<'t>>,
+    },
     /// The propositions it speaks of; the formula itself is not kept.
     Ltl(Vec<Name<'t>>),
 }
@@ -235,8 +241,6 @@ pub(crate) enum Node<'t> {
     Component(Name<'t>, u32),
     Attribute(Box<Expr<'t>>, Name<'t>),
     Quantified(Quantifier, Vec<Iteration<'t>>, Option<Box<Expr<'t>>>, Option<Box<Expr<'t>>>),
-    /// An expression that could not be read; the finding is recorded.
-    Wrong,
 }
 
 /// Operators between two operands.

@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 /// `int`.
 pub(crate) const INT: TypeId = TypeId(0);
-/// `nat`, a subtype of `int`.
-pub(crate) const NAT: TypeId = TypeId(1);
 /// `bool`.
 pub(crate) const BOOL: TypeId = TypeId(4);
 
@@ -60,9 +58,7 @@ impl Types {
     pub fn new() -> Self {
         let mut types = Types(Vec::new());
         let int = types.discrete("int", None, Class::Range, i64::from(i32::MIN), i64::from(i32::MAX), None);
-        for (name, low, high) in
-            [("nat", 0, i64::from(i32::MAX)), ("short", -32768, 32767), ("ushort", 0, 65535)]
-        {
+        for (name, low, high) in [("nat", 0, i64::from(i32::MAX)), ("short", -32768, 32767), ("ushort", 0, 65535)] {
             types.discrete(name, Some(int), Class::Range, low, high, None);
         }
         types.enumeration("bool", vec!["false".into(), "true".into()]);
@@ -146,9 +142,7 @@ impl Types {
         let leaves = |of: &TypeId| self.get(*of).leaves;
         let leaves = match &class {
             Class::Vector { element, size, .. } => leaves(element).saturating_mul(*size as u64),
-            Class::Struct { fields } => {
-                fields.iter().fold(0u64, |sum, (_, field)| sum.saturating_add(leaves(field)))
-            }
+            Class::Struct { fields } => fields.iter().fold(0u64, |sum, (_, field)| sum.saturating_add(leaves(field))),
             Class::List { element, capacity, .. } | Class::Set { element, capacity } => {
                 leaves(element).saturating_mul(u64::from(*capacity))
             }
@@ -181,9 +175,7 @@ impl Types {
                 Class::Range | Class::Mod(_) | Class::Enum => {
                     Shape::Discrete { low: clamp(info.low), high: clamp(info.high), names: info.names.clone() }
                 }
-                Class::Vector { indices, element, .. } => {
-                    Shape::Vector { indices: indices.clone(), element: *element }
-                }
+                Class::Vector { indices, element, .. } => Shape::Vector { indices: indices.clone(), element: *element },
                 Class::Struct { fields } => Shape::Struct { fields: fields.clone() },
                 Class::List { element, capacity, .. } => Shape::List { element: *element, capacity: *capacity },
                 Class::Set { element, capacity } => Shape::Set { element: *element, capacity: *capacity },
