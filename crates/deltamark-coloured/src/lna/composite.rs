@@ -560,11 +560,10 @@ impl<'t> Checker<'t, '_> {
                 Some((Domain::Elements(of.expr), self.element_of(root)))
             }
             None => {
-                if let Node::Name(name) = iteration.domain.node {
-                    if self.places.contains_key(name) && self.local(name).is_none() {
-                        self.may_look(span, "the tokens of a place");
-                        return None;
-                    }
+                let name = if let Node::Name(name) = iteration.domain.node { Some(name) } else { None };
+                if name.is_some_and(|name| self.places.contains_key(name) && self.local(name).is_none()) {
+                    self.may_look(span, "the tokens of a place");
+                    return None;
                 }
                 self.lower_open(&iteration.domain, "a type, a list or a set", is_container);
                 None

@@ -14,7 +14,7 @@
 //! | `preprocess` | `#ifdef` and its kin |
 //! | `token` | words, numbers, signs |
 //! | `syntax` | the tree |
-//! | `parse`, `expressions` | from tokens to the tree |
+//! | `parse`, `declarations`, `statements`, `expressions` | from tokens to the tree |
 //! | `check` | names, declarations, constants |
 //! | `types`, `roots` | types, and which ones an expression can have |
 //! | `lower`, `composite`, `fold` | expressions of the net |
@@ -25,6 +25,7 @@
 
 mod check;
 mod composite;
+mod declarations;
 mod expressions;
 mod findings;
 mod fold;
@@ -34,6 +35,7 @@ mod lower;
 mod parse;
 mod preprocess;
 mod roots;
+mod statements;
 mod syntax;
 mod token;
 mod transitions;

@@ -342,10 +342,8 @@ impl<'t> Checker<'t, '_> {
             if let Some(&id) = self.type_names.get(name) {
                 return Some(Over::Type(id));
             }
-            if self.sight == Sight::Marking {
-                if let Some(&place) = self.places.get(name) {
-                    return Some(Over::Place(place));
-                }
+            if let Some(&place) = self.places.get(name).filter(|_| self.sight == Sight::Marking) {
+                return Some(Over::Place(place));
             }
         }
         let roots = self.roots(&iteration.domain);
