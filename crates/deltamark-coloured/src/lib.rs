@@ -6,10 +6,20 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
+mod actions;
+mod bind;
 mod chunks;
+mod describe;
+mod engine;
 mod eval;
+mod layout;
 pub mod net;
+mod place;
+mod plan;
+mod steps;
+mod system;
 mod values;
 
 pub use eval::constant;
 pub use net::Net;
+pub use system::ColouredSystem;
