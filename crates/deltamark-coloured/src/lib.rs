@@ -16,6 +16,7 @@ mod layout;
 pub mod net;
 mod place;
 mod plan;
+pub mod pnml;
 mod steps;
 mod system;
 mod values;
