@@ -10,13 +10,13 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use deltamark::LoadError;
 use deltamark::core::Limits;
 use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
+use deltamark::{LoadError, LoadOptions};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,12 +74,20 @@ pub struct Model {
     #[arg(long, value_name = "NAME", long_help = formats_help())]
     pub format: Option<String>,
     /// Value of a parameter of the model.
-    #[arg(long, value_name = "NAME=VALUE", hide = true)]
-    pub param: Vec<String>,
+    #[arg(long, value_name = "NAME=VALUE", hide = true, value_parser = parameter)]
+    pub param: Vec<(String, String)>,
 }
 
 fn formats_help() -> String {
     format!("Format of the file, if its ending does not tell it: {}", Format::list())
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let split = text.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+    match split {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write it as NAME=VALUE, for instance N=5".into()),
+    }
 }
 
 impl Model {
@@ -89,18 +97,14 @@ impl Model {
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
-        let loaded = deltamark::load::load_within(&self.model, self.format.as_deref(), limit);
+        let options = LoadOptions { format: self.format.clone(), parameters: self.param.clone(), limit };
+        let loaded = deltamark::load_with(&self.model, &options);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =
                 format!("a memory limit of {} is less than `{}` itself", units::show_bytes(limit), self.model);
             return Err(Failure::new(message).help("a few times the size of the file are needed to load it"));
         }
-        let model = loaded?;
-        if let Some(param) = self.param.first() {
-            let message = format!("`{}` has no parameters, so `--param {param}` means nothing to it", self.model);
-            return Err(Failure::new(message).help("leave the option out"));
-        }
-        Ok(model)
+        Ok(loaded?)
     }
 }
 

@@ -99,7 +99,9 @@ impl From<LoadError> for Failure {
         let message = error.to_string();
         match error {
             LoadError::Malformed { source, diagnostics } => Failure::Text { source, diagnostics },
-            LoadError::UnknownFormat { help, .. } => Failure::new(message).help(help),
+            LoadError::UnknownFormat { help, .. } | LoadError::Meaningless { help, .. } => {
+                Failure::new(message).help(help)
+            }
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } => Failure::new(message),
             LoadError::TooBig { path, limit } => {

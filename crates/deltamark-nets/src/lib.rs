@@ -20,6 +20,7 @@ mod number;
 mod planes;
 pub mod pnml;
 mod sample;
+mod sleep;
 mod step;
 mod survey;
 mod system;

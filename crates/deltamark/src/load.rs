@@ -27,7 +27,33 @@ pub struct Format {
     pub can_fault: bool,
     /// Whether everything that properties can name is a count of tokens, so that `stats` may add them up.
     pub counts_tokens: bool,
-    parse: fn(&[u8]) -> Result<Parsed, Vec<Diagnostic>>,
+    /// Whether its models can have parameters.
+    pub parameters: bool,
+    parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
+}
+
+/// How to load a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The name of its format; nothing if the file's name tells it.
+    pub format: Option<String>,
+    /// Values of its parameters, by name. A later one of the same name counts.
+    pub parameters: Vec<(String, String)>,
+    /// The most bytes to read.
+    pub limit: u64,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions { format: None, parameters: Vec::new(), limit: LARGEST_FILE }
+    }
+}
+
+/// What a language gets to see.
+struct Text<'a> {
+    bytes: &'a [u8],
+    #[expect(dead_code, reason = "the languages so far have no parameters")]
+    options: &'a LoadOptions,
 }
 
 struct Parsed {
@@ -43,7 +69,8 @@ pub static FORMATS: &[Format] = &[
         help: "P/T nets in PNML, the XML format of ISO/IEC 15909-2",
         can_fault: false,
         counts_tokens: true,
-        parse: |bytes| net(deltamark_nets::Format::Pnml, bytes),
+        parameters: false,
+        parse: |text| net(deltamark_nets::Format::Pnml, text),
     },
     Format {
         name: "tina",
@@ -51,12 +78,13 @@ pub static FORMATS: &[Format] = &[
         help: "P/T nets in the text format of TINA",
         can_fault: false,
         counts_tokens: true,
-        parse: |bytes| net(deltamark_nets::Format::Tina, bytes),
+        parameters: false,
+        parse: |text| net(deltamark_nets::Format::Tina, text),
     },
 ];
 
-fn net(format: deltamark_nets::Format, bytes: &[u8]) -> Result<Parsed, Vec<Diagnostic>> {
-    let net = deltamark_nets::parse_bytes(format, bytes)?;
+fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
 }
@@ -158,6 +186,13 @@ pub enum LoadError {
         /// What to do about it.
         help: String,
     },
+    /// An option that says nothing about a model of this format.
+    Meaningless {
+        /// What is wrong, in a sentence.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
     /// The text is wrong.
     Malformed {
         /// The text.
@@ -174,7 +209,7 @@ impl fmt::Display for LoadError {
             LoadError::TooBig { path, limit } => {
                 write!(f, "{} is larger than {limit} bytes, the most that is read here", shown(path))
             }
-            LoadError::UnknownFormat { message, .. } => f.write_str(message),
+            LoadError::UnknownFormat { message, .. } | LoadError::Meaningless { message, .. } => f.write_str(message),
             LoadError::Malformed { source, diagnostics } => {
                 for (index, diagnostic) in diagnostics.iter().enumerate() {
                     let separator = if index == 0 { "" } else { "\n" };
@@ -200,24 +235,31 @@ fn shown(path: &str) -> String {
 /// Loads the model in a file; `-` stands for the standard input. The format is that of
 /// the file's name unless one is given.
 pub fn load(path: &str, format: Option<&str>) -> Result<Loaded, LoadError> {
-    load_within(path, format, LARGEST_FILE)
+    load_with(path, &LoadOptions { format: format.map(str::to_string), ..LoadOptions::default() })
 }
 
-/// The same, for files of at most `limit` bytes.
-pub fn load_within(path: &str, format: Option<&str>, limit: u64) -> Result<Loaded, LoadError> {
+/// The same, with all that can be said about it.
+pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError> {
     // A wrong format is told before the file is touched, a missing file before its
     // name's ending: each is what the user most likely has to mend.
+    let format = options.format.as_deref();
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
-    let bytes = read(path, limit.min(LARGEST_FILE))?;
+    let bytes = read(path, options.limit.min(LARGEST_FILE))?;
     let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
         return Err(no_format_of(path, &bytes));
     };
-    parse(path, format, &bytes)
+    parse(path, format, &bytes, options)
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
-pub fn parse(name: &str, format: &'static Format, bytes: &[u8]) -> Result<Loaded, LoadError> {
-    match (format.parse)(bytes) {
+pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
+        return Err(LoadError::Meaningless {
+            message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
+            help: "leave the parameter out".into(),
+        });
+    }
+    match (format.parse)(&Text { bytes, options }) {
         Ok(Parsed { system, sizes }) => {
             let info = ModelInfo {
                 path: Some(name.into()),
@@ -377,6 +419,7 @@ mod tests {
         for (path, format, expected) in cases {
             assert_eq!(message(path, format), expected);
         }
-        assert!(matches!(load_within("src/lib.rs", Some("net"), 3), Err(LoadError::TooBig { limit: 3, .. })));
+        let options = LoadOptions { format: Some("net".into()), limit: 3, ..LoadOptions::default() };
+        assert!(matches!(load_with("src/lib.rs", &options), Err(LoadError::TooBig { limit: 3, .. })));
     }
 }
