@@ -33,6 +33,9 @@ pub struct Record {
     pub search: String,
     pub states: u64,
     pub edges: u64,
+    /// Edges that were counted and not followed.
+    #[serde(default)]
+    pub left_out: u64,
     pub deadlocks: u64,
     pub depth: u64,
     pub seconds: f64,
@@ -118,6 +121,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         search: options.search.clone(),
         states: found.states,
         edges: found.edges,
+        left_out: found.left_out,
         deadlocks: found.deadlocks,
         depth: found.depth,
         seconds: found.search_time.as_secs_f64(),

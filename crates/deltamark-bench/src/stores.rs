@@ -378,6 +378,7 @@ mod tests {
             search: "bfs".into(),
             states: 100,
             edges: 300,
+            left_out: 0,
             deadlocks: 0,
             depth: 7,
             seconds: 9.0,

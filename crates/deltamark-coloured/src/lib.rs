@@ -6,11 +6,22 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
+mod actions;
+mod bind;
 mod chunks;
+mod describe;
+mod engine;
 mod eval;
+mod layout;
 pub mod lna;
 pub mod net;
+mod place;
+mod plan;
+pub mod pnml;
+mod steps;
+mod system;
 mod values;
 
 pub use eval::constant;
 pub use net::Net;
+pub use system::ColouredSystem;

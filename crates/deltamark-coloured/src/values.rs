@@ -88,6 +88,11 @@ impl Values {
         self.words.slice((head >> LENGTH_BITS) as usize, (head & ((1 << LENGTH_BITS) - 1)) as usize)
     }
 
+    /// Whether a code stands for a sequence.
+    pub fn is_sequence(code: Code) -> bool {
+        code >= SEQUENCE
+    }
+
     /// How many elements a sequence has.
     pub fn len(&self, sequence: Code) -> usize {
         (self.heads.get((sequence - SEQUENCE) as usize) & ((1 << LENGTH_BITS) - 1)) as usize

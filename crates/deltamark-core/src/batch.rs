@@ -123,6 +123,7 @@ pub struct Batch {
     faults: Vec<Fault>,
     current: u8,
     moved: u64,
+    left_out: u64,
 }
 
 impl Batch {
@@ -137,6 +138,7 @@ impl Batch {
             faults: Vec::new(),
             current: 0,
             moved: 0,
+            left_out: 0,
         }
     }
 
@@ -147,6 +149,7 @@ impl Batch {
         self.faults.clear();
         self.current = 0;
         self.moved = 0;
+        self.left_out = 0;
     }
 
     /// Says that what is pushed from now on comes from this state of the block.
@@ -212,6 +215,20 @@ impl Batch {
     pub fn fault(&mut self, action: Option<Action>, message: String) {
         self.moved |= 1 << self.current;
         self.faults.push(Fault { source: self.current, action, message });
+    }
+
+    /// Says that the sources set in `sources` have one successor more each, which is left out: see
+    /// [`Independence`](crate::Independence).
+    #[inline]
+    pub fn leave_out(&mut self, sources: u64) {
+        self.left_out += u64::from(sources.count_ones());
+        self.moved |= sources;
+    }
+
+    /// How many successors were left out.
+    #[inline]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// How many successors the batch holds.

@@ -3,7 +3,7 @@
 //! In: nothing. Out: one small trait a capability; [`System`] hands them
 //! out as options, so that a search or a store can ask and say clearly what it misses.
 
-use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};
+use crate::{Action, Batch, Block, Scratch, Slot, States, System, Widen, Width};
 
 /// Steps can be undone.
 pub trait Reversible: System {
@@ -37,6 +37,24 @@ pub trait Reversible: System {
             }
         }
     }
+}
+
+/// Steps that can be exchanged.
+pub trait Independence {
+    /// Appends successors of the states of `block` for a search that goes level by level, and
+    /// leaves out such as other states will yield. `arrivals` holds for each state the action by
+    /// which it was reached, from a state one level before; [`Action::NONE`] for initial states.
+    ///
+    /// What is left out is [counted](Batch::leave_out). What must hold: when all states at distance
+    /// `d` have been expanded in this way, each from whatever state reached it first, then every
+    /// state at distance `d + 1` was among the successors.
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen>;
 }
 
 /// Sources found by undoing steps.

@@ -34,7 +34,9 @@ pub mod trace;
 pub use batch::{BLOCK, Batch, Block, Fault};
 pub use budget::Budget;
 pub use bytes::Bytes;
-pub use capability::{Bound, Components, Describe, Growth, Kind, Observable, Observe, Reversible, Undone, Value};
+pub use capability::{
+    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Reversible, Undone, Value,
+};
 pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};

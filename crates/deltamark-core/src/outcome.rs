@@ -92,6 +92,9 @@ pub struct Statistics {
     /// Pairs of an expanded state and an action that leads from it to a state; a fault
     /// leads to none.
     pub edges: u64,
+    /// Edges among these that were counted and not followed, because other states were known
+    /// to lead to the same ones.
+    pub left_out: u64,
     /// Expanded states without successors.
     pub deadlocks: u64,
     /// The largest distance from an initial state, for breadth-first search; the

@@ -50,6 +50,11 @@ impl fmt::Debug for StateId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Action(pub u32);
 
+impl Action {
+    /// No action: how an initial state is reached. No system numbers an action like this.
+    pub const NONE: Action = Action(u32::MAX);
+}
+
 /// How many slots a state takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {

@@ -14,7 +14,9 @@
 //! [`Recoding`], and repeats the call. A scratch stays good: it learns of the new layout at
 //! the next call. Systems of known layout never return `Widen`.
 
-use crate::{Action, Batch, Block, Components, Describe, Observe, Reversible, Scratch, Slot, States, Width, hash};
+use crate::{
+    Action, Batch, Block, Components, Describe, Independence, Observe, Reversible, Scratch, Slot, States, Width, hash,
+};
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
 /// written is void.
@@ -126,6 +128,11 @@ pub trait System: Send + Sync {
 
     /// Whether steps can be undone.
     fn reversible(&self) -> Option<&dyn Reversible> {
+        None
+    }
+
+    /// Whether it knows which steps can be exchanged.
+    fn independence(&self) -> Option<&dyn Independence> {
         None
     }
 

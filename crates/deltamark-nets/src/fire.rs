@@ -13,6 +13,7 @@
 use crate::compile::{Compiled, Step, Threshold};
 use crate::layout::word;
 use crate::planes::transpose;
+use crate::sleep::Sleep;
 use deltamark_core::{Action, BLOCK, Batch, Block, Slot, Widen};
 use std::sync::Arc;
 
@@ -29,11 +30,22 @@ pub(crate) struct Workspace {
     words: Vec<u64>,
     hashes: [u64; BLOCK],
     truths: Vec<u64>,
+    /// For each transition the states of the block in which it is left out; empty if none is.
+    asleep: Vec<u64>,
+    runs: Vec<(u32, u64)>,
 }
 
 impl Workspace {
     pub fn new(compiled: Arc<Compiled>) -> Self {
-        Workspace { compiled, loaded: None, words: Vec::new(), hashes: [0; BLOCK], truths: Vec::new() }
+        Workspace {
+            compiled,
+            loaded: None,
+            words: Vec::new(),
+            hashes: [0; BLOCK],
+            truths: Vec::new(),
+            asleep: Vec::new(),
+            runs: Vec::new(),
+        }
     }
 
     /// Takes over a new layout.
@@ -102,6 +114,18 @@ impl Workspace {
         Ok(())
     }
 
+    /// Where a step that is enabled at `mask` is to be fired.
+    #[inline]
+    fn awake(&self, step: &Step, mask: u64, out: &mut Batch) -> u64 {
+        match self.asleep.get(step.transition as usize) {
+            Some(&asleep) => {
+                out.leave_out(mask & asleep);
+                mask & !asleep
+            }
+            None => mask,
+        }
+    }
+
     /// Whether firing `step` where `mask` says would push a count out of its field.
     #[inline]
     fn overflows(&self, step: &Step, mask: u64) -> bool {
@@ -111,6 +135,23 @@ impl Workspace {
 
     /// Appends all successors of all states of `block`.
     pub fn expand(&mut self, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        self.asleep.clear();
+        self.fire_all(block, out)
+    }
+
+    /// Appends successors of the states of `block`, but those that [`Sleep`] lets leave out.
+    pub fn expand_level(
+        &mut self,
+        sleep: &Sleep,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        sleep.fill(arrivals, &mut self.runs, &mut self.asleep);
+        self.fire_all(block, out)
+    }
+
+    fn fire_all(&mut self, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         self.load(block);
         let live = block.mask();
         match self.compiled.layout.slots {
@@ -131,6 +172,10 @@ impl Workspace {
         let (sources, _) = self.words.as_chunks::<WORDS>();
         let sources: &[[u64; WORDS]; BLOCK] = sources.try_into().expect("a block of words");
         self.enabled(live, |step, mask| {
+            let mask = self.awake(step, mask, out);
+            if mask == 0 {
+                return Ok(());
+            }
             if self.overflows(step, mask) {
                 return Err(Widen);
             }
@@ -162,6 +207,10 @@ impl Workspace {
         let width = self.compiled.layout.slots;
         let states = block.states().slots();
         self.enabled(live, |step, mask| {
+            let mask = self.awake(step, mask, out);
+            if mask == 0 {
+                return Ok(());
+            }
             if self.overflows(step, mask) {
                 return Err(Widen);
             }

@@ -9,7 +9,7 @@
 
 mod build;
 mod compile;
-mod findings;
+pub mod findings;
 mod fire;
 mod format;
 pub mod generate;
@@ -20,14 +20,15 @@ mod number;
 mod planes;
 pub mod pnml;
 mod sample;
+mod sleep;
 mod step;
 mod survey;
 mod system;
 pub mod tina;
 mod walk;
 pub mod write;
-mod xml;
+pub mod xml;
 
 pub use format::{Format, LARGEST_FILE, parse_bytes};
-pub use net::{Arc, Net, Place, Transition};
+pub use net::{Arc, Net, Place, Transition, unique_names};
 pub use system::NetSystem;

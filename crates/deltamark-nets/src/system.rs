@@ -8,12 +8,13 @@
 use crate::compile::Compiled;
 use crate::fire::{Overflow, Workspace};
 use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
+use crate::sleep::Sleep;
 use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Kind, Observable, Observe, Recoding, Reversible,
-    Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Recoding,
+    Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub struct NetSystem {
     net: Net,
     effects: Vec<Vec<(u32, i64)>>,
+    sleep: Option<Sleep>,
     place_names: HashMap<String, u32>,
     transition_names: HashMap<String, u32>,
     current: RwLock<Arc<Compiled>>,
@@ -63,6 +65,7 @@ impl NetSystem {
         NetSystem {
             place_names: names(net.places.iter().map(|place| (&place.id, &place.name)).collect()),
             transition_names: names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect()),
+            sleep: Sleep::new(&net, &effects),
             effects,
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
@@ -268,8 +271,29 @@ impl System for NetSystem {
         Some(self)
     }
 
+    fn independence(&self) -> Option<&dyn Independence> {
+        self.sleep.as_ref().map(|_| self as &dyn Independence)
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Independence for NetSystem {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let Some(sleep) = &self.sleep else { return self.expand(scratch, block, out) };
+        let workspace = self.workspace(scratch);
+        workspace.expand_level(sleep, block, arrivals, out).map_err(|Widen| {
+            let compiled = Arc::clone(&workspace.compiled);
+            self.note_overflows(&compiled.layout, block.states().iter())
+        })
     }
 }
 

@@ -14,12 +14,14 @@
 //! are shortest and `depth` is the largest distance. Counts do not depend on the store.
 
 use crate::Task;
+use crate::arrivals::Arrivals;
 use crate::log::Log;
 use crate::numbers::Numbers;
 use crate::path::Levels;
 use crate::run::{Recode, Run, Step};
 use deltamark_core::{
-    Action, BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
+    Action, BLOCK, Guarantee, Independence, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop,
+    Trace, Widen,
 };
 
 /// States found and not yet expanded: the rest of a level, and the next one.
@@ -49,18 +51,47 @@ struct Frontier<'a> {
     starts: Numbers,
     /// Back edges, for the others.
     log: Log,
+    /// How the states of the level were reached, if the system knows what can be left out then.
+    independence: Option<(&'a dyn Independence, Arrivals)>,
+    /// States found before the level in hand, and before the one under construction.
+    before_hand: u64,
+    found: u64,
+    /// The actions by which the states of the block were reached.
+    arrivals: Vec<Action>,
     /// The number, in the order found, of the next state to expand.
     taken: u64,
 }
 
 impl<'a> Frontier<'a> {
-    fn new(recall: Option<&'a dyn Recall>, width: Width) -> Self {
+    fn new(run: &Run<'a>) -> Self {
+        let (recall, width) = (run.store.recall(), run.system.width());
         let queue = match recall {
             Some(recall) if recall.sequential() => Queue::Range { recall, next: 0, end: 0 },
             Some(recall) => Queue::Ids { recall, level: Numbers::new(), next: 0, later: Numbers::new() },
             None => Queue::States { level: States::new(width), next: 0, later: States::new(width) },
         };
-        Frontier { queue, starts: Numbers::new(), log: Log::default(), taken: 0 }
+        // A store that takes states for others may lose the one that would have yielded a successor,
+        // and an observer wants to see all of them.
+        let independence =
+            run.system.independence().filter(|_| !run.observed() && matches!(run.store.guarantee(), Guarantee::Exact));
+        let independence = independence.map(|known| (known, Arrivals::new(run.system.action_count())));
+        Frontier {
+            queue,
+            starts: Numbers::new(),
+            log: Log::default(),
+            independence,
+            before_hand: 0,
+            found: 0,
+            arrivals: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// Notes how state `place` of the level under construction was reached.
+    fn arrive(&mut self, place: u64, action: Action) {
+        if let Some((_, arrivals)) = &mut self.independence {
+            arrivals.set(place, action);
+        }
     }
 
     /// Notes a new state; `parent` is its parent's number in the order found.
@@ -73,8 +104,33 @@ impl<'a> Frontier<'a> {
         self.log.push(parent, action);
     }
 
+    /// Notes how the new states of a batch were reached; there were `before` states before it.
+    fn note_arrivals(&mut self, run: &Run<'_>, before: u64) {
+        let Some((_, arrivals)) = &mut self.independence else { return };
+        let in_order = matches!(self.queue, Queue::Range { .. });
+        let mut place = before - self.found;
+        for (answer, &action) in run.answers.iter().zip(run.batch.actions()) {
+            match answer {
+                Insert::New(id) if in_order => arrivals.set(id.get() - self.found, action),
+                Insert::New(_) => {
+                    arrivals.set(place, action);
+                    place += 1;
+                }
+                Insert::Seen(id) if in_order && id.get() >= self.found && *id != StateId::NAMELESS => {
+                    arrivals.lower(id.get() - self.found, action);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Goes on to the next level, of which `len` is the end. Says whether it has states.
     fn next_level(&mut self, len: u64) -> bool {
+        self.before_hand = self.found;
+        self.found = len;
+        if let Some((_, arrivals)) = &mut self.independence {
+            arrivals.next_level();
+        }
         match &mut self.queue {
             Queue::Range { next, end, .. } => {
                 *end = len;
@@ -141,6 +197,17 @@ impl<'a> Frontier<'a> {
         }
     }
 
+    /// Fills the batch with the successors of the block, which was taken last.
+    fn expand(&mut self, run: &mut Run<'_>, leave_out: bool) -> Result<(), Widen> {
+        let Some((independence, arrivals)) = self.independence.as_ref().filter(|_| leave_out) else {
+            return run.expand();
+        };
+        let end = self.taken - self.before_hand;
+        self.arrivals.clear();
+        self.arrivals.extend((end - run.block.len() as u64..end).map(|place| arrivals.get(place)));
+        run.expand_level(*independence, &self.arrivals)
+    }
+
     /// Asks the budget for room for the successors of a batch, where they are kept in full.
     fn may_take(&self, run: &mut Run<'_>) -> bool {
         // Ids are few bytes in small pieces: they are counted when there are more.
@@ -156,7 +223,8 @@ impl<'a> Frontier<'a> {
             Queue::Ids { level, later, .. } => level.held_bytes() + later.held_bytes(),
             Queue::States { level, later, .. } => level.held_bytes() + later.held_bytes(),
         };
-        queue + self.log.held_bytes() + self.starts.held_bytes()
+        let arrivals = self.independence.as_ref().map_or(0, |(_, arrivals)| arrivals.held_bytes());
+        queue + self.log.held_bytes() + self.starts.held_bytes() + arrivals
     }
 
     /// A shortest path to state `index` of the block.
@@ -194,7 +262,7 @@ impl Recode for Frontier<'_> {
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>) -> Outcome {
     let mut run = Run::new(task);
-    let mut frontier = Frontier::new(run.store.recall(), run.system.width());
+    let mut frontier = Frontier::new(&run);
     let stop = levels(&mut run, &mut frontier);
     run.finish(stop)
 }
@@ -204,6 +272,7 @@ fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
     let begun = run.begin(frontier, &mut roots);
     for (number, root) in roots.iter().enumerate() {
         frontier.push(root.id, &root.state, number as u64, root.action);
+        frontier.arrive(number as u64, Action::NONE);
     }
     if let Step::Stop(stop) = begun {
         return Some(stop);
@@ -235,7 +304,7 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         if !frontier.take(run, most) {
             return None;
         }
-        if let Step::Stop(stop) = expand(run, frontier) {
+        if let Step::Stop(stop) = expand(run, frontier, true) {
             return Some(stop);
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
@@ -243,8 +312,10 @@ fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         if !frontier.may_take(run) {
             return Some(Stop::Memory);
         }
+        let before = run.statistics.states;
         let step = run.insert();
         run.statistics.states = run.store.len();
+        frontier.note_arrivals(run, before);
         if !matches!(frontier.queue, Queue::Range { .. }) {
             let first = frontier.taken - run.block.len() as u64;
             for (index, answer) in run.answers.iter().enumerate() {
@@ -272,7 +343,7 @@ fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
         if !frontier.take(run, BLOCK) {
             return beyond.then_some(Stop::Depth);
         }
-        if let Step::Stop(stop) = expand(run, frontier) {
+        if let Step::Stop(stop) = expand(run, frontier, false) {
             return Some(stop);
         }
         answer(run, frontier);
@@ -290,9 +361,9 @@ fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
     }
 }
 
-fn expand(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Step {
+fn expand(run: &mut Run<'_>, frontier: &mut Frontier<'_>, leave_out: bool) -> Step {
     let count = run.block.len();
-    while let Err(widen) = run.expand() {
+    while let Err(widen) = frontier.expand(run, leave_out) {
         if let Step::Stop(stop) = run.widen(widen, frontier) {
             return Step::Stop(stop);
         }

@@ -9,6 +9,7 @@
 //!                    └──────── properties, observer, limits ────────┘
 //! ```
 
+mod arrivals;
 mod bfs;
 mod dfs;
 mod log;

@@ -6,9 +6,9 @@
 
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Predicate, Property,
-    PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Verdict,
-    Widen,
+    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
+    Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
+    Trace, Verdict, Widen,
 };
 use std::time::{Duration, Instant};
 
@@ -156,6 +156,18 @@ impl<'a> Run<'a> {
         self.system.expand(&mut self.system_scratch, &self.block, &mut self.batch)
     }
 
+    /// The same, but for successors that other states of the level will yield; `arrivals` tells how
+    /// the states of the block were reached.
+    pub fn expand_level(&mut self, independence: &dyn Independence, arrivals: &[Action]) -> Result<(), Widen> {
+        self.batch.reset(self.system.width());
+        independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)
+    }
+
+    /// Whether somebody sees every edge.
+    pub fn observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
     /// Widens the layout of the system, the store and the frontier.
     pub fn widen(&mut self, _: Widen, frontier: &mut dyn Recode) -> Step {
         let recoding = self.system.widen();
@@ -205,7 +217,8 @@ impl<'a> Run<'a> {
     /// the store, or known.
     pub fn count(&mut self) {
         self.statistics.expanded += self.block.len() as u64;
-        self.statistics.edges += self.batch.len() as u64;
+        self.statistics.edges += self.batch.len() as u64 + self.batch.left_out();
+        self.statistics.left_out += self.batch.left_out();
         self.statistics.deadlocks += u64::from(self.dead().count_ones());
         if let Some(observer) = &mut self.observer {
             observer.expanded(self.system, &mut self.system_scratch, &self.block, &self.batch, &self.answers);

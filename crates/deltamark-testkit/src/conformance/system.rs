@@ -40,6 +40,7 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
     check.firing_many();
     check.reversing();
     check.reversing_many();
+    check.leaving_out();
     check.components();
     check.description();
     check.observables();
@@ -390,6 +391,64 @@ impl Check<'_> {
                 }
             }
             assert_eq!(next, out.from.len(), "undoing many steps gives no source twice");
+        }
+    }
+
+    /// Goes level by level, and tells the system of each state one of the actions that lead to it
+    /// from the level before, chosen at random: no state of the next level may be missing.
+    fn leaving_out(&self) {
+        let Some(independence) = self.system.independence() else { return };
+        let numbers: HashMap<&[Slot], usize> = self.states().map(|(number, state)| (state, number)).collect();
+        let mut first = Batch::new(self.system.width());
+        self.system.initial(&mut self.system.scratch(), &mut first).expect(FITS);
+        for seed in 0..4 {
+            let mut rng = Rng::new(seed);
+            let (mut scratch, mut batch) = (self.system.scratch(), Batch::new(self.system.width()));
+            let mut block = Block::new(self.system.width());
+            let mut found: HashSet<Vec<Slot>> = first.targets().iter().map(<[Slot]>::to_vec).collect();
+            let mut level: Vec<(usize, Action)> =
+                found.iter().filter_map(|state| Some((*numbers.get(&state[..])?, Action::NONE))).collect();
+            // Only levels of which every state was expanded.
+            while !level.is_empty() {
+                // What leads to each state of the next level, in full.
+                let mut ways: HashMap<&[Slot], Vec<Action>> = HashMap::new();
+                for (action, target, _) in level.iter().flat_map(|&(number, _)| &self.reached.edges[number]) {
+                    if !found.contains(target) {
+                        ways.entry(target).or_default().push(*action);
+                    }
+                }
+                let mut missing: HashSet<&[Slot]> = ways.keys().copied().collect();
+                let mut rest = level.as_slice();
+                while !rest.is_empty() {
+                    let (now, later) = rest.split_at(rest.len().min(1 + rng.below(BLOCK)));
+                    rest = later;
+                    block.reset(self.system.width());
+                    for &(number, _) in now {
+                        block.push(StateId::new(number as u64), &self.reached.states[number]);
+                    }
+                    let arrivals: Vec<Action> = now.iter().map(|&(_, action)| action).collect();
+                    batch.reset(self.system.width());
+                    independence.expand_level(&mut scratch, &block, &arrivals, &mut batch).expect(FITS);
+                    let mut all = 0;
+                    for (source, &(number, _)) in now.iter().enumerate() {
+                        let edges = &self.reached.edges[number];
+                        all += edges.len() as u64;
+                        let moves = !edges.is_empty() || !self.reached.faults[number].is_empty();
+                        assert_eq!(batch.moved() >> source & 1 == 1, moves, "what is left out is a step all the same");
+                        for edge in edges_of(&batch, source) {
+                            assert!(edges.contains(&edge), "what is not left out is a successor");
+                            missing.remove(&edge.1[..]);
+                        }
+                    }
+                    assert_eq!(batch.len() as u64 + batch.left_out(), all, "what is left out is counted");
+                }
+                assert!(missing.is_empty(), "every state of the next level is a successor: {missing:?} are not");
+                let next = ways.iter().map(|(state, ways)| Some((*numbers.get(state)?, ways[rng.below(ways.len())])));
+                let next: Option<Vec<_>> = next.collect();
+                found.extend(ways.keys().map(|state| state.to_vec()));
+                level = next.unwrap_or_default();
+                level.sort_unstable();
+            }
         }
     }
 
