@@ -10,7 +10,7 @@
 //!          [ place effect ]…         what happens to places that change
 //!          [ place token count ]…    what blocks it, if all of them are there
 //!          [ code:64 ]…              values of the variables
-//! effect   [ token gain ]…           ascending by token; gain is signed and not 0
+//! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -261,36 +261,41 @@ impl Effects {
         Effects { heads: Chunks::new(), words: Chunks::new(), growing: Mutex::default() }
     }
 
-    /// The number of an effect: tokens, ascending, and how many are gained of each.
-    pub fn add(&self, gains: &[(u32, i32)]) -> u32 {
-        let hash_of = |gains: &mut dyn Iterator<Item = (u32, i32)>| {
-            gains.fold(1, |hash: u64, (token, gain)| mix(hash ^ (u64::from(token) | u64::from(gain as u32) << 32)))
+    /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
+    pub fn add(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
+        let hash_of = |place: u32, gains: &mut dyn Iterator<Item = (u32, i32)>| {
+            let start = mix(u64::from(place) + 1);
+            gains.fold(start, |hash: u64, (token, gain)| mix(hash ^ (u64::from(token) | u64::from(gain as u32) << 32)))
         };
-        let hash = hash_of(&mut gains.iter().copied());
+        let hash = hash_of(place, &mut gains.iter().copied());
         let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: u32| self.get(known).eq(gains.iter().copied());
+        let same = |known: u32| self.words(known)[0].load(Relaxed) == place && self.get(known).eq(gains.iter().copied());
         if let Some(known) = growing.index.find(hash, same) {
             return known;
         }
         let number = growing.count;
-        let start = self.words.room(growing.used, 2 * gains.len()).expect("memory ends before the effects");
+        let len = 1 + 2 * gains.len();
+        let start = self.words.room(growing.used, len).expect("memory ends before the effects");
         let words = gains.iter().flat_map(|&(token, gain)| [token, gain as u32]);
-        for (slot, word) in self.words.slice(start, 2 * gains.len()).iter().zip(words) {
+        for (slot, word) in self.words.slice(start, len).iter().zip(std::iter::once(place).chain(words)) {
             slot.store(word, Relaxed);
         }
-        growing.used = start + 2 * gains.len();
+        growing.used = start + len;
         self.heads.room(number as usize, 1).expect("memory ends before the effects");
-        self.heads.at(number as usize).store((start as u64) << 28 | gains.len() as u64, Relaxed);
-        growing.index.add(hash, number, |known| hash_of(&mut self.get(known)));
+        self.heads.at(number as usize).store((start as u64) << 28 | len as u64, Relaxed);
+        growing.index.add(hash, number, |known| hash_of(self.words(known)[0].load(Relaxed), &mut self.get(known)));
         growing.count += 1;
         number
     }
 
+    fn words(&self, effect: u32) -> &[AtomicU32] {
+        let head = self.heads.get(effect as usize);
+        self.words.slice((head >> 28) as usize, (head & ((1 << 28) - 1)) as usize)
+    }
+
     /// Tokens and gains of an effect.
     pub fn get(&self, effect: u32) -> impl Iterator<Item = (u32, i32)> + '_ {
-        let head = self.heads.get(effect as usize);
-        let (start, len) = ((head >> 28) as usize, (head & ((1 << 28) - 1)) as usize);
-        let pairs = self.words.slice(start, 2 * len).chunks_exact(2);
+        let pairs = self.words(effect)[1..].chunks_exact(2);
         pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed) as i32))
     }
 

@@ -377,7 +377,9 @@ impl Binder {
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
                     let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
-                    for (&(place, token), &count) in &counts {
+                    // Factor 0 asks for the token to be there; `x - x` does not.
+                    let subtracts = terms.iter().any(|term| term.factor < 0);
+                    for (&(place, token), &count) in counts.iter().filter(|&(_, &count)| count != 0 || !subtracts) {
                         match u32::try_from(count) {
                             Ok(count) => claim(&mut claims, place, token, count),
                             Err(_) => {

@@ -185,7 +185,7 @@ impl Engine {
             new.hash = new.hash.wrapping_add(token_hash.wrapping_mul(gain as u64));
         }
         let changes: Vec<(u32, u32)> =
-            effects.iter().map(|(&place, gains)| (place, self.effects.add(gains))).collect();
+            effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();
         new.changes = &changes;
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         if let Some(priority) = plan.priority.as_ref().filter(|_| !plan.late_priority) {

@@ -73,7 +73,6 @@ pub(crate) struct Plan {
     pub frame: usize,
     /// The variables that make up a binding.
     pub binding: Vec<Var>,
-    pub inputs: Vec<FlatTerm>,
     pub outputs: Vec<FlatTerm>,
     pub inhibitors: Vec<FlatTerm>,
     /// Whether inhibitors have variables of their own.
@@ -333,7 +332,6 @@ impl Plan {
             steps,
             frame,
             binding: binding.map(|(number, _)| Var(number)).collect(),
-            inputs: inputs.into_iter().flatten().collect(),
             outputs,
             inhibitors,
             existential,

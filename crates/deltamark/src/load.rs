@@ -6,6 +6,7 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
+use deltamark_coloured::ColouredSystem;
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -52,7 +53,6 @@ impl Default for LoadOptions {
 /// What a language gets to see.
 struct Text<'a> {
     bytes: &'a [u8],
-    #[expect(dead_code, reason = "the languages so far have no parameters")]
     options: &'a LoadOptions,
 }
 
@@ -66,11 +66,11 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "pnml",
         extensions: &["pnml"],
-        help: "P/T nets in PNML, the XML format of ISO/IEC 15909-2",
+        help: "P/T nets and symmetric (coloured) nets in PNML, the XML format of ISO/IEC 15909-2",
         can_fault: false,
         counts_tokens: true,
         parameters: false,
-        parse: |text| net(deltamark_nets::Format::Pnml, text),
+        parse: pnml,
     },
     Format {
         name: "tina",
@@ -82,6 +82,21 @@ pub static FORMATS: &[Format] = &[
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
 ];
+
+/// A `.pnml` that declares a net with colours goes to those who run such nets.
+fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    match deltamark_core::text::utf8(text.bytes) {
+        Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
+            coloured(deltamark_coloured::pnml::parse(words)?, words, text.options)
+        }
+        _ => net(deltamark_nets::Format::Pnml, text),
+    }
+}
+
+fn coloured(net: deltamark_coloured::Net, words: &str, _options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
+    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
+    Ok(Parsed { system: Box::new(ColouredSystem::new(net, words)?), sizes })
+}
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
