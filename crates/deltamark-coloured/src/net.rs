@@ -608,6 +608,29 @@ impl Expr {
 }
 
 impl Net {
+    /// The expression, in the property language, that a property wants to be true in all states.
+    pub fn invariant(&self, property: &Property) -> String {
+        let word = |predicate: &Predicate| match predicate {
+            Predicate::Deadlock => "deadlock".to_string(),
+            Predicate::Proposition(number) => {
+                let name = self.propositions.get(*number as usize).map_or("", |known| known.name.as_str());
+                // A place of the same name would be meant otherwise.
+                let is_place = self.places.iter().any(|place| place.name == name);
+                match name {
+                    _ if is_place => format!("\"proposition {name}\""),
+                    "true" | "false" | "deadlock" | "implies" | "iff" | "fireable" | "tokens" => format!("\"{name}\""),
+                    _ => name.to_string(),
+                }
+            }
+        };
+        let accept: Vec<String> = property.accept.iter().map(word).collect();
+        let mut text = format!("not {}", word(&property.reject));
+        for good in accept {
+            text.push_str(&format!(" or {good}"));
+        }
+        text
+    }
+
     /// Says in a sentence what makes the net ill-formed, if anything does.
     pub fn validate(&self) -> Result<(), String> {
         if self.places.is_empty() {

@@ -475,7 +475,8 @@ impl Planner<'_> {
         let mut parts: Vec<Part> = Vec::new();
         let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
         for component in &term.token {
-            let fresh = |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
+            let fresh =
+                |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
             let part = match &component.kind {
                 Kind::Var(var) if fresh(var, &new) => {
                     new.insert(var.0);
@@ -486,7 +487,8 @@ impl Planner<'_> {
             parts.push(part);
         }
         for (part, component) in parts.iter_mut().zip(&term.token) {
-            let fresh = |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
+            let fresh =
+                |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
             if let (Part::Match(_), true, Kind::Cycle { of, low, high, by }) = (&*part, back, &component.kind)
                 && let Kind::Var(var) = &of.kind
                 && fresh(var, &new)
@@ -546,7 +548,8 @@ impl Planner<'_> {
         for (number, variable) in (0..).zip(&self.transition.variables) {
             if matches!(variable.role, Role::Bound) && !self.bound.contains(&number) {
                 let Shape::Discrete { low, high, .. } = self.net.types[variable.of.0 as usize].shape else {
-                    let message = format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
+                    let message =
+                        format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
                     return Err(Diagnostic::at(self.transition.span, message));
                 };
                 let span = self.transition.span;

@@ -121,6 +121,17 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Asks for the properties that come with a model, and whether it has faults. Nothing if it brings none.
+    pub fn own_properties(mut self, model: &Loaded) -> Result<Self, CheckError> {
+        for (name, text) in &model.own.invariants {
+            self = self.named_invariant(name, text)?;
+        }
+        if !model.own.invariants.is_empty() && model.info.can_fault != Some(false) {
+            self = self.property(Property::fault_free());
+        }
+        Ok(self)
+    }
+
     /// How many properties were asked for so far.
     pub fn property_count(&self) -> usize {
         self.properties.len()
@@ -134,6 +145,11 @@ impl<'a> Check<'a> {
     /// Asks whether an expression is true in every reachable state.
     pub fn invariant(self, text: &str) -> Result<Self, CheckError> {
         self.expression("--invariant", text, |observe| deltamark_logic::invariant(None, text, observe))
+    }
+
+    /// Asks whether an expression is true in every reachable state, and calls that by a name.
+    pub fn named_invariant(self, name: &str, text: &str) -> Result<Self, CheckError> {
+        self.expression(name, text, |observe| deltamark_logic::invariant(Some(name.into()), text, observe))
     }
 
     /// Asks whether an expression is true in some reachable state.

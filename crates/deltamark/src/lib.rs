@@ -33,6 +33,7 @@ pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, S
 pub use pack::Pack;
 pub use report::{Answer, Kind, Overall, Report};
 
+pub use deltamark_coloured as coloured;
 pub use deltamark_core as core;
 pub use deltamark_logic as logic;
 pub use deltamark_nets as nets;

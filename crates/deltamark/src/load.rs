@@ -4,9 +4,9 @@
 //! that says what is wrong, where, and what to do. What stays true: one table,
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
+use deltamark_coloured::ColouredSystem;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
-use deltamark_coloured::ColouredSystem;
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -30,7 +30,22 @@ pub struct Format {
     pub counts_tokens: bool,
     /// Whether its models can have parameters.
     pub parameters: bool,
-    parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
+    /// The ending of a file beside the model, in place of the model's own, that is read with it if it is there.
+    pub companion: Option<&'static str>,
+    parse: fn(&Text<'_>) -> Result<Parsed, Wrong>,
+}
+
+/// What is wrong with the texts of a model.
+struct Wrong {
+    /// Whether it is the file beside the model.
+    companion: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl From<Vec<Diagnostic>> for Wrong {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Wrong { companion: false, diagnostics }
+    }
 }
 
 /// How to load a model.
@@ -53,12 +68,26 @@ impl Default for LoadOptions {
 /// What a language gets to see.
 struct Text<'a> {
     bytes: &'a [u8],
+    /// The text of the file beside it.
+    companion: Option<&'a [u8]>,
     options: &'a LoadOptions,
 }
 
 struct Parsed {
     system: Box<dyn System>,
     sizes: Vec<(&'static str, u64)>,
+    own: Own,
+}
+
+/// Properties that come with a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Names of the properties, each with an expression that is to be true in all reachable states.
+    pub invariants: Vec<(String, String)>,
+    /// Names of properties in temporal logic, which this version does not check.
+    pub temporal: Vec<String>,
+    /// Names of statements about states that properties can use.
+    pub propositions: Vec<String>,
 }
 
 /// All languages there are.
@@ -70,6 +99,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        companion: None,
         parse: pnml,
     },
     Format {
@@ -79,12 +109,23 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        companion: None,
         parse: |text| net(deltamark_nets::Format::Tina, text),
+    },
+    Format {
+        name: "lna",
+        extensions: &["lna"],
+        help: "coloured nets in the language of Helena",
+        can_fault: true,
+        counts_tokens: true,
+        parameters: true,
+        companion: Some("prop.lna"),
+        parse: lna,
     },
 ];
 
 /// A `.pnml` that declares a net with colours goes to those who run such nets.
-fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     match deltamark_core::text::utf8(text.bytes) {
         Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
             coloured(deltamark_coloured::pnml::parse(words)?, words, text.options)
@@ -93,15 +134,30 @@ fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     }
 }
 
-fn coloured(net: deltamark_coloured::Net, words: &str, _options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
-    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(ColouredSystem::new(net, words)?), sizes })
+fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
+    if let Some(bytes) = text.companion {
+        deltamark_coloured::lna::parse_properties(&mut net, bytes)
+            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
+    }
+    let words = deltamark_core::text::utf8(text.bytes).map_err(Vec::from)?;
+    coloured(net, words, text.options)
 }
 
-fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn coloured(net: deltamark_coloured::Net, words: &str, _options: &LoadOptions) -> Result<Parsed, Wrong> {
+    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
+    let own = Own {
+        invariants: net.properties.iter().map(|property| (property.name.clone(), net.invariant(property))).collect(),
+        temporal: net.temporal.clone(),
+        propositions: net.propositions.iter().map(|proposition| proposition.name.clone()).collect(),
+    };
+    Ok(Parsed { system: Box::new(ColouredSystem::new(net, words)?), sizes, own })
+}
+
+fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, own: Own::default() })
 }
 
 impl Format {
@@ -151,6 +207,8 @@ pub struct Loaded {
     pub system: Box<dyn System>,
     /// What reports say about it.
     pub info: ModelInfo,
+    /// The properties that come with it.
+    pub own: Own,
 }
 
 /// A text that was read, kept so that what is wrong with it can be shown.
@@ -263,19 +321,38 @@ pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError>
     let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
         return Err(no_format_of(path, &bytes));
     };
-    parse(path, format, &bytes, options)
+    let companion = format.companion.filter(|_| path != "-").map(|ending| Path::new(path).with_extension(ending));
+    let companion = companion.filter(|path| path.is_file()).map(|path| path.display().to_string());
+    let companion = match companion {
+        Some(path) => {
+            let bytes = read(&path, options.limit.min(LARGEST_FILE))?;
+            Some((path, bytes))
+        }
+        None => None,
+    };
+    parse_both(path, format, &bytes, companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])), options)
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    parse_both(name, format, bytes, None, options)
+}
+
+fn parse_both(
+    name: &str,
+    format: &'static Format,
+    bytes: &[u8],
+    companion: Option<(&str, &[u8])>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { bytes, options }) {
-        Ok(Parsed { system, sizes }) => {
+    match (format.parse)(&Text { bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
+        Ok(Parsed { system, sizes, own }) => {
             let info = ModelInfo {
                 path: Some(name.into()),
                 format: format.name,
@@ -283,9 +360,12 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
                 can_fault: Some(format.can_fault),
                 counts_tokens: format.counts_tokens,
             };
-            Ok(Loaded { system, info })
+            Ok(Loaded { system, info, own })
         }
-        Err(diagnostics) => Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics }),
+        Err(Wrong { companion: beside, diagnostics }) => {
+            let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
+            Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
+        }
     }
 }
 
