@@ -606,6 +606,21 @@ impl Expr {
 }
 
 impl Net {
+    /// Whether a step can be a fault, as far as can be told beforehand.
+    pub fn can_fault(&self) -> bool {
+        let arcs = |transition: &Transition| {
+            let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
+            arcs.flat_map(|arc| arc.label.iter()).any(|term| {
+                term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault)
+            })
+        };
+        self.places.iter().any(|place| place.capacity.is_some())
+            || self.transitions.iter().any(|transition| {
+                let computed = transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
+                computed || arcs(transition) || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
+            })
+    }
+
     /// Says in a sentence what makes the net ill-formed, if anything does.
     pub fn validate(&self) -> Result<(), String> {
         if self.places.is_empty() {

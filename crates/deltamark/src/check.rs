@@ -115,6 +115,11 @@ impl<'a> Check<'a> {
         Check { info: model.info.clone(), ..Check::new(model.system.as_ref()) }
     }
 
+    /// What is known of the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
     /// Asks for this property too.
     pub fn property(mut self, property: Property) -> Self {
         self.properties.push(property);
@@ -242,6 +247,7 @@ impl<'a> Check<'a> {
             },
         );
         drop(store);
+        let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
         for (asked, found) in self.properties.iter().zip(properties) {
@@ -263,6 +269,7 @@ impl<'a> Check<'a> {
             guarantee,
             warning,
             store_bytes,
+            tables,
             search: self.search,
             memory_limit,
             peak_resident: memory::peak(),

@@ -6,7 +6,7 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
-use deltamark_coloured::ColouredSystem;
+use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -40,13 +40,40 @@ pub struct LoadOptions {
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
+    /// Whether a coloured net runs as the P/T net it unfolds to.
+    pub unfold: Unfold,
     /// The most bytes to read.
     pub limit: u64,
 }
 
+/// Whether a coloured net runs as the P/T net it unfolds to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfold {
+    /// If that is possible and small.
+    #[default]
+    Auto,
+    /// Always; a net that cannot be unfolded is refused.
+    Yes,
+    /// Never.
+    No,
+}
+
+impl std::str::FromStr for Unfold {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Unfold::Auto),
+            "yes" => Ok(Unfold::Yes),
+            "no" => Ok(Unfold::No),
+            _ => Err("write yes, no or auto".into()),
+        }
+    }
+}
+
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), limit: LARGEST_FILE }
+        LoadOptions { format: None, parameters: Vec::new(), unfold: Unfold::Auto, limit: LARGEST_FILE }
     }
 }
 
@@ -59,6 +86,14 @@ struct Text<'a> {
 struct Parsed {
     system: Box<dyn System>,
     sizes: Vec<(&'static str, u64)>,
+    /// What is to be said if the net has colours.
+    coloured: Option<Coloured>,
+}
+
+/// What is known of a coloured net.
+struct Coloured {
+    can_fault: bool,
+    note: String,
 }
 
 /// All languages there are.
@@ -93,15 +128,37 @@ fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     }
 }
 
-fn coloured(net: deltamark_coloured::Net, words: &str, _options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
+/// A coloured net, run as such or unfolded.
+fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(ColouredSystem::new(net, words)?), sizes })
+    let can_fault = net.can_fault();
+    let parsed = |system, note| Parsed { system, sizes, coloured: Some(Coloured { can_fault, note }) };
+    let limits = match options.unfold {
+        Unfold::No => return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into())),
+        Unfold::Auto => UnfoldLimits::AUTO,
+        Unfold::Yes => UnfoldLimits::DEMANDED,
+    };
+    match UnfoldedSystem::new(net.clone(), words, limits) {
+        Ok(system) => {
+            let (places, transitions) = (system.net().places.len(), system.net().transitions.len());
+            let note = format!("unfolded to a P/T net of {places} places and {transitions} transitions");
+            Ok(parsed(Box::new(system), note))
+        }
+        Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics),
+        Err(NotUnfolded::Refused(why)) if options.unfold == Unfold::Yes => {
+            let diagnostic = Diagnostic::new(format!("the net cannot be unfolded: {why}"));
+            Err(diagnostic.help("leave out `--unfold yes`; the net then runs as coloured").into())
+        }
+        Err(NotUnfolded::Refused(why)) => {
+            Ok(parsed(Box::new(ColouredSystem::new(net, words)?), format!("not unfolded: {why}")))
+        }
+    }
 }
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, coloured: None })
 }
 
 impl Format {
@@ -136,12 +193,14 @@ pub struct ModelInfo {
     pub can_fault: Option<bool>,
     /// Whether everything that properties can name is a count of tokens.
     pub counts_tokens: bool,
+    /// How it is run, where there is a choice: a clause without a full stop.
+    pub note: Option<String>,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false }
+        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false, note: None }
     }
 }
 
@@ -275,13 +334,19 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
         });
     }
     match (format.parse)(&Text { bytes, options }) {
-        Ok(Parsed { system, sizes }) => {
+        Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
+            message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
+            help: "leave out `--unfold`".into(),
+        }),
+        Ok(Parsed { system, sizes, coloured }) => {
+            let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
             let info = ModelInfo {
                 path: Some(name.into()),
                 format: format.name,
                 sizes,
-                can_fault: Some(format.can_fault),
+                can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
+                note: coloured.map(|coloured| coloured.note),
             };
             Ok(Loaded { system, info })
         }
