@@ -389,9 +389,7 @@ impl<'a> Eval<'a> {
         let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
         let slot = first.variable.0 as usize;
         let (span, values): (Span, Box<dyn Iterator<Item = Code>>) = match &first.domain {
-            Domain::Range(low, high) => {
-                (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?))
-            }
+            Domain::Range(low, high) => (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?)),
             Domain::Elements(of) => {
                 let container = self.eval(of, frame)?;
                 (of.span, Box::new(self.elements(container).into_iter()))

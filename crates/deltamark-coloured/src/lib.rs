@@ -13,6 +13,7 @@ mod describe;
 mod engine;
 mod eval;
 mod layout;
+pub mod lna;
 pub mod net;
 mod place;
 mod plan;

@@ -572,6 +572,8 @@ pub struct Net {
     pub propositions: Vec<Proposition>,
     /// Properties that came with it.
     pub properties: Vec<Property>,
+    /// Names of properties in temporal logic that came with it, which nothing can check yet.
+    pub temporal: Vec<String>,
 }
 
 /// What went wrong while an expression was evaluated, and where.

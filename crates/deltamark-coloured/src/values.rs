@@ -111,14 +111,18 @@ impl Values {
 
     /// A hash of what the value is.
     pub fn hash(&self, code: Code) -> u64 {
-        if code < SEQUENCE { mix(code as u64 ^ 0x517c_c1b7_2722_0a95) } else { self.hashes.get((code - SEQUENCE) as usize) }
+        if code < SEQUENCE {
+            mix(code as u64 ^ 0x517c_c1b7_2722_0a95)
+        } else {
+            self.hashes.get((code - SEQUENCE) as usize)
+        }
     }
 
     /// The hash of the sequence of these elements.
     pub fn hash_elements(&self, elements: &[Code]) -> u64 {
-        elements.iter().fold(mix(elements.len() as u64 + 7), |hash, &code| {
-            mix(hash.rotate_left(5).wrapping_add(self.hash(code)))
-        })
+        elements
+            .iter()
+            .fold(mix(elements.len() as u64 + 7), |hash, &code| mix(hash.rotate_left(5).wrapping_add(self.hash(code))))
     }
 
     /// The order of values of one type: integers by size, sequences by their first difference.
