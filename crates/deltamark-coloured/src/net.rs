@@ -608,6 +608,20 @@ impl Expr {
 }
 
 impl Net {
+    /// The properties that came with the net, as invariants in the language of properties: name and
+    /// expression.
+    pub fn property_texts(&self) -> Vec<(String, String)> {
+        let predicate = |predicate: &Predicate| match predicate {
+            Predicate::Deadlock => "deadlock".to_string(),
+            Predicate::Proposition(number) => format!("\"{}\"", self.propositions[*number as usize].name),
+        };
+        let text = |property: &Property| {
+            let accepted = property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
+            (property.name.clone(), format!("not {}{accepted}", predicate(&property.reject)))
+        };
+        self.properties.iter().map(text).collect()
+    }
+
     /// Whether a step can be a fault, as far as can be told beforehand.
     pub fn can_fault(&self) -> bool {
         let arcs = |transition: &Transition| {

@@ -213,6 +213,11 @@ impl<'a> Check<'a> {
             if self.info.can_fault != Some(false) {
                 self.properties.push(Property::fault_free());
             }
+            for (name, text) in self.info.properties.clone() {
+                let parse = |observe: &dyn Observe| deltamark_logic::invariant(Some(name.clone()), &text, observe);
+                let property = parsed(&name, &text, self.system, parse)?;
+                self.properties.push(property);
+            }
         }
         // Nobody asked about faults of a model that may not know any.
         let hide_faults = by_default && self.info.can_fault.is_none();

@@ -79,6 +79,8 @@ impl Default for LoadOptions {
 
 /// What a language gets to see.
 struct Text<'a> {
+    /// Its path, or how else it is called.
+    name: &'a str,
     bytes: &'a [u8],
     options: &'a LoadOptions,
 }
@@ -94,6 +96,7 @@ struct Parsed {
 struct Coloured {
     can_fault: bool,
     note: String,
+    properties: Vec<(String, String)>,
 }
 
 /// All languages there are.
@@ -116,7 +119,35 @@ pub static FORMATS: &[Format] = &[
         parameters: false,
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
+    Format {
+        name: "lna",
+        extensions: &["lna"],
+        help: "coloured nets in the language of Helena; properties are read from NAME.prop.lna beside NAME.lna",
+        can_fault: true,
+        counts_tokens: true,
+        parameters: true,
+        parse: lna,
+    },
 ];
+
+/// A net in Helena's language, with the properties in the file beside it.
+fn lna(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
+    if let Some(path) = text.name.strip_suffix(".lna").map(|stem| format!("{stem}.prop.lna"))
+        && Path::new(&path).is_file()
+    {
+        let shown = |diagnostic: Diagnostic| {
+            // The text that is shown beside a diagnostic is that of the net.
+            Diagnostic { span: None, message: format!("{} (in `{path}`)", diagnostic.message), ..diagnostic }
+        };
+        let bytes = read(&path, text.options.limit.min(LARGEST_FILE));
+        let bytes = bytes.map_err(|error| vec![Diagnostic::new(error.to_string())])?;
+        deltamark_coloured::lna::parse_properties(&mut net, &bytes)
+            .map_err(|diagnostics| diagnostics.into_iter().map(shown).collect::<Vec<_>>())?;
+    }
+    let words = std::str::from_utf8(text.bytes).unwrap_or_default();
+    coloured(net, words, text.options)
+}
 
 /// A `.pnml` that declares a net with colours goes to those who run such nets.
 fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
@@ -132,7 +163,12 @@ fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
 fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
-    let parsed = |system, note| Parsed { system, sizes, coloured: Some(Coloured { can_fault, note }) };
+    let properties = net.property_texts();
+    let temporal = match net.temporal.as_slice() {
+        [] => String::new(),
+        names => format!("; of its properties `{}` are temporal formulas, which this version does not check", names.join("`, `")),
+    };
+    let parsed = |system, note: String| Parsed { system, sizes, coloured: Some(Coloured { can_fault, note: note + &temporal, properties }) };
     let limits = match options.unfold {
         Unfold::No => return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into())),
         Unfold::Auto => UnfoldLimits::AUTO,
@@ -195,12 +231,14 @@ pub struct ModelInfo {
     pub counts_tokens: bool,
     /// How it is run, where there is a choice: a clause without a full stop.
     pub note: Option<String>,
+    /// Invariants that came with it: name and expression. They are checked when no property is given.
+    pub properties: Vec<(String, String)>,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false, note: None }
+        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false, note: None, properties: Vec::new() }
     }
 }
 
@@ -333,7 +371,7 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { bytes, options }) {
+    match (format.parse)(&Text { name, bytes, options }) {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
@@ -346,7 +384,8 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
                 sizes,
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
-                note: coloured.map(|coloured| coloured.note),
+                note: coloured.as_ref().map(|coloured| coloured.note.clone()),
+                properties: coloured.map(|coloured| coloured.properties).unwrap_or_default(),
             };
             Ok(Loaded { system, info })
         }
