@@ -16,7 +16,7 @@ use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
-use deltamark::{LoadError, LoadOptions};
+use deltamark::{LoadError, LoadOptions, Unfold};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,6 +76,9 @@ pub struct Model {
     /// Value of a parameter of the model.
     #[arg(long, value_name = "NAME=VALUE", hide = true, value_parser = parameter)]
     pub param: Vec<(String, String)>,
+    /// Run a coloured net as the P/T net it unfolds to: yes, no, or auto, which does so if it is small
+    #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true)]
+    pub unfold: Unfold,
 }
 
 fn formats_help() -> String {
@@ -97,7 +100,8 @@ impl Model {
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
-        let options = LoadOptions { format: self.format.clone(), parameters: self.param.clone(), limit };
+        let options =
+            LoadOptions { format: self.format.clone(), parameters: self.param.clone(), unfold: self.unfold, limit };
         let loaded = deltamark::load_with(&self.model, &options);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =

@@ -127,12 +127,15 @@ pub(crate) struct Binder {
     /// Bytes of what was made since they were last counted exactly.
     grown: usize,
     counts: Counts,
+    /// Whether bindings are wanted that only a look at the state could rule out.
+    pub candidates: bool,
 }
 
 impl Binder {
     /// Empty tries.
     pub fn new(engine: &Engine) -> Self {
-        let mut binder = Binder { tries: Vec::new(), postings: Vec::new(), grown: 0, counts: Counts::new() };
+        let mut binder =
+            Binder { tries: Vec::new(), postings: Vec::new(), grown: 0, counts: Counts::new(), candidates: false };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
             for step in &plan.steps {
@@ -191,7 +194,7 @@ impl Binder {
         match next {
             Next::Action(action) => {
                 let known = engine.actions.get(action);
-                if known.inhibited() || known.is_late() {
+                if !self.candidates && (known.inhibited() || known.is_late()) {
                     match engine.allowed(action, markings) {
                         Ok(true) => {}
                         Ok(false) => return,

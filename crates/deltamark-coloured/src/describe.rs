@@ -1,114 +1,171 @@
 //! States, actions and what properties may speak of, in the modeller's words.
 //!
-//! In: states. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as `take(x=1,y=idle)`, and numbers for
-//! properties. What stays true: names are resolved once; reading takes no look at a name.
+//! In: markings and actions. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as
+//! `take(x=1,y=idle)`, and numbers for properties. What stays true: names are resolved once;
+//! reading takes no look at a name; coloured and unfolded nets are told alike.
 //!
 //! Observables are numbered places first, then transitions, then propositions, then distinct
-//! tokens a place, and last single tokens that properties named.
+//! tokens a place (`p'card`), and last the single tokens that properties named (`p(1,idle)`).
+
+use std::sync::PoisonError;
 
 use deltamark_core::{Action, Describe, Kind, Observable, Observe, Scratch, Slot, Value};
 
-use crate::engine::Marking;
-use crate::eval::Eval;
-use crate::net::{Piece, PlaceId};
+use crate::engine::{Engine, Marking};
+use crate::eval::{Eval, Look};
+use crate::net::{Piece, PlaceId, Shape};
 use crate::system::ColouredSystem;
+use crate::values::Code;
 
-impl ColouredSystem {
-    /// A local marking as people write it.
-    fn print_marking(&self, place: usize, marking: u32) -> String {
+impl Engine {
+    /// A place and what lies in it, if anything does.
+    pub fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
+        if tokens.is_empty() {
+            return None;
+        }
+        let known = &self.net.places[place];
+        if known.domain.is_empty() {
+            let total: u64 = tokens.iter().map(|&(_, count)| count).sum();
+            return Some((known.name.clone(), Value::Int(total as i64)));
+        }
         let mut out = String::new();
-        for (token, count) in self.engine.places[place].tokens(marking) {
+        for &(token, count) in tokens {
             if !out.is_empty() {
                 out.push_str(" ++ ");
             }
             out.push_str(&format!("{count}'"));
-            self.engine.print_token(place, token, &mut out);
+            self.print_token(place, token, &mut out);
         }
-        out
+        Some((known.name.clone(), Value::Text(out)))
     }
 
-    fn total(&self, place: usize, marking: u32) -> i64 {
-        self.engine.places[place].tokens(marking).map(|(_, count)| i64::from(count)).sum()
-    }
-}
-
-impl Describe for ColouredSystem {
-    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
-        let current = self.current();
-        let mut told = Vec::new();
-        for (number, (place, field)) in self.engine.net.places.iter().zip(&current.layout.fields).enumerate() {
-            let marking = field.read(state);
-            if marking != 0 {
-                let value = if place.domain.is_empty() {
-                    Value::Int(self.total(number, marking))
-                } else {
-                    Value::Text(self.print_marking(number, marking))
-                };
-                told.push((place.name.clone(), value));
-            }
-        }
-        told
-    }
-
-    fn action(&self, _source: &[Slot], action: Action) -> String {
-        let known = self.engine.actions.get(action.0);
-        let transition = &self.engine.net.transitions[known.transition() as usize];
-        let types = &self.engine.net.types;
-        if let Some(pieces) = &transition.description
-            && let Ok(mut frame) = self.engine.frame_of(action.0)
-        {
-            let mut out = format!("{}: ", transition.name);
-            let mut eval = Eval::new(&self.engine.net.functions, &self.engine.values, None);
-            for piece in pieces {
-                match piece {
-                    Piece::Text(text) => out.push_str(text),
-                    Piece::Value(value, of) => match eval.eval(value, &mut frame) {
-                        Ok(code) => self.engine.values.print(types, *of, code, &mut out),
-                        Err(_) => out.push('?'),
-                    },
-                }
-            }
-            return out;
-        }
+    /// An action by its transition and binding: `take(x=1,y=idle)`.
+    pub fn action_name(&self, action: u32) -> String {
+        let known = self.actions.get(action);
+        let transition = &self.net.transitions[known.transition() as usize];
+        let plan = &self.plans[known.transition() as usize];
         let mut out = transition.name.clone();
-        let plan = &self.engine.plans[known.transition() as usize];
         for (position, (var, code)) in plan.binding.iter().zip(known.binding()).enumerate() {
             let variable = &transition.variables[var.0 as usize];
             out.push(if position == 0 { '(' } else { ',' });
             out.push_str(&variable.name);
             out.push('=');
-            self.engine.values.print(types, variable.of, code, &mut out);
+            self.values.print(&self.net.types, variable.of, code, &mut out);
         }
         if !plan.binding.is_empty() {
             out.push(')');
         }
         out
     }
-}
 
-impl Observe for ColouredSystem {
-    fn resolve(&self, name: &str) -> Option<Observable> {
-        let net = &self.engine.net;
+    /// An action as the model describes it, or by its name.
+    pub fn tell_action(&self, action: u32) -> String {
+        let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
+        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else {
+            return self.action_name(action);
+        };
+        let mut out = format!("{}: ", transition.name);
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Value(value, of) => match eval.eval(value, &mut frame) {
+                    Ok(code) => self.values.print(&self.net.types, *of, code, &mut out),
+                    Err(_) => out.push('?'),
+                },
+            }
+        }
+        out
+    }
+
+    /// What is said when a place holds a token too often.
+    pub fn exceeded(&self, place: u32) -> String {
+        let place = &self.net.places[place as usize];
+        let fault = crate::net::Fault { kind: crate::net::FaultKind::Capacity, span: place.span };
+        let named = format!("capacity of place `{}`", place.name);
+        self.message(&fault, None).replacen("capacity", &named, 1)
+    }
+
+    /// The observable of this name.
+    pub fn resolve(&self, name: &str) -> Option<Observable> {
+        let net = &self.net;
         let (places, transitions) = (net.places.len() as u32, net.transitions.len() as u32);
         let place = |name: &str| net.places.iter().position(|place| place.name == name).map(|at| at as u32);
         if let Some(index) = place(name) {
             return Some(Observable { index, kind: Kind::Int });
         }
-        let proposition = net.propositions.iter().position(|proposition| proposition.name == name);
-        if let Some(at) = proposition {
+        // A proposition that is called like a place can be told from it.
+        let bare = name.strip_prefix("proposition ").unwrap_or(name);
+        if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == bare) {
             return Some(Observable { index: places + transitions + at as u32, kind: Kind::Bool });
         }
-        let propositions = net.propositions.len() as u32;
+        let beyond = places + transitions + net.propositions.len() as u32;
         if let Some(index) = name.strip_suffix("'card").and_then(place) {
-            return Some(Observable { index: places + transitions + propositions + index, kind: Kind::Int });
+            return Some(Observable { index: beyond + index, kind: Kind::Int });
         }
-        name.strip_suffix("'mult").and_then(place).map(|index| Observable { index, kind: Kind::Int })
+        if let Some(index) = name.strip_suffix("'mult").and_then(place) {
+            return Some(Observable { index, kind: Kind::Int });
+        }
+        // A token of a place: `p(1,idle)`.
+        let (before, inside) = name.strip_suffix(')')?.split_once('(')?;
+        let place = place(before)?;
+        let token = self.token_named(place as usize, inside)?;
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = named.iter().position(|&known| known == (place, token)).unwrap_or_else(|| {
+            named.push((place, token));
+            named.len() - 1
+        });
+        Some(Observable { index: beyond + places + at as u32, kind: Kind::Int })
+    }
+
+    /// The token of a place with these components, all of discrete types.
+    fn token_named(&self, place: usize, components: &str) -> Option<u32> {
+        let domain = &self.net.places[place].domain;
+        let words: Vec<&str> = components.split(',').map(str::trim).collect();
+        if words.len() != domain.len() {
+            return None;
+        }
+        let code = |(word, of): (&&str, &crate::net::TypeId)| -> Option<Code> {
+            let Shape::Discrete { low, high, names } = &self.net.types[of.0 as usize].shape else { return None };
+            let code = match names {
+                Some(names) => names.iter().position(|name| name == word)? as i64,
+                None => word.parse::<i64>().ok()?,
+            };
+            (i64::from(*low)..=i64::from(*high)).contains(&code).then_some(code)
+        };
+        let codes: Option<Vec<Code>> = words.iter().zip(domain).map(code).collect();
+        Some(self.places[place].token(&self.values, &codes?))
+    }
+
+    /// Whether the transition of this name can fire, as an observable.
+    pub fn fireable(&self, name: &str) -> Option<Observable> {
+        let at = self.net.transitions.iter().position(|transition| transition.name == name)?;
+        Some(Observable { index: (self.net.places.len() + at) as u32, kind: Kind::Bool })
+    }
+}
+
+impl Describe for ColouredSystem {
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        let current = self.current();
+        let mut markings = Vec::new();
+        current.layout.unpack(state, &mut markings);
+        let look = Marking { engine: &self.engine, markings: &markings };
+        let places = 0..self.engine.net.places.len();
+        places.filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+    }
+
+    fn action(&self, _source: &[Slot], action: Action) -> String {
+        self.engine.tell_action(action.0)
+    }
+}
+
+impl Observe for ColouredSystem {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        self.engine.resolve(name)
     }
 
     fn fireable(&self, name: &str) -> Option<Observable> {
-        let net = &self.engine.net;
-        let at = net.transitions.iter().position(|transition| transition.name == name)?;
-        Some(Observable { index: (net.places.len() + at) as u32, kind: Kind::Bool })
+        self.engine.fireable(name)
     }
 
     fn names(&self) -> Vec<String> {
@@ -122,25 +179,24 @@ impl Observe for ColouredSystem {
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let net = &self.engine.net;
         let work = self.work(scratch);
-        let mut index = observable.index as usize;
+        let index = observable.index as usize;
         if index < net.places.len() {
-            return self.total(index, work.current.layout.fields[index].read(state));
+            let marking = work.current.layout.fields[index].read(state);
+            return self.engine.places[index].tokens(marking).map(|(_, count)| i64::from(count)).sum();
         }
-        index -= net.places.len();
-        if index < net.transitions.len() {
+        if index < net.places.len() + net.transitions.len() {
             self.look(work, state);
-            let of = |&action: &u32| self.engine.actions.get(action).transition() as usize == index;
+            let transition = index - net.places.len();
+            let of = |&action: &u32| self.engine.actions.get(action).transition() as usize == transition;
             return i64::from(work.found.iter().any(of));
         }
-        index -= net.transitions.len();
         work.current.layout.unpack(state, &mut work.markings);
-        let look = Marking { engine: &self.engine, markings: &work.markings };
-        if let Some(proposition) = net.propositions.get(index) {
-            let mut frame = vec![0; proposition.frame as usize];
-            let mut eval = Eval::new(&net.functions, &self.engine.values, Some(&look));
-            return i64::from(eval.truth(&proposition.holds, &mut frame) == Ok(true));
-        }
-        index -= net.propositions.len();
-        crate::eval::Look::distinct(&look, PlaceId(index as u32)) as i64
+        self.engine.read(observable, &Marking { engine: &self.engine, markings: &work.markings })
+    }
+
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        let work = self.work(scratch);
+        work.current.layout.unpack(state, &mut work.markings);
+        self.engine.why_undefined(observable, &Marking { engine: &self.engine, markings: &work.markings })
     }
 }

@@ -4,6 +4,7 @@
 //! has a number keeps its meaning, so all reading is free of locks.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::line_column;
@@ -27,6 +28,8 @@ pub(crate) struct Engine {
     pub initial: Vec<u32>,
     /// Whether any transition has a priority.
     pub prioritised: bool,
+    /// Single tokens that properties named: place and token.
+    pub named: Mutex<Vec<(u32, u32)>>,
     /// What spans point into.
     text: String,
 }
@@ -58,6 +61,7 @@ impl Engine {
             effects: Effects::new(),
             initial: Vec::new(),
             prioritised,
+            named: Mutex::default(),
             text: text.into(),
             net,
         };
@@ -272,7 +276,7 @@ impl Engine {
     }
 
     /// Whether inhibitors with variables of their own all match.
-    fn inhibited(&self, plan: &Plan, action: u32, look: &Marking<'_>) -> Result<bool, Fault> {
+    pub fn inhibited(&self, plan: &Plan, action: u32, look: &Marking<'_>) -> Result<bool, Fault> {
         let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
         let own = |var: Var| {
             transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))

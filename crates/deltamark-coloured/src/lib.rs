@@ -20,8 +20,12 @@ mod plan;
 pub mod pnml;
 mod steps;
 mod system;
+mod unfold;
+mod unfolded;
 mod values;
 
 pub use eval::constant;
 pub use net::Net;
 pub use system::ColouredSystem;
+pub use unfold::UnfoldLimits;
+pub use unfolded::{NotUnfolded, UnfoldedSystem};

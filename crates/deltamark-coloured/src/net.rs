@@ -608,12 +608,13 @@ impl Expr {
 }
 
 impl Net {
-    /// The expression, in the property language, that a property wants to be true in all states.
-    pub fn invariant(&self, property: &Property) -> String {
-        let word = |predicate: &Predicate| match predicate {
+    /// The properties that came with the net, as invariants in the language of properties: name and
+    /// expression.
+    pub fn property_texts(&self) -> Vec<(String, String)> {
+        let predicate = |predicate: &Predicate| match predicate {
             Predicate::Deadlock => "deadlock".to_string(),
             Predicate::Proposition(number) => {
-                let name = self.propositions.get(*number as usize).map_or("", |known| known.name.as_str());
+                let name = self.propositions[*number as usize].name.as_str();
                 // A place of the same name would be meant otherwise.
                 let is_place = self.places.iter().any(|place| place.name == name);
                 match name {
@@ -623,12 +624,29 @@ impl Net {
                 }
             }
         };
-        let accept: Vec<String> = property.accept.iter().map(word).collect();
-        let mut text = format!("not {}", word(&property.reject));
-        for good in accept {
-            text.push_str(&format!(" or {good}"));
-        }
-        text
+        let text = |property: &Property| {
+            let accepted =
+                property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
+            (property.name.clone(), format!("not {}{accepted}", predicate(&property.reject)))
+        };
+        self.properties.iter().map(text).collect()
+    }
+
+    /// Whether a step can be a fault, as far as can be told beforehand.
+    pub fn can_fault(&self) -> bool {
+        let arcs = |transition: &Transition| {
+            let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
+            arcs.flat_map(|arc| arc.label.iter())
+                .any(|term| term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault))
+        };
+        self.places.iter().any(|place| place.capacity.is_some())
+            || self.transitions.iter().any(|transition| {
+                let computed =
+                    transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
+                computed
+                    || arcs(transition)
+                    || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
+            })
     }
 
     /// Says in a sentence what makes the net ill-formed, if anything does.

@@ -100,7 +100,7 @@ pub(crate) fn looks(expression: &Expr) -> bool {
 }
 
 /// Whether evaluating can be a fault.
-fn can_fault(expression: &Expr) -> bool {
+pub(crate) fn can_fault(expression: &Expr) -> bool {
     let mut found = false;
     expression.visit(&mut |part| {
         found |= !matches!(

@@ -157,7 +157,7 @@ impl ColouredSystem {
                     After::Marking(marking) if marking <= field.limit => field.write(target, marking),
                     After::Marking(_) => return Err(Widen),
                     After::Exceeded => {
-                        out.fault(Some(Action(number)), self.exceeded(place));
+                        out.fault(Some(Action(number)), self.engine.exceeded(place));
                         continue 'actions;
                     }
                     After::Impossible => unreachable!("what an enabled action takes is there"),
@@ -174,13 +174,6 @@ impl ColouredSystem {
             Some(fault) => self.engine.message(&fault, Some(transition)),
             None => "a fault".into(),
         }
-    }
-
-    fn exceeded(&self, place: u32) -> String {
-        let place = &self.engine.net.places[place as usize];
-        let fault = Fault { kind: crate::net::FaultKind::Capacity, span: place.span };
-        let place = format!(" of place `{}`", place.name);
-        self.engine.message(&fault, None).replacen("capacity", &format!("capacity{place}"), 1)
     }
 
     /// Brings the count of this thread's bytes up to date, now and then.
@@ -293,7 +286,7 @@ impl System for ColouredSystem {
             match work.steps.after(&self.engine, place, field.read(source), effect) {
                 After::Marking(marking) if marking <= field.limit => field.write(target, marking),
                 After::Marking(_) => return Err(Widen),
-                After::Exceeded => return Ok(Fired::Fault(self.exceeded(place))),
+                After::Exceeded => return Ok(Fired::Fault(self.engine.exceeded(place))),
                 After::Impossible => return Ok(Fired::Disabled),
             }
         }
@@ -359,6 +352,10 @@ impl System for ColouredSystem {
         })
     }
 
+    fn tables(&self) -> Bytes {
+        self.engine.bytes().with("remembered", self.thread_bytes.load(Relaxed))
+    }
+
     fn describe(&self) -> &dyn Describe {
         self
     }
@@ -369,13 +366,6 @@ impl System for ColouredSystem {
 
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
-    }
-}
-
-impl ColouredSystem {
-    /// The bytes of all tables that grow while the net runs, by part.
-    pub fn table_bytes(&self) -> Bytes {
-        self.engine.bytes().with("remembered", self.thread_bytes.load(Relaxed))
     }
 }
 

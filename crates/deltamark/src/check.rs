@@ -115,21 +115,15 @@ impl<'a> Check<'a> {
         Check { info: model.info.clone(), ..Check::new(model.system.as_ref()) }
     }
 
+    /// What is known of the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
     /// Asks for this property too.
     pub fn property(mut self, property: Property) -> Self {
         self.properties.push(property);
         self
-    }
-
-    /// Asks for the properties that come with a model, and whether it has faults. Nothing if it brings none.
-    pub fn own_properties(mut self, model: &Loaded) -> Result<Self, CheckError> {
-        for (name, text) in &model.own.invariants {
-            self = self.named_invariant(name, text)?;
-        }
-        if !model.own.invariants.is_empty() && model.info.can_fault != Some(false) {
-            self = self.property(Property::fault_free());
-        }
-        Ok(self)
     }
 
     /// How many properties were asked for so far.
@@ -220,9 +214,15 @@ impl<'a> Check<'a> {
     pub fn run(mut self) -> Result<Report, CheckError> {
         let by_default = self.properties.is_empty();
         if by_default {
-            self.properties.push(Property::deadlock_free());
+            // Who asks nothing asks what the model itself brings, if it brings anything.
+            if self.info.properties.is_empty() {
+                self.properties.push(Property::deadlock_free());
+            }
             if self.info.can_fault != Some(false) {
                 self.properties.push(Property::fault_free());
+            }
+            for (name, text) in self.info.properties.clone() {
+                self = self.named_invariant(&name, &text)?;
             }
         }
         // Nobody asked about faults of a model that may not know any.
@@ -258,6 +258,7 @@ impl<'a> Check<'a> {
             },
         );
         drop(store);
+        let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
         for (asked, found) in self.properties.iter().zip(properties) {
@@ -279,6 +280,7 @@ impl<'a> Check<'a> {
             guarantee,
             warning,
             store_bytes,
+            tables,
             search: self.search,
             memory_limit,
             peak_resident: memory::peak(),

@@ -28,7 +28,7 @@ pub mod stats;
 pub mod story;
 
 pub use check::{Check, CheckError};
-pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, load, load_with};
+pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, Unfold, load, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
 pub use report::{Answer, Kind, Overall, Report};

@@ -4,7 +4,7 @@
 //! that says what is wrong, where, and what to do. What stays true: one table,
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
-use deltamark_coloured::ColouredSystem;
+use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
 use deltamark_nets::NetSystem;
@@ -55,13 +55,40 @@ pub struct LoadOptions {
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
+    /// Whether a coloured net runs as the P/T net it unfolds to.
+    pub unfold: Unfold,
     /// The most bytes to read.
     pub limit: u64,
 }
 
+/// Whether a coloured net runs as the P/T net it unfolds to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfold {
+    /// If that is possible and small.
+    #[default]
+    Auto,
+    /// Always; a net that cannot be unfolded is refused.
+    Yes,
+    /// Never.
+    No,
+}
+
+impl std::str::FromStr for Unfold {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Unfold::Auto),
+            "yes" => Ok(Unfold::Yes),
+            "no" => Ok(Unfold::No),
+            _ => Err("write yes, no or auto".into()),
+        }
+    }
+}
+
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), limit: LARGEST_FILE }
+        LoadOptions { format: None, parameters: Vec::new(), unfold: Unfold::Auto, limit: LARGEST_FILE }
     }
 }
 
@@ -76,18 +103,17 @@ struct Text<'a> {
 struct Parsed {
     system: Box<dyn System>,
     sizes: Vec<(&'static str, u64)>,
-    own: Own,
+    /// What is to be said if the net has colours.
+    coloured: Option<Coloured>,
 }
 
-/// Properties that come with a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
-    /// Names of the properties, each with an expression that is to be true in all reachable states.
-    pub invariants: Vec<(String, String)>,
-    /// Names of properties in temporal logic, which this version does not check.
-    pub temporal: Vec<String>,
-    /// Names of statements about states that properties can use.
-    pub propositions: Vec<String>,
+/// What is known of a coloured net.
+struct Coloured {
+    can_fault: bool,
+    note: String,
+    properties: Vec<(String, String)>,
+    temporal: Vec<String>,
+    propositions: Vec<String>,
 }
 
 /// All languages there are.
@@ -115,7 +141,7 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "lna",
         extensions: &["lna"],
-        help: "coloured nets in the language of Helena",
+        help: "coloured nets in the language of Helena; properties are read from NAME.prop.lna beside NAME.lna",
         can_fault: true,
         counts_tokens: true,
         parameters: true,
@@ -123,6 +149,17 @@ pub static FORMATS: &[Format] = &[
         parse: lna,
     },
 ];
+
+/// A net in Helena's language, with the properties in the file beside it.
+fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
+    if let Some(bytes) = text.companion {
+        deltamark_coloured::lna::parse_properties(&mut net, bytes)
+            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
+    }
+    let words = std::str::from_utf8(text.bytes).unwrap_or_default();
+    coloured(net, words, text.options)
+}
 
 /// A `.pnml` that declares a net with colours goes to those who run such nets.
 fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
@@ -134,30 +171,46 @@ fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     }
 }
 
-fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
-    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
-    if let Some(bytes) = text.companion {
-        deltamark_coloured::lna::parse_properties(&mut net, bytes)
-            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
-    }
-    let words = deltamark_core::text::utf8(text.bytes).map_err(Vec::from)?;
-    coloured(net, words, text.options)
-}
-
-fn coloured(net: deltamark_coloured::Net, words: &str, _options: &LoadOptions) -> Result<Parsed, Wrong> {
+/// A coloured net, run as such or unfolded.
+fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Wrong> {
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    let own = Own {
-        invariants: net.properties.iter().map(|property| (property.name.clone(), net.invariant(property))).collect(),
-        temporal: net.temporal.clone(),
-        propositions: net.propositions.iter().map(|proposition| proposition.name.clone()).collect(),
+    let can_fault = net.can_fault();
+    let properties = net.property_texts();
+    let temporal = net.temporal.clone();
+    let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
+    let parsed = |system, note: String| {
+        let coloured = Coloured { can_fault, note, properties, temporal, propositions };
+        Parsed { system, sizes, coloured: Some(coloured) }
     };
-    Ok(Parsed { system: Box::new(ColouredSystem::new(net, words)?), sizes, own })
+    let limits = match options.unfold {
+        Unfold::No => {
+            return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into()));
+        }
+        Unfold::Auto => UnfoldLimits::AUTO,
+        Unfold::Yes => UnfoldLimits::DEMANDED,
+    };
+    match UnfoldedSystem::new(net.clone(), words, limits) {
+        Ok(system) => {
+            let (places, transitions) = (system.net().places.len(), system.net().transitions.len());
+            let note = format!("unfolded to a P/T net of {places} places and {transitions} transitions");
+            Ok(parsed(Box::new(system), note))
+        }
+        Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics.into()),
+        Err(NotUnfolded::Refused(why)) if options.unfold == Unfold::Yes => {
+            let diagnostic = Diagnostic::new(format!("the net cannot be unfolded: {why}"));
+            let diagnostic = diagnostic.help("leave out `--unfold yes`; the net then runs as coloured");
+            Err(vec![diagnostic].into())
+        }
+        Err(NotUnfolded::Refused(why)) => {
+            Ok(parsed(Box::new(ColouredSystem::new(net, words)?), format!("not unfolded: {why}")))
+        }
+    }
 }
 
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, own: Own::default() })
+    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, coloured: None })
 }
 
 impl Format {
@@ -192,12 +245,30 @@ pub struct ModelInfo {
     pub can_fault: Option<bool>,
     /// Whether everything that properties can name is a count of tokens.
     pub counts_tokens: bool,
+    /// How it is run, where there is a choice: a clause without a full stop.
+    pub note: Option<String>,
+    /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
+    pub properties: Vec<(String, String)>,
+    /// Names of properties in temporal logic that came with it, which this version does not check.
+    pub temporal: Vec<String>,
+    /// Names of statements about its states that property files can use.
+    pub propositions: Vec<String>,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false }
+        ModelInfo {
+            path: None,
+            format: "rust",
+            sizes: Vec::new(),
+            can_fault: None,
+            counts_tokens: false,
+            note: None,
+            properties: Vec::new(),
+            temporal: Vec::new(),
+            propositions: Vec::new(),
+        }
     }
 }
 
@@ -207,8 +278,6 @@ pub struct Loaded {
     pub system: Box<dyn System>,
     /// What reports say about it.
     pub info: ModelInfo,
-    /// The properties that come with it.
-    pub own: Own,
 }
 
 /// A text that was read, kept so that what is wrong with it can be shown.
@@ -352,15 +421,27 @@ fn parse_both(
         });
     }
     match (format.parse)(&Text { bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
-        Ok(Parsed { system, sizes, own }) => {
+        Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
+            message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
+            help: "leave out `--unfold`".into(),
+        }),
+        Ok(Parsed { system, sizes, coloured }) => {
+            let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
             let info = ModelInfo {
                 path: Some(name.into()),
                 format: format.name,
                 sizes,
-                can_fault: Some(format.can_fault),
+                can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
+                ..ModelInfo::code()
             };
-            Ok(Loaded { system, info, own })
+            let info = match coloured {
+                None => info,
+                Some(Coloured { note, properties, temporal, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, temporal, propositions, ..info }
+                }
+            };
+            Ok(Loaded { system, info })
         }
         Err(Wrong { companion: beside, diagnostics }) => {
             let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));

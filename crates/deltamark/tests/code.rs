@@ -115,8 +115,7 @@ fn too_little_memory_is_refused_and_the_advice_is_enough() {
 
 #[test]
 fn a_graph_has_all_initial_states() {
-    let model =
-        Loaded { system: Box::new(Countdown { faulty: false }), info: ModelInfo::code(), own: Default::default() };
+    let model = Loaded { system: Box::new(Countdown { faulty: false }), info: ModelInfo::code() };
     let explore =
         |most| Graph::explore(&model, most, Limits::default(), Default::default(), Arc::new(deltamark::core::Silent));
     let graph = explore(4).expect("a graph");

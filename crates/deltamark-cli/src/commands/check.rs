@@ -22,11 +22,9 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     refuse_mixtures(arguments)?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
-    let mut check = with_properties(Check::loaded(&model), &model, arguments)?;
-    // Who asks nothing asks what the model itself brings.
+    let check = with_properties(Check::loaded(&model), &model, arguments)?;
     if check.property_count() == 0 {
-        check = check.own_properties(&model)?;
-        for name in &model.own.temporal {
+        for name in &model.info.temporal {
             render::note(&format!("`{name}` is a formula of temporal logic, which this version does not check"));
         }
     }
@@ -131,7 +129,7 @@ fn with_properties<'a>(mut check: Check<'a>, model: &Loaded, arguments: &args::C
 /// that they are refused.
 fn with_helena<'a>(mut check: Check<'a>, model: &Loaded, source: &Source) -> Result<Check<'a>, Failure> {
     let places = model.system.observe().map_or_else(Vec::new, |observe| observe.names());
-    let found = deltamark::coloured::lna::property_texts(source.text.as_bytes(), &model.own.propositions, &places)
+    let found = deltamark::coloured::lna::property_texts(source.text.as_bytes(), &model.info.propositions, &places)
         .map_err(|diagnostics| Failure::Text { source: source.clone(), diagnostics })?;
     for (name, text) in found {
         check = check.named_invariant(&name, &text)?;

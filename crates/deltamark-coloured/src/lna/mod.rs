@@ -130,7 +130,7 @@ pub fn property_texts(
             });
         }
     })?;
-    findings.or(net.properties.iter().map(|property| (property.name.clone(), net.invariant(property))).collect())
+    findings.or(net.property_texts())
 }
 
 /// Reads a property file and passes its tree on.
