@@ -70,7 +70,8 @@ fn promised() -> Vec<(String, Counts)> {
 
 #[test]
 fn example_models_keep_what_their_readme_promises() {
-    let rows = promised();
+    // Coloured nets have a test of their own.
+    let rows: Vec<_> = promised().into_iter().filter(|(file, _)| Format::from_path(file).is_some()).collect();
     let mut listed: Vec<_> = rows.iter().map(|(file, _)| file.clone()).collect();
     for (file, expected) in rows {
         let bytes = fs::read(root().join("models").join(&file)).expect("a listed model is there");

@@ -420,8 +420,9 @@ impl<'t, 'f> Checker<'t, 'f> {
                 }
             }
             _ => {
+                let before = self.findings.count();
                 let value = self.coerce(&definition.value, of);
-                if let Some(fault) = fault_of(&value) {
+                if let Some(fault) = fault_of(&value).filter(|_| self.findings.count() == before) {
                     self.static_fault(definition.value.span, fault, Some(of));
                 }
                 value
@@ -460,11 +461,11 @@ impl<'t, 'f> Checker<'t, 'f> {
     pub fn static_of(&mut self, expr: &syntax::Expr<'t>, of: TypeId) -> Option<i64> {
         let before = self.findings.count();
         let lowered = self.lower(expr, self.types.root(of)).expr;
-        if let Some(value) = number(&lowered) {
-            return Some(value);
-        }
         if self.findings.count() > before {
             return None;
+        }
+        if let Some(value) = number(&lowered) {
+            return Some(value);
         }
         match fault_of(&lowered) {
             Some(fault) => self.static_fault(expr.span, fault, None),

@@ -74,6 +74,7 @@ impl<'t> Checker<'t, '_> {
                 return None;
             }
             if known.parameters != parameters || known.result != result {
+                known.has_body = true;
                 let message = format!("function `{}` was declared with other types", name.text);
                 self.error(definition.span, message);
                 return None;

@@ -85,14 +85,39 @@ impl<'t> Checker<'t, '_> {
         None
     }
 
+    /// Says what is wrong inside an expression that can have no type, or whose type is not known.
+    fn report_within(&mut self, expr: &Expr<'t>, roots: &Roots) {
+        match &expr.node {
+            Node::Binary(operator, left, right) if roots.is_none() => {
+                self.not_of_two(expr, *operator, left, right, INT);
+            }
+            Node::Unary(operator, of) if roots.is_none() => {
+                self.not_of(expr, operator.sign(), of, INT);
+            }
+            _ if roots.is_none() || *roots == Roots::Any => {
+                let guessing = std::mem::replace(&mut self.guessing, true);
+                self.lower(expr, INT);
+                self.guessing = guessing;
+            }
+            _ => {}
+        }
+    }
+
+    /// The same for two operands, of which at least one must have something wrong inside.
+    fn report_operands(&mut self, expr: &Expr<'t>, operands: [(&Expr<'t>, &Roots); 2]) {
+        let before = self.findings.count();
+        for (operand, roots) in operands {
+            self.report_within(operand, roots);
+        }
+        if self.findings.count() == before {
+            self.error(expr.span, "the type of this is not clear");
+        }
+    }
+
     /// Says why an expression has no clear type.
     fn report_open(&mut self, expr: &Expr<'t>, roots: &Roots, fitting: &Roots, what: &str) {
         let before = self.findings.count();
-        if *roots == Roots::Any || roots.is_none() {
-            let guessing = std::mem::replace(&mut self.guessing, true);
-            self.lower(expr, INT);
-            self.guessing = guessing;
-        }
+        self.report_within(expr, roots);
         if self.findings.count() > before || self.findings.is_full() {
             return;
         }
@@ -295,8 +320,12 @@ impl<'t> Checker<'t, '_> {
             roots => return self.no_cast(argument, &roots.clone(), to),
         };
         let typed = self.lower(argument, from);
+        let (low, high) = (typed.low, typed.high);
         let mut typed = self.checked(typed, to, FaultKind::Cast);
-        typed.expr.span = expr.span;
+        // A check that was put in speaks of the cast; without one the value keeps its own place.
+        if (typed.low, typed.high) != (low, high) {
+            typed.expr.span = expr.span;
+        }
         typed
     }
 
@@ -445,9 +474,9 @@ impl<'t> Checker<'t, '_> {
         };
         let fitting = both.clone().only(ordered);
         let Some(root) = fitting.one() else {
-            if both == Roots::Any || (fitting.is_none() && (one == Roots::Any || other == Roots::Any)) {
-                self.report_open(left, &one, &one, "a value");
-                self.report_open(right, &other, &other, "a value");
+            let unclear = |roots: &Roots| *roots == Roots::Any || roots.is_none();
+            if both == Roots::Any || (fitting.is_none() && (unclear(&one) || unclear(&other))) {
+                self.report_operands(expr, [(left, &one), (right, &other)]);
             } else if both.is_none() {
                 let (found, other_found) = (self.shown(left, &one), self.shown(right, &other));
                 let numeric = !one.numeric(&self.types).is_none() && !other.numeric(&self.types).is_none();
@@ -496,9 +525,8 @@ impl<'t> Checker<'t, '_> {
             return self.mismatch(expr, want);
         }
         let (one, other) = (self.roots(left), self.roots(right));
-        if one == Roots::Any || other == Roots::Any {
-            self.report_open(left, &one, &one, "a value");
-            self.report_open(right, &other, &other, "a value");
+        if [&one, &other].into_iter().any(|roots| *roots == Roots::Any || roots.is_none()) {
+            self.report_operands(expr, [(left, &one), (right, &other)]);
             return Typed::wrong(expr.span);
         }
         let message = format!(

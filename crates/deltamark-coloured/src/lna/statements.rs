@@ -106,6 +106,7 @@ impl<'t> Parser<'t, '_> {
 
     fn statement_block(&mut self) -> Parsed<StatementNode<'t>> {
         let open = self.last_end();
+        let before = self.findings.count();
         let mut locals = Vec::new();
         let mut statements = Vec::new();
         self.block(|parser| {
@@ -130,7 +131,7 @@ impl<'t> Parser<'t, '_> {
             locals.push(Local { is_constant, type_name, name, value });
             Ok(())
         })?;
-        if statements.is_empty() {
+        if statements.is_empty() && self.findings.count() == before {
             let span = Span::new(open - 1, self.last_end());
             self.findings.add(|| Diagnostic::at(span, "a block needs at least one statement"));
         }
