@@ -184,7 +184,7 @@ impl Binder {
         let trie = &self.tries[transition];
         let Node { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
-            if engine.places[place as usize].count(markings[place as usize], token) < count {
+            if !engine.places[place as usize].holds(markings[place as usize], token, count) {
                 return;
             }
         }
@@ -221,7 +221,7 @@ impl Binder {
                     if matches.len() <= 2 * table.length(marking) {
                         for at in 0..matches.len() {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
-                            if child != DEAD && table.count(marking, token) > 0 {
+                            if child != DEAD && table.holds(marking, token, 1) {
                                 self.follow(engine, transition, number, at, token, child, markings, found, faults);
                             }
                         }

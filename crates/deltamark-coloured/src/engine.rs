@@ -239,7 +239,7 @@ impl Engine {
         let known = self.actions.get(action);
         if known.inhibited()
             && known.inhibitors().all(|(place, token, count)| {
-                self.places[place as usize].count(markings[place as usize], token) >= count
+                self.places[place as usize].holds(markings[place as usize], token, count)
             })
         {
             return Ok(false);
