@@ -13,7 +13,7 @@ use crate::actions::{Actions, Claim, Effects, NewAction};
 use crate::eval::{Eval, Look};
 use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Var};
 use crate::place::PlaceTable;
-use crate::plan::{FlatTerm, Plan, Step, flatten};
+use crate::plan::{FlatTerm, MOST_TERMS, Plan, Step, flatten};
 use crate::values::{Code, Values};
 
 /// The net and its tables.
@@ -28,8 +28,8 @@ pub(crate) struct Engine {
     pub initial: Vec<u32>,
     /// Whether any transition has a priority.
     pub prioritised: bool,
-    /// Single tokens that properties named: place and token.
-    pub named: Mutex<Vec<(u32, u32)>>,
+    /// Tokens that properties named: the place, and for each component a value or any.
+    pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
     /// What spans point into.
     text: String,
 }
@@ -50,6 +50,12 @@ impl Engine {
             match Plan::new(&net, &values, transition) {
                 Ok(plan) => plans.push(plan),
                 Err(diagnostic) => wrong.push(diagnostic),
+            }
+            let terms: usize = plans.iter().map(|plan: &Plan| plan.terms).sum();
+            if terms > 4 * MOST_TERMS {
+                let message = format!("the labels of the net come to more than {} terms", 4 * MOST_TERMS);
+                wrong.push(Diagnostic::at(transition.span, message));
+                break;
             }
         }
         let prioritised = net.transitions.iter().any(|transition| transition.priority.is_some());

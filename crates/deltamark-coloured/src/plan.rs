@@ -23,7 +23,7 @@ use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, P
 use crate::values::{Code, Values};
 
 /// The most terms the labels of a net may come to once their iterations are written out.
-pub(crate) const MOST_TERMS: usize = 2_000_000;
+pub(crate) const MOST_TERMS: usize = 200_000;
 
 /// A term whose iterations have been written out.
 #[derive(Clone, Debug)]
@@ -82,6 +82,8 @@ pub(crate) struct Plan {
     pub priority: Option<Expr>,
     /// Whether the priority looks at the marking.
     pub late_priority: bool,
+    /// How many terms its labels come to.
+    pub terms: usize,
 }
 
 /// Whether an expression looks at the marking.
@@ -336,6 +338,7 @@ impl Plan {
             inhibitors,
             existential,
             late_guard,
+            terms: total,
             late_priority: transition.priority.as_ref().is_some_and(looks),
             priority: transition.priority.clone(),
         })

@@ -209,7 +209,7 @@ fn states_and_actions_are_told_in_the_words_of_the_model() {
         let read = |scratch: &mut deltamark_core::Scratch, name: &str, state: &[u32]| {
             observe.resolve(name).map(|observable| observe.read(scratch, state, observable))
         };
-        let names = [("a", Some(8)), ("a'card", Some(4)), ("a(green,2)", Some(2)), ("a(red,2)", Some(0)), ("d", Some(3)), ("a(pink,2)", None)];
+        let names = [("a", Some(8)), ("a'card", Some(4)), ("a(green,2)", Some(2)), ("a(red,2)", Some(0)), ("a(*,2)", Some(2)), ("a(green,*)", Some(8)), ("d", Some(3)), ("a(pink,2)", None)];
         for (name, value) in names {
             assert_eq!(read(&mut scratch, name, &state), value, "{name}");
         }
