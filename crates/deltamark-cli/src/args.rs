@@ -100,7 +100,8 @@ impl Model {
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
-        let options = LoadOptions { format: self.format.clone(), parameters: self.param.clone(), unfold: self.unfold, limit };
+        let options =
+            LoadOptions { format: self.format.clone(), parameters: self.param.clone(), unfold: self.unfold, limit };
         let loaded = deltamark::load_with(&self.model, &options);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =

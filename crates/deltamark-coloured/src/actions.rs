@@ -207,7 +207,9 @@ impl<'a> ActionRef<'a> {
 
     fn claims(self, from: usize, count: usize) -> impl Iterator<Item = Claim> + 'a {
         let load = |word: &AtomicU32| word.load(Relaxed);
-        self.words[from..from + 3 * count].chunks_exact(3).map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
+        self.words[from..from + 3 * count]
+            .chunks_exact(3)
+            .map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
     }
 
     /// What must be there.
@@ -269,7 +271,8 @@ impl Effects {
         };
         let hash = hash_of(place, &mut gains.iter().copied());
         let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: u32| self.words(known)[0].load(Relaxed) == place && self.get(known).eq(gains.iter().copied());
+        let same =
+            |known: u32| self.words(known)[0].load(Relaxed) == place && self.get(known).eq(gains.iter().copied());
         if let Some(known) = growing.index.find(hash, same) {
             return known;
         }

@@ -71,7 +71,9 @@ impl Postings {
 
     fn bytes(&self) -> usize {
         let tokens: usize = self.tokens.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
-        tokens + self.tokens.capacity() * size_of::<Vec<u32>>() + self.lists.capacity() * (24 + 8 * self.positions.len())
+        tokens
+            + self.tokens.capacity() * size_of::<Vec<u32>>()
+            + self.lists.capacity() * (24 + 8 * self.positions.len())
     }
 }
 
@@ -323,7 +325,8 @@ impl Binder {
                         return DEAD;
                     }
                     let size = Code::from(*high) - Code::from(*low) + 1;
-                    frame[variable.0 as usize] = Code::from(*low) + (code - Code::from(*low) - Code::from(*by)).rem_euclid(size);
+                    frame[variable.0 as usize] =
+                        Code::from(*low) + (code - Code::from(*low) - Code::from(*by)).rem_euclid(size);
                 }
                 Part::Key(_) | Part::Match(_) => {}
             }
@@ -515,7 +518,10 @@ impl Binder {
                 .binds
                 .iter()
                 .map(|bind| {
-                    bind.frame.len() * 8 + bind.claims.len() * 12 + bind.children.capacity() * 4 + bind.matches.capacity() * 8
+                    bind.frame.len() * 8
+                        + bind.claims.len() * 12
+                        + bind.children.capacity() * 4
+                        + bind.matches.capacity() * 8
                 })
                 .sum();
             let picks: usize = trie.picks.iter().map(|pick| pick.capacity() * 4).sum();

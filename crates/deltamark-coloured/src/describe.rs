@@ -94,7 +94,9 @@ impl Engine {
         if let Some(index) = place(name) {
             return Some(Observable { index, kind: Kind::Int });
         }
-        if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == name) {
+        // A proposition that is called like a place can be told from it.
+        let bare = name.strip_prefix("proposition ").unwrap_or(name);
+        if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == bare) {
             return Some(Observable { index: places + transitions + at as u32, kind: Kind::Bool });
         }
         let beyond = places + transitions + net.propositions.len() as u32;
@@ -192,5 +194,11 @@ impl Observe for ColouredSystem {
         }
         work.current.layout.unpack(state, &mut work.markings);
         self.engine.read(observable, &Marking { engine: &self.engine, markings: &work.markings })
+    }
+
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        let work = self.work(scratch);
+        work.current.layout.unpack(state, &mut work.markings);
+        self.engine.why_undefined(observable, &Marking { engine: &self.engine, markings: &work.markings })
     }
 }

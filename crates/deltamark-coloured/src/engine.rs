@@ -100,7 +100,10 @@ impl Engine {
                 let message = if count < 0 {
                     format!("the initial marking of place `{}` takes away more of {shown} than there is", place.name)
                 } else {
-                    format!("the initial marking of place `{}` has {count} of {shown}, which may be there {most} times", place.name)
+                    format!(
+                        "the initial marking of place `{}` has {count} of {shown}, which may be there {most} times",
+                        place.name
+                    )
                 };
                 return Err(Diagnostic::at(place.span, message));
             }
@@ -211,9 +214,9 @@ impl Engine {
             for term in &plan.inhibitors {
                 let mut one = Counts::new();
                 match self.count(term, frame, &mut one) {
-                    Ok(()) => inhibitors.extend(
-                        one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)),
-                    ),
+                    Ok(()) => {
+                        inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
+                    }
                     Err(wrong) => fault = fault.or(Some(wrong)),
                 }
             }

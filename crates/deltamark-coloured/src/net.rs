@@ -613,10 +613,20 @@ impl Net {
     pub fn property_texts(&self) -> Vec<(String, String)> {
         let predicate = |predicate: &Predicate| match predicate {
             Predicate::Deadlock => "deadlock".to_string(),
-            Predicate::Proposition(number) => format!("\"{}\"", self.propositions[*number as usize].name),
+            Predicate::Proposition(number) => {
+                let name = self.propositions[*number as usize].name.as_str();
+                // A place of the same name would be meant otherwise.
+                let is_place = self.places.iter().any(|place| place.name == name);
+                match name {
+                    _ if is_place => format!("\"proposition {name}\""),
+                    "true" | "false" | "deadlock" | "implies" | "iff" | "fireable" | "tokens" => format!("\"{name}\""),
+                    _ => name.to_string(),
+                }
+            }
         };
         let text = |property: &Property| {
-            let accepted = property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
+            let accepted =
+                property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
             (property.name.clone(), format!("not {}{accepted}", predicate(&property.reject)))
         };
         self.properties.iter().map(text).collect()
@@ -626,14 +636,16 @@ impl Net {
     pub fn can_fault(&self) -> bool {
         let arcs = |transition: &Transition| {
             let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
-            arcs.flat_map(|arc| arc.label.iter()).any(|term| {
-                term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault)
-            })
+            arcs.flat_map(|arc| arc.label.iter())
+                .any(|term| term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault))
         };
         self.places.iter().any(|place| place.capacity.is_some())
             || self.transitions.iter().any(|transition| {
-                let computed = transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
-                computed || arcs(transition) || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
+                let computed =
+                    transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
+                computed
+                    || arcs(transition)
+                    || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
             })
     }
 

@@ -555,7 +555,8 @@ impl Planner<'_> {
         for (number, variable) in (0..).zip(&self.transition.variables) {
             if matches!(variable.role, Role::Bound) && !self.bound.contains(&number) {
                 let Shape::Discrete { low, high, .. } = self.net.types[variable.of.0 as usize].shape else {
-                    let message = format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
+                    let message =
+                        format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
                     return Err(Diagnostic::at(self.transition.span, message));
                 };
                 let span = self.transition.span;

@@ -142,12 +142,7 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
     }
 }
 
-fn build(
-    engine: &Engine,
-    known: &[BTreeSet<u32>],
-    actions: Vec<u32>,
-    limits: UnfoldLimits,
-) -> Result<Parts, String> {
+fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: UnfoldLimits) -> Result<Parts, String> {
     let mut changing: BTreeSet<(u32, u32)> = BTreeSet::new();
     for &action in &actions {
         for (place, effect) in engine.actions.get(action).changes() {
@@ -224,7 +219,8 @@ fn build(
                 None => {}
             }
         }
-        arcs += transition.inputs.len() + transition.outputs.len() + transition.reads.len() + transition.inhibitors.len();
+        arcs +=
+            transition.inputs.len() + transition.outputs.len() + transition.reads.len() + transition.inhibitors.len();
         if arcs > limits.arcs {
             return Err(format!("it has more than {} arcs", limits.arcs));
         }

@@ -12,8 +12,8 @@
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Observable, Observe, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Observable, Observe,
+    Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
 };
 use deltamark_nets::NetSystem;
 
@@ -60,9 +60,11 @@ impl UnfoldedSystem {
         for &(place, token, count) in parts.constants.iter().filter(|(_, _, count)| *count > 0) {
             constants[place as usize].push((token, count));
         }
-        let capacity = |&(place, _): &(u32, u32)| engine.net.places[place as usize].capacity.map_or(u64::MAX, u64::from);
+        let capacity =
+            |&(place, _): &(u32, u32)| engine.net.places[place as usize].capacity.map_or(u64::MAX, u64::from);
         let capacities = parts.places.iter().map(capacity).collect();
-        let system = UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched: RwLock::default() };
+        let system =
+            UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched: RwLock::default() };
         system.watch();
         Ok(system)
     }
@@ -265,7 +267,9 @@ impl Describe for UnfoldedSystem {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let counts = self.inner.marking(state);
         let look = Unfolded { system: self, counts: &counts };
-        (0..self.engine.net.places.len()).filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+        (0..self.engine.net.places.len())
+            .filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32))))
+            .collect()
     }
 
     fn growth(&self) -> Option<Growth> {
@@ -304,9 +308,8 @@ impl Observe for UnfoldedSystem {
         }
         if index < places + self.engine.net.transitions.len() {
             let first = self.inner.net().places.len() as u32;
-            let of = |&(_, action): &(u32, &u32)| {
-                self.engine.actions.get(*action).transition() as usize == index - places
-            };
+            let of =
+                |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
             let mut bindings = (0..).zip(&self.parts.actions).filter(of);
             return i64::from(bindings.any(|(at, _)| {
                 self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
@@ -315,16 +318,32 @@ impl Observe for UnfoldedSystem {
         let counts = self.inner.marking(state);
         self.engine.read(observable, &Unfolded { system: self, counts: &counts })
     }
+
+    fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        let counts = self.inner.marking(state);
+        self.engine.why_undefined(observable, &Unfolded { system: self, counts: &counts })
+    }
 }
 
 impl Engine {
+    /// Why a proposition has no value in a marking.
+    pub fn why_undefined(&self, observable: Observable, look: &dyn Look) -> String {
+        let index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
+        let Some(proposition) = self.net.propositions.get(index) else { return String::new() };
+        let mut frame = vec![0; proposition.frame as usize];
+        match Eval::new(&self.net.functions, &self.values, Some(look)).truth(&proposition.holds, &mut frame) {
+            Ok(_) => String::new(),
+            Err(fault) => self.message(&fault, None),
+        }
+    }
+
     /// The value in a marking of an observable that is neither a place nor a transition.
     pub fn read(&self, observable: Observable, look: &dyn Look) -> i64 {
         let mut index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
         if let Some(proposition) = self.net.propositions.get(index) {
             let mut frame = vec![0; proposition.frame as usize];
             let mut eval = Eval::new(&self.net.functions, &self.values, Some(look));
-            return i64::from(eval.truth(&proposition.holds, &mut frame) == Ok(true));
+            return eval.truth(&proposition.holds, &mut frame).map_or(UNDEFINED, i64::from);
         }
         index -= self.net.propositions.len();
         if index < self.net.places.len() {

@@ -141,6 +141,11 @@ impl<'a> Check<'a> {
         self.expression("--invariant", text, |observe| deltamark_logic::invariant(None, text, observe))
     }
 
+    /// Asks whether an expression is true in every reachable state, and calls that by a name.
+    pub fn named_invariant(self, name: &str, text: &str) -> Result<Self, CheckError> {
+        self.expression(name, text, |observe| deltamark_logic::invariant(Some(name.into()), text, observe))
+    }
+
     /// Asks whether an expression is true in some reachable state.
     pub fn reachable(self, text: &str) -> Result<Self, CheckError> {
         self.expression("--reach", text, |observe| deltamark_logic::reachable(None, text, observe))
@@ -209,14 +214,15 @@ impl<'a> Check<'a> {
     pub fn run(mut self) -> Result<Report, CheckError> {
         let by_default = self.properties.is_empty();
         if by_default {
-            self.properties.push(Property::deadlock_free());
+            // Who asks nothing asks what the model itself brings, if it brings anything.
+            if self.info.properties.is_empty() {
+                self.properties.push(Property::deadlock_free());
+            }
             if self.info.can_fault != Some(false) {
                 self.properties.push(Property::fault_free());
             }
             for (name, text) in self.info.properties.clone() {
-                let parse = |observe: &dyn Observe| deltamark_logic::invariant(Some(name.clone()), &text, observe);
-                let property = parsed(&name, &text, self.system, parse)?;
-                self.properties.push(property);
+                self = self.named_invariant(&name, &text)?;
             }
         }
         // Nobody asked about faults of a model that may not know any.

@@ -4,9 +4,9 @@
 //! that says what is wrong, where, and what to do. What stays true: one table,
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
+use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
-use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -30,7 +30,22 @@ pub struct Format {
     pub counts_tokens: bool,
     /// Whether its models can have parameters.
     pub parameters: bool,
-    parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
+    /// The ending of a file beside the model, in place of the model's own, that is read with it if it is there.
+    pub companion: Option<&'static str>,
+    parse: fn(&Text<'_>) -> Result<Parsed, Wrong>,
+}
+
+/// What is wrong with the texts of a model.
+struct Wrong {
+    /// Whether it is the file beside the model.
+    companion: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl From<Vec<Diagnostic>> for Wrong {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Wrong { companion: false, diagnostics }
+    }
 }
 
 /// How to load a model.
@@ -79,9 +94,9 @@ impl Default for LoadOptions {
 
 /// What a language gets to see.
 struct Text<'a> {
-    /// Its path, or how else it is called.
-    name: &'a str,
     bytes: &'a [u8],
+    /// The text of the file beside it.
+    companion: Option<&'a [u8]>,
     options: &'a LoadOptions,
 }
 
@@ -97,6 +112,8 @@ struct Coloured {
     can_fault: bool,
     note: String,
     properties: Vec<(String, String)>,
+    temporal: Vec<String>,
+    propositions: Vec<String>,
 }
 
 /// All languages there are.
@@ -108,6 +125,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        companion: None,
         parse: pnml,
     },
     Format {
@@ -117,6 +135,7 @@ pub static FORMATS: &[Format] = &[
         can_fault: false,
         counts_tokens: true,
         parameters: false,
+        companion: None,
         parse: |text| net(deltamark_nets::Format::Tina, text),
     },
     Format {
@@ -126,31 +145,24 @@ pub static FORMATS: &[Format] = &[
         can_fault: true,
         counts_tokens: true,
         parameters: true,
+        companion: Some("prop.lna"),
         parse: lna,
     },
 ];
 
 /// A net in Helena's language, with the properties in the file beside it.
-fn lna(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
     let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
-    if let Some(path) = text.name.strip_suffix(".lna").map(|stem| format!("{stem}.prop.lna"))
-        && Path::new(&path).is_file()
-    {
-        let shown = |diagnostic: Diagnostic| {
-            // The text that is shown beside a diagnostic is that of the net.
-            Diagnostic { span: None, message: format!("{} (in `{path}`)", diagnostic.message), ..diagnostic }
-        };
-        let bytes = read(&path, text.options.limit.min(LARGEST_FILE));
-        let bytes = bytes.map_err(|error| vec![Diagnostic::new(error.to_string())])?;
-        deltamark_coloured::lna::parse_properties(&mut net, &bytes)
-            .map_err(|diagnostics| diagnostics.into_iter().map(shown).collect::<Vec<_>>())?;
+    if let Some(bytes) = text.companion {
+        deltamark_coloured::lna::parse_properties(&mut net, bytes)
+            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
     }
     let words = std::str::from_utf8(text.bytes).unwrap_or_default();
     coloured(net, words, text.options)
 }
 
 /// A `.pnml` that declares a net with colours goes to those who run such nets.
-fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     match deltamark_core::text::utf8(text.bytes) {
         Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
             coloured(deltamark_coloured::pnml::parse(words)?, words, text.options)
@@ -160,17 +172,20 @@ fn pnml(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
 }
 
 /// A coloured net, run as such or unfolded.
-fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Vec<Diagnostic>> {
+fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Wrong> {
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
     let properties = net.property_texts();
-    let temporal = match net.temporal.as_slice() {
-        [] => String::new(),
-        names => format!("; of its properties `{}` are temporal formulas, which this version does not check", names.join("`, `")),
+    let temporal = net.temporal.clone();
+    let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
+    let parsed = |system, note: String| {
+        let coloured = Coloured { can_fault, note, properties, temporal, propositions };
+        Parsed { system, sizes, coloured: Some(coloured) }
     };
-    let parsed = |system, note: String| Parsed { system, sizes, coloured: Some(Coloured { can_fault, note: note + &temporal, properties }) };
     let limits = match options.unfold {
-        Unfold::No => return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into())),
+        Unfold::No => {
+            return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into()));
+        }
         Unfold::Auto => UnfoldLimits::AUTO,
         Unfold::Yes => UnfoldLimits::DEMANDED,
     };
@@ -180,10 +195,11 @@ fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) ->
             let note = format!("unfolded to a P/T net of {places} places and {transitions} transitions");
             Ok(parsed(Box::new(system), note))
         }
-        Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics),
+        Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics.into()),
         Err(NotUnfolded::Refused(why)) if options.unfold == Unfold::Yes => {
             let diagnostic = Diagnostic::new(format!("the net cannot be unfolded: {why}"));
-            Err(diagnostic.help("leave out `--unfold yes`; the net then runs as coloured").into())
+            let diagnostic = diagnostic.help("leave out `--unfold yes`; the net then runs as coloured");
+            Err(vec![diagnostic].into())
         }
         Err(NotUnfolded::Refused(why)) => {
             Ok(parsed(Box::new(ColouredSystem::new(net, words)?), format!("not unfolded: {why}")))
@@ -191,7 +207,7 @@ fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) ->
     }
 }
 
-fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, coloured: None })
@@ -231,14 +247,28 @@ pub struct ModelInfo {
     pub counts_tokens: bool,
     /// How it is run, where there is a choice: a clause without a full stop.
     pub note: Option<String>,
-    /// Invariants that came with it: name and expression. They are checked when no property is given.
+    /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
+    /// Names of properties in temporal logic that came with it, which this version does not check.
+    pub temporal: Vec<String>,
+    /// Names of statements about its states that property files can use.
+    pub propositions: Vec<String>,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false, note: None, properties: Vec::new() }
+        ModelInfo {
+            path: None,
+            format: "rust",
+            sizes: Vec::new(),
+            can_fault: None,
+            counts_tokens: false,
+            note: None,
+            properties: Vec::new(),
+            temporal: Vec::new(),
+            propositions: Vec::new(),
+        }
     }
 }
 
@@ -360,18 +390,37 @@ pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError>
     let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
         return Err(no_format_of(path, &bytes));
     };
-    parse(path, format, &bytes, options)
+    let companion = format.companion.filter(|_| path != "-").map(|ending| Path::new(path).with_extension(ending));
+    let companion = companion.filter(|path| path.is_file()).map(|path| path.display().to_string());
+    let companion = match companion {
+        Some(path) => {
+            let bytes = read(&path, options.limit.min(LARGEST_FILE))?;
+            Some((path, bytes))
+        }
+        None => None,
+    };
+    parse_both(path, format, &bytes, companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])), options)
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    parse_both(name, format, bytes, None, options)
+}
+
+fn parse_both(
+    name: &str,
+    format: &'static Format,
+    bytes: &[u8],
+    companion: Option<(&str, &[u8])>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { name, bytes, options }) {
+    match (format.parse)(&Text { bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
@@ -384,12 +433,20 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
                 sizes,
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
-                note: coloured.as_ref().map(|coloured| coloured.note.clone()),
-                properties: coloured.map(|coloured| coloured.properties).unwrap_or_default(),
+                ..ModelInfo::code()
+            };
+            let info = match coloured {
+                None => info,
+                Some(Coloured { note, properties, temporal, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, temporal, propositions, ..info }
+                }
             };
             Ok(Loaded { system, info })
         }
-        Err(diagnostics) => Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics }),
+        Err(Wrong { companion: beside, diagnostics }) => {
+            let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
+            Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
+        }
     }
 }
 

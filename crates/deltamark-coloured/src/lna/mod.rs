@@ -42,10 +42,12 @@ mod transitions;
 mod types;
 
 use crate::Net;
+use crate::net::{Expr, Place, Proposition};
 use check::Checker;
 use deltamark_core::{Diagnostic, Span, text::utf8};
 use findings::Findings;
 use std::collections::BTreeMap;
+use syntax::PropertyGoal;
 
 /// The most bytes that a net may have.
 pub const MAX_LENGTH: usize = 1 << 24;
@@ -87,6 +89,52 @@ pub fn parse(bytes: &[u8], parameters: &[(String, String)]) -> Result<Net, Vec<D
 
 /// Reads the properties of a file beside the net and adds them to it.
 pub fn parse_properties(net: &mut Net, bytes: &[u8]) -> Result<(), Vec<Diagnostic>> {
+    let mut findings = Findings::default();
+    with_properties(bytes, |tree| {
+        check::properties(net, tree, &mut findings);
+    })?;
+    findings.or(())
+}
+
+/// Reads a property file for a net of which only these names are known. Gives each property's name, and
+/// the expression that is to be true in all states. Temporal formulas are refused.
+pub fn property_texts(
+    bytes: &[u8],
+    propositions: &[String],
+    places: &[String],
+) -> Result<Vec<(String, String)>, Vec<Diagnostic>> {
+    let mut net = Net::default();
+    net.propositions.extend(propositions.iter().map(|name| Proposition {
+        name: name.clone(),
+        holds: Expr::int(1, Span::at(0)),
+        frame: 0,
+    }));
+    let place = |name: &String| Place {
+        name: name.clone(),
+        domain: Vec::new(),
+        initial: Vec::new(),
+        frame: 0,
+        capacity: None,
+        span: Span::at(0),
+    };
+    net.places.extend(places.iter().map(place));
+    let mut findings = Findings::default();
+    with_properties(bytes, |tree| {
+        check::properties(&mut net, tree, &mut findings);
+        for property in tree.iter().filter(|property| matches!(property.goal, PropertyGoal::Ltl(_))) {
+            let name = property.name;
+            findings.add(|| {
+                let message =
+                    format!("`{}` is a formula of temporal logic, which this version does not check", name.text);
+                Diagnostic::at(name.span, message).help("state properties (`state property`) can be checked")
+            });
+        }
+    })?;
+    findings.or(net.property_texts())
+}
+
+/// Reads a property file and passes its tree on.
+fn with_properties(bytes: &[u8], take: impl FnOnce(&[syntax::Property<'_>])) -> Result<(), Vec<Diagnostic>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
@@ -97,8 +145,7 @@ pub fn parse_properties(net: &mut Net, bytes: &[u8]) -> Result<(), Vec<Diagnosti
     let mut findings = Findings::default();
     let preprocessed = preprocess::preprocess(text, &[], &mut findings);
     let tree = parse::properties(&preprocessed.text, &mut findings);
-    if findings.is_empty() {
-        check::properties(net, &tree, &mut findings);
-    }
-    findings.or(())
+    findings.or(())?;
+    take(&tree);
+    Ok(())
 }

@@ -36,7 +36,8 @@ pub fn is_coloured(text: &str) -> bool {
             let tag = &rest[..rest.find('>').unwrap_or(rest.len())];
             let tag = tag.to_ascii_lowercase();
             return COLOURED.iter().any(|kind| {
-                tag.split(['"', '\'']).any(|value| value.trim().rsplit(['/', '#']).next().is_some_and(|last| last == *kind))
+                tag.split(['"', '\''])
+                    .any(|value| value.trim().rsplit(['/', '#']).next().is_some_and(|last| last == *kind))
             });
         }
     }
@@ -208,7 +209,8 @@ impl<'a> Reader<'a> {
                     let span = self.span(arc);
                     let ids = &self.ids;
                     self.findings.add(|| {
-                        let diagnostic = Diagnostic::at(span, format!("the arc leads nowhere: there is no node `{id}`"));
+                        let diagnostic =
+                            Diagnostic::at(span, format!("the arc leads nowhere: there is no node `{id}`"));
                         match did_you_mean(id, ids.keys().copied()) {
                             Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
                             None => diagnostic,
@@ -255,9 +257,8 @@ impl<'a> Reader<'a> {
         let arcs = std::mem::take(&mut self.arcs[number]);
         let condition = elements(node).find(|&child| name_of(child) == "condition").and_then(structure);
         let mut terms = Terms::new(self.text, &self.declarations);
-        let inscription = |arc: Node<'a, 'a>| {
-            elements(arc).find(|&child| name_of(child) == "hlinscription").and_then(structure)
-        };
+        let inscription =
+            |arc: Node<'a, 'a>| elements(arc).find(|&child| name_of(child) == "hlinscription").and_then(structure);
         let all = arcs.iter().filter_map(|&(arc, _, _)| inscription(arc)).chain(condition);
         for part in all {
             terms.declare_variables(part, &mut self.findings);

@@ -120,7 +120,13 @@ impl<'a> Declarations<'a> {
         self.anonymous(text, node, name_of(node), findings)
     }
 
-    fn anonymous(&mut self, text: &str, node: Node<'a, 'a>, name: &str, findings: &mut Findings) -> Option<Vec<TypeId>> {
+    fn anonymous(
+        &mut self,
+        text: &str,
+        node: Node<'a, 'a>,
+        name: &str,
+        findings: &mut Findings,
+    ) -> Option<Vec<TypeId>> {
         let span = xml::tag_span(text, node.range().start);
         match name_of(node) {
             "dot" => Some(Vec::new()),

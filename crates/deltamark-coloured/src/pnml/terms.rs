@@ -83,7 +83,11 @@ impl<'a, 'd> Terms<'a, 'd> {
             if !self.fits(&types, domain) {
                 findings.add(|| {
                     let message = "the tokens of this term are not those of the place";
-                    Diagnostic::at(span, message).label(format!("{} components, of other sorts or another number than {}", types.len(), domain.len()))
+                    Diagnostic::at(span, message).label(format!(
+                        "{} components, of other sorts or another number than {}",
+                        types.len(),
+                        domain.len()
+                    ))
                 });
                 return Vec::new();
             }
@@ -98,8 +102,10 @@ impl<'a, 'd> Terms<'a, 'd> {
     }
 
     fn fits(&self, types: &[TypeId], domain: &[TypeId]) -> bool {
-        let plain = |of: TypeId| matches!(self.declarations.types[of.0 as usize].shape, Shape::Discrete { names: None, .. });
-        types.len() == domain.len() && types.iter().zip(domain).all(|(&one, &other)| one == other || plain(one) && plain(other))
+        let plain =
+            |of: TypeId| matches!(self.declarations.types[of.0 as usize].shape, Shape::Discrete { names: None, .. });
+        types.len() == domain.len()
+            && types.iter().zip(domain).all(|(&one, &other)| one == other || plain(one) && plain(other))
     }
 
     fn checked(&self, of: Expr, wanted: TypeId) -> Expr {
@@ -116,7 +122,10 @@ impl<'a, 'd> Terms<'a, 'd> {
 
     /// The operands of an element: what its `subterm`s hold.
     fn operands(node: Node<'a, 'a>) -> Vec<Node<'a, 'a>> {
-        elements(node).filter(|&child| name_of(child) == "subterm").filter_map(|subterm| elements(subterm).next()).collect()
+        elements(node)
+            .filter(|&child| name_of(child) == "subterm")
+            .filter_map(|subterm| elements(subterm).next())
+            .collect()
     }
 
     fn multiset(&mut self, node: Node<'a, 'a>, depth: usize, findings: &mut Findings) -> Result<Vec<Part>, ()> {
@@ -194,7 +203,11 @@ impl<'a, 'd> Terms<'a, 'd> {
     }
 
     fn limit(&self, node: Node<'a, 'a>, terms: usize, findings: &mut Findings) -> Result<(), ()> {
-        if terms <= MOST_TERMS { Ok(()) } else { self.wrong(node, format!("this comes to more than {MOST_TERMS} terms"), findings) }
+        if terms <= MOST_TERMS {
+            Ok(())
+        } else {
+            self.wrong(node, format!("this comes to more than {MOST_TERMS} terms"), findings)
+        }
     }
 
     fn number(&self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<i64, ()> {
@@ -231,7 +244,12 @@ impl<'a, 'd> Terms<'a, 'd> {
     }
 
     /// A term that stands for one value.
-    fn components(&mut self, node: Node<'a, 'a>, depth: usize, findings: &mut Findings) -> Result<Vec<(Expr, TypeId)>, ()> {
+    fn components(
+        &mut self,
+        node: Node<'a, 'a>,
+        depth: usize,
+        findings: &mut Findings,
+    ) -> Result<Vec<(Expr, TypeId)>, ()> {
         let span = self.span(node);
         if depth > 200 {
             return self.wrong(node, "terms are nested too deeply", findings);
@@ -307,8 +325,13 @@ impl<'a, 'd> Terms<'a, 'd> {
                 let Ok([(value, sort)]) = <[_; 1]>::try_from(value) else {
                     return self.wrong(node, "a single value is expected here", findings);
                 };
-                let Shape::Discrete { low, .. } = self.declarations.types[sort.0 as usize].shape else { return Err(()) };
-                let table = Expr::new(Kind::Const(Value::Seq(members.iter().map(|&member| Value::Int(member)).collect())), span);
+                let Shape::Discrete { low, .. } = self.declarations.types[sort.0 as usize].shape else {
+                    return Err(());
+                };
+                let table = Expr::new(
+                    Kind::Const(Value::Seq(members.iter().map(|&member| Value::Int(member)).collect())),
+                    span,
+                );
                 let index = binary(Binary::Sub, value, Expr::int(low, span), span);
                 let kind = Kind::Item { of: Box::new(table), index: Box::new(index), fault: FaultKind::Index };
                 Ok(vec![(Expr::new(kind, span), *of)])
@@ -342,12 +365,16 @@ impl<'a, 'd> Terms<'a, 'd> {
                 return Ok(result.unwrap_or_else(|| Expr::int(i32::from(op == Binary::And), span)));
             }
             "not" => {
-                let &[operand] = operands.as_slice() else { return self.wrong(node, "one condition is expected here", findings) };
+                let &[operand] = operands.as_slice() else {
+                    return self.wrong(node, "one condition is expected here", findings);
+                };
                 let of = self.condition(operand, depth + 1, findings)?;
                 return Ok(Expr::new(Kind::Unary(Unary::Not, Box::new(of)), span));
             }
             "imply" => {
-                let &[one, other] = operands.as_slice() else { return self.wrong(node, "two conditions are expected here", findings) };
+                let &[one, other] = operands.as_slice() else {
+                    return self.wrong(node, "two conditions are expected here", findings);
+                };
                 let one = self.condition(one, depth + 1, findings)?;
                 let other = self.condition(other, depth + 1, findings)?;
                 return Ok(binary(Binary::Or, Expr::new(Kind::Unary(Unary::Not, Box::new(one)), span), other, span));
@@ -364,7 +391,9 @@ impl<'a, 'd> Terms<'a, 'd> {
             "greaterthanorequal" | "geq" => Binary::Ge,
             other => return self.wrong(node, format!("a condition is expected here, not a `{other}`"), findings),
         };
-        let &[one, other] = operands.as_slice() else { return self.wrong(node, "two terms are expected here", findings) };
+        let &[one, other] = operands.as_slice() else {
+            return self.wrong(node, "two terms are expected here", findings);
+        };
         let (one, other) = (self.components(one, depth + 1, findings)?, self.components(other, depth + 1, findings)?);
         let types = |row: &[(Expr, TypeId)]| row.iter().map(|&(_, of)| of).collect::<Vec<_>>();
         if !self.fits(&types(&one), &types(&other)) {
@@ -376,7 +405,9 @@ impl<'a, 'd> Terms<'a, 'd> {
         }
         let pairs = one.into_iter().zip(other).map(|((one, _), (other, _))| binary(op, one, other, span));
         let join = if op == Binary::Ne { Binary::Or } else { Binary::And };
-        Ok(pairs.reduce(|one, other| binary(join, one, other, span)).unwrap_or_else(|| Expr::int(i32::from(op == Binary::Eq), span)))
+        Ok(pairs
+            .reduce(|one, other| binary(join, one, other, span))
+            .unwrap_or_else(|| Expr::int(i32::from(op == Binary::Eq), span)))
     }
 }
 
