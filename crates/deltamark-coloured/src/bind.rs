@@ -34,6 +34,8 @@ const UNKNOWN: u32 = u32::MAX;
 const DEAD: u32 = u32::MAX - 1;
 /// The most values a pick may have.
 const MOST_PICKED: usize = 1 << 20;
+/// The most combinations of picked values that are tried for one combination of tokens.
+const MOST_COMBINATIONS: usize = 1 << 22;
 
 /// Tokens of a place by the values of some components.
 struct Postings {
@@ -127,6 +129,8 @@ pub(crate) struct Binder {
     /// Bytes of what was made since they were last counted exactly.
     grown: usize,
     counts: Counts,
+    /// How many picked values have been tried for the tokens in hand.
+    combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
     pub candidates: bool,
 }
@@ -134,8 +138,7 @@ pub(crate) struct Binder {
 impl Binder {
     /// Empty tries.
     pub fn new(engine: &Engine) -> Self {
-        let mut binder =
-            Binder { tries: Vec::new(), postings: Vec::new(), grown: 0, counts: Counts::new(), candidates: false };
+        let mut binder = Binder { tries: Vec::new(), postings: Vec::new(), grown: 0, counts: Counts::new(), combinations: 0, candidates: false };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
             for step in &plan.steps {
@@ -165,6 +168,7 @@ impl Binder {
         for transition in 0..self.tries.len() {
             if self.tries[transition].root == UNKNOWN {
                 let mut frame = vec![0; engine.plans[transition].frame];
+                self.combinations = 0;
                 let root = self.grow(engine, transition, 0, &mut frame, Vec::new(), &[], None);
                 self.tries[transition].root = root;
             }
@@ -187,7 +191,7 @@ impl Binder {
         let trie = &self.tries[transition];
         let Node { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
-            if engine.places[place as usize].count(markings[place as usize], token) < count {
+            if !engine.places[place as usize].holds(markings[place as usize], token, count) {
                 return;
             }
         }
@@ -224,7 +228,7 @@ impl Binder {
                     if matches.len() <= 2 * table.length(marking) {
                         for at in 0..matches.len() {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
-                            if child != DEAD && table.count(marking, token) > 0 {
+                            if child != DEAD && table.holds(marking, token, 1) {
                                 self.follow(engine, transition, number, at, token, child, markings, found, faults);
                             }
                         }
@@ -342,6 +346,7 @@ impl Binder {
         }
         let mut claims = before.clone();
         claim(&mut claims, place.0, token, *factor);
+        self.combinations = 0;
         self.grow(engine, transition, step + 1, &mut frame, claims, &before, Some((place.0, token)))
     }
 
@@ -440,6 +445,11 @@ impl Binder {
                         Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
                     };
                     for value in values {
+                        self.combinations += 1;
+                        if self.combinations > MOST_COMBINATIONS {
+                            let fault = Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
+                            return self.fault_after(transition, fault, &claims, before, present);
+                        }
                         let mut inner = frame.to_vec();
                         inner[var.0 as usize] = value;
                         // What is claimed so far is checked at this node, not again at each child.

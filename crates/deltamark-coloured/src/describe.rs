@@ -5,7 +5,7 @@
 //! reading takes no look at a name; coloured and unfolded nets are told alike.
 //!
 //! Observables are numbered places first, then transitions, then propositions, then distinct
-//! tokens a place (`p'card`), and last the single tokens that properties named (`p(1,idle)`).
+//! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`).
 
 use std::sync::PoisonError;
 
@@ -106,35 +106,37 @@ impl Engine {
         if let Some(index) = name.strip_suffix("'mult").and_then(place) {
             return Some(Observable { index, kind: Kind::Int });
         }
-        // A token of a place: `p(1,idle)`.
+        // Tokens of a place: `p(1,idle)`, or `p(*,idle)` for all that have this component.
         let (before, inside) = name.strip_suffix(')')?.split_once('(')?;
         let place = place(before)?;
-        let token = self.token_named(place as usize, inside)?;
+        let pattern = (place, self.pattern(place as usize, inside)?);
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = named.iter().position(|&known| known == (place, token)).unwrap_or_else(|| {
-            named.push((place, token));
+        let at = named.iter().position(|known| *known == pattern).unwrap_or_else(|| {
+            named.push(pattern);
             named.len() - 1
         });
         Some(Observable { index: beyond + places + at as u32, kind: Kind::Int })
     }
 
-    /// The token of a place with these components, all of discrete types.
-    fn token_named(&self, place: usize, components: &str) -> Option<u32> {
+    /// The values that tokens of a place must have, all of discrete types; `*` stands for any.
+    fn pattern(&self, place: usize, components: &str) -> Option<Vec<Option<Code>>> {
         let domain = &self.net.places[place].domain;
         let words: Vec<&str> = components.split(',').map(str::trim).collect();
         if words.len() != domain.len() {
             return None;
         }
-        let code = |(word, of): (&&str, &crate::net::TypeId)| -> Option<Code> {
+        let code = |(word, of): (&&str, &crate::net::TypeId)| -> Option<Option<Code>> {
+            if *word == "*" {
+                return Some(None);
+            }
             let Shape::Discrete { low, high, names } = &self.net.types[of.0 as usize].shape else { return None };
             let code = match names {
                 Some(names) => names.iter().position(|name| name == word)? as i64,
                 None => word.parse::<i64>().ok()?,
             };
-            (i64::from(*low)..=i64::from(*high)).contains(&code).then_some(code)
+            (i64::from(*low)..=i64::from(*high)).contains(&code).then_some(Some(code))
         };
-        let codes: Option<Vec<Code>> = words.iter().zip(domain).map(code).collect();
-        Some(self.places[place].token(&self.values, &codes?))
+        words.iter().zip(domain).map(code).collect()
     }
 
     /// Whether the transition of this name can fire, as an observable.

@@ -11,9 +11,9 @@ use deltamark_core::diagnostic::line_column;
 
 use crate::actions::{Actions, Claim, Effects, NewAction};
 use crate::eval::{Eval, Look};
-use crate::net::{Fault, FaultKind, Kind, Net, PlaceId, Role, Var};
+use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Var};
 use crate::place::PlaceTable;
-use crate::plan::{FlatTerm, Plan, Step, flatten};
+use crate::plan::{FlatTerm, MOST_TERMS, Plan, Step, flatten};
 use crate::values::{Code, Values};
 
 /// The net and its tables.
@@ -28,8 +28,8 @@ pub(crate) struct Engine {
     pub initial: Vec<u32>,
     /// Whether any transition has a priority.
     pub prioritised: bool,
-    /// Single tokens that properties named: place and token.
-    pub named: Mutex<Vec<(u32, u32)>>,
+    /// Tokens that properties named: the place, and for each component a value or any.
+    pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
     /// What spans point into.
     text: String,
 }
@@ -50,6 +50,12 @@ impl Engine {
             match Plan::new(&net, &values, transition) {
                 Ok(plan) => plans.push(plan),
                 Err(diagnostic) => wrong.push(diagnostic),
+            }
+            let terms: usize = plans.iter().map(|plan: &Plan| plan.terms).sum();
+            if terms > 4 * MOST_TERMS {
+                let message = format!("the labels of the net come to more than {} terms", 4 * MOST_TERMS);
+                wrong.push(Diagnostic::at(transition.span, message));
+                break;
             }
         }
         let prioritised = net.transitions.iter().any(|transition| transition.priority.is_some());
@@ -242,7 +248,7 @@ impl Engine {
         let known = self.actions.get(action);
         if known.inhibited()
             && known.inhibitors().all(|(place, token, count)| {
-                self.places[place as usize].count(markings[place as usize], token) >= count
+                self.places[place as usize].holds(markings[place as usize], token, count)
             })
         {
             return Ok(false);
@@ -303,7 +309,31 @@ impl Engine {
                 *slot = None;
             }
         }
-        self.all_match(&plan.inhibitors, &mut frame, look, false)
+        let loose = loose(&plan.inhibitors, own);
+        self.any_value(&plan.inhibitors, &loose, transition, &mut frame, look)
+    }
+
+    /// Whether all terms match together for some values of the loose variables.
+    fn any_value(
+        &self,
+        terms: &[FlatTerm],
+        loose: &[Var],
+        transition: &Transition,
+        frame: &mut Vec<Option<Code>>,
+        look: &Marking<'_>,
+    ) -> Result<bool, Fault> {
+        let Some((&first, rest)) = loose.split_first() else { return self.all_match(terms, frame, look, false) };
+        let of = transition.variables[first.0 as usize].of;
+        let Shape::Discrete { low, high, .. } = self.net.types[of.0 as usize].shape else {
+            return Err(Fault { kind: FaultKind::OutOfRange, span: transition.span });
+        };
+        for value in low..=high {
+            frame[first.0 as usize] = Some(Code::from(value));
+            if self.any_value(terms, rest, transition, frame, look)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether all terms match together, with values for what has none yet.
@@ -451,6 +481,42 @@ impl Engine {
         bytes.add("text", self.text.len() as u64);
         bytes
     }
+}
+
+/// The variables of inhibitors that no token gives a value before it is used: they stand inside an
+/// expression first. Such a variable is tried with every value of its type.
+fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool) -> Vec<Var> {
+    let (mut bound, mut loose) = (Vec::new(), Vec::new());
+    for term in terms {
+        let alone = |component: &Expr| match component.kind {
+            Kind::Var(var) if own(var) => Some(var),
+            _ => None,
+        };
+        // The condition is looked at before the token.
+        let mut uses = Vec::new();
+        for (condition, expression) in
+            term.condition.iter().map(|condition| (true, condition)).chain(term.token.iter().map(|part| (false, part)))
+        {
+            if !condition && alone(expression).is_some() {
+                continue;
+            }
+            expression.visit(&mut |part| {
+                if let Kind::Var(var) = part.kind
+                    && own(var)
+                {
+                    uses.push((condition, var));
+                }
+            });
+        }
+        let here: Vec<Var> = term.token.iter().filter_map(alone).collect();
+        for (condition, var) in uses {
+            if !bound.contains(&var) && (condition || !here.contains(&var)) && !loose.contains(&var) {
+                loose.push(var);
+            }
+        }
+        bound.extend(here);
+    }
+    loose
 }
 
 /// Whether two lists of labels say the same, wherever they stand in the text.

@@ -654,7 +654,90 @@ impl Net {
         if self.places.is_empty() {
             return Err("the net has no places".into());
         }
+        for place in &self.places {
+            let what = format!("place `{}`", place.name);
+            place.domain.iter().try_for_each(|of| self.knows_type(*of, &what))?;
+            self.check_label(&place.initial, place.domain.len(), place.frame, &what)?;
+        }
+        for transition in &self.transitions {
+            let what = format!("transition `{}`", transition.name);
+            if transition.variables.len() > transition.frame as usize {
+                return Err(format!("the frame of {what} has no room for its variables"));
+            }
+            for variable in &transition.variables {
+                self.knows_type(variable.of, &what)?;
+                match &variable.role {
+                    Role::Pick(domain) => {
+                        let mut wrong = None;
+                        domain.visit(&mut |part| wrong = wrong.take().or(self.check_part(part, transition.frame, &what).err()));
+                        wrong.map_or(Ok(()), Err)?;
+                    }
+                    Role::Let(value) => self.check(value, transition.frame, &what)?,
+                    Role::Bound | Role::Inhibitor => {}
+                }
+            }
+            for arc in transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors) {
+                let Some(place) = self.places.get(arc.place.0 as usize) else {
+                    return Err(format!("an arc of {what} leads nowhere"));
+                };
+                self.check_label(&arc.label, place.domain.len(), transition.frame, &what)?;
+            }
+            let guarded = transition.guard.iter().chain(&transition.priority);
+            guarded.into_iter().try_for_each(|expression| self.check(expression, transition.frame, &what))?;
+        }
+        for proposition in &self.propositions {
+            self.check(&proposition.holds, proposition.frame, &format!("proposition `{}`", proposition.name))?;
+        }
         Ok(())
+    }
+
+    fn knows_type(&self, of: TypeId, what: &str) -> Result<(), String> {
+        if (of.0 as usize) < self.types.len() { Ok(()) } else { Err(format!("{what} has a type that is not there")) }
+    }
+
+    fn check_label(&self, label: &Label, components: usize, frame: u32, what: &str) -> Result<(), String> {
+        for term in label {
+            if term.token.len() != components {
+                return Err(format!("a label at {what} has {} components, not {components}", term.token.len()));
+            }
+            if term.factor.unsigned_abs() > i32::MAX as u64 {
+                return Err(format!("a label at {what} has the factor {}", term.factor));
+            }
+            if term.iterations.iter().any(|iteration| iteration.variable.0 >= frame) {
+                return Err(format!("{what} uses a variable beyond its frame"));
+            }
+            for expression in term.condition.iter().chain(&term.token) {
+                self.check(expression, frame, what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, expression: &Expr, frame: u32, what: &str) -> Result<(), String> {
+        let mut wrong = None;
+        expression.visit(&mut |part| wrong = wrong.take().or(self.check_part(part, frame, what).err()));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn check_part(&self, part: &Expr, frame: u32, what: &str) -> Result<(), String> {
+        let place = |place: PlaceId| (place.0 as usize) < self.places.len();
+        let fine = match &part.kind {
+            Kind::Var(var) => var.0 < frame,
+            Kind::Component { token, place: of, index } => {
+                token.0 < frame && self.places.get(of.0 as usize).is_some_and(|of| (*index as usize) < of.domain.len())
+            }
+            Kind::Distinct(of) | Kind::Total(of) => place(*of),
+            Kind::Call(function, arguments) => {
+                let function = self.functions.get(function.0 as usize);
+                function.is_some_and(|function| function.arguments as usize == arguments.len())
+            }
+            Kind::Fold { iterations, .. } => iterations.iter().all(|iteration| {
+                let fine = |domain: &Domain| if let Domain::Place(of) = domain { place(*of) } else { true };
+                iteration.variable.0 < frame && fine(&iteration.domain)
+            }),
+            _ => true,
+        };
+        if fine { Ok(()) } else { Err(format!("{what} uses something that is not there")) }
     }
 }
 

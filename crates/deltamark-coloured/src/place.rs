@@ -208,6 +208,16 @@ impl PlaceTable {
         self.count_in_list(marking, token)
     }
 
+    /// Whether a token lies in a marking at least so often, which is at least once.
+    #[inline]
+    pub fn holds(&self, marking: u32, token: u32, count: u32) -> bool {
+        if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
+            return false;
+        }
+        // With few tokens a bit stands for one of them only.
+        (count <= 1 && self.token_count() <= 64) || self.count_in_list(marking, token) >= count
+    }
+
     fn count_in_list(&self, marking: u32, token: u32) -> u32 {
         for (known, count) in self.tokens(marking) {
             if known >= token {

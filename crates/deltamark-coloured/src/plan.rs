@@ -23,7 +23,7 @@ use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, P
 use crate::values::{Code, Values};
 
 /// The most terms the labels of a net may come to once their iterations are written out.
-pub(crate) const MOST_TERMS: usize = 2_000_000;
+pub(crate) const MOST_TERMS: usize = 200_000;
 
 /// A term whose iterations have been written out.
 #[derive(Clone, Debug)]
@@ -82,6 +82,8 @@ pub(crate) struct Plan {
     pub priority: Option<Expr>,
     /// Whether the priority looks at the marking.
     pub late_priority: bool,
+    /// How many terms its labels come to.
+    pub terms: usize,
 }
 
 /// Whether an expression looks at the marking.
@@ -336,6 +338,7 @@ impl Plan {
             inhibitors,
             existential,
             late_guard,
+            terms: total,
             late_priority: transition.priority.as_ref().is_some_and(looks),
             priority: transition.priority.clone(),
         })
@@ -420,6 +423,14 @@ impl Planner<'_> {
         });
     }
 
+    /// Whether a term may give a variable its value: picks and lets have theirs from elsewhere.
+    fn bindable(&self, term: &FlatTerm, var: Var) -> bool {
+        let role = self.transition.variables.get(var.0 as usize).map(|variable| &variable.role);
+        matches!(role, Some(Role::Bound))
+            && !self.bound.contains(&var.0)
+            && term.given.iter().all(|(known, _)| *known != var)
+    }
+
     /// What a term would bind, if it can: plain variables, or with `back` also those one step
     /// round a circle away.
     fn binds(&self, term: &FlatTerm, back: bool) -> Option<BTreeSet<u32>> {
@@ -427,16 +438,14 @@ impl Planner<'_> {
             return None;
         }
         let mut new = BTreeSet::new();
-        let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
         for component in &term.token {
             match &component.kind {
-                Kind::Var(var) if !given(var) && !self.bound.contains(&var.0) => {
+                Kind::Var(var) if self.bindable(term, *var) => {
                     new.insert(var.0);
                 }
                 Kind::Cycle { of, .. } if back => {
                     if let Kind::Var(var) = &of.kind
-                        && !given(var)
-                        && !self.bound.contains(&var.0)
+                        && self.bindable(term, *var)
                     {
                         new.insert(var.0);
                     }
@@ -475,8 +484,7 @@ impl Planner<'_> {
         let mut parts: Vec<Part> = Vec::new();
         let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
         for component in &term.token {
-            let fresh =
-                |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
+            let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
             let part = match &component.kind {
                 Kind::Var(var) if fresh(var, &new) => {
                     new.insert(var.0);
@@ -487,8 +495,7 @@ impl Planner<'_> {
             parts.push(part);
         }
         for (part, component) in parts.iter_mut().zip(&term.token) {
-            let fresh =
-                |var: &Var, new: &BTreeSet<u32>| !given(var) && !self.bound.contains(&var.0) && !new.contains(&var.0);
+            let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
             if let (Part::Match(_), true, Kind::Cycle { of, low, high, by }) = (&*part, back, &component.kind)
                 && let Kind::Var(var) = &of.kind
                 && fresh(var, &new)

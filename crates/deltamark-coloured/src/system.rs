@@ -35,6 +35,8 @@ pub struct ColouredSystem {
     version: AtomicU64,
     /// Bytes of what threads remember for themselves.
     thread_bytes: Arc<AtomicU64>,
+    /// The most they came to: threads are gone when a report is made.
+    most_thread_bytes: AtomicU64,
 }
 
 /// The layout in use.
@@ -78,6 +80,7 @@ impl ColouredSystem {
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
             thread_bytes: Arc::new(AtomicU64::new(0)),
+            most_thread_bytes: AtomicU64::new(0),
         })
     }
 
@@ -178,11 +181,12 @@ impl ColouredSystem {
 
     /// Brings the count of this thread's bytes up to date, now and then.
     fn account(&self, work: &mut Work) {
-        let grown = work.binder.take_grown();
+        let grown = work.binder.take_grown() + work.steps.take_grown();
         if grown > 0 {
             let bytes = (work.binder.bytes() + work.steps.bytes()) as u64;
-            work.thread_bytes.fetch_add(bytes, Relaxed);
+            let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
             work.thread_bytes.fetch_sub(work.counted, Relaxed);
+            self.most_thread_bytes.fetch_max(all - work.counted, Relaxed);
             work.counted = bytes;
         }
     }
@@ -193,7 +197,7 @@ impl ColouredSystem {
         work.current.layout.unpack(state, &mut work.markings);
         let known = engine.actions.get(action);
         let there = known.requirements().all(|(place, token, count)| {
-            engine.places[place as usize].count(work.markings[place as usize], token) >= count
+            engine.places[place as usize].holds(work.markings[place as usize], token, count)
         });
         if !there || !engine.allowed(action, &work.markings)? {
             return Ok(false);
@@ -353,7 +357,7 @@ impl System for ColouredSystem {
     }
 
     fn tables(&self) -> Bytes {
-        self.engine.bytes().with("remembered", self.thread_bytes.load(Relaxed))
+        self.engine.bytes().with("remembered", self.most_thread_bytes.load(Relaxed))
     }
 
     fn describe(&self) -> &dyn Describe {

@@ -37,13 +37,16 @@ pub struct UnfoldLimits {
     pub places: usize,
     /// The most arcs.
     pub arcs: usize,
+    /// How many tokens and bindings may be looked at to find out which there are, each as often as it is
+    /// looked at.
+    pub effort: usize,
 }
 
 impl UnfoldLimits {
     /// What is unfolded without being asked for. Larger nets run about as fast as coloured ones.
-    pub const AUTO: UnfoldLimits = UnfoldLimits { transitions: 6_000, places: 6_000, arcs: 60_000 };
+    pub const AUTO: UnfoldLimits = UnfoldLimits { transitions: 6_000, places: 6_000, arcs: 60_000, effort: 1_000_000 };
     /// What is unfolded on demand.
-    pub const DEMANDED: UnfoldLimits = UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000 };
+    pub const DEMANDED: UnfoldLimits = UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000, effort: 20_000_000 };
 }
 
 /// A net and where its parts come from.
@@ -90,6 +93,7 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
         initial.map(|(place, &marking)| place.tokens(marking).map(|(token, _)| token).collect()).collect();
     let (mut actions, mut faults): (Vec<u32>, Vec<_>) = Default::default();
     let mut seen = BTreeSet::new();
+    let mut effort = 0;
     loop {
         let markings: Vec<u32> = engine
             .places
@@ -125,6 +129,10 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
             }
         }
         let tokens: usize = known.iter().map(BTreeSet::len).sum();
+        effort += tokens + actions.len();
+        if grew && effort > limits.effort {
+            return Err("it takes too long to find out which tokens there can be".into());
+        }
         if tokens > limits.places {
             return Err(format!("it has more than {} tokens", limits.places));
         }

@@ -350,9 +350,11 @@ impl Engine {
             return look.distinct(PlaceId(index as u32)) as i64;
         }
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(&(place, token)) = named.get(index - self.net.places.len()) else { return 0 };
-        drop(named);
-        let tokens = look.tokens(PlaceId(place));
-        tokens.iter().find(|&&(known, _)| known == token).map_or(0, |&(_, count)| count as i64)
+        let Some((place, pattern)) = named.get(index - self.net.places.len()) else { return 0 };
+        let place = PlaceId(*place);
+        let fits = |&&(token, _): &&(u32, u64)| {
+            (0..).zip(pattern).all(|(at, wanted)| wanted.is_none_or(|code| look.component(place, token, at) == code))
+        };
+        look.tokens(place).iter().filter(fits).map(|&(_, count)| count as i64).sum()
     }
 }

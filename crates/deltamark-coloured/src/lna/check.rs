@@ -16,6 +16,7 @@ use crate::net::{self, FaultKind, FunctionId, Kind, Net, PlaceId, Predicate, Pro
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 /// How many elements constants and unrolled labels of a net may have in all.
 const MOST_EXPANDED: u64 = 1 << 22;
@@ -95,6 +96,8 @@ pub(crate) struct Checker<'t, 'f> {
     pub guessing: bool,
     overrides: BTreeMap<String, i64>,
     expanded: u64,
+    /// How long constants that call functions have taken so far.
+    pub evaluating: Duration,
 }
 
 impl<'t, 'f> Checker<'t, 'f> {
@@ -120,6 +123,7 @@ impl<'t, 'f> Checker<'t, 'f> {
             guessing: false,
             overrides,
             expanded: 0,
+            evaluating: Duration::ZERO,
         }
     }
 

@@ -13,6 +13,10 @@ use super::types::{BOOL, Class, INT};
 use crate::net::{self, Function, FunctionId, Kind, Stat, TypeId, Var};
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long the constants of a net may take in all before the rest are left to the running net.
+const LONGEST_EVALUATION: Duration = Duration::from_secs(1);
 
 /// The function whose body is being read.
 struct Body {
@@ -280,7 +284,14 @@ impl<'t> Checker<'t, '_> {
         if fault_of(&value).is_some() || self.functions.values().any(|signature| !signature.has_body) {
             return value;
         }
-        match crate::constant(&self.net.functions, &value) {
+        // A constant that is not computed now is computed where it is used.
+        if self.evaluating > LONGEST_EVALUATION {
+            return value;
+        }
+        let begin = Instant::now();
+        let computed = crate::constant(&self.net.functions, &value);
+        self.evaluating += begin.elapsed();
+        match computed {
             Ok(constant) => net::Expr::new(Kind::Const(constant), value.span),
             Err(fault) => {
                 self.findings.add(|| {
