@@ -17,6 +17,7 @@ const DOCUMENTS: &[&str] = &[
     "CHANGELOG.md",
     "docs/formats.md",
     "docs/json.md",
+    "docs/lna.md",
     "docs/properties.md",
     "docs/stores.md",
     "models/README.md",

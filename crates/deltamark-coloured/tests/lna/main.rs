@@ -4,6 +4,7 @@
 mod constructs;
 mod corpus;
 mod diagnostics;
+mod documents;
 mod expressions;
 mod faults;
 mod models;
