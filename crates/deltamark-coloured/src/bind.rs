@@ -138,7 +138,14 @@ pub(crate) struct Binder {
 impl Binder {
     /// Empty tries.
     pub fn new(engine: &Engine) -> Self {
-        let mut binder = Binder { tries: Vec::new(), postings: Vec::new(), grown: 0, counts: Counts::new(), combinations: 0, candidates: false };
+        let mut binder = Binder {
+            tries: Vec::new(),
+            postings: Vec::new(),
+            grown: 0,
+            counts: Counts::new(),
+            combinations: 0,
+            candidates: false,
+        };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
             for step in &plan.steps {
@@ -447,7 +454,8 @@ impl Binder {
                     for value in values {
                         self.combinations += 1;
                         if self.combinations > MOST_COMBINATIONS {
-                            let fault = Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
+                            let fault =
+                                Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
                             return self.fault_after(transition, fault, &claims, before, present);
                         }
                         let mut inner = frame.to_vec();

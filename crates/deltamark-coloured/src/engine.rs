@@ -247,9 +247,9 @@ impl Engine {
     pub fn allowed(&self, action: u32, markings: &[u32]) -> Result<bool, Fault> {
         let known = self.actions.get(action);
         if known.inhibited()
-            && known.inhibitors().all(|(place, token, count)| {
-                self.places[place as usize].holds(markings[place as usize], token, count)
-            })
+            && known
+                .inhibitors()
+                .all(|(place, token, count)| self.places[place as usize].holds(markings[place as usize], token, count))
         {
             return Ok(false);
         }

@@ -669,7 +669,9 @@ impl Net {
                 match &variable.role {
                     Role::Pick(domain) => {
                         let mut wrong = None;
-                        domain.visit(&mut |part| wrong = wrong.take().or(self.check_part(part, transition.frame, &what).err()));
+                        domain.visit(&mut |part| {
+                            wrong = wrong.take().or(self.check_part(part, transition.frame, &what).err())
+                        });
                         wrong.map_or(Ok(()), Err)?;
                     }
                     Role::Let(value) => self.check(value, transition.frame, &what)?,

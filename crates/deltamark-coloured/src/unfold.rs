@@ -46,7 +46,8 @@ impl UnfoldLimits {
     /// What is unfolded without being asked for. Larger nets run about as fast as coloured ones.
     pub const AUTO: UnfoldLimits = UnfoldLimits { transitions: 6_000, places: 6_000, arcs: 60_000, effort: 1_000_000 };
     /// What is unfolded on demand.
-    pub const DEMANDED: UnfoldLimits = UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000, effort: 20_000_000 };
+    pub const DEMANDED: UnfoldLimits =
+        UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000, effort: 20_000_000 };
 }
 
 /// A net and where its parts come from.

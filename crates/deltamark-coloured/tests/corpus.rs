@@ -12,7 +12,8 @@ use deltamark_testkit::Corpus;
 /// States, edges and whether there is a deadlock.
 fn explored(system: &dyn System) -> (u64, u64, bool) {
     let control = Control::new();
-    let store = build(&StoreSpec::default(), system, Search::default().order(), control.budget.clone()).expect("a store");
+    let store =
+        build(&StoreSpec::default(), system, Search::default().order(), control.budget.clone()).expect("a store");
     let properties = [Property::deadlock_free()];
     let task = Task {
         system,
@@ -30,7 +31,8 @@ fn check(test: &str, sizes: std::ops::Range<u64>, at_least: usize) {
     let Some(corpus) = Corpus::find(test) else { return };
     let mut checked = 0;
     for row in corpus.expected("pnml") {
-        let (Some(model), Some("COL"), Some(states)) = (row.text("model"), row.text("kind"), row.number("states")) else {
+        let (Some(model), Some("COL"), Some(states)) = (row.text("model"), row.text("kind"), row.number("states"))
+        else {
             continue;
         };
         if !sizes.contains(&states) {

@@ -95,10 +95,13 @@ fn counts(body: &str) -> (usize, usize) {
 #[test]
 fn conditions_choose_bindings() {
     let in_range = |number: i32| {
-        format!(r#"<finiteintrangeconstant value="{number}"><finiteintrange start="1" end="4"/></finiteintrangeconstant>"#)
+        format!(
+            r#"<finiteintrangeconstant value="{number}"><finiteintrange start="1" end="4"/></finiteintrangeconstant>"#
+        )
     };
     let (x, n, red, two) = (variable("x"), variable("n"), constant("r"), in_range(2));
-    let hot = op("partitionelementof refpartition=\"warm\"", &[&x]).replace("</partitionelementof refpartition=\"warm\">", "</partitionelementof>");
+    let hot = op("partitionelementof refpartition=\"warm\"", &[&x])
+        .replace("</partitionelementof refpartition=\"warm\">", "</partitionelementof>");
     let equal = op("equality", &[&x, &red]);
     let less = op("lessthan", &[&n, &two]);
     // Of the twelve tokens, how many may go.
@@ -156,7 +159,11 @@ fn labels_of_every_kind_are_read() {
     assert_eq!(counts(&body), (16, 32));
     // Black tokens, several at once.
     let dots = |number| number_of(number, "<dotconstant/>");
-    let body = place("a", "dot", &dots(5)) + &place("b", "dot", "") + &transition("t", "") + &arc("a", "t", &dots(2)) + &arc("t", "b", &dots(1));
+    let body = place("a", "dot", &dots(5))
+        + &place("b", "dot", "")
+        + &transition("t", "")
+        + &arc("a", "t", &dots(2))
+        + &arc("t", "b", &dots(1));
     assert_eq!(counts(&body), (3, 2));
 }
 
@@ -209,7 +216,16 @@ fn states_and_actions_are_told_in_the_words_of_the_model() {
         let read = |scratch: &mut deltamark_core::Scratch, name: &str, state: &[u32]| {
             observe.resolve(name).map(|observable| observe.read(scratch, state, observable))
         };
-        let names = [("a", Some(8)), ("a'card", Some(4)), ("a(green,2)", Some(2)), ("a(red,2)", Some(0)), ("a(*,2)", Some(2)), ("a(green,*)", Some(8)), ("d", Some(3)), ("a(pink,2)", None)];
+        let names = [
+            ("a", Some(8)),
+            ("a'card", Some(4)),
+            ("a(green,2)", Some(2)),
+            ("a(red,2)", Some(0)),
+            ("a(*,2)", Some(2)),
+            ("a(green,*)", Some(8)),
+            ("d", Some(3)),
+            ("a(pink,2)", None),
+        ];
         for (name, value) in names {
             assert_eq!(read(&mut scratch, name, &state), value, "{name}");
         }
@@ -222,7 +238,8 @@ fn states_and_actions_are_told_in_the_words_of_the_model() {
             state = wider;
             next.reset(system.width());
         }
-        let names: Vec<String> = next.actions().iter().map(|&action| system.describe().action(&state, action)).collect();
+        let names: Vec<String> =
+            next.actions().iter().map(|&action| system.describe().action(&state, action)).collect();
         assert_eq!(names, ["take(x=green,n=1)", "take(x=green,n=2)", "take(x=green,n=3)", "take(x=green,n=4)"]);
         let mut target = Vec::new();
         assert_eq!(system.fire(&mut scratch, &state, next.action(1), &mut target), Ok(Fired::Done));

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use deltamark_coloured::Net;
 use deltamark_coloured::net::{
-    Arc, Binary, Domain, Expr, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId, Value, Var,
-    Variable,
+    Arc, Binary, Domain, Expr, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId, Value,
+    Var, Variable,
 };
 use deltamark_core::Span;
 use deltamark_testkit::Rng;
@@ -177,9 +177,9 @@ fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
         for frame in assignments(net, transition) {
             let inputs = gathered(&transition.inputs, &frame, marking);
             let there = inputs.iter().all(|(place, tokens)| {
-                tokens.iter().all(|(token, &count)| {
-                    marking[*place as usize].get(token).copied().unwrap_or(0) >= count.max(1)
-                })
+                tokens
+                    .iter()
+                    .all(|(token, &count)| marking[*place as usize].get(token).copied().unwrap_or(0) >= count.max(1))
             });
             let guard = transition.guard.as_ref().is_none_or(|guard| eval(guard, &frame, marking) != 0);
             if there && guard && !blocked(net, transition, &frame, marking) {
