@@ -46,6 +46,9 @@ pub(crate) struct Eval<'a> {
 
 type Evaluated = Result<Code, Fault>;
 
+/// What an iteration does for each combination of values; it goes on while this is true.
+type Visit<'v, 'a> = dyn FnMut(&mut Eval<'a>, &mut [Code]) -> Result<bool, Fault> + 'v;
+
 /// What became of a statement.
 enum Flow {
     Next,
@@ -384,7 +387,7 @@ impl<'a> Eval<'a> {
         &mut self,
         iterations: &[Iteration],
         frame: &mut [Code],
-        visit: &mut dyn FnMut(&mut Self, &mut [Code]) -> Result<bool, Fault>,
+        visit: &mut Visit<'_, 'a>,
     ) -> Result<bool, Fault> {
         let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
         let slot = first.variable.0 as usize;
