@@ -9,6 +9,7 @@
 //! cargo run --release -p deltamark-bench -- table            about a minute
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
+//! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
@@ -19,6 +20,7 @@ mod plot;
 mod process;
 mod stores;
 mod table;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use process::Failure;
@@ -37,6 +39,8 @@ enum Command {
     Table(table::Options),
     /// Runs every store next to `plain` and prints a table for each net
     Stores(stores::Options),
+    /// Runs nets with one thread, with several that share a store, and in parts
+    Threads(threads::Options),
     /// Counts instructions per edge on small nets, with valgrind
     Instructions(instructions::Options),
     /// Runs one net once and prints one line of JSON
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
+        Command::Threads(options) => threads::run(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),
     };

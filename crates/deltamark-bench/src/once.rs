@@ -6,9 +6,9 @@
 
 use crate::nets::{self, Counts};
 use crate::process::Failure;
-use deltamark_core::{Control, Guarantee, Property};
-use deltamark_search::{Search, Task, run as search};
-use deltamark_store::{StoreSpec, build};
+use deltamark_core::{Control, Guarantee, Property, Store};
+use deltamark_search::{Partitioned, Search, Task, Threads, run_on, run_partitioned};
+use deltamark_store::{StoreInfo, StoreSpec, build};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,12 @@ pub struct Options {
     /// The search
     #[arg(long, default_value = "bfs")]
     search: String,
+    /// How many threads search
+    #[arg(long, default_value = "1")]
+    threads: usize,
+    /// Give each thread the states that fall to it and a store of its own
+    #[arg(long)]
+    partitioned: bool,
 }
 
 /// What was measured.
@@ -31,6 +37,10 @@ pub struct Record {
     pub net: String,
     pub store: String,
     pub search: String,
+    #[serde(default = "one")]
+    pub threads: usize,
+    #[serde(default)]
+    pub partitioned: bool,
     pub states: u64,
     pub edges: u64,
     /// Edges that were counted and not followed.
@@ -84,21 +94,29 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let order = search_named(&options.search)?;
     let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;
     let control = Control::new();
-    let store = build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let several = options.threads > 1 || options.partitioned;
+    if several && !(order.shares_work() && StoreInfo::by_name(&spec.name).is_some_and(|info| info.threads)) {
+        return Err(Failure::Refused(format!("{spec} and {} run with one thread", options.search)));
+    }
+    let parts = if options.partitioned { options.threads.max(1) } else { 1 };
+    let make = |_| build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"));
+    let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
+    let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
     // A property is there, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
+    let cpu_time = if several { process_time } else { thread_time };
     let before = cpu_time();
-    let outcome = search(
-        order,
-        Task {
-            system: &*system,
-            store: &*store,
-            properties: &properties,
-            control: &control,
-            explore_all: true,
-            observer: None,
-        },
-    );
+    let (system, store) = (&*system, stores[0]);
+    let (control, properties, explore_all) = (&control, &properties[..], true);
+    let outcome = if options.partitioned {
+        if !store.recall().is_some_and(|recall| recall.sequential() && recall.whole()) {
+            return Err(Failure::Refused(format!("{spec} does not number its states")));
+        }
+        run_partitioned(Partitioned { system, stores: &stores, properties, control, explore_all })
+    } else {
+        let task = Task { system, store, properties, control, explore_all, observer: None };
+        run_on(Threads::new(options.threads), order, task)
+    };
     let cpu_seconds = before.and_then(|before| Some(cpu_time()? - before));
     let found = &outcome.statistics;
     let omission = match outcome.guarantee {
@@ -119,6 +137,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         net: options.net.clone(),
         store: spec.to_string(),
         search: options.search.clone(),
+        threads: options.threads,
+        partitioned: options.partitioned,
         states: found.states,
         edges: found.edges,
         left_out: found.left_out,
@@ -143,8 +163,22 @@ fn fits(found: Counts, known: Counts, lossy: bool) -> bool {
     if lossy { found.0 <= known.0 && found.1 <= known.1 } else { found == known }
 }
 
+fn one() -> usize {
+    1
+}
+
+/// Seconds all threads have spent on the processor, those that have ended too, where the system
+/// tells: in steps of ten milliseconds.
+fn process_time() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program stands in brackets and may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+    Some((ticks(11)? + ticks(12)?) as f64 / 100.0)
+}
+
 /// Seconds this thread has spent on the processor, where the system tells.
-fn cpu_time() -> Option<f64> {
+fn thread_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
 }

@@ -68,13 +68,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs one net in a process of its own.
-pub fn measure(net: &str, store: &str, search: &str, limit: Option<Duration>) -> Result<Record, Failure> {
+/// Runs one net in a process of its own, with further arguments.
+pub fn measure(
+    net: &str,
+    store: &str,
+    search: &str,
+    more: &[&str],
+    limit: Option<Duration>,
+) -> Result<Record, Failure> {
     let broken = |error: std::io::Error| Failure::Broken(error.to_string());
     let program = std::env::current_exe().map_err(broken)?;
     // What it prints is one line, so no pipe gets full while nobody reads it.
     let mut child = Command::new(program)
         .args(["once", net, "--store", store, "--search", search])
+        .args(more)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

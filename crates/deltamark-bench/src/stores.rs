@@ -171,7 +171,7 @@ fn again(
     store: &str,
     best: &mut Option<Result<Record, Failure>>,
 ) -> Result<Option<f64>, String> {
-    let result = measure(net, store, &options.search, Some(Duration::from_secs(options.limit)));
+    let result = measure(net, store, &options.search, &[], Some(Duration::from_secs(options.limit)));
     match &result {
         Ok(record) => {
             append(&options.history, record)?;
@@ -375,6 +375,8 @@ mod tests {
         Record {
             net: "n".into(),
             store: store.into(),
+            threads: 1,
+            partitioned: false,
             search: "bfs".into(),
             states: 100,
             edges: 300,

@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 fn best(options: &Options, net: &str, store: &str, search: &str) -> Result<Record, String> {
     let mut best: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
-        let record = measure(net, store, search, None).map_err(|failure| failure.to_string())?;
+        let record = measure(net, store, search, &[], None).map_err(|failure| failure.to_string())?;
         append(&options.history, &record)?;
         if best.as_ref().is_none_or(|best| record.time() < best.time()) {
             best = Some(record);

@@ -55,6 +55,8 @@ pub enum Command {
     Graph(Graph),
     /// Step through a model, by hand or by chance
     Simulate(Simulate),
+    /// Print what a model was compiled to
+    Dump(Dump),
     /// Write a model of a family that has a parameter
     Generate(Generate),
     /// List the stores and their options
@@ -112,6 +114,13 @@ impl Model {
     }
 }
 
+/// Arguments of `dump`.
+#[derive(Args, Debug)]
+pub struct Dump {
+    #[command(flatten)]
+    pub model: Model,
+}
+
 /// How to explore.
 #[derive(Args, Debug)]
 pub struct Explore {
@@ -121,9 +130,9 @@ pub struct Explore {
     /// Order in which states are visited; bfs gives shortest traces
     #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
     search: Search,
-    /// Number of threads; this version searches with one
-    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, value_parser = threads)]
-    threads: u32,
+    /// Number of threads that search [default: as many as the machine runs at once]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
+    threads: Option<usize>,
     #[command(flatten)]
     limits: LimitOptions,
     /// Stop after this many states
@@ -157,6 +166,11 @@ impl Explore {
     /// The order in which states are visited.
     pub fn search(&self) -> Search {
         self.search
+    }
+
+    /// The number of threads the user gave.
+    pub fn threads(&self) -> Option<usize> {
+        self.threads
     }
 
     /// The limits, the memory limit filled in.
@@ -203,11 +217,14 @@ fn search(text: &str) -> Result<Search, String> {
     })
 }
 
-fn threads(text: &str) -> Result<u32, String> {
+/// The most threads that may be asked for.
+const MOST_THREADS: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(1) => Ok(1),
         Ok(0) | Err(_) => Err(format!("`{text}` is not a number of threads")),
-        Ok(_) => Err("this version searches with one thread".into()),
+        Ok(number) if number > MOST_THREADS => Err(format!("at most {MOST_THREADS} threads can be asked for")),
+        Ok(number) => Ok(number),
     }
 }
 

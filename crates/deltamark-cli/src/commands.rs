@@ -4,6 +4,7 @@
 //! command prints its result and returns; it never ends the process itself.
 
 mod check;
+mod dump;
 mod extras;
 mod generate;
 mod graph;
@@ -26,6 +27,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         Command::Stats(arguments) => stats::run(&arguments, since),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Stores(arguments) => stores::run(&arguments),
         Command::Completions(arguments) => extras::completions(&arguments),
@@ -53,6 +55,17 @@ fn explored_as<'a>(
         .cancel(cancel_on_interrupt())
         .listener(live.clone())
         .since(since);
+    let check = match explore.threads() {
+        Some(threads) => check.threads(threads),
+        None => check,
+    };
+    if say.verbose {
+        match check.thread_count() {
+            (_, Some(reason)) => eprintln!("{reason}"),
+            (1, None) => eprintln!("searching with one thread"),
+            (threads, None) => eprintln!("searching with {threads} threads"),
+        }
+    }
     (check, live)
 }
 

@@ -118,6 +118,7 @@ impl From<CheckError> for Failure {
         match error {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
+            CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
                 let margin = least.saturating_sub(held);

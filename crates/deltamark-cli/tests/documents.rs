@@ -15,11 +15,13 @@ const DOCUMENTS: &[&str] = &[
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/dve.md",
     "docs/formats.md",
     "docs/json.md",
     "docs/lna.md",
     "docs/properties.md",
     "docs/stores.md",
+    "docs/threads.md",
     "models/README.md",
     "fuzz/README.md",
 ];

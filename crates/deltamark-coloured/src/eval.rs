@@ -46,6 +46,9 @@ pub(crate) struct Eval<'a> {
 
 type Evaluated = Result<Code, Fault>;
 
+/// What an iteration does for each combination of values; it goes on while this is true.
+type Visit<'v, 'a> = dyn FnMut(&mut Eval<'a>, &mut [Code]) -> Result<bool, Fault> + 'v;
+
 /// What became of a statement.
 enum Flow {
     Next,
@@ -384,7 +387,7 @@ impl<'a> Eval<'a> {
         &mut self,
         iterations: &[Iteration],
         frame: &mut [Code],
-        visit: &mut dyn FnMut(&mut Self, &mut [Code]) -> Result<bool, Fault>,
+        visit: &mut Visit<'_, 'a>,
     ) -> Result<bool, Fault> {
         let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
         let slot = first.variable.0 as usize;
@@ -485,4 +488,98 @@ impl<'a> Eval<'a> {
 
 fn fault<T>(kind: FaultKind, span: Span) -> Result<T, Fault> {
     Err(Fault { kind, span })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Var;
+
+    fn expr(kind: Kind) -> Expr {
+        Expr::new(kind, Span::at(7))
+    }
+
+    fn call(argument: Expr) -> Expr {
+        expr(Kind::Call(FunctionId(0), vec![argument]))
+    }
+
+    fn function(frame: u32, body: Vec<Stat>) -> Function {
+        Function { name: "f".into(), arguments: 1, frame, body, span: Span::at(0) }
+    }
+
+    fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
+        expr(Kind::Binary(op, Box::new(one), Box::new(other)))
+    }
+
+    fn number(value: i32) -> Expr {
+        Expr::int(value, Span::at(7))
+    }
+
+    fn argument() -> Expr {
+        expr(Kind::Var(Var(0)))
+    }
+
+    /// f(n) = if n = 0 then 0 else 1 + f(n - 1)
+    fn recursive() -> Function {
+        let less = binary(Binary::Sub, argument(), number(1));
+        let more = binary(Binary::Add, number(1), call(less));
+        let chosen = Kind::If(Box::new(binary(Binary::Eq, argument(), number(0))), Box::new(number(0)), Box::new(more));
+        function(1, vec![Stat::Return(expr(chosen))])
+    }
+
+    #[test]
+    fn functions_call_themselves_and_not_for_ever() {
+        assert_eq!(constant(&[recursive()], &call(number(300))), Ok(Value::Int(300)));
+        // Threads of tests have two megabytes of stack: too deep is a fault before it is too much.
+        let fault = constant(&[recursive()], &call(number(1_000_000)));
+        assert_eq!(fault.map_err(|fault| fault.kind), Err(FaultKind::Recursion));
+    }
+
+    #[test]
+    fn loops_end() {
+        let forever = function(1, vec![Stat::While(number(1), Vec::new())]);
+        let fault = constant(&[forever], &call(number(0)));
+        assert_eq!(fault.map_err(|fault| fault.kind), Err(FaultKind::Endless));
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_with_its_place() {
+        let list = |elements: &[i32]| expr(Kind::List(elements.iter().copied().map(number).collect(), 3));
+        let cases = [
+            (binary(Binary::Div, number(1), number(0)), FaultKind::DivisionByZero),
+            (list(&[1, 2, 3, 4]), FaultKind::ContainerOverflow),
+            (expr(Kind::Concat(Box::new(list(&[1, 2])), Box::new(list(&[3, 4])), 3)), FaultKind::ListOverflow),
+            (expr(Kind::End(End::First, Box::new(list(&[])))), FaultKind::EmptyList),
+            (
+                expr(Kind::Item { of: Box::new(list(&[5])), index: Box::new(number(1)), fault: FaultKind::Index }),
+                FaultKind::Index,
+            ),
+            (expr(Kind::Check { of: Box::new(number(9)), low: 0, high: 3, fault: FaultKind::Cast }), FaultKind::Cast),
+        ];
+        for (expression, kind) in cases {
+            assert_eq!(constant(&[], &expression), Err(Fault { kind, span: Span::at(7) }));
+        }
+    }
+
+    #[test]
+    fn sets_are_in_order_without_duplicates() {
+        let set = |elements: &[i32]| expr(Kind::Set(elements.iter().copied().map(number).collect(), 9));
+        let ints = |elements: &[i32]| Ok(Value::Seq(elements.iter().copied().map(Value::Int).collect()));
+        assert_eq!(constant(&[], &set(&[3, 1, 3, 2])), ints(&[1, 2, 3]));
+        let (one, other) = (|| Box::new(set(&[1, 2, 3])), || Box::new(set(&[3, 4])));
+        assert_eq!(constant(&[], &expr(Kind::Union(one(), other(), 9))), ints(&[1, 2, 3, 4]));
+        assert_eq!(constant(&[], &expr(Kind::Intersect(one(), other()))), ints(&[3]));
+        assert_eq!(constant(&[], &expr(Kind::Difference(one(), other()))), ints(&[1, 2]));
+        assert_eq!(constant(&[], &expr(Kind::Subset(Box::new(set(&[3])), other(), true))), Ok(Value::Int(1)));
+        assert_eq!(constant(&[], &expr(Kind::Subset(other(), other(), true))), Ok(Value::Int(0)));
+    }
+
+    #[test]
+    fn values_go_round() {
+        let cycle = |of: i32, by: i32| expr(Kind::Cycle { of: Box::new(number(of)), low: 2, high: 4, by });
+        for (of, by, result) in [(2, 1, 3), (4, 1, 2), (2, -1, 4), (3, -1, 2)] {
+            assert_eq!(constant(&[], &cycle(of, by)), Ok(Value::Int(result)));
+        }
+        assert_eq!(constant(&[], &expr(Kind::Wrap(Box::new(number(-1)), 5))), Ok(Value::Int(4)));
+    }
 }

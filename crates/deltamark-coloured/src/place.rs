@@ -297,4 +297,42 @@ mod tests {
         let sum = table.token_hash(a).wrapping_mul(2).wrapping_add(table.token_hash(b));
         assert_eq!(table.hash(marking), sum);
     }
+
+    #[test]
+    fn threads_that_meet_the_same_markings_get_the_same_numbers() {
+        let values = Values::new();
+        let table = PlaceTable::new(1, 1);
+        let numbers: Vec<Vec<(u32, u32)>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4u32)
+                .map(|thread| {
+                    let (values, table) = (&values, &table);
+                    scope.spawn(move || {
+                        let work = |step: u32| {
+                            // Each thread in an order of its own.
+                            let which = (step * (2 * thread + 1)) % 1024;
+                            let mut tokens: Vec<u32> = [which % 97, 100 + which / 97]
+                                .iter()
+                                .map(|&k| table.token(values, &[i64::from(k)]))
+                                .collect();
+                            tokens.sort_unstable();
+                            let list: Vec<(u32, u32)> =
+                                tokens.into_iter().map(|token| (token, 1 + which % 2)).collect();
+                            let number = table.marking(&list);
+                            assert_eq!(table.tokens(number).collect::<Vec<_>>(), list);
+                            (which, number)
+                        };
+                        (0..1024).map(work).collect()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("no thread fails")).collect()
+        });
+        let sorted = |list: &Vec<(u32, u32)>| {
+            let mut list = list.clone();
+            list.sort_unstable();
+            list
+        };
+        assert!(numbers.iter().all(|list| sorted(list) == sorted(&numbers[0])));
+        assert_eq!(table.marking_count(), 1025);
+    }
 }

@@ -128,6 +128,11 @@ pub trait System: Send + Sync {
         Bytes::new()
     }
 
+    /// What the model was compiled to, as text for people; nothing for languages that have none to show.
+    fn dump(&self) -> Option<String> {
+        None
+    }
+
     /// The largest action number plus one, where the set of actions is known beforehand.
     fn action_count(&self) -> Option<u32> {
         None

@@ -1,83 +1,169 @@
 //! The action by which each state of a level was reached.
 //!
-//! In: actions, by the state's place in its level, in any order. Out: the same, while the level is
-//! expanded. What stays true: an action takes one byte, two or four, as all actions need; pieces
-//! are never copied, and those of a level that has been expanded are used for the next.
+//! In: actions, by the state's place in its level, in any order and from any thread. Out: of all
+//! actions that were told of a state the one with the smallest number, while its level is
+//! expanded: after it most can be left out. What stays true: an action takes one byte, two or
+//! four, as all actions need; pieces are never copied, and those of a level that has been
+//! expanded are used for the next but one.
+//!
+//! # Layout in memory
+//! ```text
+//! segment 0 [piece]   segment 1 [piece piece]   segment 2 [piece piece piece piece] …
+//! piece     4096 entries; 0 = none, otherwise the largest number less the action
+//! ```
+//! So the smallest action is the largest entry, and memory that was never written says none.
 
 use deltamark_core::Action;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Actions in a piece.
 const PIECE: usize = 1 << 12;
+/// Enough for 2^44 states.
+const SEGMENTS: usize = 32;
+
+/// Entries of one width.
+enum Piece {
+    One(Box<[AtomicU8]>),
+    Two(Box<[AtomicU16]>),
+    Four(Box<[AtomicU32]>),
+}
+
+impl Piece {
+    fn new(each: usize) -> Self {
+        match each {
+            1 => Piece::One((0..PIECE).map(|_| AtomicU8::new(0)).collect()),
+            2 => Piece::Two((0..PIECE).map(|_| AtomicU16::new(0)).collect()),
+            _ => Piece::Four((0..PIECE).map(|_| AtomicU32::new(0)).collect()),
+        }
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> u32 {
+        match self {
+            Piece::One(entries) => entries[at].load(Relaxed).into(),
+            Piece::Two(entries) => entries[at].load(Relaxed).into(),
+            Piece::Four(entries) => entries[at].load(Relaxed),
+        }
+    }
+
+    /// Raises an entry, which others may be raising too unless it is said that none is.
+    #[inline]
+    fn raise(&self, at: usize, value: u32, alone: bool) {
+        if self.get(at) >= value {
+            return;
+        }
+        match self {
+            Piece::One(entries) if alone => entries[at].store(value as u8, Relaxed),
+            Piece::Two(entries) if alone => entries[at].store(value as u16, Relaxed),
+            Piece::Four(entries) if alone => entries[at].store(value, Relaxed),
+            Piece::One(entries) => drop(entries[at].fetch_max(value as u8, Relaxed)),
+            Piece::Two(entries) => drop(entries[at].fetch_max(value as u16, Relaxed)),
+            Piece::Four(entries) => drop(entries[at].fetch_max(value, Relaxed)),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Piece::One(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::Two(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::Four(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
+        }
+    }
+}
+
+/// The actions of one level.
+#[derive(Default)]
+struct Actions {
+    segments: [OnceLock<Box<[OnceLock<Piece>]>>; SEGMENTS],
+    /// Bytes of all segments and pieces.
+    held: AtomicU64,
+}
+
+/// Where the entry of a state is: the segment, the piece of it, the place there.
+#[inline]
+fn locate(place: u64) -> (usize, usize, usize) {
+    let number = place as usize / PIECE + 1;
+    let segment = number.ilog2() as usize;
+    (segment, number - (1 << segment), place as usize % PIECE)
+}
+
+impl Actions {
+    #[inline]
+    fn piece(&self, segment: usize, piece: usize) -> Option<&Piece> {
+        self.segments[segment].get()?[piece].get()
+    }
+
+    #[cold]
+    fn make(&self, segment: usize, piece: usize, each: usize) -> &Piece {
+        let pieces = self.segments[segment].get_or_init(|| {
+            let pieces: Box<[OnceLock<Piece>]> = (0..1 << segment).map(|_| OnceLock::new()).collect();
+            self.held.fetch_add(size_of_val(&*pieces) as u64, Relaxed);
+            pieces
+        });
+        pieces[piece].get_or_init(|| {
+            self.held.fetch_add((PIECE * each) as u64, Relaxed);
+            Piece::new(each)
+        })
+    }
+}
 
 /// The actions of the level in hand and of the one under construction.
 pub(crate) struct Arrivals {
     /// Bytes an action takes.
     each: usize,
-    hand: Vec<Box<[u8]>>,
-    later: Vec<Box<[u8]>>,
-    /// Pieces that nobody uses.
-    spare: Vec<Box<[u8]>>,
+    hand: Actions,
+    later: Actions,
 }
 
 impl Arrivals {
     /// For actions below `count`, if that is known.
     pub fn new(count: Option<u32>) -> Self {
-        // The largest value of an entry stands for none.
+        // One value of an entry stands for none.
         let each = match count {
             Some(0..=0xff) => 1,
             Some(0..=0xffff) => 2,
             _ => 4,
         };
-        Arrivals { each, hand: Vec::new(), later: Vec::new(), spare: Vec::new() }
+        Arrivals { each, hand: Actions::default(), later: Actions::default() }
     }
 
-    /// Notes the action that led to state `place` of the level under construction.
-    #[inline]
-    pub fn set(&mut self, place: u64, action: Action) {
-        let (piece, at) = (place as usize / PIECE, place as usize % PIECE * self.each);
-        while piece >= self.later.len() {
-            let piece = self.spare.pop();
-            self.later.push(piece.unwrap_or_else(|| vec![0; PIECE * self.each].into_boxed_slice()));
-        }
-        let bytes = action.0.to_le_bytes();
-        self.later[piece][at..at + self.each].copy_from_slice(&bytes[..self.each]);
+    fn largest(&self) -> u32 {
+        u32::MAX >> (32 - 8 * self.each)
     }
 
-    /// Notes that this action leads to state `place` of the level under construction as well. The
-    /// one with the smallest number is kept: after it most can be left out.
+    /// Notes that this action leads to state `place` of the level under construction. Nothing
+    /// else is noted meanwhile, if the caller is `alone`.
     #[inline]
-    pub fn lower(&mut self, place: u64, action: Action) {
-        let (piece, at) = (place as usize / PIECE, place as usize % PIECE * self.each);
-        let mut bytes = [0; 4];
-        bytes[..self.each].copy_from_slice(&self.later[piece][at..at + self.each]);
-        if action.0 < u32::from_le_bytes(bytes) {
-            self.set(place, action);
+    pub fn note(&self, place: u64, action: Action, alone: bool) {
+        if action == Action::NONE {
+            return;
         }
+        let (segment, piece, at) = locate(place);
+        let found = self.later.piece(segment, piece).unwrap_or_else(|| self.later.make(segment, piece, self.each));
+        found.raise(at, self.largest() - action.0, alone);
     }
 
     /// The action that led to state `place` of the level in hand.
     #[inline]
     pub fn get(&self, place: u64) -> Action {
-        let (piece, at) = (place as usize / PIECE, place as usize % PIECE * self.each);
-        let mut bytes = [0; 4];
-        bytes[..self.each].copy_from_slice(&self.hand[piece][at..at + self.each]);
-        let number = u32::from_le_bytes(bytes);
-        let none = u32::MAX >> (32 - 8 * self.each);
-        if number == none { Action::NONE } else { Action(number) }
+        let (segment, piece, at) = locate(place);
+        match self.hand.piece(segment, piece).map_or(0, |piece| piece.get(at)) {
+            0 => Action::NONE,
+            entry => Action(self.largest() - entry),
+        }
     }
 
     /// Goes on to the next level.
-    pub fn next_level(&mut self) {
+    pub fn advance(&mut self) {
         std::mem::swap(&mut self.hand, &mut self.later);
-        self.spare.append(&mut self.later);
+        let segments = self.later.segments.iter_mut().filter_map(OnceLock::get_mut);
+        segments.flatten().filter_map(OnceLock::get_mut).for_each(Piece::clear);
     }
 
     /// The bytes it holds.
     pub fn held_bytes(&self) -> u64 {
-        let lists = [&self.hand, &self.later, &self.spare];
-        let pieces: usize = lists.iter().map(|list| list.len()).sum();
-        let lists: usize = lists.iter().map(|list| list.capacity()).sum();
-        (pieces * PIECE * self.each + lists * size_of::<Box<[u8]>>()) as u64
+        self.hand.held.load(Relaxed) + self.later.held.load(Relaxed)
     }
 }
 
@@ -94,12 +180,34 @@ mod tests {
                 rest => Action((count.unwrap_or(u32::MAX) - 1).wrapping_sub(rest as u32)),
             };
             for level in 0..5 {
-                let len = [1, 5_000, 100, 9_000, 3][level as usize];
-                (0..len).rev().for_each(|place| arrivals.set(place, action(level, place)));
-                arrivals.next_level();
+                let len = [1, 5_000, 100, 19_000, 3][level as usize];
+                (0..len).rev().for_each(|place| arrivals.note(place, action(level, place), level % 2 == 0));
+                arrivals.advance();
                 assert!((0..len).all(|place| arrivals.get(place) == action(level, place)), "level {level}");
+                assert_eq!(arrivals.get(len), Action::NONE, "level {level}");
             }
-            assert!(arrivals.held_bytes() >= 3 * (PIECE * arrivals.each) as u64);
+            assert!(arrivals.held_bytes() >= 5 * (PIECE * arrivals.each) as u64);
+        }
+    }
+
+    #[test]
+    fn of_several_actions_the_smallest_is_kept_whoever_tells_it() {
+        let mut arrivals = Arrivals::new(Some(100));
+        let states = if cfg!(miri) { 20 } else { 20_000 };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let arrivals = &arrivals;
+                scope.spawn(move || {
+                    for place in 0..states {
+                        arrivals.note(place, Action((place as u32 * 7 + thread * 31) % 100), false);
+                    }
+                });
+            }
+        });
+        arrivals.advance();
+        for place in 0..states {
+            let smallest = (0..4).map(|thread| (place as u32 * 7 + thread * 31) % 100).min();
+            assert_eq!(Some(arrivals.get(place).0), smallest, "{place}");
         }
     }
 }

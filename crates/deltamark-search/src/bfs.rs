@@ -1,358 +1,342 @@
-//! Breadth-first search.
+//! Breadth-first search, by one thread or several.
 //!
 //! # What it needs
-//! A store of any kind. What the frontier holds depends on what the store can do:
-//!
-//! | the store | the frontier | a trace comes from |
-//! |---|---|---|
-//! | numbers states 0, 1, 2 … and recalls them, or those of the level in hand | two numbers: the level is a range of ids | the store, or walking back through the levels |
-//! | recalls states by ids of its own | ids, packed | a log of back edges, a few bytes a state |
-//! | does not recall states | full states | the same log |
+//! A store of any kind, for one thread. For several, one that takes insertions from several
+//! threads at once and does not rely on the order in which the parents of a level come. What
+//! waits to be expanded: see `frontier.rs`.
 //!
 //! # What it guarantees
 //! Every reachable state is expanded once (with an exact store), level by level, so traces
-//! are shortest and `depth` is the largest distance. Counts do not depend on the store.
+//! are shortest and `depth` is the largest distance. Counts depend neither on the store nor on
+//! the number of threads; which of several states answers a property may, but not how far it
+//! is. (How many states a run has found that ended early depends on the moment.)
+//!
+//! # The loop
+//! ```text
+//!            ┌──────── threads: claim a block, expand, insert, count ────────┐
+//! level ─────┤                                                               ├── pause
+//!            └───────────────────────────────────────────────────────────────┘     │
+//!   next level ◀── end of the level ◀── answers, wider layouts, limits ◀───────────┘
+//! ```
+//! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
+//! by adding to a number, and then of those of others. All come to a pause when the level is at its end, and before that when one of them has found an answer, a layout
+//! that must widen, or a limit. In a pause the first thread alone is at work; all that concerns
+//! more than one thread happens there. A block that must wait for a wider layout is kept and
+//! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
+//!
+//! Levels of few states are not worth waking anybody: the first thread expands them by itself,
+//! and the others are not even started before there is a large one.
 
-use crate::Task;
-use crate::arrivals::Arrivals;
-use crate::log::Log;
-use crate::numbers::Numbers;
-use crate::path::Levels;
-use crate::run::{Recode, Run, Step};
-use deltamark_core::{
-    Action, BLOCK, Guarantee, Independence, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop,
-    Trace, Widen,
-};
+use crate::crew::Crew;
+use crate::frontier::{Later, Level};
+use crate::run::{Finding, Plan, Recode, Root, Run, Step};
+use crate::{Task, Threads};
+use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{Builder, Scope};
 
-/// States found and not yet expanded: the rest of a level, and the next one.
-enum Queue<'a> {
-    /// Ids are numbered in the order found: `next..end` is the rest of the level.
-    Range {
-        recall: &'a dyn Recall,
-        next: u64,
-        end: u64,
-    },
-    Ids {
-        recall: &'a dyn Recall,
-        level: Numbers,
-        next: usize,
-        later: Numbers,
-    },
-    States {
-        level: States,
-        next: usize,
-        later: States,
-    },
+/// What is written by one thread and must not share a line of the cache with others.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart<T>(T);
+
+/// A state that answers a property.
+struct Candidate {
+    finding: Finding,
+    number: u64,
+    id: StateId,
+    state: Vec<Slot>,
 }
 
-struct Frontier<'a> {
-    queue: Queue<'a>,
-    /// Ids at which levels begin, for `Queue::Range`.
-    starts: Numbers,
-    /// Back edges, for the others.
-    log: Log,
-    /// How the states of the level were reached, if the system knows what can be left out then.
-    independence: Option<(&'a dyn Independence, Arrivals)>,
-    /// States found before the level in hand, and before the one under construction.
-    before_hand: u64,
-    found: u64,
+/// One thread of the search.
+struct Worker<'a> {
+    run: Run<'a>,
+    later: Later,
     /// The actions by which the states of the block were reached.
     arrivals: Vec<Action>,
-    /// The number, in the order found, of the next state to expand.
-    taken: u64,
+    candidates: Vec<Candidate>,
+    /// Blocks that wait for a wider layout.
+    again: Vec<Range<u64>>,
+    /// Why the run must end.
+    stop: Option<Stop>,
 }
 
-impl<'a> Frontier<'a> {
-    fn new(run: &Run<'a>) -> Self {
-        let (recall, width) = (run.store.recall(), run.system.width());
-        let queue = match recall {
-            Some(recall) if recall.sequential() => Queue::Range { recall, next: 0, end: 0 },
-            Some(recall) => Queue::Ids { recall, level: Numbers::new(), next: 0, later: Numbers::new() },
-            None => Queue::States { level: States::new(width), next: 0, later: States::new(width) },
-        };
-        // A store that takes states for others may lose the one that would have yielded a successor,
-        // and an observer wants to see all of them.
-        let independence =
-            run.system.independence().filter(|_| !run.observed() && matches!(run.store.guarantee(), Guarantee::Exact));
-        let independence = independence.map(|known| (known, Arrivals::new(run.system.action_count())));
-        Frontier {
-            queue,
-            starts: Numbers::new(),
-            log: Log::default(),
-            independence,
-            before_hand: 0,
-            found: 0,
-            arrivals: Vec::new(),
-            taken: 0,
-        }
-    }
-
-    /// Notes how state `place` of the level under construction was reached.
-    fn arrive(&mut self, place: u64, action: Action) {
-        if let Some((_, arrivals)) = &mut self.independence {
-            arrivals.set(place, action);
-        }
-    }
-
-    /// Notes a new state; `parent` is its parent's number in the order found.
-    fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
-        match &mut self.queue {
-            Queue::Range { .. } => return,
-            Queue::Ids { later, .. } => later.push(id.get()),
-            Queue::States { later, .. } => later.push(state),
-        }
-        self.log.push(parent, action);
-    }
-
-    /// Notes how the new states of a batch were reached; there were `before` states before it.
-    fn note_arrivals(&mut self, run: &Run<'_>, before: u64) {
-        let Some((_, arrivals)) = &mut self.independence else { return };
-        let in_order = matches!(self.queue, Queue::Range { .. });
-        let mut place = before - self.found;
-        for (answer, &action) in run.answers.iter().zip(run.batch.actions()) {
-            match answer {
-                Insert::New(id) if in_order => arrivals.set(id.get() - self.found, action),
-                Insert::New(_) => {
-                    arrivals.set(place, action);
-                    place += 1;
-                }
-                Insert::Seen(id) if in_order && id.get() >= self.found && *id != StateId::NAMELESS => {
-                    arrivals.lower(id.get() - self.found, action);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Goes on to the next level, of which `len` is the end. Says whether it has states.
-    fn next_level(&mut self, len: u64) -> bool {
-        self.before_hand = self.found;
-        self.found = len;
-        if let Some((_, arrivals)) = &mut self.independence {
-            arrivals.next_level();
-        }
-        match &mut self.queue {
-            Queue::Range { next, end, .. } => {
-                *end = len;
-                self.starts.push(*next);
-                *next < *end
-            }
-            Queue::Ids { level, next, later, .. } => {
-                std::mem::swap(level, later);
-                later.truncate(0);
-                *next = 0;
-                level.len() > 0
-            }
-            Queue::States { level, next, later } => {
-                std::mem::swap(level, later);
-                later.clear();
-                *next = 0;
-                !level.is_empty()
-            }
-        }
-    }
-
-    /// Fills the run's block with the next states of the level, `most` at most.
-    fn take(&mut self, run: &mut Run<'_>, most: usize) -> bool {
-        let count = match &mut self.queue {
-            Queue::Range { next, end, .. } => {
-                let count = (*end - *next).min(most as u64) as usize;
-                *next += count as u64;
-                count
-            }
-            Queue::Ids { level, next, .. } => {
-                let count = (level.len() - *next).min(most);
-                *next += count;
-                count
-            }
-            Queue::States { level, next, .. } => {
-                let count = (level.len() - *next).min(most);
-                *next += count;
-                count
-            }
-        };
-        self.taken += count as u64;
-        self.fill(run, count);
-        count > 0
-    }
-
-    /// Fills the run's block with the `count` states that were taken last.
-    fn fill(&self, run: &mut Run<'_>, count: usize) {
-        run.block.reset(run.system.width());
-        match &self.queue {
-            Queue::Range { recall, next, .. } => {
-                let range = *next - count as u64..*next;
-                let ids = range.clone().map(StateId::new);
-                run.block.fill(ids, |_, states| recall.recall_range(&mut run.store_scratch, range, states));
-            }
-            Queue::Ids { recall, level, next, .. } => {
-                let ids = (*next - count..*next).map(|index| StateId::new(level.get(index)));
-                run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
-            }
-            Queue::States { level, next, .. } => {
-                for index in *next - count..*next {
-                    run.block.push(StateId::NAMELESS, level.get(index));
-                }
-            }
-        }
-    }
-
-    /// Fills the batch with the successors of the block, which was taken last.
-    fn expand(&mut self, run: &mut Run<'_>, leave_out: bool) -> Result<(), Widen> {
-        let Some((independence, arrivals)) = self.independence.as_ref().filter(|_| leave_out) else {
-            return run.expand();
-        };
-        let end = self.taken - self.before_hand;
-        self.arrivals.clear();
-        self.arrivals.extend((end - run.block.len() as u64..end).map(|place| arrivals.get(place)));
-        run.expand_level(*independence, &self.arrivals)
-    }
-
-    /// Asks the budget for room for the successors of a batch, where they are kept in full.
-    fn may_take(&self, run: &mut Run<'_>) -> bool {
-        // Ids are few bytes in small pieces: they are counted when there are more.
-        let Queue::States { later, .. } = &self.queue else { return true };
-        let more = run.batch.len();
-        let growth = later.growth(more, run.batch.targets().slots().len()) + self.log.growth(more);
-        growth == 0 || run.frontier_holds(self.held_bytes() + growth)
-    }
-
-    fn held_bytes(&self) -> u64 {
-        let queue = match &self.queue {
-            Queue::Range { .. } => 0,
-            Queue::Ids { level, later, .. } => level.held_bytes() + later.held_bytes(),
-            Queue::States { level, later, .. } => level.held_bytes() + later.held_bytes(),
-        };
-        let arrivals = self.independence.as_ref().map_or(0, |(_, arrivals)| arrivals.held_bytes());
-        queue + self.log.held_bytes() + self.starts.held_bytes() + arrivals
-    }
-
-    /// A shortest path to state `index` of the block.
-    fn path(&self, run: &mut Run<'_>, index: usize) -> Trace {
-        if let Queue::Range { recall, .. } = self.queue {
-            if let Some(trace) = run.store.path(&mut run.store_scratch, run.block.id(index)) {
-                return trace;
-            }
-            let levels = Levels { system: run.system, store: run.store, recall, starts: &self.starts };
-            return levels.path(run.block.id(index));
-        }
-        let mut number = self.taken - run.block.len() as u64 + index as u64;
-        let mut actions = Vec::new();
-        loop {
-            let (parent, action) = self.log.entry(number);
-            if parent == number {
-                actions.reverse();
-                return Trace { initial: action.0, actions, ends_in_fault: false };
-            }
-            actions.push(action);
-            number = parent;
-        }
+impl<'a> Worker<'a> {
+    fn new(plan: &Plan<'a>) -> Self {
+        let run = Run::new(plan.clone());
+        let later = Later::new(run.store, run.system.width(), plan.leaves_out());
+        Worker { run, later, arrivals: Vec::new(), candidates: Vec::new(), again: Vec::new(), stop: None }
     }
 }
 
-impl Recode for Frontier<'_> {
-    fn recode(&mut self, recoding: &Recoding) {
-        if let Queue::States { level, later, .. } = &mut self.queue {
-            recoding.translate_all(level);
-            recoding.translate_all(later);
+/// What a thread has counted, for those who look at the progress.
+#[derive(Default)]
+struct Counts {
+    expanded: AtomicU64,
+    edges: AtomicU64,
+}
+
+/// States of the level that nobody has taken.
+#[derive(Default)]
+struct Stretch {
+    next: AtomicU64,
+    /// Changes in pauses only.
+    end: AtomicU64,
+}
+
+impl Stretch {
+    fn left(&self) -> u64 {
+        self.end.load(Relaxed).saturating_sub(self.next.load(Relaxed))
+    }
+
+    /// Takes the next states, `most` at most.
+    fn take(&self, most: u64) -> Option<Range<u64>> {
+        let end = self.end.load(Relaxed);
+        // Looked at first, so that the number does not run away.
+        if self.next.load(Relaxed) >= end {
+            return None;
         }
+        let start = self.next.fetch_add(most, Relaxed);
+        (start < end).then(|| start..end.min(start + most))
     }
 }
+
+/// What all threads share.
+struct Search<'a> {
+    plan: Plan<'a>,
+    /// Written in pauses only.
+    level: RwLock<Level>,
+    /// Each is held by its thread, and by the first one in pauses. Made when first needed.
+    workers: Vec<Mutex<Option<Worker<'a>>>>,
+    counts: Vec<Apart<Counts>>,
+    /// What is left of the level, a stretch for each thread.
+    stretches: Vec<Apart<Stretch>>,
+    /// Whether all should come to a pause. Read once a block by all.
+    pause: Apart<AtomicBool>,
+    /// Whether a layout is too narrow.
+    widen: AtomicBool,
+    /// Whether this is the last level that the depth limit allows.
+    last: AtomicBool,
+    /// Whether there are states beyond it.
+    beyond: AtomicBool,
+    /// Whether the first thread is the only one at work.
+    alone: AtomicBool,
+    crew: Crew,
+}
+
+type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
-pub(crate) fn run(task: Task<'_>) -> Outcome {
-    let mut run = Run::new(task);
-    let mut frontier = Frontier::new(&run);
-    let stop = levels(&mut run, &mut frontier);
-    run.finish(stop)
+pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
+    let plan = Plan::new(task);
+    let count = threads.count.max(1);
+    let level = Level::new(plan.store, plan.system, count, plan.leaves_out());
+    let search = Search {
+        level: RwLock::new(level),
+        workers: (0..count).map(|_| Mutex::new(None)).collect(),
+        counts: (0..count).map(|_| Apart::default()).collect(),
+        stretches: (0..count).map(|_| Apart::default()).collect(),
+        pause: Apart::default(),
+        widen: AtomicBool::new(false),
+        last: AtomicBool::new(false),
+        beyond: AtomicBool::new(false),
+        alone: AtomicBool::new(true),
+        crew: Crew::default(),
+        plan,
+    };
+    *search.hold(0) = Some(Worker::new(&search.plan));
+    let stop = std::thread::scope(|scope| {
+        let _dismissal = search.crew.dismissal();
+        let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
+        let stop = coordinator.levels();
+        coordinator.note_peak();
+        stop
+    });
+    let mut workers = search.workers.into_iter().filter_map(|worker| {
+        let worker: Option<Worker> = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
+        worker.map(|worker| worker.run)
+    });
+    let mut first = workers.next().expect("the first thread has worked");
+    workers.for_each(|other| first.absorb(other));
+    first.finish(stop)
 }
 
-fn levels(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
-    let mut roots = Vec::new();
-    let begun = run.begin(frontier, &mut roots);
-    for (number, root) in roots.iter().enumerate() {
-        frontier.push(root.id, &root.state, number as u64, root.action);
-        frontier.arrive(number as u64, Action::NONE);
+impl<'a> Search<'a> {
+    fn hold(&self, thread: usize) -> Hold<'_, 'a> {
+        self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if let Step::Stop(stop) = begun {
-        return Some(stop);
+
+    /// Expands blocks of the level until there is none or all should pause.
+    fn work(&self, thread: usize) {
+        let level = self.level.read().unwrap_or_else(PoisonError::into_inner);
+        let mut worker = self.hold(thread);
+        let worker = worker.get_or_insert_with(|| Worker::new(&self.plan));
+        loop {
+            // First, so that a limit is noticed even if others are quicker all the time.
+            let stop = self.check(&level, thread, worker);
+            if stop.is_some() {
+                self.stop(worker, stop);
+                return;
+            }
+            if self.pause.0.load(Relaxed) {
+                return;
+            }
+            let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, &worker.run)) else { return };
+            if let Step::Stop(stop) = self.block(&level, thread, worker, numbers) {
+                self.stop(worker, Some(stop));
+                return;
+            }
+            let statistics = &worker.run.statistics;
+            self.counts[thread].0.expanded.store(statistics.expanded, Relaxed);
+            self.counts[thread].0.edges.store(statistics.edges, Relaxed);
+        }
     }
-    let mut depth = 0;
-    loop {
-        if !run.store.end_level() {
+
+    fn stop(&self, worker: &mut Worker<'_>, stop: Option<Stop>) {
+        worker.stop = stop;
+        self.pause.0.store(true, Relaxed);
+    }
+
+    /// The next states of the level: a block, or less where the level is small for so many
+    /// threads. Of the thread's own stretch, as long as there are any: neighbours have successors
+    /// in common, and threads that insert the same states at the same time wait for each other.
+    fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
+        let numbers = level.numbers();
+        let mut most = run.block_size() as u64;
+        if !self.alone.load(Relaxed) {
+            let share = (numbers.end - numbers.start) / (4 * self.workers.len() as u64);
+            most = most.min(share.max(1));
+        }
+        let (others, own) = self.stretches.split_at(thread);
+        own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
+    }
+
+    /// Divides a level among the threads.
+    fn divide(&self, numbers: Range<u64>) {
+        let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
+        for (number, stretch) in (0..count).zip(&self.stretches) {
+            let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
+            stretch.0.next.store(bound(number), Relaxed);
+            stretch.0.end.store(bound(number + 1), Relaxed);
+        }
+    }
+
+    /// How many states of the level nobody has taken.
+    fn left(&self) -> u64 {
+        self.stretches.iter().map(|stretch| stretch.0.left()).sum()
+    }
+
+    /// Whether to end: limits, cancellation, answers.
+    fn check(&self, level: &Level, thread: usize, worker: &mut Worker<'_>) -> Option<Stop> {
+        let bytes = level.part_bytes(thread) + worker.later.held_bytes();
+        if thread > 0 {
+            // The first thread looks at the clock.
+            return match &self.plan {
+                _ if !worker.run.holds(bytes) => Some(Stop::Memory),
+                plan if plan.is_answered() => Some(Stop::Answered),
+                plan if plan.is_cancelled() => Some(Stop::Cancelled),
+                _ => None,
+            };
+        }
+        if !worker.run.holds(bytes + level.shared_bytes()) {
             return Some(Stop::Memory);
         }
-        if !frontier.next_level(run.statistics.states) {
-            return None;
-        }
-        run.statistics.depth = depth;
-        let stop = if depth < run.depth_limit() { level(run, frontier) } else { last_level(run, frontier) };
-        if stop.is_some() {
-            return stop;
-        }
-        depth += 1;
+        worker.run.check(|run| {
+            let sum =
+                |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(&counts.0).load(Relaxed)).sum();
+            let expanded: u64 = sum(|counts| &counts.expanded);
+            let snapshot = run.snapshot();
+            Snapshot {
+                edges: sum(|counts| &counts.edges),
+                frontier: snapshot.states.saturating_sub(expanded),
+                // What other threads hold is known at the end of a level.
+                frontier_bytes: run.statistics.frontier_peak_bytes.max(bytes + run.store.frontier_bytes()),
+                ..snapshot
+            }
+        })
     }
-}
 
-/// Expands a level.
-fn level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
-    loop {
-        if let Some(stop) = pause(run, frontier) {
-            return Some(stop);
-        }
-        let most = run.block_size();
-        if !frontier.take(run, most) {
-            return None;
-        }
-        if let Step::Stop(stop) = expand(run, frontier, true) {
-            return Some(stop);
+    /// Expands a block, inserts its successors and counts it; or leaves it for later, if the
+    /// layout must widen.
+    fn block(&self, level: &Level, thread: usize, worker: &mut Worker<'_>, numbers: Range<u64>) -> Step {
+        let Worker { run, arrivals, again, .. } = worker;
+        let last = self.last.load(Relaxed);
+        level.fill(run, numbers.clone());
+        let expanded = match run.system.independence().filter(|_| self.plan.leaves_out() && !last) {
+            Some(independence) => {
+                arrivals.clear();
+                level.arrivals(numbers.clone(), arrivals);
+                run.expand_level(independence, arrivals)
+            }
+            None => run.expand(),
+        };
+        if expanded.is_err() {
+            again.push(numbers);
+            self.widen.store(true, Relaxed);
+            self.pause.0.store(true, Relaxed);
+            return Step::Done;
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
-        answer(run, frontier);
-        if !frontier.may_take(run) {
-            return Some(Stop::Memory);
+        self.look(worker, numbers.start);
+        let Worker { run, later, .. } = worker;
+        if last {
+            self.look_beyond(run);
+            return Step::Done;
         }
-        let before = run.statistics.states;
+        let growth = later.growth(run);
+        if growth > 0 && !run.holds(level.part_bytes(thread) + later.held_bytes() + growth) {
+            return Step::Stop(Stop::Memory);
+        }
         let step = run.insert();
-        run.statistics.states = run.store.len();
-        frontier.note_arrivals(run, before);
-        if !matches!(frontier.queue, Queue::Range { .. }) {
-            let first = frontier.taken - run.block.len() as u64;
+        level.note_arrivals(&run.answers, run.batch.actions(), self.alone.load(Relaxed));
+        if later.is_needed() {
             for (index, answer) in run.answers.iter().enumerate() {
                 if let Insert::New(id) = answer {
-                    let parent = first + run.batch.source(index) as u64;
-                    frontier.push(*id, run.batch.target(index), parent, run.batch.action(index));
+                    let parent = numbers.start + run.batch.source(index) as u64;
+                    later.push(*id, run.batch.target(index), parent, run.batch.action(index));
+                    later.arrive(run.batch.action(index));
                 }
             }
         }
-        if let Step::Stop(stop) = step {
-            return Some(stop);
+        if let Step::Done = step {
+            run.count();
         }
-        run.count();
+        step
     }
-}
 
-/// Looks at the states of the last level that the depth limit allows. Their successors are
-/// not inserted; if all of them are known already, the search is complete all the same.
-fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
-    let mut beyond = false;
-    loop {
-        if let Some(stop) = pause(run, frontier) {
-            return Some(stop);
+    /// Notes the properties that the block answers.
+    fn look(&self, worker: &mut Worker<'_>, first: u64) {
+        for finding in worker.run.findings() {
+            let index = finding.state;
+            // A fault of a step has a longer trace than one of a state, and there may be one
+            // elsewhere in the level: it waits for the end. Not so where one thread meets them
+            // in order.
+            if !finding.is_step() || self.alone.load(Relaxed) {
+                self.plan.settle(&finding);
+                self.pause.0.store(true, Relaxed);
+            } else if worker.candidates.iter().any(|candidate| candidate.finding.is_alike(&finding)) {
+                continue;
+            }
+            worker.candidates.push(Candidate {
+                number: first + index as u64,
+                id: worker.run.block.id(index),
+                state: worker.run.block.state(index).to_vec(),
+                finding,
+            });
         }
-        if !frontier.take(run, BLOCK) {
-            return beyond.then_some(Stop::Depth);
-        }
-        if let Step::Stop(stop) = expand(run, frontier, false) {
-            return Some(stop);
-        }
-        answer(run, frontier);
+    }
+
+    /// Looks whether the successors of a block of the last level that the depth limit allows
+    /// are known. They are not inserted; if all are known, the search is complete all the same.
+    fn look_beyond(&self, run: &mut Run<'_>) {
         run.answers.clear();
         for index in 0..run.batch.len() {
             let (state, hash) = (run.batch.target(index), run.batch.hash(index));
             match run.store.find(&mut run.store_scratch, state, hash) {
                 Some(id) => run.answers.push(Insert::Seen(id)),
-                None => beyond = true,
+                None => self.beyond.store(true, Relaxed),
             }
         }
         if run.answers.len() == run.batch.len() {
@@ -361,35 +345,188 @@ fn last_level(run: &mut Run<'_>, frontier: &mut Frontier<'_>) -> Option<Stop> {
     }
 }
 
-fn expand(run: &mut Run<'_>, frontier: &mut Frontier<'_>, leave_out: bool) -> Step {
-    let count = run.block.len();
-    while let Err(widen) = frontier.expand(run, leave_out) {
-        if let Step::Stop(stop) = run.widen(widen, frontier) {
-            return Step::Stop(stop);
+/// What the first thread does beside its work.
+struct Coordinator<'s, 'e, 'a> {
+    search: &'s Search<'a>,
+    scope: &'s Scope<'s, 'e>,
+    /// Levels of fewer states are expanded by the first thread alone.
+    small: u64,
+    /// How many other threads there are, once they were started.
+    helpers: Option<u32>,
+}
+
+impl<'s, 'a> Coordinator<'s, '_, 'a> {
+    /// All levels.
+    fn levels(&mut self) -> Option<Stop> {
+        if let Step::Stop(stop) = self.begin() {
+            return Some(stop);
         }
-        frontier.fill(run, count);
+        let mut depth = 0;
+        loop {
+            self.note_peak();
+            if !self.search.plan.store.end_level() {
+                return Some(Stop::Memory);
+            }
+            if !self.advance() {
+                return None;
+            }
+            let last = self.in_pause(|_, _, run| {
+                run.statistics.depth = depth;
+                depth >= run.depth_limit()
+            });
+            self.search.last.store(last, Relaxed);
+            if let Some(stop) = self.level() {
+                return Some(stop);
+            }
+            if self.search.beyond.load(Relaxed) {
+                return Some(Stop::Depth);
+            }
+            if last {
+                return None;
+            }
+            depth += 1;
+        }
     }
-    Step::Done
+
+    /// Calls `act` with the level, what all threads have found, and the run of the first.
+    fn in_pause<T>(&self, act: impl FnOnce(&mut Level, &mut [Option<&mut Later>], &mut Run<'a>) -> T) -> T {
+        let search = self.search;
+        let mut level = search.level.write().unwrap_or_else(PoisonError::into_inner);
+        let mut workers: Vec<Hold<'_, 'a>> = (0..search.workers.len()).map(|thread| search.hold(thread)).collect();
+        let (first, others) = workers.split_at_mut(1);
+        let Worker { run, later, .. } = first[0].as_mut().expect("the first thread is there");
+        let mut found = vec![Some(later)];
+        found.extend(others.iter_mut().map(|other| other.as_mut().map(|worker| &mut worker.later)));
+        act(&mut level, &mut found, run)
+    }
+
+    /// Inserts the initial states.
+    fn begin(&mut self) -> Step {
+        self.in_pause(|level, found, run| {
+            let mut roots: Vec<Root> = Vec::new();
+            let step = run.begin(&mut Frontier { level, found }, &mut roots);
+            let later = found[0].as_mut().expect("the first thread is there");
+            for (number, root) in roots.iter().enumerate() {
+                later.push(root.id, &root.state, number as u64, root.action);
+                later.arrive(Action::NONE);
+            }
+            step
+        })
+    }
+
+    /// Notes what the frontier holds. Neither the threads nor the store give anything of it back
+    /// before the end of a level, so then it is the most.
+    fn note_peak(&self) {
+        self.in_pause(|level, found, run| {
+            let lists: u64 = found.iter().flatten().map(|later| later.held_bytes()).sum();
+            let parts: u64 = (0..found.len()).map(|thread| level.part_bytes(thread)).sum();
+            run.frontier_peak(lists + parts + level.shared_bytes());
+        });
+    }
+
+    /// Goes on to the next level. Says whether there is one.
+    fn advance(&mut self) -> bool {
+        self.in_pause(|level, found, run| {
+            // A thread that was not started has found nothing.
+            let mut nothing: Vec<Later> = found
+                .iter()
+                .map(|_| Later::new(run.store, run.system.width(), self.search.plan.leaves_out()))
+                .collect();
+            let found = found.iter_mut().zip(&mut nothing).map(|(found, nothing)| match found {
+                Some(later) => &mut **later,
+                None => nothing,
+            });
+            let more = level.advance(run.store.len(), found);
+            self.search.divide(level.numbers());
+            more
+        })
+    }
+
+    /// Expands a level, with as many pauses as are needed.
+    fn level(&mut self) -> Option<Stop> {
+        let search = self.search;
+        loop {
+            search.pause.0.store(false, Relaxed);
+            let helpers = if search.left() < self.small { 0 } else { self.helpers() };
+            search.alone.store(helpers == 0, Relaxed);
+            if helpers == 0 {
+                search.work(0);
+            } else {
+                search.crew.together(helpers, || search.work(0));
+            }
+            let mut stop = None;
+            let mut candidates = Vec::new();
+            let mut again = Vec::new();
+            for worker in &search.workers {
+                if let Some(worker) = worker.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    stop = stop.or(worker.stop.take());
+                    candidates.append(&mut worker.candidates);
+                    again.append(&mut worker.again);
+                }
+            }
+            self.answer(candidates);
+            stop = stop.or(search.plan.is_answered().then_some(Stop::Answered));
+            if stop.is_none() && search.widen.swap(false, Relaxed) {
+                stop = self.widen();
+            }
+            if stop.is_some() {
+                return stop;
+            }
+            if again.is_empty() && search.left() == 0 {
+                return None;
+            }
+            // The first thread is there in every round.
+            search.hold(0).as_mut().expect("the first thread is there").again = again;
+        }
+    }
+
+    /// Starts the other threads, if there are any that run, and says how many they are.
+    fn helpers(&mut self) -> u32 {
+        let search = self.search;
+        *self.helpers.get_or_insert_with(|| {
+            (1..search.workers.len()).fold(0, |started, thread| {
+                let help = move || search.crew.help(|| search.work(thread));
+                // A system that has no thread to give lets us go on with those we have.
+                let spawned = Builder::new().name(format!("search {thread}")).spawn_scoped(self.scope, help);
+                started + u32::from(spawned.is_ok())
+            })
+        })
+    }
+
+    /// Answers what was found, each property once: the shortest trace, then the smallest number.
+    fn answer(&self, mut candidates: Vec<Candidate>) {
+        if candidates.is_empty() {
+            return;
+        }
+        candidates.sort_by_key(|candidate| (candidate.finding.is_step(), candidate.number));
+        self.in_pause(|level, found, run| {
+            let found: Vec<Option<&Later>> = found.iter().map(|later| later.as_deref()).collect();
+            for Candidate { finding, number, id, state } in candidates {
+                if run.wants(&finding) {
+                    let trace = level.path(run, &found, number, id, &state);
+                    run.answer(finding, trace, &state);
+                }
+            }
+        });
+    }
+
+    fn widen(&self) -> Option<Stop> {
+        self.in_pause(|level, found, run| match run.widen(&mut Frontier { level, found }) {
+            Step::Done => None,
+            Step::Stop(stop) => Some(stop),
+        })
+    }
 }
 
-fn answer(run: &mut Run<'_>, frontier: &Frontier<'_>) {
-    for finding in run.findings() {
-        let trace = frontier.path(run, finding.state);
-        let state = run.block.state(finding.state).to_vec();
-        run.answer(finding, trace, &state);
-    }
+/// All states that wait, for a change of their layout.
+struct Frontier<'f, 'l> {
+    level: &'f mut Level,
+    found: &'f mut [Option<&'l mut Later>],
 }
 
-/// Whether to end: limits, cancellation, answers.
-fn pause(run: &mut Run<'_>, frontier: &Frontier<'_>) -> Option<Stop> {
-    let bytes = frontier.held_bytes();
-    if !run.frontier_holds(bytes) {
-        return Some(Stop::Memory);
+impl Recode for Frontier<'_, '_> {
+    fn recode(&mut self, recoding: &Recoding) {
+        self.level.recode(recoding);
+        self.found.iter_mut().flatten().for_each(|later| later.recode(recoding));
     }
-    let found = run.statistics.states;
-    run.check(|run| Snapshot {
-        frontier: found - frontier.taken,
-        frontier_bytes: bytes + run.store.frontier_bytes(),
-        ..run.snapshot()
-    })
 }

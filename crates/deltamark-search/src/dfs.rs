@@ -25,7 +25,7 @@
 use crate::Task;
 use crate::numbers::Numbers;
 use crate::path::{initial_number, leading_to};
-use crate::run::{Recode, Run, Step};
+use crate::run::{Plan, Recode, Run, Step};
 use deltamark_core::{BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width};
 
 /// The states on the stack.
@@ -181,7 +181,7 @@ impl Recode for Stack<'_> {
 
 /// Searches depth-first.
 pub(crate) fn run(task: Task<'_>) -> Outcome {
-    let mut run = Run::new(task);
+    let mut run = Run::new(Plan::new(task));
     let mut stack = Stack::new(run.store.recall(), run.system.width());
     let stop = explore(&mut run, &mut stack);
     run.finish(stop)
@@ -209,8 +209,8 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
             return Some(stop);
         }
         stack.fill(run, head);
-        while let Err(widen) = run.expand() {
-            if let Step::Stop(stop) = run.widen(widen, stack) {
+        while run.expand().is_err() {
+            if let Step::Stop(stop) = run.widen(stack) {
                 return Some(stop);
             }
             stack.fill(run, head);

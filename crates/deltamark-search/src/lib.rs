@@ -11,11 +11,17 @@
 
 mod arrivals;
 mod bfs;
+mod crew;
 mod dfs;
+mod frontier;
 mod log;
 mod numbers;
+mod partition;
 mod path;
+mod quota;
 mod run;
+
+pub use partition::{Partitioned, owner, run_partitioned};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
@@ -47,6 +53,11 @@ impl Search {
         self.order() == Order::Levels
     }
 
+    /// Whether it runs with several threads.
+    pub fn shares_work(self) -> bool {
+        self == Search::Bfs
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -56,8 +67,36 @@ impl Search {
     }
 }
 
-/// Sees every expanded block with its successors and what became of them.
-pub trait Observer {
+/// How many threads search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// How many, at most; they are started when there is work for them.
+    pub count: usize,
+    /// Levels of fewer states are expanded by one thread: waking the others costs more than
+    /// they bring.
+    pub small: u64,
+}
+
+impl Threads {
+    /// One thread.
+    pub const ONE: Threads = Threads::new(1);
+
+    /// So many threads, for levels that are worth it.
+    pub const fn new(count: usize) -> Self {
+        // Some fifty microseconds of work.
+        Threads { count, small: 512 }
+    }
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Threads::ONE
+    }
+}
+
+/// Sees every expanded block with its successors and what became of them. In a run of several
+/// threads it is called by any of them, one at a time.
+pub trait Observer: Send {
     /// Takes a block. `answers[i]` belongs to successor `i` of `batch`.
     fn expanded(
         &mut self,
@@ -91,8 +130,18 @@ pub struct Task<'a> {
 /// When a trace does not replay: a bug of the search, the store or the system, which must
 /// not be taken for an answer.
 pub fn run(search: Search, task: Task<'_>) -> Outcome {
+    run_on(Threads::ONE, search, task)
+}
+
+/// Searches with several threads, where the search [can](Search::shares_work); others use one.
+/// The store must take insertions of several threads at once, and must not rely on the order in
+/// which the parents of a level come.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_on(threads: Threads, search: Search, task: Task<'_>) -> Outcome {
     match search {
-        Search::Bfs => bfs::run(task),
+        Search::Bfs => bfs::run(task, threads),
         Search::Dfs => dfs::run(task),
     }
 }

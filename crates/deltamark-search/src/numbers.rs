@@ -1,15 +1,15 @@
-//! A stack of numbers in as few bytes as they need.
+//! A stack of numbers in as few bits as they need.
 //!
 //! In: ids of states, or positions. Out: the same, from the end or by position. What stays
 //! true: numbers lie in pieces of [`PIECE`], and all numbers of a piece take the same
-//! number of bytes, as many as the largest of them needs. Nothing but the last piece is
+//! number of bits, as many as the largest of them needs. Nothing but the last piece is
 //! ever copied, so growing takes no more than one piece beyond what is held.
 //!
 //! One long list that is copied to a larger one was tried: with the copies that the
 //! allocator keeps for a while it took the process to three times what was counted.
 
-/// How many numbers a piece holds.
-const PIECE: usize = 1 << 11;
+/// How many numbers a piece holds: a multiple of 64.
+const PIECE: usize = 1 << 9;
 
 /// A stack of numbers.
 #[derive(Clone, Debug, Default)]
@@ -22,30 +22,43 @@ pub(crate) struct Numbers {
 
 #[derive(Clone, Debug)]
 struct Piece {
-    bytes: Vec<u8>,
-    /// Bytes a number takes, 1 to 8.
+    /// One word more than needed, so that every number is read from two neighbouring words.
+    words: Box<[u64]>,
+    /// Bits a number takes, 1 to 64.
     each: usize,
 }
 
 impl Piece {
     fn new(each: usize) -> Self {
-        Piece { bytes: Vec::with_capacity(PIECE * each), each }
+        Piece { words: vec![0; Self::bytes(each) / 8].into(), each }
     }
 
+    /// The bytes of a piece whose numbers take this many bits.
+    fn bytes(each: usize) -> usize {
+        (PIECE / 64 * each + 1) * 8
+    }
+
+    #[inline]
     fn get(&self, index: usize) -> u64 {
-        let mut number = [0; 8];
-        number[..self.each].copy_from_slice(&self.bytes[index * self.each..(index + 1) * self.each]);
-        u64::from_le_bytes(number)
+        let (word, shift) = (index * self.each / 64, index * self.each % 64);
+        let pair = u128::from(self.words[word]) | u128::from(self.words[word + 1]) << 64;
+        (pair >> shift) as u64 & (u64::MAX >> (64 - self.each))
     }
 
-    fn put(&mut self, number: u64) {
-        self.bytes.extend_from_slice(&number.to_le_bytes()[..self.each]);
+    #[inline]
+    fn put(&mut self, index: usize, number: u64) {
+        let (word, shift) = (index * self.each / 64, index * self.each % 64);
+        let mask = u128::from(u64::MAX >> (64 - self.each)) << shift;
+        let value = u128::from(number) << shift;
+        // What a stack that went down has left behind is overwritten.
+        self.words[word] = self.words[word] & !(mask as u64) | value as u64;
+        self.words[word + 1] = self.words[word + 1] & !((mask >> 64) as u64) | (value >> 64) as u64;
     }
 }
 
-/// How many bytes a number needs.
-fn bytes_for(number: u64) -> usize {
-    (64 - number.leading_zeros()).div_ceil(8).max(1) as usize
+/// How many bits a number needs.
+fn bits_for(number: u64) -> usize {
+    (64 - number.leading_zeros()).max(1) as usize
 }
 
 impl Numbers {
@@ -64,23 +77,22 @@ impl Numbers {
 
     /// How many more bytes it will hold, at most, with `more` numbers, none above `largest`.
     pub fn growth(&self, more: usize, largest: u64) -> u64 {
-        let each = bytes_for(largest);
+        let each = bits_for(largest);
         let touched = self.len / PIECE..(self.len + more).div_ceil(PIECE);
         // A piece of narrower numbers is replaced by a wider one, and both are there for a moment.
         let fit = |at: &usize| self.pieces.get(*at).is_some_and(|piece| piece.each >= each);
-        (touched.filter(|at| !fit(at)).count() * PIECE * each) as u64
+        (touched.filter(|at| !fit(at)).count() * Piece::bytes(each)) as u64
     }
 
     pub fn push(&mut self, number: u64) {
         let at = self.len / PIECE;
         if at == self.pieces.len() {
-            self.add_piece(bytes_for(number));
+            self.add_piece(bits_for(number));
         }
-        let piece = &mut self.pieces[at];
-        if piece.each < 8 && number >> (8 * piece.each) != 0 {
-            self.widen(bytes_for(number));
+        if bits_for(number) > self.pieces[at].each {
+            self.widen(bits_for(number));
         }
-        self.pieces[at].put(number);
+        self.pieces[at].put(self.len % PIECE, number);
         self.len += 1;
     }
 
@@ -114,23 +126,15 @@ impl Numbers {
         let in_use = len.div_ceil(PIECE);
         // One empty piece is kept, so that a stack that goes up and down allocates nothing.
         for piece in self.pieces.drain((in_use + 1).min(self.pieces.len())..) {
-            self.held -= piece.bytes.capacity();
-        }
-        if let Some(spare) = self.pieces.get_mut(in_use) {
-            spare.bytes.clear();
-        }
-        if let Some(last) = in_use.checked_sub(1) {
-            let piece = &mut self.pieces[last];
-            piece.bytes.truncate((len - last * PIECE) * piece.each);
+            self.held -= Piece::bytes(piece.each);
         }
         self.len = len;
     }
 
     #[cold]
     fn add_piece(&mut self, each: usize) {
-        let piece = Piece::new(each);
-        self.held += piece.bytes.capacity();
-        self.pieces.push(piece);
+        self.held += Piece::bytes(each);
+        self.pieces.push(Piece::new(each));
     }
 
     /// Gives the piece in use, the last but for an empty one, wider numbers.
@@ -138,8 +142,8 @@ impl Numbers {
     fn widen(&mut self, each: usize) {
         let at = self.len / PIECE;
         let mut wide = Piece::new(each);
-        (0..self.len % PIECE).for_each(|index| wide.put(self.pieces[at].get(index)));
-        self.held = self.held + wide.bytes.capacity() - self.pieces[at].bytes.capacity();
+        (0..self.len % PIECE).for_each(|index| wide.put(index, self.pieces[at].get(index)));
+        self.held = self.held + Piece::bytes(each) - Piece::bytes(self.pieces[at].each);
         self.pieces[at] = wide;
     }
 }
@@ -149,11 +153,11 @@ mod tests {
     use super::*;
 
     fn held(numbers: &Numbers) -> usize {
-        numbers.pieces.iter().map(|piece| piece.bytes.capacity()).sum()
+        numbers.pieces.iter().map(|piece| piece.words.len() * 8).sum()
     }
 
     #[test]
-    fn numbers_come_back_as_the_bytes_they_need_grow() {
+    fn numbers_come_back_as_the_bits_they_need_grow() {
         let mut numbers = Numbers::new();
         let pushed: Vec<u64> = (0..64).map(|bit| (1u64 << bit) - 1).chain([u64::MAX, 3]).collect();
         pushed.iter().for_each(|&number| numbers.push(number));
@@ -161,7 +165,7 @@ mod tests {
         for (index, &number) in pushed.iter().enumerate() {
             assert_eq!(numbers.get(index), number);
         }
-        assert_eq!((numbers.last(), held(&numbers)), (Some(3), PIECE * 8));
+        assert_eq!((numbers.last(), held(&numbers)), (Some(3), PIECE * 8 + 8));
         numbers.truncate(2);
         assert_eq!((numbers.len(), numbers.last()), (2, Some(1)));
     }

@@ -1,91 +1,107 @@
 //! From a state back to an initial one.
 //!
-//! In: a store whose ids are numbered level by level, and where each level begins. Out: a
-//! shortest path to any of its states. What stays true: nothing was stored for it. Where
+//! In: one store or several whose ids are numbered level by level, and where each level begins.
+//! Out: a shortest path to any of their states. What stays true: nothing was stored for it. Where
 //! steps can be undone, a predecessor is found by undoing each step and looking the result
 //! up; elsewhere the level before is expanded again until it yields the state, which costs
 //! at most the time of one more search.
 
 use crate::numbers::Numbers;
-use deltamark_core::{
-    Action, BLOCK, Batch, Block, Recall, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
-};
+use deltamark_core::{Action, BLOCK, Batch, Block, Reversible, Scratch, Slot, StateId, States, Store, System, Trace};
+use std::ops::Range;
 
-/// What is needed to walk back.
-pub(crate) struct Levels<'a> {
-    pub system: &'a dyn System,
+/// A store, or one of several that share the states.
+pub(crate) struct Past<'a> {
     pub store: &'a dyn Store,
-    pub recall: &'a dyn Recall,
     /// The first id of each level up to that of the state.
     pub starts: &'a Numbers,
 }
 
+impl Past<'_> {
+    /// The ids of a level before the last.
+    fn level(&self, level: usize) -> Range<u64> {
+        self.starts.get(level)..self.starts.get(level + 1)
+    }
+
+    fn recall(&self, scratch: &mut Scratch, ids: &[StateId], states: &mut States) {
+        self.store.recall().expect("ids are numbers of states that are recalled").recall(scratch, ids, states);
+    }
+}
+
+/// What is needed to walk back.
+pub(crate) struct Levels<'a> {
+    pub system: &'a dyn System,
+    /// Where states are.
+    pub past: Vec<Past<'a>>,
+    /// Which of these a state is in, by its hash.
+    pub owner: fn(u64, usize) -> usize,
+}
+
 impl Levels<'_> {
-    /// A shortest path to the state of this id.
-    pub fn path(&self, id: StateId) -> Trace {
+    /// A shortest path to a state of this level.
+    pub fn path(&self, level: usize, state: Vec<Slot>) -> Trace {
         let mut scratch = self.system.scratch();
-        let mut store_scratch = self.store.scratch();
-        let mut level = self.starts.partition_point(|start| start <= id.get()) - 1;
-        let mut state = self.state(&mut store_scratch, id);
+        let mut store_scratches: Vec<Scratch> = self.past.iter().map(|past| past.store.scratch()).collect();
+        let mut state = state;
         let mut actions = Vec::new();
-        while level > 0 {
-            let range = self.starts.get(level - 1)..self.starts.get(level);
-            let (parent, action) = self
+        for level in (0..level).rev() {
+            let (past, parent, action) = self
                 .system
                 .reversible()
-                .and_then(|reversible| self.undo(reversible, &mut scratch, &mut store_scratch, &state, &range))
-                .unwrap_or_else(|| self.redo(&mut scratch, &mut store_scratch, &state, range));
+                .and_then(|reversible| self.undo(reversible, &mut scratch, &mut store_scratches, &state, level))
+                .unwrap_or_else(|| self.redo(&mut scratch, &mut store_scratches, &state, level));
             actions.push(action);
-            state = self.state(&mut store_scratch, parent);
-            level -= 1;
+            let mut states = States::new(self.system.width());
+            self.past[past].recall(&mut store_scratches[past], &[parent], &mut states);
+            state = states.get(0).to_vec();
         }
         actions.reverse();
         Trace { initial: initial_number(self.system, &mut scratch, &state), actions, ends_in_fault: false }
     }
 
-    fn state(&self, scratch: &mut Scratch, id: StateId) -> Vec<Slot> {
-        let mut states = States::new(self.system.width());
-        self.recall.recall(scratch, &[id], &mut states);
-        states.get(0).to_vec()
-    }
-
-    /// The predecessor with the smallest id in `range`, by undoing steps.
+    /// The predecessor with the smallest id in a level, by undoing steps.
     fn undo(
         &self,
         reversible: &dyn Reversible,
         scratch: &mut Scratch,
-        store_scratch: &mut Scratch,
+        store_scratches: &mut [Scratch],
         state: &[Slot],
-        range: &std::ops::Range<u64>,
-    ) -> Option<(StateId, Action)> {
+        level: usize,
+    ) -> Option<(usize, StateId, Action)> {
         let mut batch = Batch::new(self.system.width());
         reversible.predecessors(scratch, state, &mut batch);
         (0..batch.len())
             .filter_map(|index| {
-                let id = self.store.find(store_scratch, batch.target(index), batch.hash(index))?;
-                range.contains(&id.get()).then_some((id, batch.action(index)))
+                let number = (self.owner)(batch.hash(index), self.past.len());
+                let past = &self.past[number];
+                let id = past.store.find(&mut store_scratches[number], batch.target(index), batch.hash(index))?;
+                past.level(level).contains(&id.get()).then_some((number, id, batch.action(index)))
             })
-            .min_by_key(|&(id, action)| (id, action))
+            .min()
     }
 
-    /// The predecessor with the smallest id in `range`, by expanding them all.
+    /// The predecessor with the smallest id in a level, by expanding them all.
     fn redo(
         &self,
         scratch: &mut Scratch,
-        store_scratch: &mut Scratch,
+        store_scratches: &mut [Scratch],
         state: &[Slot],
-        range: std::ops::Range<u64>,
-    ) -> (StateId, Action) {
+        level: usize,
+    ) -> (usize, StateId, Action) {
         let mut block = Block::new(self.system.width());
         let mut batch = Batch::new(self.system.width());
-        for start in range.clone().step_by(BLOCK) {
-            let ids = start..range.end.min(start + BLOCK as u64);
-            block.reset(self.system.width());
-            block.fill(ids.map(StateId::new), |ids, states| self.recall.recall(store_scratch, ids, states));
-            batch.reset(self.system.width());
-            self.system.expand(scratch, &block, &mut batch).expect("successors that were stored fit the layout");
-            if let Some((source, action)) = leading_to(&batch, state) {
-                return (block.id(source), action);
+        for (number, past) in self.past.iter().enumerate() {
+            let range = past.level(level);
+            for start in range.clone().step_by(BLOCK) {
+                let ids = start..range.end.min(start + BLOCK as u64);
+                block.reset(self.system.width());
+                let scratch_of_past = &mut store_scratches[number];
+                block.fill(ids.map(StateId::new), |ids, states| past.recall(scratch_of_past, ids, states));
+                batch.reset(self.system.width());
+                self.system.expand(scratch, &block, &mut batch).expect("successors that were stored fit the layout");
+                if let Some((source, action)) = leading_to(&batch, state) {
+                    return (number, block.id(source), action);
+                }
             }
         }
         panic!("a state of a level has a predecessor in the level before");

@@ -3,13 +3,20 @@
 //! In: a task. Out: an outcome. What stays true: a block is either expanded, inserted and
 //! counted as a whole or not at all; a layout that must widen is widened between blocks,
 //! in the system, the store and the frontier at once.
+//!
+//! A search of several threads has a [`Run`] for each of them, all of one [`Plan`]. The first
+//! is the one that answers, looks at the clock and tells; at the end it
+//! [absorbs](Run::absorb) what the others counted.
 
+use crate::quota::Quota;
 use crate::{Observer, Task};
 use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
     Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
     Trace, Verdict, Widen,
 };
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many successors a block should yield at most, about: so that a batch of narrow states
@@ -35,6 +42,18 @@ pub(crate) struct Finding {
     message: Option<String>,
 }
 
+impl Finding {
+    /// Whether its trace ends in a step that is a fault, one more than lead to the state.
+    pub fn is_step(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// Whether it answers the same property with a trace of the same length, if in the same level.
+    pub fn is_alike(&self, other: &Finding) -> bool {
+        self.property == other.property && self.is_step() == other.is_step()
+    }
+}
+
 /// An initial state that is in the store.
 pub(crate) struct Root {
     pub id: StateId,
@@ -51,14 +70,83 @@ pub(crate) enum Step {
     Stop(Stop),
 }
 
-/// The state of a run.
-pub(crate) struct Run<'a> {
+/// What all threads of a run have in common.
+#[derive(Clone)]
+pub(crate) struct Plan<'a> {
     pub system: &'a dyn System,
     pub store: &'a dyn Store,
     properties: &'a [Property],
     control: &'a Control,
     explore_all: bool,
-    observer: Option<&'a mut dyn Observer>,
+    observer: Option<Arc<Mutex<&'a mut dyn Observer>>>,
+    /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`].
+    settled: Arc<[AtomicU8]>,
+    quota: Arc<Quota>,
+    leaves_out: bool,
+}
+
+/// A property has its answer.
+const ANSWERED: u8 = 1;
+/// A goal had no value somewhere.
+const UNDEFINED: u8 = 2;
+
+impl<'a> Plan<'a> {
+    pub fn new(task: Task<'a>) -> Self {
+        let Task { system, store, properties, control, explore_all, observer } = task;
+        let exact = matches!(store.guarantee(), Guarantee::Exact);
+        Plan {
+            leaves_out: system.independence().is_some() && observer.is_none() && exact,
+            system,
+            store,
+            properties,
+            control,
+            explore_all,
+            observer: observer.map(|observer| Arc::new(Mutex::new(observer))),
+            settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
+            quota: Arc::new(Quota::new(control.limits.states)),
+        }
+    }
+
+    /// The same with another store.
+    pub fn with_store(&self, store: &'a dyn Store) -> Self {
+        Plan { store, ..self.clone() }
+    }
+
+    /// Whether successors that other states will yield are left out. A store that takes states for
+    /// others may lose the one that would have yielded a successor, and an observer wants to see
+    /// all of them.
+    pub fn leaves_out(&self) -> bool {
+        self.leaves_out
+    }
+
+    fn is_settled(&self, property: usize, what: u8) -> bool {
+        self.settled[property].load(Relaxed) & what != 0
+    }
+
+    /// Whether every property has its answer, so that the run may end.
+    pub fn is_answered(&self) -> bool {
+        let answered = (0..self.properties.len()).all(|property| self.is_settled(property, ANSWERED));
+        answered && !self.properties.is_empty() && !self.explore_all
+    }
+
+    /// Says to all threads that there is no need to look for this any more.
+    pub fn settle(&self, finding: &Finding) {
+        let goal = &self.properties[finding.property].goal;
+        let undefined = matches!(goal, Goal::Reachable(_)) && finding.message.is_some();
+        self.settled[finding.property].fetch_or(if undefined { UNDEFINED } else { ANSWERED }, Relaxed);
+    }
+
+    /// Whether the user asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.control.cancel.is_cancelled()
+    }
+}
+
+/// The state of a run, or of one thread of it.
+pub(crate) struct Run<'a> {
+    pub system: &'a dyn System,
+    pub store: &'a dyn Store,
+    plan: Plan<'a>,
     /// Working memory of this thread.
     pub system_scratch: Scratch,
     pub store_scratch: Scratch,
@@ -78,15 +166,12 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(task: Task<'a>) -> Self {
-        let Task { system, store, properties, control, explore_all, observer } = task;
+    pub fn new(plan: Plan<'a>) -> Self {
+        let Plan { system, store, properties, .. } = plan;
         Run {
             system,
             store,
-            properties,
-            control,
-            explore_all,
-            observer,
+            plan,
             system_scratch: system.scratch(),
             store_scratch: store.scratch(),
             block: Block::new(system.width()),
@@ -113,7 +198,7 @@ impl<'a> Run<'a> {
 
     /// The most depth that is looked at.
     pub fn depth_limit(&self) -> u64 {
-        self.control.limits.depth.unwrap_or(u64::MAX)
+        self.plan.control.limits.depth.unwrap_or(u64::MAX)
     }
 
     /// Inserts the initial states and appends those that are new.
@@ -122,8 +207,8 @@ impl<'a> Run<'a> {
             self.batch.reset(self.system.width());
             match self.system.initial(&mut self.system_scratch, &mut self.batch) {
                 Ok(()) => break,
-                Err(widen) => {
-                    if let Step::Stop(stop) = self.widen(widen, frontier) {
+                Err(Widen) => {
+                    if let Step::Stop(stop) = self.widen(frontier) {
                         return Step::Stop(stop);
                     }
                 }
@@ -133,7 +218,7 @@ impl<'a> Run<'a> {
         for number in 0..self.batch.len() {
             let action = self.batch.action(number);
             let (state, hash) = (self.batch.target(number), self.batch.hash(number));
-            let full = self.control.limits.states.is_some_and(|limit| self.store.len() >= limit);
+            let full = self.plan.control.limits.states.is_some_and(|limit| self.store.len() >= limit);
             if full && self.store.find(&mut self.store_scratch, state, hash).is_none() {
                 return Step::Stop(Stop::States);
             }
@@ -163,16 +248,16 @@ impl<'a> Run<'a> {
         independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)
     }
 
-    /// Whether somebody sees every edge.
-    pub fn observed(&self) -> bool {
-        self.observer.is_some()
+    /// Counts a change of the layout.
+    pub fn widened(&mut self) {
+        self.statistics.widenings += 1;
     }
 
     /// Widens the layout of the system, the store and the frontier.
-    pub fn widen(&mut self, _: Widen, frontier: &mut dyn Recode) -> Step {
+    pub fn widen(&mut self, frontier: &mut dyn Recode) -> Step {
         let recoding = self.system.widen();
         self.statistics.widenings += 1;
-        self.control.listener.event(&Event::Widened(&recoding.reason));
+        self.plan.control.listener.event(&Event::Widened(&recoding.reason));
         if !self.store.recode(&recoding) {
             return Step::Stop(Stop::Memory);
         }
@@ -183,23 +268,12 @@ impl<'a> Run<'a> {
     /// Inserts the batch, exactly up to the limit on states.
     pub fn insert(&mut self) -> Step {
         self.answers.clear();
-        let batch = self.batch.len() as u64;
-        match self.control.limits.states {
-            Some(limit) if self.store.len() + batch > limit => {
-                for index in 0..self.batch.len() {
-                    let (state, hash) = (self.batch.target(index), self.batch.hash(index));
-                    if self.store.len() >= limit && self.store.find(&mut self.store_scratch, state, hash).is_none() {
-                        return Step::Stop(Stop::States);
-                    }
-                    let arrival = self.batch.arrival(&self.block, index);
-                    let answer = self.store.insert(&mut self.store_scratch, state, hash, &arrival);
-                    self.answers.push(answer);
-                    if answer == Insert::Full {
-                        break;
-                    }
-                }
-            }
-            _ => self.store.insert_batch(&mut self.store_scratch, &self.block, &self.batch, &mut self.answers),
+        let Run { store, plan, store_scratch, block, batch, answers, .. } = self;
+        let whole = plan.quota.take_all(*store, batch.len() as u64, || {
+            store.insert_batch(store_scratch, block, batch, answers);
+        });
+        if !whole && let Step::Stop(stop) = self.insert_up_to_the_limit() {
+            return Step::Stop(stop);
         }
         // A store that takes a batch in an order of its own may find no room for one in the middle.
         if self.answers.contains(&Insert::Full) {
@@ -213,6 +287,25 @@ impl<'a> Run<'a> {
         Step::Done
     }
 
+    /// Inserts the batch one by one, as far as the limit on states allows.
+    #[cold]
+    fn insert_up_to_the_limit(&mut self) -> Step {
+        let Run { store, plan, store_scratch, block, batch, answers, .. } = self;
+        for index in 0..batch.len() {
+            let (state, hash) = (batch.target(index), batch.hash(index));
+            let answer = plan.quota.take_one(*store, |take| match take {
+                true => Some(store.insert(store_scratch, state, hash, &batch.arrival(block, index))),
+                false => store.find(store_scratch, state, hash).map(Insert::Seen),
+            });
+            let Some(answer) = answer else { return Step::Stop(Stop::States) };
+            answers.push(answer);
+            if answer == Insert::Full {
+                break;
+            }
+        }
+        Step::Done
+    }
+
     /// Counts the block and shows it to the observer. Call when all its successors are in
     /// the store, or known.
     pub fn count(&mut self) {
@@ -220,7 +313,8 @@ impl<'a> Run<'a> {
         self.statistics.edges += self.batch.len() as u64 + self.batch.left_out();
         self.statistics.left_out += self.batch.left_out();
         self.statistics.deadlocks += u64::from(self.dead().count_ones());
-        if let Some(observer) = &mut self.observer {
+        if let Some(observer) = &self.plan.observer {
+            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
             observer.expanded(self.system, &mut self.system_scratch, &self.block, &self.batch, &self.answers);
         }
     }
@@ -234,15 +328,16 @@ impl<'a> Run<'a> {
     pub fn findings(&mut self) -> Vec<Finding> {
         let dead = self.dead();
         let mut findings = Vec::new();
-        for (property, question) in self.properties.iter().enumerate() {
-            if self.verdicts[property].is_some() {
+        for (property, question) in self.plan.properties.iter().enumerate() {
+            if self.plan.is_settled(property, ANSWERED) {
                 continue;
             }
             let at = |state: usize| Finding { property, state, fault: None, message: None };
             let mask = match &question.goal {
                 Goal::DeadlockFree => dead,
                 Goal::FaultFree => {
-                    if let Some(fault) = self.batch.faults().first() {
+                    // One of the state itself has the shorter trace.
+                    if let Some(fault) = self.batch.faults().iter().min_by_key(|fault| fault.action.is_some()) {
                         findings.push(Finding {
                             fault: fault.action,
                             message: Some(fault.message.clone()),
@@ -262,7 +357,7 @@ impl<'a> Run<'a> {
                                 // A goal may still be reached elsewhere, so the search goes on;
                                 // only the first state without a value is kept for the end.
                                 Goal::Reachable(predicate) => {
-                                    if self.undefined[property].is_none() {
+                                    if !self.plan.is_settled(property, UNDEFINED) {
                                         findings.push(nowhere);
                                     }
                                     true_ones(&**predicate, self.system, &mut self.system_scratch, &self.block, dead)
@@ -283,6 +378,13 @@ impl<'a> Run<'a> {
         findings
     }
 
+    /// Whether a finding would say something new.
+    pub fn wants(&self, finding: &Finding) -> bool {
+        let goal = &self.plan.properties[finding.property].goal;
+        let undefined = matches!(goal, Goal::Reachable(_)) && finding.message.is_some();
+        self.verdicts[finding.property].is_none() && !(undefined && self.undefined[finding.property].is_some())
+    }
+
     /// Records an answer, with the trace that leads to its state.
     ///
     /// # Panics
@@ -298,7 +400,8 @@ impl<'a> Run<'a> {
             }
             Err(error) => panic!("a trace replays: {error}"),
         }
-        let question = &self.properties[finding.property];
+        self.plan.settle(&finding);
+        let question = &self.plan.properties[finding.property];
         let verdict = match question.goal {
             Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(Some(trace)),
             Goal::Reachable(_) => {
@@ -307,17 +410,16 @@ impl<'a> Run<'a> {
             }
             _ => Verdict::Violated(Some(trace), finding.message),
         };
-        self.control.listener.event(&Event::Answered(&question.name, verdict.word()));
+        self.plan.control.listener.event(&Event::Answered(&question.name, verdict.word()));
         self.verdicts[finding.property] = Some(verdict);
     }
 
     /// Whether the run should end now, and why. Call once a block.
     pub fn check(&mut self, snapshot: impl FnOnce(&Self) -> Snapshot) -> Option<Stop> {
-        let answered = !self.properties.is_empty() && self.verdicts.iter().all(Option::is_some);
-        if answered && !self.explore_all {
+        if self.plan.is_answered() {
             return Some(Stop::Answered);
         }
-        if self.control.cancel.is_cancelled() {
+        if self.plan.is_cancelled() {
             return Some(Stop::Cancelled);
         }
         if self.until_check > 0 {
@@ -326,22 +428,22 @@ impl<'a> Run<'a> {
         }
         self.until_check = CHECK_EVERY;
         let elapsed = self.started.elapsed();
-        if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
+        if self.plan.control.limits.time.is_some_and(|limit| elapsed >= limit) {
             return Some(Stop::Time);
         }
-        if let Some(limit) = self.control.limits.memory
+        if let Some(limit) = self.plan.control.limits.memory
             && elapsed - self.looked >= LOOK_EVERY
         {
             self.looked = elapsed;
-            if (self.control.resident)().is_some_and(|resident| resident > limit) {
+            if (self.plan.control.resident)().is_some_and(|resident| resident > limit) {
                 return Some(Stop::Memory);
             }
         }
         if elapsed - self.told >= TELL_EVERY {
             self.told = elapsed;
-            let resident_bytes = (self.control.resident)();
+            let resident_bytes = (self.plan.control.resident)();
             let snapshot = Snapshot { resident_bytes, elapsed, ..snapshot(self) };
-            self.control.listener.event(&Event::Progress(&snapshot));
+            self.plan.control.listener.event(&Event::Progress(&snapshot));
         }
         None
     }
@@ -349,7 +451,7 @@ impl<'a> Run<'a> {
     /// A snapshot but for the frontier.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            states: self.statistics.states,
+            states: self.store.len(),
             edges: self.statistics.edges,
             depth: self.statistics.depth,
             store_bytes: self.store.bytes(),
@@ -361,26 +463,46 @@ impl<'a> Run<'a> {
     /// What the store holds of the frontier, it has asked for itself.
     #[must_use]
     pub fn frontier_holds(&mut self, bytes: u64) -> bool {
+        self.frontier_peak(bytes);
+        self.holds(bytes)
+    }
+
+    /// Notes what the frontier holds, of all threads together.
+    pub fn frontier_peak(&mut self, bytes: u64) {
         let frontier = bytes + self.store.frontier_bytes();
         self.statistics.frontier_peak_bytes = self.statistics.frontier_peak_bytes.max(frontier);
+    }
+
+    /// Has the budget count what this thread holds: its part of the frontier, and its batch.
+    #[must_use]
+    pub fn holds(&mut self, bytes: u64) -> bool {
         let batch = self.batch.held_bytes() + (self.answers.capacity() * size_of::<Insert>()) as u64;
         let more = (bytes + batch).saturating_sub(self.working_granted);
-        let granted = more == 0 || self.control.budget.request(more);
+        let granted = more == 0 || self.plan.control.budget.request(more);
         if granted {
             self.working_granted += more;
         }
         granted
     }
 
+    /// Takes in what another thread of this run has counted; what it held is gone.
+    pub fn absorb(&mut self, other: Run<'_>) {
+        self.statistics.expanded += other.statistics.expanded;
+        self.statistics.edges += other.statistics.edges;
+        self.statistics.left_out += other.statistics.left_out;
+        self.statistics.deadlocks += other.statistics.deadlocks;
+        self.plan.control.budget.release(other.working_granted);
+    }
+
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
     pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
-        self.control.budget.release(self.working_granted);
+        self.plan.control.budget.release(self.working_granted);
         self.statistics.states = self.store.len();
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
         let verdicts = self.verdicts.into_iter().zip(self.undefined).map(|(verdict, undefined)| verdict.or(undefined));
-        let properties = self.properties.iter().zip(verdicts).map(|(property, verdict)| PropertyOutcome {
+        let properties = self.plan.properties.iter().zip(verdicts).map(|(property, verdict)| PropertyOutcome {
             name: property.name.clone(),
             text: property.text.clone(),
             verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {

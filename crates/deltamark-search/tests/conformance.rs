@@ -1,12 +1,25 @@
 //! Every search passes the suite for searches, with every kind of store.
 
 use deltamark_core::Order;
-use deltamark_search::{Search, run};
+use deltamark_search::{Search, Threads, run, run_on};
 use deltamark_testkit::check_search;
 
 #[test]
 fn breadth_first_search_conforms() {
     check_search(Order::Levels, |task| run(Search::Bfs, task));
+}
+
+#[test]
+fn breadth_first_search_conforms_with_threads() {
+    for count in [2, 3, 8] {
+        // Every level is shared, however small.
+        check_search(Order::Levels, |task| run_on(Threads { count, small: 0 }, Search::Bfs, task));
+    }
+}
+
+#[test]
+fn small_levels_are_expanded_by_one_thread_and_large_ones_by_all() {
+    check_search(Order::Levels, |task| run_on(Threads { count: 3, small: 40 }, Search::Bfs, task));
 }
 
 #[test]

@@ -28,7 +28,9 @@
 //!
 //! # Invariants
 //! * I1: all places of every state that was inserted are set, so no state is called new twice.
-//! * I2: everything is behind one lock, taken once a batch.
+//!   Several threads that bring one state agree on which of them it is new to: who finds a place
+//!   not set takes the lock of the state, one of many by its hash, before it sets any.
+//! * I2: places are set by atomic exchanges; what is counted is added up once a batch.
 //!
 //! # When to choose it
 //! When even signatures do not fit: a fixed amount of memory, however many states there are.
@@ -39,6 +41,7 @@ use crate::region::Region;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
 };
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bits in an array.
@@ -46,12 +49,16 @@ pub struct Bitstate {
     bits: u32,
     hashes: u32,
     budget: Arc<Budget>,
-    array: Mutex<Array>,
-}
-
-struct Array {
     /// None, if the budget does not allow it.
     region: Option<Region>,
+    /// For states that are new, by their hash.
+    locks: Box<[Mutex<()>]>,
+    tally: Mutex<Tally>,
+}
+
+/// What is counted.
+#[derive(Default)]
+struct Tally {
     /// States that were new.
     len: u64,
     /// Bits that are set.
@@ -61,6 +68,9 @@ struct Array {
     /// How many states were missed, probably.
     missed: f64,
 }
+
+/// How many locks there are, a power of two: so many that two threads seldom want the same.
+const LOCKS: usize = 256;
 
 /// Successors whose places are fetched together.
 const GROUP: usize = 32;
@@ -90,8 +100,8 @@ impl Bitstate {
         } else {
             None
         };
-        let array = Array { region, len: 0, set: 0, doubt: 0.0, missed: 0.0 };
-        Bitstate { bits, hashes, budget, array: Mutex::new(array) }
+        let locks = (0..LOCKS).map(|_| Mutex::new(())).collect();
+        Bitstate { bits, hashes, budget, region, locks, tally: Mutex::default() }
     }
 
     /// The bytes of an array of `2^bits` bits.
@@ -101,11 +111,11 @@ impl Bitstate {
 
     /// Whether it has its array.
     pub fn is_open(&self) -> bool {
-        self.lock().region.is_some()
+        self.region.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Array> {
-        self.array.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The places of a state, the first [`hashes`](Self::hashes) of them.
@@ -123,100 +133,101 @@ impl Bitstate {
     }
 
     /// The probability that a state that comes now is missed.
-    fn omission(&self, array: &Array) -> f64 {
-        let (all, len) = (2f64.powi(self.bits as i32), array.len as f64);
+    fn omission(&self, tally: &Tally) -> f64 {
+        let (all, len) = (2f64.powi(self.bits as i32), tally.len as f64);
         let pairs = if self.hashes > 1 { len / all / all } else { 0.0 };
-        ((array.set as f64 / all).powi(self.hashes as i32) + pairs + len / 2f64.powi(64)).min(1.0)
+        ((tally.set as f64 / all).powi(self.hashes as i32) + pairs + len / 2f64.powi(64)).min(1.0)
     }
 
-    /// Counts `new` states that have come since the last call.
-    fn count(&self, array: &mut Array, new: u64) {
+    /// Counts `new` states that have set `set` bits since the last call.
+    fn count(&self, new: u64, set: u64) {
         if new > 0 {
-            let p = self.omission(array);
-            array.doubt -= new as f64 * (-p).ln_1p();
-            array.missed += new as f64 * p / (1.0 - p);
+            let mut tally = self.tally();
+            tally.len += new;
+            tally.set += set;
+            // With the array as it is after all of them: a little too much rather than too little.
+            let p = self.omission(&tally);
+            tally.doubt -= new as f64 * (-p).ln_1p();
+            tally.missed += new as f64 * p / (1.0 - p);
         }
     }
-}
 
-impl Array {
-    /// The word that holds a place, and its bit there.
+    /// The word of an array that holds a place, and its bit there.
     #[inline(always)]
-    fn word(&self, place: u64) -> (*mut u64, u64) {
-        let first = self.region.as_ref().map_or(std::ptr::null_mut(), Region::as_ptr).cast::<u64>();
-        (first.wrapping_add((place / 64) as usize), 1 << (place % 64))
+    fn word<'r>(&self, region: &'r Region, place: u64) -> (&'r AtomicU64, u64) {
+        debug_assert!(place >> self.bits == 0);
+        // SAFETY: places are below the number of bits that the region has; it is aligned to 64
+        // bytes, lives as long as the reference, and is read and written as these atomics only.
+        let word = unsafe { &*region.as_ptr().cast::<AtomicU64>().add((place / 64) as usize) };
+        (word, 1 << (place % 64))
     }
 
-    /// Whether all of these places are set. There is an array, and they lie in it.
+    /// Whether all of these places are set.
     #[inline(always)]
-    fn contains(&self, places: &[u64]) -> bool {
+    fn contains(&self, region: &Region, places: &[u64]) -> bool {
         places.iter().all(|&place| {
-            let (word, bit) = self.word(place);
-            // SAFETY: places are below the number of bits that the region has, and `&self`.
-            unsafe { word.read() & bit != 0 }
+            let (word, bit) = self.word(region, place);
+            word.load(Relaxed) & bit != 0
         })
     }
 
-    /// Sets these places. There is an array, and they lie in it.
+    /// Sets the places of a state, and says how many were not set before.
     #[inline(always)]
-    fn insert(&mut self, places: &[u64]) -> Insert {
-        let before = self.set;
-        for &place in places {
-            let (word, bit) = self.word(place);
-            // SAFETY: places are below the number of bits that the region has, and `&mut self`.
-            unsafe {
-                let old = word.read();
-                self.set += u64::from(old & bit == 0);
-                word.write(old | bit);
-            }
+    fn set(&self, region: &Region, mixed: u64, places: &[u64]) -> u64 {
+        if self.contains(region, places) {
+            return 0;
         }
-        if self.set == before {
-            return Insert::Seen(StateId::NAMELESS);
-        }
-        self.len += 1;
-        Insert::New(StateId::NAMELESS)
+        let _lock = self.locks[mixed as usize % LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
+        places.iter().fold(0, |set, &place| {
+            let (word, bit) = self.word(region, place);
+            set + u64::from(word.fetch_or(bit, Relaxed) & bit == 0)
+        })
     }
+}
+
+fn answer(set: u64) -> Insert {
+    if set == 0 { Insert::Seen(StateId::NAMELESS) } else { Insert::New(StateId::NAMELESS) }
 }
 
 impl Store for Bitstate {
     fn insert(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        let mut array = self.lock();
-        if array.region.is_none() {
-            return Insert::Full;
-        }
-        let answer = array.insert(&self.places(mix(hash))[..self.hashes as usize]);
-        self.count(&mut array, u64::from(answer != Insert::Seen(StateId::NAMELESS)));
-        answer
+        let Some(region) = &self.region else { return Insert::Full };
+        let mixed = mix(hash);
+        let set = self.set(region, mixed, &self.places(mixed)[..self.hashes as usize]);
+        self.count(u64::from(set > 0), set);
+        answer(set)
     }
 
     fn insert_batch(&self, _scratch: &mut Scratch, _block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let mut array = self.lock();
-        if array.region.is_none() {
+        let Some(region) = &self.region else {
             out.push(Insert::Full);
             return;
-        }
+        };
         let mut places = [[0; PLACES]; GROUP];
         for hashes in batch.hashes().chunks(GROUP) {
             for (places, &hash) in places.iter_mut().zip(hashes) {
                 *places = self.places(mix(hash));
-                places[..self.hashes as usize].iter().for_each(|&place| prefetch(array.word(place).0));
+                places[..self.hashes as usize].iter().for_each(|&place| prefetch(self.word(region, place).0));
             }
-            let before = array.len;
-            out.extend(places[..hashes.len()].iter().map(|places| array.insert(&places[..self.hashes as usize])));
-            // With the array as it is after all of them: a little too much rather than too little.
-            let new = array.len - before;
-            self.count(&mut array, new);
+            let (mut new, mut set) = (0, 0);
+            for (places, &hash) in places.iter().zip(hashes) {
+                let more = self.set(region, mix(hash), &places[..self.hashes as usize]);
+                out.push(answer(more));
+                new += u64::from(more > 0);
+                set += more;
+            }
+            self.count(new, set);
         }
     }
 
     fn find(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64) -> Option<StateId> {
-        let array = self.lock();
-        let there = array.region.is_some() && array.contains(&self.places(mix(hash))[..self.hashes as usize]);
-        there.then_some(StateId::NAMELESS)
+        let places = self.places(mix(hash));
+        let there = |region| self.contains(region, &places[..self.hashes as usize]);
+        self.region.as_ref().is_some_and(there).then_some(StateId::NAMELESS)
     }
 
     fn len(&self) -> u64 {
-        self.lock().len
+        self.tally().len
     }
 
     fn bytes(&self) -> Bytes {
@@ -224,14 +235,14 @@ impl Store for Bitstate {
     }
 
     fn guarantee(&self) -> Guarantee {
-        Guarantee::Omission((-(-self.lock().doubt).exp_m1()).clamp(0.0, 1.0))
+        Guarantee::Omission((-(-self.tally().doubt).exp_m1()).clamp(0.0, 1.0))
     }
 
     fn warning(&self) -> Option<String> {
-        let array = self.lock();
-        let full = array.set as f64 / 2f64.powi(self.bits as i32);
-        (full > 0.5 || array.missed >= 1.0).then(|| {
-            let missed = match array.missed {
+        let tally = self.tally();
+        let full = tally.set as f64 / 2f64.powi(self.bits as i32);
+        (full > 0.5 || tally.missed >= 1.0).then(|| {
+            let missed = match tally.missed {
                 missed if missed < 1e15 => format!("about {:.0} states or more", missed.max(1.0)),
                 _ => "nearly all states".into(),
             };
@@ -252,7 +263,7 @@ impl Store for Bitstate {
 
 impl Drop for Bitstate {
     fn drop(&mut self) {
-        if self.array.get_mut().unwrap_or_else(PoisonError::into_inner).region.is_some() {
+        if self.region.is_some() {
             self.budget.release(Self::array_bytes(self.bits));
         }
     }
@@ -285,7 +296,7 @@ mod tests {
             for seed in 0..10 {
                 let (missed, store) = missed(bits, hashes, states, seed);
                 found += missed;
-                expected += store.lock().missed;
+                expected += store.tally().missed;
             }
             let (found, spread) = (found as f64, expected.sqrt());
             assert!((found - expected).abs() < 5.0 * spread + 0.05 * expected, "{bits}, {hashes}: {found}, {expected}");

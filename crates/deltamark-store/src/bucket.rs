@@ -194,6 +194,20 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// The same for a line that will be written to: it is taken away from other processors too, so
+/// that the write does not have to wait for that.
+#[inline(always)]
+pub(crate) fn prefetch_to_write<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch is a hint; it may be given any address. Processors of this kind that do
+    // not know the instruction do nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,8 @@ pub struct StoreInfo {
     pub guarantee: &'static str,
     /// When to choose it.
     pub when: &'static str,
+    /// Whether several threads can use it at once in a breadth-first search.
+    pub threads: bool,
     /// What it cannot do without.
     pub needs: &'static [Need],
     /// Its options.
@@ -76,6 +78,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
         guarantee: "exact",
         when: "Whenever the run fits into memory: it is the fastest, and the yardstick for the others.",
+        threads: true,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
@@ -87,6 +90,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When states are made of parts that repeat and memory is short by a factor of two: 80 per cent of the \
                memory of `plain` or less, in about twice its time, for any model and any search.",
+        threads: true,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
@@ -99,6 +103,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: \
                it never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
                twice its time; narrow states take up to six times as long.",
+        threads: false,
         needs: &[],
         options: &[OptionInfo {
             name: "every",
@@ -116,6 +121,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its \
                width, in one to four times the time of `plain`; depth-first some 9, in about ten times.",
+        threads: false,
         needs: &[],
         options: &[
             OptionInfo {
@@ -144,6 +150,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "As `delta`, with more to choose: 6 to 7 bytes a state breadth-first, some 9 depth-first, in about the \
                same time, for any model and any search.",
+        threads: false,
         needs: &[],
         options: &[
             OptionInfo {
@@ -194,6 +201,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "When a Petri net does not fit into memory: 2.5 to 4.5 bytes a state, whatever its width, the least of the \
                exact stores, in one to four times the time of `plain`.",
+        threads: false,
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
@@ -222,6 +230,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "To look for errors, faster than the small exact stores: 4 bytes a state for 40 bits, 7 for 56, in \
                one to two times the time of `plain`, for any model and any search. The search keeps states that wait \
                in full and, breadth-first, a few bytes a state for traces.",
+        threads: true,
         needs: &[],
         options: &[OptionInfo {
             name: "bits",
@@ -241,6 +250,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "may miss states; tells the probability that it did",
         when: "To look for errors where nothing else fits: it takes the memory you give it, however many states there \
                are. The search keeps states that wait in full and, breadth-first, a few bytes a state for traces.",
+        threads: true,
         needs: &[],
         options: &[
             OptionInfo {

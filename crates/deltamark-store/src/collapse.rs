@@ -28,7 +28,8 @@
 //! # Invariants
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that had
 //!   an empty entry when it came; a bucket with an empty entry ends every search.
-//! * I2: everything is behind one lock, taken once a batch. Ids are 0, 1, 2 … in the order of
+//! * I2: everything is behind one lock. A batch is looked up while others look up theirs; only
+//!   what was not found, nearly all of it new, is added alone. Ids are 0, 1, 2 … in the order of
 //!   insertion.
 //!
 //! # When to choose it
@@ -48,13 +49,13 @@ use deltamark_core::{
 };
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Components interned, a state as the tuple of their numbers.
 pub struct Collapse<'a> {
     system: &'a dyn System,
     budget: Arc<Budget>,
-    inner: Mutex<Inner>,
+    inner: RwLock<Inner>,
 }
 
 struct Inner {
@@ -62,8 +63,12 @@ struct Inner {
     index: Index,
     len: u64,
     width: Width,
-    /// Working memory.
-    state: Vec<Slot>,
+}
+
+/// Working memory of a thread.
+struct Work {
+    /// For each successor of a batch its number, or [`NONE`].
+    numbers: Vec<u64>,
 }
 
 /// No number.
@@ -87,11 +92,15 @@ impl<'a> Collapse<'a> {
         }
         let width = system.width();
         let tuples = Tuples::new(width, Arc::clone(&budget));
-        Collapse { system, budget, inner: Mutex::new(Inner { tuples, index, len: 0, width, state: Vec::new() }) }
+        Collapse { system, budget, inner: RwLock::new(Inner { tuples, index, len: 0, width }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alone(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes room in the index for `wanted` numbers.
@@ -158,20 +167,22 @@ impl<'a> Collapse<'a> {
         }
     }
 
-    fn insert_batch_into(&self, inner: &mut Inner, batch: &Batch, out: &mut Vec<Insert>) {
+    /// Appends for each successor of a batch the number of the first state that may be it and
+    /// is, or [`NONE`]: then it is new, most probably.
+    fn look_up(&self, inner: &Inner, batch: &Batch, out: &mut Vec<u64>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { inner.insert_avx512(avx512, self.system, batch, out) };
+            unsafe { inner.look_up_avx512(avx512, batch, out) };
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx2) = x86::Avx2::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { inner.insert_avx2(avx2, self.system, batch, out) };
+            unsafe { inner.look_up_avx2(avx2, batch, out) };
             return;
         }
-        inner.insert_all(BASELINE, self.system, batch, out);
+        inner.look_up(BASELINE, batch, out);
     }
 }
 
@@ -220,13 +231,12 @@ impl Inner {
         Insert::New(StateId::new(self.len - 1))
     }
 
-    /// Inserts the successors of a batch, for which the index has room, up to the first that
-    /// finds none elsewhere.
+    /// Looks the successors of a batch up.
     ///
     /// In groups, each in three rounds: fetch the buckets; scan them and fetch the tuples of
-    /// the first matches; compare, and add what is new.
+    /// the first matches; compare.
     #[inline(always)]
-    fn insert_all<L: Lanes>(&mut self, lanes: L, system: &dyn System, batch: &Batch, out: &mut Vec<Insert>) {
+    fn look_up<L: Lanes>(&self, lanes: L, batch: &Batch, out: &mut Vec<u64>) {
         let hashes = batch.hashes();
         assert_eq!(batch.targets().width(), self.width, "successors have the width of the system");
         out.reserve(hashes.len());
@@ -257,17 +267,7 @@ impl Inner {
                 guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
             }
             self.confirm(&mut guesses[..hashes.len()], batch.targets(), group * GROUP);
-            for slot in 0..hashes.len() {
-                let answer = if guesses[slot] == NONE {
-                    self.insert_at_last(lanes, system, batch.target(group * GROUP + slot), mixed[slot])
-                } else {
-                    Insert::Seen(StateId::new(guesses[slot]))
-                };
-                out.push(answer);
-                if answer == Insert::Full {
-                    return;
-                }
-            }
+            out.extend_from_slice(&guesses[..hashes.len()]);
         }
     }
 
@@ -295,7 +295,7 @@ impl Inner {
         }
     }
 
-    /// Inserts a state whose first guess was wrong. The index has room.
+    /// Inserts a state that was not found at first sight. The index has room.
     #[inline(always)]
     fn insert_at_last<L: Lanes>(&mut self, lanes: L, system: &dyn System, state: &[Slot], mixed: u64) -> Insert {
         match self.search(lanes, mixed, state) {
@@ -304,35 +304,36 @@ impl Inner {
         }
     }
 
-    /// [`insert_all`](Self::insert_all) with the instructions of AVX-512.
+    /// [`look_up`](Self::look_up) with the instructions of AVX-512.
     ///
     /// # Safety
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn insert_avx512(&mut self, lanes: x86::Avx512, system: &dyn System, batch: &Batch, out: &mut Vec<Insert>) {
-        self.insert_all(lanes, system, batch, out);
+    unsafe fn look_up_avx512(&self, lanes: x86::Avx512, batch: &Batch, out: &mut Vec<u64>) {
+        self.look_up(lanes, batch, out);
     }
 
-    /// [`insert_all`](Self::insert_all) with the instructions of AVX2.
+    /// [`look_up`](Self::look_up) with the instructions of AVX2.
     ///
     /// # Safety
     /// The processor has them.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    unsafe fn insert_avx2(&mut self, lanes: x86::Avx2, system: &dyn System, batch: &Batch, out: &mut Vec<Insert>) {
-        self.insert_all(lanes, system, batch, out);
+    unsafe fn look_up_avx2(&self, lanes: x86::Avx2, batch: &Batch, out: &mut Vec<u64>) {
+        self.look_up(lanes, batch, out);
     }
 
     /// Appends states to `out`.
-    fn read(&mut self, numbers: Range<u64>, out: &mut States) {
+    fn read(&self, numbers: Range<u64>, out: &mut States) {
         if let Width::Fixed(_) = self.width {
             return self.tuples.read_range(numbers, out);
         }
+        let mut state = Vec::new();
         for number in numbers {
-            self.state.clear();
-            self.tuples.read(number, &mut self.state);
-            out.push(&self.state);
+            state.clear();
+            self.tuples.read(number, &mut state);
+            out.push(&state);
         }
     }
 }
@@ -350,23 +351,47 @@ fn guess<L: Lanes>(lanes: L, index: IndexView<'_>, bucket: &Bucket, mixed: u64) 
 
 impl Store for Collapse<'_> {
     fn insert(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        self.insert_one(&mut self.lock(), state, mix(hash))
+        self.insert_one(&mut self.alone(), state, mix(hash))
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let mut inner = self.lock();
-        let wanted = inner.len + batch.len() as u64;
-        if self.make_room(&mut inner, wanted) {
-            self.insert_batch_into(&mut inner, batch, out);
+        let Work { numbers } = scratch.get();
+        numbers.clear();
+        let inner = self.shared();
+        if inner.index.buckets == 0 {
+            out.push(Insert::Full);
             return;
         }
-        // Not all of them would fit, but most may be there already.
+        self.look_up(&inner, batch, numbers);
         drop(inner);
-        insert_one_by_one(self, scratch, block, batch, out);
+        let absent = numbers.iter().filter(|&&number| number == NONE).count() as u64;
+        let first = out.len();
+        out.extend(numbers.iter().map(|&number| Insert::Seen(StateId::new(number))));
+        if absent == 0 {
+            return;
+        }
+        let mut inner = self.alone();
+        let wanted = inner.len + absent;
+        if !self.make_room(&mut inner, wanted) {
+            // Not all of them would fit, but most may be there already.
+            drop(inner);
+            out.truncate(first);
+            return insert_one_by_one(self, scratch, block, batch, out);
+        }
+        for (index, _) in numbers.iter().enumerate().filter(|(_, number)| **number == NONE) {
+            // It may have come with this batch, or from another thread.
+            let mixed = mix(batch.hash(index));
+            let answer = inner.insert_at_last(BASELINE, self.system, batch.target(index), mixed);
+            out[first + index] = answer;
+            if answer == Insert::Full {
+                out.truncate(first + index + 1);
+                return;
+            }
+        }
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
-        let inner = self.lock();
+        let inner = self.shared();
         inner.check(state);
         if inner.index.buckets == 0 {
             return None;
@@ -375,11 +400,11 @@ impl Store for Collapse<'_> {
     }
 
     fn len(&self) -> u64 {
-        self.lock().len
+        self.shared().len
     }
 
     fn bytes(&self) -> Bytes {
-        let inner = self.lock();
+        let inner = self.shared();
         inner.tuples.bytes().with("index", Index::bytes(inner.index.buckets))
     }
 
@@ -391,8 +416,12 @@ impl Store for Collapse<'_> {
         Some(self)
     }
 
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Work { numbers: Vec::new() })
+    }
+
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.alone();
         // What was interned in the old layout means nothing in the new: all is built again, and
         // the memory of the old tuples is given back as it goes.
         let mut old = std::mem::replace(&mut inner.tuples, Tuples::new(recoding.to, Arc::clone(&self.budget)));
@@ -416,12 +445,12 @@ impl Store for Collapse<'_> {
 
 impl Recall for Collapse<'_> {
     fn recall(&self, _scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        let mut inner = self.lock();
+        let inner = self.shared();
         ids.iter().for_each(|id| inner.read(id.get()..id.get() + 1, out));
     }
 
     fn recall_range(&self, _scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
-        self.lock().read(ids, out);
+        self.shared().read(ids, out);
     }
 
     fn sequential(&self) -> bool {

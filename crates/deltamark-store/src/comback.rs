@@ -41,9 +41,9 @@
 //!
 //! # Signatures
 //! A signature of `signature` bits is kept as it is, however many states share it; that is exact
-//! and slow when they are many. By default it has 24 bits and grows by 2 whenever a third of its
-//! values are taken: the table is given up, and all states are rebuilt once and signed again, so
-//! there are never two tables.
+//! and slow when they are many. By default it has 24 bits and grows by 2 whenever there are a
+//! quarter more states than it has values: the table is given up, and all states are rebuilt once
+//! and signed again, so there are never two tables.
 //!
 //! # Back edges that do not say which successor is meant
 //! With `actions=b` only the lowest `b` bits of an action are stored, so a back edge stands for

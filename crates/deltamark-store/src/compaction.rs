@@ -28,7 +28,8 @@
 //!
 //! # Invariants
 //! * I1: every signature is in the table once.
-//! * I2: everything is behind one lock, taken once a batch.
+//! * I2: the table is behind one lock. A batch is looked up while others look up theirs; only
+//!   what was not found is entered alone, in lines that are in the cache by then.
 //!
 //! # When to choose it
 //! When nothing exact fits and bugs are looked for rather than their absence proved. States
@@ -39,12 +40,12 @@ use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
     store::insert_one_by_one,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The set of signatures.
 pub struct Compaction {
     bits: u32,
-    table: Mutex<Quotient>,
+    table: RwLock<Quotient>,
 }
 
 /// What a thread needs for a batch.
@@ -88,11 +89,15 @@ impl Compaction {
         assert!(Self::BITS.contains(&bits.into()), "a signature has {:?} bits", Self::BITS);
         // What the table does not take as a key is entered as payload.
         let key_bits = bits.min(MOST_KEY_BITS);
-        Compaction { bits, table: Mutex::new(Quotient::new(key_bits, bits - key_bits, budget)) }
+        Compaction { bits, table: RwLock::new(Quotient::new(key_bits, bits - key_bits, budget)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Quotient> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> RwLockReadGuard<'_, Quotient> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alone(&self) -> RwLockWriteGuard<'_, Quotient> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bits of a signature that are entered as payload, and how many they are.
@@ -120,7 +125,7 @@ impl Compaction {
 impl Store for Compaction {
     fn insert(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let mixed = mix(hash);
-        let mut table = self.lock();
+        let mut table = self.alone();
         if self.contains(&table, mixed) {
             Insert::Seen(StateId::NAMELESS)
         } else if !table.reserve(1, self.payload(mixed).1) {
@@ -131,12 +136,6 @@ impl Store for Compaction {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let mut table = self.lock();
-        if !table.reserve(batch.len() as u64, self.payload(0).1) {
-            // Not all of them would fit, but most may be there already.
-            drop(table);
-            return insert_one_by_one(self, scratch, block, batch, out);
-        }
         let work: &mut Work = scratch.get();
         let Work { recent, mixed, seen, which } = work;
         mixed.clear();
@@ -154,9 +153,21 @@ impl Store for Compaction {
         }
         seen.clear();
         seen.resize(mixed.len(), false);
-        table.probe_each(mixed, |index, other| seen[index] |= other == self.payload(mixed[index]).0);
+        self.shared().probe_each(mixed, |index, other| seen[index] |= other == self.payload(mixed[index]).0);
+        let absent = seen.iter().filter(|&&seen| !seen).count() as u64;
+        if absent == 0 {
+            return;
+        }
+        let mut table = self.alone();
+        if !table.reserve(absent, self.payload(0).1) {
+            // Not all of them would fit, but most may be there already.
+            drop(table);
+            out.truncate(first);
+            work.forget();
+            return insert_one_by_one(self, scratch, block, batch, out);
+        }
         for ((&mixed, &seen), &index) in mixed.iter().zip(&*seen).zip(&*which) {
-            // What was not there may have come with this batch (I1).
+            // What was not there may have come with this batch, or from another thread (I1).
             if seen || self.contains(&table, mixed) {
                 continue;
             }
@@ -172,15 +183,15 @@ impl Store for Compaction {
     }
 
     fn find(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64) -> Option<StateId> {
-        self.contains(&self.lock(), mix(hash)).then_some(StateId::NAMELESS)
+        self.contains(&self.shared(), mix(hash)).then_some(StateId::NAMELESS)
     }
 
     fn len(&self) -> u64 {
-        self.lock().len()
+        self.shared().len()
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::new().with("signatures", self.lock().bytes())
+        Bytes::new().with("signatures", self.shared().bytes())
     }
 
     fn guarantee(&self) -> Guarantee {

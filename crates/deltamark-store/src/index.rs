@@ -14,6 +14,7 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::bucket::{Bucket, LANES, Lanes};
+use crate::claim::relax;
 use crate::region::Region;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -141,6 +142,45 @@ impl Index {
     }
 }
 
+/// Buckets on a page of memory.
+const PAGE: u64 = 4096 / size_of::<Bucket>() as u64;
+
+impl IndexView<'_> {
+    /// Writes to the pages of these buckets, and changes nothing. The system gives a page when
+    /// it is first written to; if it is read before that, it takes two faults, and the second
+    /// one interrupts all processors that run a thread of this process.
+    pub fn touch(self, buckets: std::ops::Range<u64>) {
+        for bucket in (buckets.start..buckets.end.min(self.buckets.len() as u64)).step_by(PAGE as usize) {
+            // An exchange of nothing for nothing. (Compilers make a read of adding or or-ing 0.)
+            let _ = self.bucket(bucket).0[0].compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// How many buckets there are.
+    pub fn len(self) -> u64 {
+        self.buckets.len() as u64
+    }
+
+    /// Enters a number that is not there, while others enter other numbers and nobody searches.
+    #[inline]
+    pub fn enter_among_others(self, mixed: u64, number: u64) {
+        let entry = self.tag(mixed) | (number as u32 + 1);
+        let mut at = self.home(mixed);
+        loop {
+            let mut empty = BASELINE.empty(self.bucket(at));
+            while empty != 0 {
+                let place = &self.bucket(at).0[empty.trailing_zeros() as usize % LANES];
+                if place.compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    return;
+                }
+                // Entries are filled in order: the next one may be empty still.
+                empty &= empty - 1;
+            }
+            at = self.next(at);
+        }
+    }
+}
+
 /// The comparison every processor of this kind can do.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) const BASELINE: x86::Sse2 = x86::Sse2;
@@ -184,16 +224,25 @@ impl<'a> IndexView<'a> {
     }
 }
 
-/// The number in an entry that carries a tag, once it has been written (I2).
+/// The number in an entry that carries a tag, once it has been written (I2). Call with no
+/// claims of one's own.
 #[inline(always)]
 pub(crate) fn settled(entry: &AtomicU32, mask: u32) -> u64 {
+    let mut rounds = 0;
     loop {
-        let number = entry.load(Ordering::Acquire) & !mask;
-        if number != !mask {
-            return u64::from(number) - 1;
+        if let Some(number) = settled_now(entry, mask) {
+            return number;
         }
-        std::hint::spin_loop();
+        relax(rounds);
+        rounds += 1;
     }
+}
+
+/// The number in an entry that carries a tag, unless it is being written.
+#[inline(always)]
+pub(crate) fn settled_now(entry: &AtomicU32, mask: u32) -> Option<u64> {
+    let number = entry.load(Ordering::Acquire) & !mask;
+    (number != !mask).then(|| u64::from(number) - 1)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@
 //!   granted).
 //! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
 //!   hand), `kept` (some among many), `cache` (a few, by number).
-//! * Tables: `bucket` and `index` (from states to numbers, filled again from the states when it
+//! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
 //!   grows), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
 //!   each once).
 //! * Lists: `packed` (numbers in few bits), `unary` (numbers that never decrease), `bits` (a
@@ -38,6 +38,7 @@ pub mod breadcrumb;
 mod bucket;
 mod cache;
 mod catalogue;
+mod claim;
 mod coder;
 pub mod collapse;
 mod comback;

@@ -94,9 +94,7 @@ impl Config {
 
 /// The most bits a signature has: as many again are left for numbers.
 pub(crate) const MOST_SIGNATURE: u32 = 32;
-/// A signature grows when it has fewer than this many values a state.
-const SLACK: u64 = 3;
-/// By how many bits it grows.
+/// By how many bits a signature grows when there are a quarter more states than it has values.
 const SIGNATURE_STEP: u32 = 2;
 /// No answer yet.
 const OPEN: u64 = u64::MAX;
@@ -247,9 +245,7 @@ impl Inner<'_> {
         if self.lost || payload + MOST_SIGNATURE > 64 {
             return false;
         }
-        if self.config.grows
-            && self.config.signature < MOST_SIGNATURE
-            && (len + more) * SLACK > 1 << self.config.signature
+        if self.config.grows && self.config.signature < MOST_SIGNATURE && (len + more) * 4 > 5 << self.config.signature
         {
             self.sign_again();
         }
@@ -309,6 +305,8 @@ impl Inner<'_> {
     fn sign_all(&mut self) -> bool {
         /// States that are rebuilt together.
         const PIECE: u64 = 8192;
+        /// How many lines are fetched before they are needed.
+        const AHEAD: usize = 24;
         let Inner { rebuilder, .. } = self;
         let len = rebuilder.tree.len();
         let mut states = States::new(rebuilder.system.width());
@@ -320,7 +318,10 @@ impl Inner<'_> {
             hashes.clear();
             rebuilder.rebuild(&numbers, &mut states);
             rebuilder.system.hashes(&mut rebuilder.scratch, &states, &mut hashes);
-            for (&number, &hash) in numbers.iter().zip(&hashes) {
+            for (index, (&number, &hash)) in numbers.iter().zip(&hashes).enumerate() {
+                if let Some(&later) = hashes.get(index + AHEAD) {
+                    rebuilder.table.prefetch(mix(later));
+                }
                 if !rebuilder.table.insert(mix(hash), number) {
                     return false;
                 }
@@ -682,7 +683,7 @@ mod tests {
                     let found = (outcome.statistics.states, outcome.statistics.edges);
                     assert_eq!(found, (all.states.len() as u64, all.edges.len() as u64));
                     let signature = store.lock().config.signature;
-                    assert!(SLACK * found.0 <= 1 << signature && signature <= 16, "{signature} bits");
+                    assert!(4 * found.0 <= 5 << signature && signature <= 16, "{signature} bits");
                 }
             }
         }

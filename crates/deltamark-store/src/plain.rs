@@ -19,411 +19,70 @@
 //! enlarged and emptied, and all numbers are entered again. So growing never needs
 //! a second copy of anything. An index of half a megabyte and more grows by half, which
 //! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
-//! state less, and 15 per cent slower.)
+//! state less, and 15 per cent slower.) Entering all numbers again is a fifth of the time of a
+//! run, so threads that come to the gate meanwhile do not wait: they help, a stretch of numbers
+//! at a time (`growth.rs`).
 //!
 //! # Invariants
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that
 //!   had an empty entry when it came; a bucket with an empty entry ends every search.
 //! * I2: an entry whose number is all ones is being written: its vector is not there yet.
-//!   Who meets one with its own tag waits. A bucket is read once, and what is claimed is the
-//!   entry that was the first empty one in that reading, so two threads never enter the same
-//!   state twice.
+//!   Who meets one with its own tag waits; see `claim.rs`, which is why two threads never enter
+//!   the same state twice.
 //! * I3: whoever inserts holds the gate shared, and room for what it may insert has been
-//!   set aside; growing and recoding hold the gate alone.
+//!   set aside; growing and recoding hold the gate alone, helpers included.
 //!
 //! # When to choose it
 //! Whenever the run fits into memory. 4.7 to 7.1 bytes a state for the index; a look-up
 //! touches one line of the index, sometimes the next, and one vector.
 
-use crate::arena;
+mod growth;
+mod shape;
+mod tables;
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::{LANES, Lanes, prefetch};
-use crate::index::{BASELINE, Index, settled};
+use crate::index::{BASELINE, Index};
 use crate::vectors::Vectors;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
     System, Width, hash::mix, store::insert_one_by_one,
 };
+use growth::Help;
+use shape::Any;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use tables::NONE;
+use tables::Tables;
+
+/// What many threads write, on a line of the cache of its own.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 /// Full packed vectors with an index.
 pub struct Plain<'a> {
     system: &'a dyn System,
     budget: Arc<Budget>,
-    len: AtomicU64,
-    /// Insertions that room was set aside for and that are not finished (I3).
-    pending: AtomicU64,
-    gate: RwLock<Tables>,
-}
-
-/// What changes only while the gate is held alone.
-struct Tables {
-    vectors: Vectors,
-    /// Bytes of vectors that the budget granted.
-    granted: u64,
-    index: Index,
+    len: Apart<AtomicU64>,
+    /// Insertions that room was set aside for and that are not finished (I3): states, and, where
+    /// their width varies, slots.
+    pending: Apart<[AtomicU64; 2]>,
+    gate: Apart<RwLock<Apart<Tables>>>,
+    /// Whether a thread is growing the tables, or about to.
+    growing: AtomicBool,
+    help: Help,
+    /// How many threads have asked for working memory.
+    threads: AtomicU32,
 }
 
 /// How far vectors that are rewritten may run ahead of the pages that are given back.
 const REWRITE_AHEAD: u64 = 4 << 20;
 /// Vectors are asked for in steps of this many bytes.
 const VECTOR_STEP: u64 = 256 << 10;
-/// How states lie in a batch and among the vectors, and how they are compared. Known to
-/// the compiler for narrow states, so that the loops below hold all they need in registers.
-trait Shape: Copy {
-    /// What leads to a vector.
-    type View<'v>: Copy;
 
-    /// What leads to these vectors.
-    fn view(vectors: &Vectors) -> Self::View<'_>;
-
-    /// The address to prefetch before a vector is read.
-    fn hint(view: Self::View<'_>, number: u64) -> *const u32;
-
-    /// Whether the vector of this number is this state.
-    ///
-    /// # Safety
-    /// As for [`Vectors::get`].
-    unsafe fn same(view: Self::View<'_>, number: u64, state: &[Slot]) -> bool;
-
-    /// State `index` of a list.
-    ///
-    /// # Safety
-    /// There is one, and the shape is that of the list.
-    unsafe fn target(states: &States, index: usize) -> &[Slot];
-}
-
-/// States of `W` slots.
-#[derive(Clone, Copy)]
-struct Narrow<const W: usize>;
-
-impl<const W: usize> Shape for Narrow<W> {
-    type View<'v> = arena::View<'v>;
-
-    #[inline(always)]
-    fn view(vectors: &Vectors) -> arena::View<'_> {
-        match vectors {
-            Vectors::Fixed(arena) if arena.item() == W => arena.view(),
-            _ => unreachable!("the shape is that of the vectors"),
-        }
-    }
-
-    #[inline(always)]
-    fn hint(view: arena::View<'_>, number: u64) -> *const u32 {
-        view.address::<W>(number)
-    }
-
-    #[inline(always)]
-    unsafe fn same(view: arena::View<'_>, number: u64, state: &[Slot]) -> bool {
-        // SAFETY: the caller's promise, and `view` was made for items of `W` slots.
-        let stored = unsafe { &*view.address::<W>(number).cast::<[Slot; W]>() };
-        let Some(state) = state.first_chunk::<W>() else { return false };
-        (0..W).fold(0, |sum, slot| sum | (stored[slot] ^ state[slot])) == 0
-    }
-
-    #[inline(always)]
-    unsafe fn target(states: &States, index: usize) -> &[Slot] {
-        // SAFETY: the caller's promise: the list holds more than `index` states of `W` slots.
-        unsafe { states.slots().get_unchecked(index * W..index * W + W) }
-    }
-}
-
-/// States of any width.
-#[derive(Clone, Copy)]
-struct Any;
-
-impl Shape for Any {
-    type View<'v> = &'v Vectors;
-
-    #[inline(always)]
-    fn view(vectors: &Vectors) -> &Vectors {
-        vectors
-    }
-
-    #[inline(always)]
-    fn hint(view: &Vectors, number: u64) -> *const u32 {
-        view.hint(number)
-    }
-
-    #[inline(always)]
-    unsafe fn same(view: &Vectors, number: u64, state: &[Slot]) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { view.get(number) == state }
-    }
-
-    #[inline(always)]
-    unsafe fn target(states: &States, index: usize) -> &[Slot] {
-        states.get(index)
-    }
-}
-
-/// Where a search has come to.
-enum Found {
-    /// The state is there, under this number.
-    There(u64),
-    /// It is not in any bucket up to this one, nor before its first empty entry, this one.
-    Absent(u64, usize),
-}
-
-/// Successors that are looked up together: enough to hide the way to memory, few enough
-/// for their lines to stay in the first cache.
-const GROUP: usize = 64;
-
-/// No number.
-pub(crate) const NONE: u64 = u64::MAX;
-
-impl Tables {
-    /// Looks for a state from bucket `from` on.
-    #[inline(always)]
-    fn search<L: Lanes, S: Shape>(&self, lanes: L, _shape: S, mixed: u64, from: u64, state: &[Slot]) -> Found {
-        let index = self.index.view();
-        let (tag, mask) = (index.tag(mixed), index.mask);
-        let mut at = from;
-        loop {
-            let bucket = index.bucket(at);
-            let (mut hits, empty) = lanes.scan(bucket, tag, mask);
-            while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], mask);
-                // SAFETY: a settled entry was released after its vector was written (I2).
-                if unsafe { S::same(S::view(&self.vectors), number, state) } {
-                    return Found::There(number);
-                }
-                hits &= hits - 1;
-            }
-            if empty != 0 {
-                return Found::Absent(at, empty.trailing_zeros() as usize);
-            }
-            at = index.next(at);
-        }
-    }
-
-    /// Inserts a state that was not there when bucket `from` was last searched. Room for
-    /// it has been set aside (I3).
-    #[inline(always)]
-    fn insert<L: Lanes, S: Shape>(
-        &self,
-        lanes: L,
-        shape: S,
-        len: &AtomicU64,
-        mixed: u64,
-        from: u64,
-        state: &[Slot],
-    ) -> Insert {
-        let index = self.index.view();
-        let (tag, mask) = (index.tag(mixed), index.mask);
-        self.vectors.check(state);
-        let mut at = from;
-        loop {
-            let entry = match self.search(lanes, shape, mixed, at, state) {
-                Found::There(number) => return Insert::Seen(StateId::new(number)),
-                Found::Absent(bucket, lane) => {
-                    at = bucket;
-                    &index.bucket(bucket).0[lane % LANES]
-                }
-            };
-            // All entries before this one were looked at, and entries are filled in order: if
-            // it is still empty, the state is in no other. If others were quicker, search on
-            // from here.
-            // I2: claim the entry first, so that a number is taken only for a state that
-            // is surely new. All ones cannot be a number plus one: see `Index::new`.
-            if entry.compare_exchange(0, tag | !mask, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                let number = len.fetch_add(1, Ordering::Relaxed);
-                // SAFETY: room for this number was set aside (I3), only this thread has it,
-                // and it is told to nobody before the entry is released below.
-                unsafe { self.vectors.write(number, state) };
-                entry.store(tag | (number as u32 + 1), Ordering::Release);
-                return Insert::New(StateId::new(number));
-            }
-        }
-    }
-
-    /// The first two rounds for a group of states: mixes their hashes, and finds for each the
-    /// number of the first vector of its tag, whose memory is on its way, or [`NONE`].
-    #[inline(always)]
-    fn guess<L: Lanes, S: Shape>(
-        &self,
-        lanes: L,
-        hashes: &[u64],
-        mixed: &mut [u64; GROUP],
-        guesses: &mut [u64; GROUP],
-    ) {
-        let index = self.index.view();
-        let vectors = S::view(&self.vectors);
-        let mut further = [0u8; GROUP];
-        for (slot, &hash) in hashes.iter().enumerate() {
-            mixed[slot] = mix(hash);
-            prefetch(index.bucket(index.home(mixed[slot])));
-        }
-        let mut overflown = 0;
-        for slot in 0..hashes.len() {
-            let home = index.home(mixed[slot]);
-            let bucket = index.bucket(home);
-            let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
-            guesses[slot] = NONE;
-            if hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                guesses[slot] = number;
-                prefetch(S::hint(vectors, number));
-            } else if bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
-                prefetch(index.bucket(index.next(home)));
-                further[overflown] = slot as u8;
-                overflown += 1;
-            }
-        }
-        for &slot in &further[..overflown] {
-            let slot = slot as usize % GROUP;
-            let bucket = index.bucket(index.next(index.home(mixed[slot])));
-            let hits = lanes.hits(bucket, index.tag(mixed[slot]), index.mask);
-            if hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                guesses[slot] = number;
-                prefetch(S::hint(vectors, number));
-            }
-        }
-    }
-
-    /// Appends for each state its number, or [`NONE`] if it is not there.
-    #[inline(always)]
-    fn find_all<L: Lanes, S: Shape>(&self, lanes: L, shape: S, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
-        let vectors = S::view(&self.vectors);
-        let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
-        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
-            for slot in 0..hashes.len() {
-                // SAFETY: there are as many states as hashes.
-                let state = unsafe { S::target(states, group * GROUP + slot) };
-                let guess = guesses[slot];
-                // SAFETY: a settled entry was released after its vector was written (I2).
-                if guess != NONE && unsafe { S::same(vectors, guess, state) } {
-                    out.push(guess);
-                    continue;
-                }
-                match self.search(lanes, shape, mixed[slot], self.index.view().home(mixed[slot]), state) {
-                    Found::There(number) => out.push(number),
-                    Found::Absent(..) => out.push(NONE),
-                }
-            }
-        }
-    }
-
-    /// [`find_all`](Self::find_all), made for the width of the states.
-    #[inline(always)]
-    fn find_shaped<L: Lanes>(&self, lanes: L, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
-        match states.width() {
-            Width::Fixed(1) => self.find_all(lanes, Narrow::<1>, states, hashes, out),
-            Width::Fixed(2) => self.find_all(lanes, Narrow::<2>, states, hashes, out),
-            Width::Fixed(3) => self.find_all(lanes, Narrow::<3>, states, hashes, out),
-            Width::Fixed(4) => self.find_all(lanes, Narrow::<4>, states, hashes, out),
-            Width::Fixed(8) => self.find_all(lanes, Narrow::<8>, states, hashes, out),
-            _ => self.find_all(lanes, Any, states, hashes, out),
-        }
-    }
-
-    /// [`find_all`](Self::find_all) with the instructions of AVX-512.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn find_avx512(&self, lanes: x86::Avx512, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
-        self.find_shaped(lanes, states, hashes, out);
-    }
-
-    /// Inserts many states. Room for them has been set aside (I3).
-    ///
-    /// In groups, each in three rounds: fetch the buckets; scan them and fetch the vectors
-    /// of the first matches; compare, and insert what is new.
-    #[inline(always)]
-    fn insert_all<L: Lanes, S: Shape>(
-        &self,
-        lanes: L,
-        shape: S,
-        len: &AtomicU64,
-        states: &States,
-        hashes: &[u64],
-        out: &mut Vec<Insert>,
-    ) {
-        let index = self.index.view();
-        let vectors = S::view(&self.vectors);
-        out.reserve(hashes.len());
-        let answers = &mut out.spare_capacity_mut()[..hashes.len()];
-        let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
-        for (group, (hashes, answers)) in hashes.chunks(GROUP).zip(answers.chunks_mut(GROUP)).enumerate() {
-            self.guess::<L, S>(lanes, hashes, &mut mixed, &mut guesses);
-            for (slot, answer) in answers.iter_mut().enumerate() {
-                // SAFETY: there are as many states as hashes.
-                let state = unsafe { S::target(states, group * GROUP + slot) };
-                let guess = guesses[slot];
-                // SAFETY: a settled entry was released after its vector was written (I2).
-                let seen = guess != NONE && unsafe { S::same(vectors, guess, state) };
-                answer.write(if seen {
-                    Insert::Seen(StateId::new(guess))
-                } else {
-                    self.insert(lanes, shape, len, mixed[slot], index.home(mixed[slot]), state)
-                });
-            }
-        }
-        // SAFETY: the loop has written an answer for every hash, behind those that were there.
-        unsafe { out.set_len(out.len() + hashes.len()) };
-    }
-
-    /// [`insert_all`](Self::insert_all), made for the width of the states.
-    #[inline(always)]
-    fn insert_shaped<L: Lanes>(
-        &self,
-        lanes: L,
-        len: &AtomicU64,
-        states: &States,
-        hashes: &[u64],
-        out: &mut Vec<Insert>,
-    ) {
-        match states.width() {
-            Width::Fixed(1) => self.insert_all(lanes, Narrow::<1>, len, states, hashes, out),
-            Width::Fixed(2) => self.insert_all(lanes, Narrow::<2>, len, states, hashes, out),
-            Width::Fixed(3) => self.insert_all(lanes, Narrow::<3>, len, states, hashes, out),
-            Width::Fixed(4) => self.insert_all(lanes, Narrow::<4>, len, states, hashes, out),
-            Width::Fixed(8) => self.insert_all(lanes, Narrow::<8>, len, states, hashes, out),
-            _ => self.insert_all(lanes, Any, len, states, hashes, out),
-        }
-    }
-
-    /// [`insert_all`](Self::insert_all) with the instructions of AVX-512.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn insert_avx512(
-        &self,
-        lanes: x86::Avx512,
-        len: &AtomicU64,
-        states: &States,
-        hashes: &[u64],
-        out: &mut Vec<Insert>,
-    ) {
-        self.insert_shaped(lanes, len, states, hashes, out);
-    }
-
-    /// [`insert_all`](Self::insert_all) with the instructions of AVX2.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    unsafe fn insert_avx2(
-        &self,
-        lanes: x86::Avx2,
-        len: &AtomicU64,
-        states: &States,
-        hashes: &[u64],
-        out: &mut Vec<Insert>,
-    ) {
-        self.insert_shaped(lanes, len, states, hashes, out);
-    }
-}
+type Shared<'g> = RwLockReadGuard<'g, Apart<Tables>>;
+type Alone<'g> = RwLockWriteGuard<'g, Apart<Tables>>;
 
 impl<'a> Plain<'a> {
     /// An empty store for the states of `system`, within `budget`.
@@ -450,113 +109,68 @@ impl<'a> Plain<'a> {
             tables.index.room = 0;
             tables.index.buckets = 0;
         }
-        Plain { system, budget, len: AtomicU64::new(0), pending: AtomicU64::new(0), gate: RwLock::new(tables) }
+        Plain {
+            system,
+            budget,
+            len: Apart(AtomicU64::new(0)),
+            pending: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
+            gate: Apart(RwLock::new(Apart(tables))),
+            growing: AtomicBool::new(false),
+            help: Help::default(),
+            threads: AtomicU32::new(0),
+        }
     }
 
-    fn shared(&self) -> RwLockReadGuard<'_, Tables> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    /// The tables, for all who do not change them. Who comes while they grow helps.
+    fn shared(&self) -> Shared<'_> {
+        if self.growing.load(Ordering::Acquire) {
+            self.help_growing();
+        }
+        self.gate.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn alone(&self) -> RwLockWriteGuard<'_, Tables> {
-        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    fn alone(&self) -> Alone<'_> {
+        self.gate.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets room aside for `states` more states of `slots` slots in all and hands out the
     /// tables, growing them first if need be (I3). Nothing, if the budget is spent.
-    fn set_aside(&self, states: u64, slots: u64) -> Option<RwLockReadGuard<'_, Tables>> {
+    fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_>> {
         loop {
-            let tables = self.shared();
-            let before = self.pending.fetch_add(states, Ordering::AcqRel);
-            let wanted = self.len.load(Ordering::Acquire) + before + states;
-            let fixed = matches!(tables.vectors, Vectors::Fixed(_));
-            if fixed && wanted <= tables.index.room && tables.vectors.used_bytes(wanted) <= tables.granted {
-                return Some(tables);
+            let guard = self.shared();
+            let tables = &guard.0;
+            // First added, then compared with what is there: of two threads one sees the other.
+            let pending = self.pending.0[0].fetch_add(states, Ordering::AcqRel) + states;
+            let pending_slots = match tables.vectors {
+                Vectors::Fixed(_) => 0,
+                Vectors::Varying { .. } => self.pending.0[1].fetch_add(slots, Ordering::AcqRel) + slots,
+            };
+            let len = self.len.0.load(Ordering::Acquire);
+            let bytes = tables.vectors.used_bytes(len) + tables.vectors.needed_bytes(pending, pending_slots);
+            if len + pending <= tables.index.room && bytes <= tables.granted {
+                return Some(guard);
             }
-            self.pending.fetch_sub(states, Ordering::AcqRel);
-            drop(tables);
-            // Vectors of varying width are few and small enough to take the gate each time.
-            let mut tables = self.alone();
-            if !self.grow(&mut tables, states, slots) {
+            self.done(tables, states, slots);
+            drop(guard);
+            if !self.grow_or_help(pending, pending_slots, states, slots) {
                 return None;
             }
-            if !fixed {
-                self.pending.fetch_add(states, Ordering::AcqRel);
-                return Some(RwLockWriteGuard::downgrade(tables));
-            }
         }
     }
 
-    /// Makes room for `states` more states of `slots` slots in all.
-    fn grow(&self, tables: &mut Tables, states: u64, slots: u64) -> bool {
-        let len = self.len.load(Ordering::Acquire);
-        let used = tables.vectors.used_bytes(len) + tables.vectors.needed_bytes(states, slots);
-        if used > tables.granted {
-            // In large steps while there is plenty, by the page when there is not.
-            let missing = used - tables.granted;
-            let step = if used > VECTOR_STEP { VECTOR_STEP } else { 4096 };
-            let asked = [missing.next_multiple_of(step), missing].into_iter().find(|&bytes| self.budget.request(bytes));
-            let Some(asked) = asked else { return false };
-            tables.granted += asked;
-        }
-        // All that is granted may be used without coming back here.
-        let states_ahead = states.max(tables.vectors.fitting(tables.granted).saturating_sub(len));
-        if !tables.vectors.extend(len, states_ahead, slots) {
-            return false;
-        }
-        len + states <= tables.index.room || self.grow_index(tables, len + states)
-    }
-
-    /// Replaces the index by one with room for `wanted` numbers.
-    fn grow_index(&self, tables: &mut Tables, wanted: u64) -> bool {
-        let old = tables.index.buckets;
-        if old == 0 {
-            return false;
-        }
-        for buckets in tables.index.next_sizes(wanted).into_iter().flatten() {
-            if !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
-                continue;
-            }
-            if !tables.index.resize(buckets) {
-                self.budget.release(Index::bytes(buckets) - Index::bytes(old));
-            }
-            self.enter_all(tables);
-            return wanted <= tables.index.room;
-        }
-        // No memory to grow: fill the last entries instead.
-        tables.index.fill_up();
-        wanted <= tables.index.room
-    }
-
-    /// Enters every state into an empty index.
-    fn enter_all(&self, tables: &mut Tables) {
-        /// States that are hashed together.
-        const STRETCH: u64 = 256;
-        let len = self.len.load(Ordering::Acquire);
-        let mut scratch = self.system.scratch();
-        let mut states = States::new(self.system.width());
-        let mut hashes = Vec::new();
-        let mut start = 0;
-        while start < len {
-            states.clear();
-            hashes.clear();
-            // SAFETY: the gate is held alone and all numbers below `len` are written.
-            unsafe { tables.vectors.read(start..len.min(start + STRETCH), &mut states) };
-            self.system.hashes(&mut scratch, &states, &mut hashes);
-            for hash in &mut hashes {
-                *hash = mix(*hash);
-                prefetch(tables.index.view().bucket(tables.index.view().home(*hash)));
-            }
-            for (number, &mixed) in (start..).zip(&hashes) {
-                tables.index.enter(mixed, number);
-            }
-            start += hashes.len() as u64;
+    /// Says that an insertion for which room was set aside is finished.
+    fn done(&self, tables: &Tables, states: u64, slots: u64) {
+        self.pending.0[0].fetch_sub(states, Ordering::AcqRel);
+        if let Vectors::Varying { .. } = tables.vectors {
+            self.pending.0[1].fetch_sub(slots, Ordering::AcqRel);
         }
     }
 
     /// Appends for each state its number, or [`NONE`] if it is not there.
     pub(crate) fn find_each(&self, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
         debug_assert_eq!(states.len(), hashes.len());
-        let tables = self.shared();
+        let guard = self.shared();
+        let tables = &guard.0;
         if self.len() == 0 {
             out.resize(out.len() + hashes.len(), NONE);
             return;
@@ -573,45 +187,57 @@ impl<'a> Plain<'a> {
     /// Inserts many states and appends an answer for each; or nothing at all, and then it says
     /// `false`, if there is no room for all of them.
     pub(crate) fn insert_each(&self, states: &States, hashes: &[u64], out: &mut Vec<Insert>) -> bool {
-        debug_assert_eq!(states.len(), hashes.len());
-        let count = states.len() as u64;
-        let Some(tables) = self.set_aside(count, states.slots().len() as u64) else { return false };
-        self.insert_into(&tables, states, hashes, out);
-        self.pending.fetch_sub(count, Ordering::AcqRel);
+        let (count, slots) = (states.len() as u64, states.slots().len() as u64);
+        let Some(guard) = self.set_aside(count, slots) else { return false };
+        self.insert_into(&guard.0, states, hashes, out);
+        self.done(&guard.0, count, slots);
         true
     }
 
     fn insert_into(&self, tables: &Tables, states: &States, hashes: &[u64], out: &mut Vec<Insert>) {
+        let len = &self.len.0;
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { tables.insert_avx512(avx512, &self.len, states, hashes, out) };
+            unsafe { tables.insert_avx512(avx512, len, states, hashes, out) };
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx2) = x86::Avx2::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { tables.insert_avx2(avx2, &self.len, states, hashes, out) };
+            unsafe { tables.insert_avx2(avx2, len, states, hashes, out) };
             return;
         }
-        tables.insert_shaped(BASELINE, &self.len, states, hashes, out);
+        tables.insert_shaped(BASELINE, len, states, hashes, out);
+    }
+
+    fn find_mixed(&self, state: &[Slot], mixed: u64) -> Option<StateId> {
+        let guard = self.shared();
+        if guard.0.index.buckets == 0 {
+            return None;
+        }
+        guard.0.search(BASELINE, Any, mixed, state).map(StateId::new)
     }
 }
 
+/// Working memory of a thread: one state at a time as a list.
+struct Single {
+    state: States,
+    answers: Vec<Insert>,
+}
+
 impl Store for Plain<'_> {
-    fn insert(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        let mixed = mix(hash);
-        match self.set_aside(1, state.len() as u64) {
-            Some(tables) => {
-                let home = tables.index.view().home(mixed);
-                let answer = tables.insert(BASELINE, Any, &self.len, mixed, home, state);
-                self.pending.fetch_sub(1, Ordering::AcqRel);
-                answer
-            }
-            None => match self.find_mixed(state, mixed) {
-                Some(id) => Insert::Seen(id),
-                None => Insert::Full,
-            },
+    fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
+        let single: &mut Single = scratch.get();
+        single.state.reset(self.system.width());
+        single.state.push(state);
+        single.answers.clear();
+        if self.insert_each(&single.state, &[hash], &mut single.answers) {
+            return single.answers[0];
+        }
+        match self.find_mixed(state, mix(hash)) {
+            Some(id) => Insert::Seen(id),
+            None => Insert::Full,
         }
     }
 
@@ -627,11 +253,12 @@ impl Store for Plain<'_> {
     }
 
     fn len(&self) -> u64 {
-        self.len.load(Ordering::Acquire)
+        self.len.0.load(Ordering::Acquire)
     }
 
     fn bytes(&self) -> Bytes {
-        let tables = self.shared();
+        let guard = self.shared();
+        let tables = &guard.0;
         let used = tables.vectors.used_bytes(self.len());
         Bytes::new()
             .with("vectors", used)
@@ -647,8 +274,14 @@ impl Store for Plain<'_> {
         Some(self)
     }
 
+    fn scratch(&self) -> Scratch {
+        self.threads.fetch_add(1, Ordering::Relaxed);
+        Scratch::new(Single { state: States::new(self.system.width()), answers: Vec::new() })
+    }
+
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut tables = self.alone();
+        let mut guard = self.alone();
+        let tables = &mut guard.0;
         let len = self.len();
         let old = tables.vectors.used_bytes(len);
         let new = match (recoding.from, recoding.to) {
@@ -669,8 +302,7 @@ impl Store for Plain<'_> {
         }
         tables.granted += more;
         // What is granted and not used has addresses in the new layout too, or is given back (I3).
-        let ahead = tables.vectors.fitting(tables.granted).saturating_sub(len);
-        if !tables.vectors.extend(len, ahead, 0) {
+        if !tables.vectors.extend_to(len, tables.granted) {
             let used = tables.vectors.used_bytes(len);
             self.budget.release(tables.granted - used);
             tables.granted = used;
@@ -680,23 +312,10 @@ impl Store for Plain<'_> {
     }
 }
 
-impl Plain<'_> {
-    fn find_mixed(&self, state: &[Slot], mixed: u64) -> Option<StateId> {
-        let tables = self.shared();
-        if tables.index.buckets == 0 {
-            return None;
-        }
-        match tables.search(BASELINE, Any, mixed, tables.index.view().home(mixed), state) {
-            Found::There(number) => Some(StateId::new(number)),
-            Found::Absent(..) => None,
-        }
-    }
-}
-
 impl Recall for Plain<'_> {
     fn recall(&self, _scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        let tables = self.shared();
-        let len = self.len();
+        let guard = self.shared();
+        let (tables, len) = (&guard.0, self.len());
         for id in ids {
             assert!(id.get() < len, "{id:?} is not one of {len} states");
             // SAFETY: the caller has the id from an insertion that has finished, so its
@@ -706,8 +325,8 @@ impl Recall for Plain<'_> {
     }
 
     fn recall_range(&self, _scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
-        let tables = self.shared();
-        let len = self.len();
+        let guard = self.shared();
+        let (tables, len) = (&guard.0, self.len());
         assert!(ids.end <= len, "{ids:?} are not among {len} states");
         let mut next = ids.start;
         while next < ids.end {
@@ -725,7 +344,7 @@ impl Recall for Plain<'_> {
 
 impl Drop for Plain<'_> {
     fn drop(&mut self) {
-        let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let tables = &mut self.gate.0.get_mut().unwrap_or_else(PoisonError::into_inner).0;
         self.budget.release(tables.granted + Index::bytes(tables.index.buckets));
     }
 }

@@ -19,10 +19,11 @@
 //! share their room, so fewer stay empty. The tags of a line are in its first 64 bytes; who
 //! finds no tag that fits need not look at the others.
 //!
-//! There are `m·2^e` lines, `m` being 8, 10, 12 or 14. The key `x` has its home in line
-//! `x·m >> (H-e)`; of the bits shifted out all but the lowest three are the remainder. Keys of
-//! one home differ there by multiples of `m >= 8`, so home and remainder say which key it is:
-//! the only `x` with `x·m` in the eight numbers they leave open.
+//! There are `m·2^e` lines, `m` being 8, 10, 12 or 14; where lines have 128 bytes, 16, 18, … or
+//! 30. The key `x` has its home in line `x·m >> (H-e)`; of the bits shifted out all but the lowest
+//! three (four) are the remainder. Keys of one home differ there by multiples of `m`, so home and
+//! remainder say which key it is: the only `x` with `x·m` in the eight (sixteen) numbers they
+//! leave open.
 //!
 //! A slot that finds its home full goes to the next line, where such foreign slots stand at the
 //! end; one that finds that full too goes to the stash, a small chained table beside it.
@@ -53,8 +54,15 @@ const WAITING: usize = 64;
 const OVERFLOWN: u8 = 0x80;
 /// The most slots of a line: their tags are in its first 64 bytes.
 const MOST_SLOTS: u32 = 64 - HEAD as u32;
-/// The most bits of a key.
+/// The most bits of a key; two fewer where lines have 128 bytes.
 pub(crate) const MOST_KEY_BITS: u32 = 56;
+
+/// The power of two that is the least `m`, for lines of so many bytes: tables of small entries grow in
+/// four steps to twice their size, those of large ones in eight. With steps half as large tables
+/// are a twentieth smaller, and it takes longer to fill them.
+const fn least_m(bytes: u32) -> u32 {
+    if bytes == 64 { 3 } else { 4 }
+}
 
 /// One or two lines of the cache.
 #[repr(C, align(64))]
@@ -67,6 +75,8 @@ struct Shape {
     bytes: u32,
     key_bits: u32,
     payload_bits: u32,
+    /// The least `m` is this power of two, the largest twice as much less two.
+    least: u32,
     /// There are `m << e` lines.
     m: u64,
     e: u32,
@@ -86,8 +96,10 @@ struct Shape {
 
 impl Shape {
     fn new(bytes: u32, key_bits: u32, payload_bits: u32, m: u64, e: u32) -> Self {
-        let remainder_bits = (key_bits - e).saturating_sub(3);
+        let least = least_m(bytes);
+        let remainder_bits = (key_bits - e).saturating_sub(least);
         assert!(key_bits + payload_bits <= 64, "key and payload fit into one word");
+        assert!(key_bits + 2 * (least + 1) <= 64, "products of keys are divided exactly");
         let more_bits = (remainder_bits + payload_bits).saturating_sub(8);
         let reciprocal = (1u128 << 64).div_ceil(u128::from(m)) as u64;
         let slots = ((bytes - HEAD as u32) * 8 / (8 + more_bits)).min(MOST_SLOTS);
@@ -98,6 +110,7 @@ impl Shape {
             bytes,
             key_bits,
             payload_bits,
+            least,
             m,
             e,
             reciprocal,
@@ -123,9 +136,9 @@ impl Shape {
 
     /// The next larger size, if the key has bits for it.
     fn next(&self, payload_bits: u32) -> Option<Shape> {
-        // Steps half as large were tried: a twentieth less memory, a tenth slower.
-        let (m, e) = if self.m == 14 { (8, self.e + 1) } else { (self.m + 2, self.e) };
-        (e + 3 <= self.key_bits.max(3)).then(|| Shape::new(self.bytes, self.key_bits, payload_bits, m, e))
+        let (m, e) = if self.m + 2 == 2 << self.least { (1 << self.least, self.e + 1) } else { (self.m + 2, self.e) };
+        (e + self.least <= self.key_bits.max(self.least))
+            .then(|| Shape::new(self.bytes, self.key_bits, payload_bits, m, e))
     }
 
     /// The home of a key, and its remainder.
@@ -133,16 +146,16 @@ impl Shape {
     fn split(&self, key: u64) -> (u64, u64) {
         let product = key * self.m;
         let shift = self.key_bits - self.e;
-        (product >> shift, (product & ((1 << shift) - 1)) >> 3)
+        (product >> shift, (product & ((1 << shift) - 1)) >> self.least)
     }
 
     /// The key of this home and remainder.
     #[inline(always)]
     fn join(&self, home: u64, remainder: u64) -> u64 {
         let shift = self.key_bits - self.e;
-        let least = home << shift | remainder << 3;
-        // The only key whose product lies in the numbers left open. Below 2^60 the reciprocal
-        // divides exactly: its error times the number stays below one part in `m`.
+        let least = home << shift | remainder << self.least;
+        // The only key whose product lies in the numbers left open. The reciprocal divides
+        // exactly: its error times the number stays below one part in `m`.
         ((u128::from(least + self.m - 1) * u128::from(self.reciprocal)) >> 64) as u64
     }
 
@@ -465,7 +478,7 @@ impl<const N: usize> Quotient<N> {
     /// When these are too many.
     pub fn new(key_bits: u32, payload_bits: u32, budget: Arc<Budget>) -> Self {
         assert!((1..=MOST_KEY_BITS).contains(&key_bits));
-        let shape = Shape::new(N as u32, key_bits, payload_bits, 8, 0);
+        let shape = Shape::new(N as u32, key_bits, payload_bits, 1 << least_m(N as u32), 0);
         let mut table = Quotient {
             budget,
             shape,
@@ -825,7 +838,7 @@ mod tests {
 
     /// Enters `count` payloads of growing width and compares with a map.
     fn check(key_bits: u32, payload: impl Fn(u64) -> u64 + Copy, count: u64) -> f64 {
-        check_lines::<64>(key_bits, payload, count).max(check_lines::<128>(key_bits, payload, count))
+        check_lines::<64>(key_bits, payload, count).max(check_lines::<128>(key_bits.min(54), payload, count))
     }
 
     fn check_lines<const N: usize>(key_bits: u32, payload: impl Fn(u64) -> u64, count: u64) -> f64 {
@@ -895,8 +908,11 @@ mod tests {
 
     #[test]
     fn homes_follow_the_order_of_keys_and_give_them_back() {
-        for key_bits in [3, 8, 13, 40, 56] {
-            let mut shape = Some(Shape::new(64, key_bits, 0, 8, 0));
+        let small = [3, 8, 13, 40, 56].map(|key_bits| Shape::new(64, key_bits, 0, 8, 0));
+        let large = [3, 8, 13, 40, 54].map(|key_bits| Shape::new(128, key_bits, 0, 16, 0));
+        for first in small.into_iter().chain(large) {
+            let key_bits = first.key_bits;
+            let mut shape = Some(first);
             while let Some(now) = shape {
                 let keys = (0..200).map(|step| mix(step) >> (64 - key_bits));
                 for key in keys.chain([0, 1, (1 << key_bits) - 1]) {

@@ -79,6 +79,8 @@ struct Field {
 // SAFETY: `values` leads to values of a table that lives as long as the tuples and that are
 // never written again.
 unsafe impl Send for Field {}
+// SAFETY: as above; nothing is written through it.
+unsafe impl Sync for Field {}
 
 /// The most states that are compared together.
 pub(crate) const GROUP: usize = 64;

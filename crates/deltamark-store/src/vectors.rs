@@ -60,6 +60,18 @@ impl Vectors {
         }
     }
 
+    /// Makes sure that there are addresses for all that `bytes`, of which `len` states have
+    /// used their part, can hold. Says whether the system had the memory.
+    #[must_use]
+    pub fn extend_to(&self, len: u64, bytes: u64) -> bool {
+        let free = bytes.saturating_sub(self.used_bytes(len));
+        match self {
+            Vectors::Fixed(_) => self.extend(len, self.fitting(free), 0),
+            // Addresses cost nothing: for states of no slots, and for one of all slots.
+            Vectors::Varying { .. } => self.extend(len, free / 8, free / 4),
+        }
+    }
+
     /// Makes sure that there are addresses for `states` more than `len` states, of `slots`
     /// slots in all. Says whether the system had the memory.
     #[must_use]
@@ -132,6 +144,25 @@ impl Vectors {
         match self {
             Vectors::Fixed(arena) => arena.address(index),
             Vectors::Varying { places, .. } => places.address(index),
+        }
+    }
+
+    /// Makes sure that states can be written.
+    ///
+    /// # Panics
+    /// When they have the wrong width or one is too long.
+    #[inline(always)]
+    pub fn check_all(&self, states: &States) {
+        match self {
+            Vectors::Fixed(arena) => {
+                let width = Width::Fixed(arena.item());
+                assert_eq!(states.width(), width, "states of a fixed-width system have its width");
+            }
+            Vectors::Varying { .. } => {
+                assert_eq!(states.width(), Width::Varies, "states of a system whose width varies");
+                let longest = states.iter().map(<[Slot]>::len).max().unwrap_or(0);
+                assert!(longest <= LONGEST, "a state has at most {LONGEST} slots");
+            }
         }
     }
 

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-logic", &["deltamark-core"]),
     ("deltamark-nets", &["deltamark-core"]),
     ("deltamark-coloured", &["deltamark-core", "deltamark-nets"]),
+    ("deltamark-dve", &["deltamark-core"]),
     ("deltamark-derive", &[]),
     (
         "deltamark",
@@ -27,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "deltamark-logic",
             "deltamark-nets",
             "deltamark-coloured",
+            "deltamark-dve",
             "deltamark-derive",
         ],
     ),

@@ -15,8 +15,8 @@ use deltamark_core::{
     Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
     System, Verdict,
 };
-use deltamark_search::{Observer, Search, Task};
-use deltamark_store::{SpecError, StoreSpec};
+use deltamark_search::{Observer, Search, Task, Threads};
+use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +31,7 @@ pub struct Check<'a> {
     properties: Vec<Property>,
     store: StoreSpec,
     search: Search,
+    threads: Option<usize>,
     limits: Limits,
     cancel: Cancel,
     listener: Arc<dyn Listener>,
@@ -43,6 +44,8 @@ pub struct Check<'a> {
 pub enum CheckError {
     /// The store cannot be made.
     Store(SpecError),
+    /// What was chosen does not run with several threads.
+    Threads(String),
     /// The memory limit is below what the process holds before the search begins.
     MemoryTooSmall {
         /// The limit.
@@ -72,6 +75,7 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
+            CheckError::Threads(message) => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -102,6 +106,7 @@ impl<'a> Check<'a> {
             properties: Vec::new(),
             store: StoreSpec::default(),
             search: Search::default(),
+            threads: None,
             limits: Limits::default(),
             cancel: Cancel::new(),
             listener: Arc::new(Silent),
@@ -179,6 +184,18 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Searches with so many threads. Without this, with as many as the machine runs at once,
+    /// where store and search allow it, and with one elsewhere.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// How many threads will search, and why it is one, if store or search are the reason.
+    pub fn thread_count(&self) -> (usize, Option<String>) {
+        thread_count(self.threads, &self.store, self.search)
+    }
+
     /// Gives up at these limits. Where no memory limit is given, it is what the process
     /// holds plus nine tenths of what the machine and the container have available.
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -243,10 +260,12 @@ impl<'a> Check<'a> {
     }
 
     fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
+        let threads = threads(self.threads, &self.store, self.search)?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
         let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
             .map_err(CheckError::Store)?;
-        let outcome = deltamark_search::run(
+        let outcome = deltamark_search::run_on(
+            threads,
             self.search,
             Task {
                 system: self.system,
@@ -287,6 +306,35 @@ impl<'a> Check<'a> {
             total_time: self.since.elapsed(),
             growth,
         })
+    }
+}
+
+/// How many threads search, of those that were asked for or of those the machine runs at once; and
+/// why it is one, if store or search are the reason.
+fn thread_count(asked: Option<usize>, store: &StoreSpec, search: Search) -> (usize, Option<String>) {
+    let reason = one_thread_only(store, search);
+    let wanted = || asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    if reason.is_some() { (1, reason) } else { (wanted().max(1), None) }
+}
+
+/// What runs with one thread only, and what to choose instead.
+fn one_thread_only(store: &StoreSpec, search: Search) -> Option<String> {
+    if !search.shares_work() {
+        let name = search.name();
+        return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
+    }
+    let info = StoreInfo::by_name(&store.name).filter(|info| !info.threads)?;
+    let others: Vec<&str> = CATALOGUE.iter().filter(|info| info.threads).map(|info| info.name).collect();
+    let (last, others) = others.split_last().expect("some store runs with several threads");
+    let others = others.join(", ");
+    Some(format!("the store `{}` runs with one thread; several can share {others} and {last}", info.name))
+}
+
+/// The threads to search with; an error, if several were asked for and cannot be.
+pub(crate) fn threads(asked: Option<usize>, store: &StoreSpec, search: Search) -> Result<Threads, CheckError> {
+    match thread_count(asked, store, search) {
+        (_, Some(reason)) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
+        (count, _) => Ok(Threads::new(count)),
     }
 }
 

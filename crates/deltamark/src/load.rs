@@ -7,6 +7,7 @@
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
+use deltamark_dve::DveSystem;
 use deltamark_nets::NetSystem;
 use std::fmt;
 use std::fs::File;
@@ -94,6 +95,8 @@ impl Default for LoadOptions {
 
 /// What a language gets to see.
 struct Text<'a> {
+    /// How reports call it.
+    name: &'a str,
     bytes: &'a [u8],
     /// The text of the file beside it.
     companion: Option<&'a [u8]>,
@@ -148,7 +151,24 @@ pub static FORMATS: &[Format] = &[
         companion: Some("prop.lna"),
         parse: lna,
     },
+    Format {
+        name: "dve",
+        extensions: &["dve"],
+        help: "processes in DVE, the language of DIVINE and of the BEEM models",
+        can_fault: true,
+        counts_tokens: false,
+        parameters: false,
+        companion: None,
+        parse: dve,
+    },
 ];
+
+fn dve(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let program = deltamark_dve::parse(text.bytes)?;
+    let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
+    let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
+    Ok(Parsed { system: Box::new(DveSystem::new(program).in_file(file)), sizes, coloured: None })
+}
 
 /// A net in Helena's language, with the properties in the file beside it.
 fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
@@ -420,7 +440,7 @@ fn parse_both(
             help: "leave the parameter out".into(),
         });
     }
-    match (format.parse)(&Text { bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
+    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),

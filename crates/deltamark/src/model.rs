@@ -8,7 +8,7 @@
 //! with a trace, never a lost state. (Rust's panic hook still prints a panic when it
 //! happens; a program built with `panic = "abort"` ends there.)
 
-use crate::check::{CheckError, control};
+use crate::check::{CheckError, control, threads};
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;
 use deltamark_core::{
@@ -287,6 +287,7 @@ pub fn check<M: Model>(model: M) -> ModelCheck<M> {
         properties: Vec::new(),
         store: "plain".into(),
         search: Search::default(),
+        threads: None,
         explore_all: false,
         limits: Limits::default(),
         cancel: Cancel::new(),
@@ -305,6 +306,7 @@ pub struct ModelCheck<M> {
     properties: Vec<Property>,
     store: String,
     search: Search,
+    threads: Option<usize>,
     explore_all: bool,
     limits: Limits,
     cancel: Cancel,
@@ -346,6 +348,13 @@ where
     /// Uses this search; breadth-first unless said otherwise.
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
+        self
+    }
+
+    /// Searches with so many threads; with as many as the machine runs at once unless said
+    /// otherwise, where store and search allow it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
         self
     }
 
@@ -405,6 +414,7 @@ where
             }
         }
         let spec: StoreSpec = self.store.parse().map_err(ModelError::Store)?;
+        let threads = threads(self.threads, &spec, self.search).map_err(ModelError::Limit)?;
         let (control, _) = control(self.limits, self.cancel, self.listener).map_err(ModelError::Limit)?;
         let system = ModelSystem::new(self.model)?;
         let outcome = {
@@ -418,7 +428,7 @@ where
                 explore_all: self.explore_all,
                 observer: None,
             };
-            deltamark_search::run(self.search, task)
+            deltamark_search::run_on(threads, self.search, task)
         };
         Ok(ModelReport { system, outcome })
     }

@@ -26,6 +26,7 @@ fn as_text(look: &Look) -> String {
             let needs: Vec<&str> = store.needs.iter().map(|need| need.words()).collect();
             text += &listed("  needs      ", &needs.join("; "), look);
         }
+        text += &listed("  threads    ", if store.threads { "several" } else { "one" }, look);
         let given = |option: &OptionInfo| format!("{}={}", option.name, option.default);
         let width = store.options.iter().map(|option| given(option).chars().count()).max().unwrap_or(0);
         for (index, option) in store.options.iter().enumerate() {
@@ -61,6 +62,7 @@ fn as_json() -> String {
             "idea": store.idea,
             "guarantee": store.guarantee,
             "when": store.when,
+            "threads": store.threads,
             "needs": store.needs.iter().map(|need| need.words()).collect::<Vec<_>>(),
             "options": store.options.iter().map(option).collect::<Vec<_>>(),
         })

@@ -47,10 +47,8 @@ impl<'a> Declarations<'a> {
         };
         for &node in &all {
             match (name_of(node), node.attribute("id")) {
-                ("namedsort", Some(id)) => {
-                    if self.sorts.insert(id, node).is_some() {
-                        refuse(node, format!("the sort `{id}` is declared twice"), findings);
-                    }
+                ("namedsort", Some(id)) if self.sorts.insert(id, node).is_some() => {
+                    refuse(node, format!("the sort `{id}` is declared twice"), findings);
                 }
                 ("namedoperator" | "arbitrarysort" | "unparsed", _) => {
                     refuse(node, format!("a `{}` does not belong in a symmetric net", name_of(node)), findings);

@@ -334,7 +334,7 @@ fn endless(run: &Run, label: &str, maker: Maker) {
     let states = Limits { states: Some(3_000), ..Limits::default() };
     let controls = [
         (Control { limits: states, ..Control::new() }, Stop::States),
-        (Control { budget: Arc::new(Budget::new(40_000)), ..Control::new() }, Stop::Memory),
+        (Control { budget: Arc::new(Budget::new(200_000)), ..Control::new() }, Stop::Memory),
     ];
     for (control, expected) in controls {
         let system = Counters::endless(2);

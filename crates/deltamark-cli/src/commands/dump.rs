@@ -1,0 +1,19 @@
+//! `deltamark dump`.
+//!
+//! In: a model. Out: what it was compiled to, as text on standard output; or, for a language that has
+//! nothing to show, a refusal that says so.
+
+use crate::args;
+use crate::exit::{Exit, Failure};
+use crate::output::write_file;
+
+/// Prints the dump.
+pub fn run(arguments: &args::Dump) -> Result<Exit, Failure> {
+    let model = arguments.model.load(None)?;
+    let Some(text) = model.system.dump() else {
+        let message = format!("models in the format `{}` have no dump", model.info.format);
+        return Err(Failure::new(message).help("there is one for languages that are compiled: dve"));
+    };
+    write_file("-", |out| out.write_all(text.as_bytes()))?;
+    Ok(Exit::Good)
+}

@@ -1,0 +1,423 @@
+//! A model as written into a program: names, sizes, initial values.
+//!
+//! In: the parsed model. Out: a [`Program`] whose cells have no fields yet, or what is wrong with the
+//! model. What stays true: every name means one thing; after a mistake checking goes on with whatever can still be checked.
+//!
+//! This file declares; [`lower`](crate::lower) turns expressions and transitions over these names into the intermediate form.
+
+use crate::MAX_FINDINGS;
+use crate::ast;
+use crate::ir::{
+    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Field, Location, Monitor, Owner, Place, Process,
+    ProcessId, Program, Table, TableId, Timing, Type, Variable,
+};
+use crate::pool::Pool;
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, Span};
+use std::collections::HashMap;
+
+/// The most cells that a state may have: a mistyped size should not take the machine's memory.
+pub const MAX_CELLS: usize = 1 << 20;
+
+/// What a name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symbol {
+    Constant(i32),
+    Table(TableId),
+    /// By its number among the variables.
+    Variable(u32),
+    Channel(ChannelId),
+    /// By its number in the text.
+    Process(usize),
+    /// A location, by its number in its process.
+    State(u32),
+}
+
+impl Symbol {
+    pub fn what(self) -> &'static str {
+        match self {
+            Symbol::Constant(_) | Symbol::Table(_) => "a constant",
+            Symbol::Variable(_) => "a variable",
+            Symbol::Channel(_) => "a channel",
+            Symbol::Process(_) => "a process",
+            Symbol::State(_) => "a state",
+        }
+    }
+}
+
+/// Names and what they mean.
+pub(crate) type Scope<'t> = HashMap<&'t str, (Symbol, Span)>;
+
+/// A process as the checker knows it.
+pub(crate) struct Known<'t> {
+    pub scope: Scope<'t>,
+    /// Its number in the program; nothing for the monitor.
+    pub id: Option<ProcessId>,
+    /// The cell of its location.
+    pub location: CellId,
+}
+
+pub(crate) struct Checker<'t> {
+    /// Where lines begin.
+    lines: Vec<usize>,
+    pub findings: Vec<Diagnostic>,
+    pub program: Program,
+    pub pool: Pool,
+    pub globals: Scope<'t>,
+    /// The processes in the order of the text.
+    pub known: Vec<Known<'t>>,
+    /// The names of the process that is being declared.
+    pub local: Scope<'t>,
+    /// The process whose behaviour is being checked, by its number in the text.
+    pub inside: Option<usize>,
+    /// Whether a variable stands for its initial value.
+    pub initially: bool,
+}
+
+/// Checks a model.
+pub(crate) fn check(text: &str, model: &ast::Model<'_>) -> Result<(Program, Pool), Vec<Diagnostic>> {
+    let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut checker = Checker {
+        lines,
+        findings: Vec::new(),
+        program: Program::default(),
+        pool: Pool::default(),
+        globals: Scope::new(),
+        known: Vec::new(),
+        local: Scope::new(),
+        inside: None,
+        initially: false,
+    };
+    checker.model(model);
+    if checker.findings.is_empty() { Ok((checker.program, checker.pool)) } else { Err(checker.findings) }
+}
+
+impl<'t> Checker<'t> {
+    pub fn place(&self, span: Span) -> Place {
+        Place { span, line: self.lines.partition_point(|&start| start <= span.start) as u32 }
+    }
+
+    pub fn wrong(&mut self, diagnostic: Diagnostic) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(diagnostic);
+        }
+    }
+
+    fn model(&mut self, model: &ast::Model<'t>) {
+        self.program.timing = if model.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
+        // Channels and processes first: variables may not take their names, and initial values may not use them.
+        for (number, channel) in model.channels.iter().enumerate() {
+            self.define(false, channel.name, Symbol::Channel(ChannelId(number as u32)));
+        }
+        for (number, process) in model.processes.iter().enumerate() {
+            self.define(false, process.name, Symbol::Process(number));
+        }
+        for declaration in &model.declarations {
+            self.declare(declaration, None);
+        }
+        for channel in &model.channels {
+            self.channel(channel, model);
+        }
+        if model.processes.is_empty() && self.findings.is_empty() {
+            self.wrong(Diagnostic::new("the model has no process").help("a model has at least one"));
+        }
+        let monitor = model.property.and_then(|name| {
+            let found = model.processes.iter().position(|process| process.name.text == name.text);
+            if found.is_none() {
+                let names = model.processes.iter().map(|process| process.name.text);
+                let diagnostic = Diagnostic::at(name.span, format!("there is no process `{}`", name.text));
+                let help = did_you_mean(name.text, names).map(|near| format!("did you mean `{near}`?"));
+                self.wrong(Diagnostic { help, ..diagnostic });
+            }
+            found
+        });
+        // The monitor's cells come last, wherever it stands in the text.
+        let mut order: Vec<usize> = (0..model.processes.len()).filter(|&number| Some(number) != monitor).collect();
+        order.extend(monitor);
+        let mut knowns: Vec<Option<Known<'t>>> = model.processes.iter().map(|_| None).collect();
+        for (id, &number) in order.iter().enumerate() {
+            let is_monitor = Some(number) == monitor;
+            let id = (!is_monitor).then_some(ProcessId(id as u32));
+            knowns[number] = Some(self.declare_process(&model.processes[number], id));
+        }
+        self.known = knowns.into_iter().flatten().collect();
+        if self.program.cells.len() > MAX_CELLS {
+            self.wrong(Diagnostic::new(format!(
+                "a state has {} variables, array elements and buffered values; at most {MAX_CELLS} are accepted",
+                self.program.cells.len()
+            )));
+            return;
+        }
+        for &number in &order {
+            self.behaviour(&model.processes[number], number, Some(number) == monitor);
+        }
+        if self.findings.is_empty() {
+            self.steps();
+        }
+    }
+
+    /// Gives a name a meaning in the process that is being declared, or globally.
+    fn define(&mut self, local: bool, name: ast::Name<'t>, symbol: Symbol) {
+        let scope = if local { &mut self.local } else { &mut self.globals };
+        if let Some(&(before, span)) = scope.get(name.text) {
+            let line = self.lines.partition_point(|&start| start <= span.start);
+            self.wrong(
+                Diagnostic::at(name.span, format!("`{}` is declared twice", name.text))
+                    .help(format!("it is {} already, in line {line}", before.what())),
+            );
+            return;
+        }
+        scope.insert(name.text, (symbol, name.span));
+    }
+
+    /// A constant number of at least `least`.
+    fn size(&mut self, size: &ast::Expr<'t>, least: i32, what: &str) -> Option<u32> {
+        let value = self.constant(size)?;
+        if (least..=MAX_CELLS as i32).contains(&value) {
+            return Some(value as u32);
+        }
+        self.wrong(Diagnostic::at(size.span, format!("{what} {value} is not between {least} and {MAX_CELLS}")));
+        None
+    }
+
+    /// An expression whose value is known before the model runs; variables have their initial values.
+    fn constant(&mut self, expr: &ast::Expr<'t>) -> Option<i32> {
+        let before = std::mem::replace(&mut self.initially, true);
+        let id = self.lower(expr);
+        self.initially = before;
+        let id = id?;
+        let value = self.pool.value(id);
+        if value.is_none() {
+            self.wrong(Diagnostic::at(expr.span, "this divides by zero, or goes outside of an array"));
+        }
+        value
+    }
+
+    /// Adds a cell without a place in the state.
+    fn cell(&mut self, owner: Owner, allowed: (i32, i32), initial: i32) -> CellId {
+        let id = CellId(self.program.cells.len() as u32);
+        // More are counted, for the message, but not kept.
+        self.program.cells.push(Cell { owner, allowed, values: allowed, field: Field::default(), initial });
+        id
+    }
+
+    /// Declares a variable or constant: a global one, one of a process, or, when that has no number, of the monitor.
+    fn declare(&mut self, declaration: &ast::Declaration<'t>, owner: Option<Option<ProcessId>>) {
+        let ast::Declaration { constant, kind, name, size, initial } = declaration;
+        let length = match size {
+            None => None,
+            Some(size) => match self.size(size, 1, "the size") {
+                Some(length) => Some(length),
+                // Known by name all the same, so that its uses are not told as mistakes.
+                None => Some(1),
+            },
+        };
+        if self.program.cells.len() + length.unwrap_or(1) as usize > MAX_CELLS {
+            self.wrong(Diagnostic::at(name.span, format!("a state holds at most {MAX_CELLS} numbers")));
+            return;
+        }
+        let mut values = match (initial, length) {
+            (ast::Initial::None, _) if *constant => {
+                self.wrong(
+                    Diagnostic::at(name.span, format!("the constant `{}` has no value", name.text))
+                        .help("write `= value` behind it"),
+                );
+                vec![0; length.unwrap_or(1) as usize]
+            }
+            (ast::Initial::None, _) => Vec::new(),
+            (ast::Initial::One(value), None) => vec![self.initial(value, *kind, name)],
+            (ast::Initial::One(value), Some(_)) => {
+                self.wrong(
+                    Diagnostic::at(value.span, format!("the array `{}` begins with one number", name.text))
+                        .help("write a list: `{1, 2, 3}`; what it leaves out is 0"),
+                );
+                Vec::new()
+            }
+            (ast::Initial::List(_, span), None) => {
+                self.wrong(
+                    Diagnostic::at(*span, format!("`{}` is no array, but begins with a list", name.text))
+                        .help(format!("write `{}[…]` to make it one", name.text)),
+                );
+                Vec::new()
+            }
+            (ast::Initial::List(list, _), Some(length)) => {
+                // What is too long is cut; its values need not even fit.
+                list.iter().take(length as usize).map(|value| self.initial(value, *kind, name)).collect()
+            }
+        };
+        values.resize(length.unwrap_or(1) as usize, 0);
+        let symbol = match (*constant, length) {
+            (true, None) => Symbol::Constant(values[0]),
+            (true, Some(_)) => {
+                self.program.tables.push(Table { name: name.text.into(), values });
+                Symbol::Table(TableId(self.program.tables.len() as u32 - 1))
+            }
+            (false, _) => {
+                let variable = self.program.variables.len() as u32;
+                let first = CellId(self.program.cells.len() as u32);
+                for (index, &value) in values.iter().enumerate() {
+                    self.cell(Owner::Variable(variable, index as u32), kind.range(), value);
+                }
+                if let Some(length) = length {
+                    self.program.arrays.push(Array { first, length, variable });
+                }
+                self.program.variables.push(Variable {
+                    name: name.text.into(),
+                    process: owner.flatten(),
+                    of_monitor: owner == Some(None),
+                    kind: *kind,
+                    first,
+                    length,
+                });
+                Symbol::Variable(variable)
+            }
+        };
+        self.define(owner.is_some(), *name, symbol);
+    }
+
+    fn initial(&mut self, expr: &ast::Expr<'t>, kind: Type, name: &ast::Name<'t>) -> i32 {
+        let Some(value) = self.constant(expr) else { return 0 };
+        let (least, most) = kind.range();
+        if (least..=most).contains(&value) {
+            return value;
+        }
+        self.wrong(
+            Diagnostic::at(expr.span, format!("`{}` cannot begin with {value}", name.text))
+                .help(format!("a `{}` holds {least} to {most}", kind.word())),
+        );
+        0
+    }
+
+    fn channel(&mut self, channel: &ast::Channel<'t>, model: &ast::Model<'t>) {
+        let id = ChannelId(self.program.channels.len() as u32);
+        let size = channel.size.as_ref().and_then(|size| Some((self.size(size, 0, "the size")?, size.span)));
+        if let (None, Some((_, span))) = (&channel.types, size) {
+            self.wrong(
+                Diagnostic::at(span, format!("the channel `{}` has a size but no types", channel.name.text))
+                    .help(format!("write `channel {{byte}} {}[…]`", channel.name.text)),
+            );
+        }
+        let arity = match &channel.types {
+            Some(types) => types.len() as u32,
+            None => first_use(channel.name.text, model),
+        };
+        let capacity = size.map_or(0, |(size, _)| size);
+        let mut buffer = None;
+        if let (Some(types), 1..) = (&channel.types, capacity) {
+            let cells = (capacity as usize).saturating_mul(types.len()) + self.program.cells.len();
+            // In a synchronous system no message is ever sent.
+            if cells > MAX_CELLS {
+                self.wrong(Diagnostic::at(channel.name.span, format!("a state holds at most {MAX_CELLS} numbers")));
+            } else if self.program.timing == Timing::Asynchronous {
+                let length = self.cell(Owner::Length(id), (0, capacity as i32), 0);
+                let first = CellId(length.0 + 1);
+                for message in 0..capacity {
+                    for (value, kind) in types.iter().enumerate() {
+                        self.cell(Owner::Item(id, message, value as u32), kind.range(), 0);
+                    }
+                }
+                buffer = Some(Buffer { capacity, length, first });
+            }
+        }
+        self.program.channels.push(Channel {
+            name: channel.name.text.into(),
+            types: channel.types.clone(),
+            arity,
+            buffer,
+            sends: Vec::new(),
+            receives: Vec::new(),
+        });
+    }
+
+    /// Declares the states and variables of a process; one without a number is the monitor.
+    fn declare_process(&mut self, process: &ast::Process<'t>, id: Option<ProcessId>) -> Known<'t> {
+        let owner = id.map_or(Owner::Monitor, Owner::Location);
+        let mut locations = Vec::with_capacity(process.states.len());
+        for &state in &process.states {
+            self.define(true, state, Symbol::State(locations.len() as u32));
+            locations.push(Location { name: state.text.into(), ..Location::default() });
+        }
+        if locations.is_empty() {
+            self.wrong(
+                Diagnostic::at(process.name.span, format!("process `{}` has no states", process.name.text))
+                    .help("list them behind `state`"),
+            );
+        }
+        let find = |checker: &mut Self, state: ast::Name<'t>| match checker.local.get(state.text) {
+            Some((Symbol::State(number), _)) => Some(*number),
+            _ => {
+                checker.no_state(state, process);
+                None
+            }
+        };
+        let initial = match process.init {
+            Some(state) => find(self, state),
+            None => {
+                self.wrong(
+                    Diagnostic::at(process.name.span, format!("process `{}` has no `init`", process.name.text))
+                        .help("name the state it begins in: `init q;`"),
+                );
+                None
+            }
+        };
+        for &state in &process.commit {
+            if let Some(number) = find(self, state) {
+                locations[number as usize].committed = true;
+                self.program.has_commit |= id.is_some();
+            }
+        }
+        let set = |checker: &mut Self, states: &[ast::Name<'t>]| -> Vec<u32> {
+            states.iter().filter_map(|&state| find(checker, state)).collect()
+        };
+        let accept = match &process.accept {
+            ast::Accept::None => Accept::None,
+            ast::Accept::Buchi(states) => Accept::Buchi(set(self, states)),
+            ast::Accept::Generalised(sets) => Accept::Generalised(sets.iter().map(|s| set(self, s)).collect()),
+            ast::Accept::Muller(sets) => Accept::Muller(sets.iter().map(|s| set(self, s)).collect()),
+            ast::Accept::Rabin(pairs) => {
+                Accept::Rabin(pairs.iter().map(|p| (set(self, &p.0), set(self, &p.1))).collect())
+            }
+            ast::Accept::Streett(pairs) => {
+                Accept::Streett(pairs.iter().map(|p| (set(self, &p.0), set(self, &p.1))).collect())
+            }
+        };
+        let last = locations.len().saturating_sub(1) as i32;
+        let location = self.cell(owner, (0, last), initial.unwrap_or(0) as i32);
+        let done = Process { name: process.name.text.into(), location, locations, accept };
+        match id {
+            Some(_) => self.program.processes.push(done),
+            None => self.program.monitor = Some(Monitor { process: done, transitions: Vec::new(), slots: 0 }),
+        }
+        for declaration in &process.declarations {
+            self.declare(declaration, Some(id));
+        }
+        Known { scope: std::mem::take(&mut self.local), id, location }
+    }
+
+    /// Tells that a process has no such state.
+    pub fn no_state(&mut self, state: ast::Name<'t>, process: &ast::Process<'t>) {
+        let names = process.states.iter().map(|state| state.text);
+        let help = match did_you_mean(state.text, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it behind `state`".into(),
+        };
+        let message = format!("process `{}` has no state `{}`", process.name.text, state.text);
+        self.wrong(Diagnostic::at(state.span, message).help(help));
+    }
+
+    /// The array that a variable is.
+    pub fn array_of(&self, variable: u32) -> Option<ArrayId> {
+        let found = self.program.arrays.binary_search_by_key(&variable, |array| array.variable);
+        found.ok().map(|index| ArrayId(index as u32))
+    }
+}
+
+/// How many values the first use of an untyped channel carries.
+fn first_use(channel: &str, model: &ast::Model<'_>) -> u32 {
+    let transitions = model.processes.iter().flat_map(|process| &process.transitions);
+    let uses = transitions.filter_map(|transition| match transition.sync.as_ref()? {
+        ast::Sync::Send(name, values) => (name.text == channel).then_some(values.len()),
+        ast::Sync::Receive(name, targets) => (name.text == channel).then_some(targets.len()),
+    });
+    uses.map(|count| count as u32).next().unwrap_or(0)
+}

@@ -1,0 +1,70 @@
+//! What runs a program.
+//!
+//! In: a [`Program`] and a source state. Out: its successors, written into a batch. What stays true:
+//! engines differ in speed only. All give the same steps with the same actions, the same faults and the
+//! same targets; the [interpreter](crate::interpreter) is the one the others are held against.
+//!
+//! An engine does nothing else: names, properties, assertions, the initial state and what a fault says
+//! are the business of [`DveSystem`](crate::DveSystem), which owns the engine.
+
+use crate::ir::Program;
+use deltamark_core::{Action, Batch, Block, Scratch, Slot};
+
+/// What became of one action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The target has been written.
+    Done,
+    /// The action cannot happen in this source.
+    Disabled,
+    /// It happens and is a fault; what was written is void.
+    Fault,
+}
+
+/// What makes successors.
+pub trait Engine: Send + Sync {
+    /// Its name, for reports.
+    fn name(&self) -> &'static str;
+
+    /// New working memory for one thread; [`successors`](Self::successors) and the others are called with it.
+    fn scratch(&self, program: &Program) -> Scratch;
+
+    /// Appends all successors of `source` to the batch, in an order that depends on the source alone, with
+    /// the hash that [`hash::slots`](deltamark_core::hash::slots) gives, and to `faults` the actions that are faults.
+    fn successors(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        out: &mut Batch,
+        faults: &mut Vec<Action>,
+    );
+
+    /// Appends the successors of a whole block, and for each action that is a fault the index of its source in
+    /// the block and itself. Worth overriding where many states are quicker together.
+    fn expand(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        block: &Block,
+        out: &mut Batch,
+        faults: &mut Vec<(usize, Action)>,
+    ) {
+        let mut wrong = Vec::new();
+        for (index, state) in block.states().iter().enumerate() {
+            out.begin(index);
+            self.successors(program, scratch, state, out, &mut wrong);
+            faults.extend(wrong.drain(..).map(|action| (index, action)));
+        }
+    }
+
+    /// Writes to `target`, which has the width of a state, the successor of `source` under `action`.
+    fn fire(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut [Slot],
+    ) -> Taken;
+}

@@ -1,0 +1,712 @@
+//! The interpreter: the engine that needs nothing but itself, and that others are held against.
+//!
+//! In: a program. Out: successors. What stays true: every check of the language is made; nothing is allocated for a step.
+//!
+//! # How a state is expanded
+//! The cells of the source are unpacked once. Only the transitions of the current locations are looked at; a send or
+//! receive only if somebody stands where the other half may be (one bit a channel, see `Spot`). A step changes the
+//! unpacked cells and, at the same time, a packed copy of the source, writes the copy into the batch, and takes
+//! the changed cells back from a log.
+//!
+//! ```text
+//! source ─unpack─▶ cells ─guards─▶ ready ─┬─ alone ─▶ effects on cells and copy ─▶ batch ─▶ undo by log
+//!                                         └─ send × receive of other processes ─▶ the same
+//! ```
+
+use crate::code::{Code, Failed, NodeId};
+use crate::engine::{Engine, Taken};
+use crate::ir::{Program, Step, Sync, Target, Timing, Transition, TransitionId, Type};
+use deltamark_core::{Action, Batch, Scratch, Slot};
+
+/// What the interpreter knows of a program.
+pub struct Interpreter {
+    code: Code,
+    cells: Vec<Cell>,
+    /// Cells that the state holds; the others are constant.
+    held: Vec<u32>,
+    constants: Vec<i32>,
+    processes: Vec<Process>,
+    spots: Vec<Spot>,
+    moves: Vec<Move>,
+    effects: Vec<Assignment>,
+    /// Whether some location is committed.
+    committed: bool,
+    timing: Timing,
+    slots: usize,
+}
+
+/// How a cell is packed, and what it may hold.
+#[derive(Clone, Copy)]
+struct Cell {
+    slot: u32,
+    shift: u8,
+    wraps: bool,
+    mask: u32,
+    least: i32,
+    /// The largest stored number of a value that the analysis allows.
+    limit: u32,
+    allowed: (i32, i32),
+}
+
+struct Process {
+    /// The cell of its location.
+    location: u32,
+    /// Its first spot.
+    first: u32,
+}
+
+/// A location: its transitions, and one bit (the number modulo 64) for each unbuffered channel it sends to or receives
+/// from. Two channels may share a bit: it only says what is worth looking at.
+struct Spot {
+    start: u32,
+    end: u32,
+    sends: u64,
+    receives: u64,
+    committed: bool,
+}
+
+/// A transition.
+struct Move {
+    guard: Option<NodeId>,
+    kind: Kind,
+    process: u32,
+    location: u32,
+    to: i32,
+    effects: (u32, u32),
+    action: u32,
+    own_receives: u32,
+    /// What is sent.
+    values: Vec<NodeId>,
+    /// Where to what is received.
+    places: Vec<Place>,
+    /// Casts of what is sent.
+    types: Option<Vec<Type>>,
+    channel: u32,
+    bit: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Alone,
+    Send,
+    Receive,
+    /// The buffer's length, first item, capacity, arity.
+    Put(Queue),
+    Take(Queue),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Queue {
+    length: u32,
+    first: u32,
+    capacity: u32,
+    arity: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Cell(u32),
+    /// First cell, length, index.
+    Element(u32, u32, NodeId),
+}
+
+#[derive(Clone, Copy)]
+struct Assignment {
+    place: Place,
+    value: NodeId,
+}
+
+/// Working memory of one thread.
+struct Work {
+    values: Vec<i32>,
+    target: Vec<Slot>,
+    /// Cells that were changed, with their values before.
+    log: Vec<(u32, i32)>,
+    /// Transitions that are ready to send or receive, and whether their guard failed.
+    sends: Vec<(u32, bool)>,
+    receives: Vec<(u32, bool)>,
+    /// Values on their way, and where to.
+    passed: Vec<(u32, i32)>,
+    /// For synchronous systems: the ready transitions of each process, and which is taken.
+    ready: Vec<Vec<(u32, bool)>>,
+    chosen: Vec<usize>,
+    assigned: Vec<u32>,
+    merged: Vec<(u32, i32)>,
+}
+
+impl Interpreter {
+    /// An interpreter of this program.
+    pub fn new(program: &Program) -> Self {
+        let mut code = Code::new(program);
+        let cells: Vec<Cell> = program.state_cells().iter().map(Cell::new).collect();
+        let held = (0..cells.len() as u32).filter(|&cell| cells[cell as usize].mask != 0).collect();
+        let mut effects = Vec::new();
+        let mut moves = Vec::with_capacity(program.transitions.len());
+        for transition in &program.transitions {
+            moves.push(compile(program, transition, &mut code, &mut effects));
+        }
+        let (mut spots, mut processes) = (Vec::new(), Vec::new());
+        for process in &program.processes {
+            processes.push(Process { location: process.location.0, first: spots.len() as u32 });
+            for location in &process.locations {
+                let range = location.transitions.start as usize..location.transitions.end as usize;
+                let bits = |kind: Kind| {
+                    moves[range.clone()].iter().filter(|one| one.kind == kind).fold(0, |bits, one| bits | one.bit)
+                };
+                spots.push(Spot {
+                    start: location.transitions.start,
+                    end: location.transitions.end,
+                    sends: bits(Kind::Send),
+                    receives: bits(Kind::Receive),
+                    committed: location.committed,
+                });
+            }
+        }
+        Interpreter {
+            constants: cells.iter().map(|cell| cell.least).collect(),
+            code,
+            cells,
+            held,
+            processes,
+            spots,
+            moves,
+            effects,
+            committed: program.has_commit && program.timing == Timing::Asynchronous,
+            timing: program.timing,
+            slots: program.slots,
+        }
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            values: self.constants.clone(),
+            target: vec![0; self.slots],
+            log: Vec::new(),
+            sends: Vec::new(),
+            receives: Vec::new(),
+            passed: Vec::new(),
+            ready: self.processes.iter().map(|_| Vec::new()).collect(),
+            chosen: vec![0; self.processes.len()],
+            assigned: Vec::new(),
+            merged: Vec::new(),
+        }
+    }
+
+    /// Unpacks a state.
+    #[inline]
+    fn unpack(&self, state: &[Slot], values: &mut [i32]) {
+        for &number in &self.held {
+            let cell = &self.cells[number as usize];
+            let value = cell.least.wrapping_add((state[cell.slot as usize] >> cell.shift & cell.mask) as i32);
+            values[number as usize] = if cell.wraps { value & 255 } else { value };
+        }
+    }
+
+    /// Where a process is.
+    #[inline]
+    fn spot(&self, process: &Process, values: &[i32]) -> &Spot {
+        &self.spots[(process.first + values[process.location as usize] as u32) as usize]
+    }
+
+    /// Whether only committed locations may be left.
+    #[inline]
+    fn only_committed(&self, values: &[i32]) -> bool {
+        self.committed && self.processes.iter().any(|process| self.spot(process, values).committed)
+    }
+
+    /// Whether a transition is ready; a guard that fails is, and the step will be a fault.
+    #[inline]
+    fn guard(&self, one: &Move, values: &[i32]) -> Result<bool, Failed> {
+        match one.guard {
+            None => Ok(true),
+            Some(guard) => self.code.holds(guard, values),
+        }
+    }
+
+    /// Assigns a cell, in the values and in the target.
+    #[inline]
+    fn store(&self, work: &mut Work, number: u32, value: i32) -> Result<(), Failed> {
+        let cell = &self.cells[number as usize];
+        let stored = cell.code(value);
+        if stored > cell.limit {
+            return cell.refuse(number, value);
+        }
+        self.put(work, number, value, stored);
+        Ok(())
+    }
+
+    /// Assigns a cell that takes the value.
+    #[inline]
+    fn put(&self, work: &mut Work, number: u32, value: i32, stored: u32) {
+        let cell = &self.cells[number as usize];
+        work.log.push((number, work.values[number as usize]));
+        work.values[number as usize] = value;
+        if cell.mask != 0 {
+            let slot = &mut work.target[cell.slot as usize];
+            *slot = *slot & !(cell.mask << cell.shift) | stored << cell.shift;
+        }
+    }
+
+    #[inline]
+    fn place(&self, place: Place, values: &[i32]) -> Result<u32, Failed> {
+        match place {
+            Place::Cell(cell) => Ok(cell),
+            Place::Element(first, length, index) => {
+                let index = self.code.value(index, values)? as u32;
+                if index < length { Ok(first + index) } else { Err(Failed) }
+            }
+        }
+    }
+
+    /// Moves a process and does its effects.
+    #[inline]
+    fn effects(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
+        let stored = self.cells[one.location as usize].code(one.to);
+        self.put(work, one.location, one.to, stored);
+        for effect in &self.effects[one.effects.0 as usize..one.effects.1 as usize] {
+            let cell = self.place(effect.place, &work.values)?;
+            let value = self.code.value(effect.value, &work.values)?;
+            self.store(work, cell, value)?;
+        }
+        Ok(())
+    }
+
+    /// Does what a transition does alone. Says nothing when the buffer does not let it.
+    fn alone(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
+        match one.kind {
+            Kind::Put(queue) => {
+                let length = work.values[queue.length as usize] as u32;
+                work.passed.clear();
+                let types = one.types.as_deref().unwrap_or_default();
+                for (number, (&value, kind)) in one.values.iter().zip(types).enumerate() {
+                    let cell = queue.first + length * queue.arity + number as u32;
+                    work.passed.push((cell, kind.cast(self.code.value(value, &work.values)?)));
+                }
+                work.passed.push((queue.length, length as i32 + 1));
+                self.passed(work)?;
+            }
+            Kind::Take(queue) => {
+                work.passed.clear();
+                for (number, &place) in one.places.iter().enumerate() {
+                    let value = work.values[queue.first as usize + number];
+                    work.passed.push((self.place(place, &work.values)?, value));
+                }
+                let length = work.values[queue.length as usize] as u32;
+                let items = queue.first..queue.first + length * queue.arity;
+                for item in items.clone() {
+                    let next = item + queue.arity;
+                    let value = if next < items.end { work.values[next as usize] } else { 0 };
+                    work.passed.push((item, value));
+                }
+                work.passed.push((queue.length, length as i32 - 1));
+                self.passed(work)?;
+            }
+            Kind::Alone | Kind::Send | Kind::Receive => {}
+        }
+        self.effects(work, one)
+    }
+
+    /// Does what a send and a receive do together.
+    fn pair(&self, work: &mut Work, send: &Move, receive: &Move) -> Result<(), Failed> {
+        work.passed.clear();
+        for (number, (&value, &place)) in send.values.iter().zip(&receive.places).enumerate() {
+            let value = self.code.value(value, &work.values)?;
+            let value = send.types.as_ref().map_or(value, |types| types[number].cast(value));
+            let place = self.place(place, &work.values)?;
+            work.passed.push((place, value));
+        }
+        self.passed(work)?;
+        self.effects(work, receive)?;
+        self.effects(work, send)
+    }
+
+    /// Stores the values that are on their way.
+    fn passed(&self, work: &mut Work) -> Result<(), Failed> {
+        for number in 0..work.passed.len() {
+            let (cell, value) = work.passed[number];
+            self.store(work, cell, value)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the copy of the source anew, and takes changed cells back.
+    #[inline]
+    fn undo(&self, work: &mut Work, source: &[Slot]) {
+        while let Some((cell, value)) = work.log.pop() {
+            work.values[cell as usize] = value;
+        }
+        work.target.copy_from_slice(source);
+    }
+
+    /// Whether the buffer lets the transition go on.
+    #[inline]
+    fn has_room(&self, one: &Move, values: &[i32]) -> bool {
+        match one.kind {
+            Kind::Put(queue) => (values[queue.length as usize] as u32) < queue.capacity,
+            Kind::Take(queue) => values[queue.length as usize] > 0,
+            Kind::Alone | Kind::Send | Kind::Receive => true,
+        }
+    }
+
+    fn asynchronous(
+        &self,
+        program: &Program,
+        work: &mut Work,
+        source: &[Slot],
+        out: &mut Batch,
+        faults: &mut Vec<Action>,
+    ) {
+        let only_committed = self.only_committed(&work.values);
+        let (mut sends, mut receives) = (0, 0);
+        for process in &self.processes {
+            let spot = self.spot(process, &work.values);
+            if !only_committed || spot.committed {
+                sends |= spot.sends;
+                receives |= spot.receives;
+            }
+        }
+        let active = sends & receives;
+        work.sends.clear();
+        work.receives.clear();
+        for process in &self.processes {
+            let spot = self.spot(process, &work.values);
+            if only_committed && !spot.committed {
+                continue;
+            }
+            for number in spot.start..spot.end {
+                let one = &self.moves[number as usize];
+                match one.kind {
+                    Kind::Send | Kind::Receive => {
+                        if one.bit & active == 0 {
+                            continue;
+                        }
+                        let failed = match self.guard(one, &work.values) {
+                            Ok(false) => continue,
+                            Ok(true) => false,
+                            Err(Failed) => true,
+                        };
+                        let list = if one.kind == Kind::Send { &mut work.sends } else { &mut work.receives };
+                        list.push((number, failed));
+                    }
+                    _ => {
+                        if !self.has_room(one, &work.values) {
+                            continue;
+                        }
+                        let done = match self.guard(one, &work.values) {
+                            Ok(false) => continue,
+                            Ok(true) => self.alone(work, one),
+                            Err(Failed) => Err(Failed),
+                        };
+                        match done {
+                            Ok(()) => out.push(Action(one.action), &work.target),
+                            Err(Failed) => faults.push(Action(one.action)),
+                        }
+                        self.undo(work, source);
+                    }
+                }
+            }
+        }
+        for first in 0..work.sends.len() {
+            let (number, send_failed) = work.sends[first];
+            let send = &self.moves[number as usize];
+            for second in 0..work.receives.len() {
+                let (number, receive_failed) = work.receives[second];
+                let receive = &self.moves[number as usize];
+                if receive.channel != send.channel || receive.process == send.process {
+                    continue;
+                }
+                let own = if receive.process > send.process { send.own_receives } else { 0 };
+                let action = Action(send.action + receive.action - own);
+                let wrong = send_failed || receive_failed || conflict(program, action);
+                if !wrong && self.pair(work, send, receive).is_ok() {
+                    out.push(action, &work.target);
+                } else {
+                    faults.push(action);
+                }
+                self.undo(work, source);
+            }
+        }
+    }
+
+    /// Fills the lists of ready transitions of a synchronous system; says whether every process has one.
+    fn ready(&self, work: &mut Work) -> bool {
+        for (number, process) in self.processes.iter().enumerate() {
+            let spot = self.spot(process, &work.values);
+            work.ready[number].clear();
+            for index in spot.start..spot.end {
+                match self.guard(&self.moves[index as usize], &work.values) {
+                    Ok(false) => {}
+                    Ok(true) => work.ready[number].push((index, false)),
+                    Err(Failed) => work.ready[number].push((index, true)),
+                }
+            }
+            if work.ready[number].is_empty() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes the chosen transition of every process. Each sees the source; what all assign is put together.
+    fn together(&self, program: &Program, work: &mut Work, source: &[Slot]) -> Result<(), Failed> {
+        work.assigned.clear();
+        work.merged.clear();
+        for process in 0..self.processes.len() {
+            let (number, failed) = work.ready[process][work.chosen[process]];
+            if failed {
+                return Err(Failed);
+            }
+            let one = &self.moves[number as usize];
+            let own = work.assigned.len();
+            for effect in &program.transitions[number as usize].effects {
+                let variable = crate::ir::assigned(program, effect.target);
+                if work.assigned[..own].contains(&variable) {
+                    return Err(Failed);
+                }
+                work.assigned.push(variable);
+            }
+            self.effects(work, one)?;
+            for index in 0..work.log.len() {
+                let cell = work.log[index].0;
+                work.merged.push((cell, work.values[cell as usize]));
+            }
+            self.undo(work, source);
+        }
+        for index in 0..work.merged.len() {
+            let (cell, value) = work.merged[index];
+            let stored = self.cells[cell as usize].code(value);
+            self.put(work, cell, value, stored);
+        }
+        Ok(())
+    }
+
+    fn synchronous(
+        &self,
+        program: &Program,
+        work: &mut Work,
+        source: &[Slot],
+        out: &mut Batch,
+        faults: &mut Vec<Action>,
+    ) {
+        if !self.ready(work) {
+            return;
+        }
+        work.chosen.fill(0);
+        loop {
+            let action = Action(self.combination(program, work));
+            match self.together(program, work, source) {
+                Ok(()) => out.push(action, &work.target),
+                Err(Failed) => faults.push(action),
+            }
+            self.undo(work, source);
+            // Counts up, the first process fastest.
+            let Some(process) = (0..work.chosen.len()).find(|&p| work.chosen[p] + 1 < work.ready[p].len()) else {
+                return;
+            };
+            work.chosen[..process].fill(0);
+            work.chosen[process] += 1;
+        }
+    }
+
+    /// The action of the chosen transitions.
+    fn combination(&self, program: &Program, work: &Work) -> u32 {
+        let mut action = 0;
+        for (number, process) in self.processes.iter().enumerate() {
+            let (chosen, _) = work.ready[number][work.chosen[number]];
+            action += (chosen - self.spot(process, &work.values).start) * program.radix[number];
+        }
+        action
+    }
+
+    fn fire_asynchronous(&self, program: &Program, work: &mut Work, action: Action) -> Taken {
+        let Some(&step) = program.steps.get(action.0 as usize) else { return Taken::Disabled };
+        let only_committed = self.only_committed(&work.values);
+        let stands = |id: TransitionId| {
+            let one = &self.moves[id.0 as usize];
+            let spot = self.spot(&self.processes[one.process as usize], &work.values);
+            (spot.start..spot.end).contains(&id.0) && (!only_committed || spot.committed)
+        };
+        let done = match step {
+            Step::Alone(id) => {
+                let one = &self.moves[id.0 as usize];
+                if !stands(id) || !self.has_room(one, &work.values) {
+                    return Taken::Disabled;
+                }
+                match self.guard(one, &work.values) {
+                    Ok(false) => return Taken::Disabled,
+                    Ok(true) => self.alone(work, one),
+                    Err(Failed) => Err(Failed),
+                }
+            }
+            Step::Pair { send, receive, conflict } => {
+                if !stands(send) || !stands(receive) {
+                    return Taken::Disabled;
+                }
+                let (send, receive) = (&self.moves[send.0 as usize], &self.moves[receive.0 as usize]);
+                match (self.guard(send, &work.values), self.guard(receive, &work.values)) {
+                    (Ok(false), _) | (_, Ok(false)) => return Taken::Disabled,
+                    (Ok(true), Ok(true)) if conflict.is_none() => self.pair(work, send, receive),
+                    _ => Err(Failed),
+                }
+            }
+        };
+        if done.is_ok() { Taken::Done } else { Taken::Fault }
+    }
+
+    fn fire_synchronous(&self, program: &Program, work: &mut Work, source: &[Slot], action: Action) -> Taken {
+        if action.0 >= program.action_count || !self.ready(work) {
+            return Taken::Disabled;
+        }
+        let mut rest = action.0;
+        for (number, process) in self.processes.iter().enumerate().rev() {
+            let digit = rest / program.radix[number];
+            rest %= program.radix[number];
+            let wanted = self.spot(process, &work.values).start + digit;
+            match work.ready[number].iter().position(|&(index, _)| index == wanted) {
+                Some(place) => work.chosen[number] = place,
+                None => return Taken::Disabled,
+            }
+        }
+        if self.together(program, work, source).is_ok() { Taken::Done } else { Taken::Fault }
+    }
+}
+
+/// Whether both sides of a pair assign the same global.
+#[inline]
+fn conflict(program: &Program, action: Action) -> bool {
+    matches!(program.steps[action.0 as usize], Step::Pair { conflict: Some(_), .. })
+}
+
+impl Cell {
+    fn new(cell: &crate::ir::Cell) -> Self {
+        let field = cell.field;
+        let limit = match field.wraps {
+            true => field.mask(),
+            false => cell.values.1.wrapping_sub(field.least) as u32,
+        };
+        Cell {
+            slot: field.slot,
+            shift: field.shift,
+            wraps: field.wraps,
+            mask: field.mask(),
+            least: field.least,
+            limit,
+            allowed: cell.allowed,
+        }
+    }
+
+    /// What is stored for a value; beyond the limit for one that is not allowed.
+    #[inline]
+    fn code(&self, value: i32) -> u32 {
+        let stored = value.wrapping_sub(self.least) as u32;
+        if self.wraps && (value as u32) < 256 { stored & 255 } else { stored }
+    }
+
+    /// A value that is not stored: a fault, or a wrong analysis.
+    #[cold]
+    fn refuse(&self, number: u32, value: i32) -> Result<(), Failed> {
+        let allowed = self.allowed.0 <= value && value <= self.allowed.1;
+        assert!(!allowed, "I4: the analysis says that cell {number} never holds {value}");
+        Err(Failed)
+    }
+}
+
+fn compile(program: &Program, transition: &Transition, code: &mut Code, effects: &mut Vec<Assignment>) -> Move {
+    let place = |code: &mut Code, target: Target| match target {
+        Target::Cell(cell) => Place::Cell(cell.0),
+        Target::Element { array, index, .. } => {
+            let array = &program.arrays[array.0 as usize];
+            Place::Element(array.first.0, array.length, code.compile(program, index))
+        }
+    };
+    let start = effects.len() as u32;
+    for effect in &transition.effects {
+        effects.push(Assignment { place: place(code, effect.target), value: code.compile(program, effect.value) });
+    }
+    let guard = match program.expr(transition.guard) {
+        crate::ir::Expr::Const(1) => None,
+        _ => Some(code.compile(program, transition.guard)),
+    };
+    let queue = |channel: crate::ir::ChannelId| {
+        let channel = &program.channels[channel.0 as usize];
+        channel.buffer.map(|buffer| Queue {
+            length: buffer.length.0,
+            first: buffer.first.0,
+            capacity: buffer.capacity,
+            arity: channel.arity,
+        })
+    };
+    let (kind, channel) = match transition.sync {
+        Sync::None => (Kind::Alone, u32::MAX),
+        Sync::Send(channel, _) => (queue(channel).map_or(Kind::Send, Kind::Put), channel.0),
+        Sync::Receive(channel, _) => (queue(channel).map_or(Kind::Receive, Kind::Take), channel.0),
+    };
+    let (mut values, mut places) = (Vec::new(), Vec::new());
+    match &transition.sync {
+        Sync::None => {}
+        Sync::Send(_, sent) => values.extend(sent.iter().map(|&value| code.compile(program, value))),
+        Sync::Receive(_, targets) => places.extend(targets.iter().map(|&target| place(code, target))),
+    }
+    Move {
+        guard,
+        kind,
+        process: transition.process.0,
+        location: program.processes[transition.process.0 as usize].location.0,
+        to: transition.to as i32,
+        effects: (start, effects.len() as u32),
+        action: transition.action,
+        own_receives: transition.own_receives,
+        values,
+        places,
+        types: program.channels.get(channel as usize).and_then(|channel| channel.types.clone()),
+        channel,
+        bit: if channel == u32::MAX { 0 } else { 1 << (channel % 64) },
+    }
+}
+
+impl Engine for Interpreter {
+    fn name(&self) -> &'static str {
+        "interpreter"
+    }
+
+    fn scratch(&self, _: &Program) -> Scratch {
+        Scratch::new(self.work())
+    }
+
+    fn successors(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        out: &mut Batch,
+        faults: &mut Vec<Action>,
+    ) {
+        let work = scratch.get::<Work>();
+        self.unpack(source, &mut work.values);
+        work.target.copy_from_slice(source);
+        match self.timing {
+            Timing::Asynchronous => self.asynchronous(program, work, source, out, faults),
+            Timing::Synchronous => self.synchronous(program, work, source, out, faults),
+        }
+    }
+
+    fn fire(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut [Slot],
+    ) -> Taken {
+        let work = scratch.get::<Work>();
+        self.unpack(source, &mut work.values);
+        work.target.copy_from_slice(source);
+        let taken = match self.timing {
+            Timing::Asynchronous => self.fire_asynchronous(program, work, action),
+            Timing::Synchronous => self.fire_synchronous(program, work, source, action),
+        };
+        target.copy_from_slice(&work.target);
+        work.log.clear();
+        taken
+    }
+}

@@ -1,0 +1,206 @@
+//! Where each cell lies in the state.
+//!
+//! In: how many bits each cell needs. Out: its field, the number of slots, and the slots at which components
+//! begin. What stays true: no field crosses a slot (one load reads it); fields do not overlap (I5); the elements of an
+//! array are alike (I6).
+//!
+//! A *component* is a process with its variables, a buffer, a large array, or all other globals: what changes
+//! together. Components are packed whole, large ones into slots of their own, small ones several to a
+//! slot, best fit first. That packing is given up for one that goes field by field (in the order of the
+//! components, or else the widest first) when the latter takes fewer slots: width comes before cuts. A state may then
+//! be cut at any slot.
+
+use crate::ir::{CellId, Field, Owner, Program};
+
+/// Bits in a slot.
+const SLOT: u32 = 32;
+
+/// How a cell is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code {
+    pub bits: u8,
+    pub least: i32,
+    pub wraps: bool,
+}
+
+/// How numbers from `least` to `most` are stored.
+pub(crate) fn plain(least: i32, most: i32) -> Code {
+    let count = most.wrapping_sub(least) as u32;
+    Code { bits: (u32::BITS - count.leading_zeros()) as u8, least, wraps: false }
+}
+
+/// Gives every cell its field.
+pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
+    let state = program.state_cells().len();
+    let components = components(program, state);
+    let (mut places, mut slots) = whole(&components, codes, state);
+    let mut cuts = boundaries(&components, &places, slots, codes);
+    let in_order = components.iter().flatten().copied().filter(|&cell| codes[cell].bits > 0);
+    let ordered = fields(in_order, codes, state);
+    let widest = fields(widest_first(0..state, codes).into_iter(), codes, state);
+    let single = if ordered.1 <= widest.1 { ordered } else { widest };
+    if single.1 < slots {
+        (places, slots) = single;
+        cuts = (0..slots).collect();
+    }
+    program.slots = slots;
+    program.boundaries = cuts;
+    // The monitor's own cells follow, one component.
+    let monitor: Vec<usize> = (state..program.cells.len()).collect();
+    let mut bins = Bins::default();
+    let mut behind = vec![(0, 0); program.cells.len() - state];
+    for &cell in &monitor {
+        behind[cell - state] = bins.put(codes[cell].bits);
+    }
+    places.extend(behind.iter().map(|&(slot, shift)| (slot + slots as u32, shift)));
+    if let Some(monitor) = &mut program.monitor {
+        monitor.slots = bins.used.len();
+    }
+    for ((cell, code), (slot, shift)) in program.cells.iter_mut().zip(codes).zip(places) {
+        let (slot, shift) = if code.bits == 0 { (0, 0) } else { (slot, shift) };
+        cell.field = Field { slot, shift, bits: code.bits, least: code.least, wraps: code.wraps };
+    }
+}
+
+/// The slot and the lowest bit.
+type Spot = (u32, u8);
+
+/// Slots that are being filled.
+#[derive(Default)]
+struct Bins {
+    used: Vec<u32>,
+    /// Slots before this one are full, or nearly so.
+    from: usize,
+}
+
+impl Bins {
+    /// The first slot with room for this many bits.
+    fn put(&mut self, bits: u8) -> Spot {
+        let bits = u32::from(bits);
+        let fits = |used: &u32| used + bits <= SLOT;
+        let slot = match self.used[self.from..].iter().position(fits) {
+            Some(slot) => self.from + slot,
+            None => {
+                self.used.push(0);
+                self.used.len() - 1
+            }
+        };
+        let shift = self.used[slot];
+        self.used[slot] += bits;
+        while self.used.get(self.from) == Some(&SLOT) {
+            self.from += 1;
+        }
+        (slot as u32, shift as u8)
+    }
+}
+
+/// Cells that belong together.
+fn components(program: &Program, state: usize) -> Vec<Vec<usize>> {
+    /// Larger arrays are components of their own.
+    const LARGE: u32 = 8;
+    #[derive(Clone, Copy, PartialEq)]
+    enum Key {
+        Globals,
+        Array(u32),
+        Buffer(u32),
+        Process(u32),
+    }
+    let key = |cell: usize| match program.cells[cell].owner {
+        Owner::Location(process) => Key::Process(process.0),
+        Owner::Length(channel) | Owner::Item(channel, ..) => Key::Buffer(channel.0),
+        Owner::Variable(number, _) => {
+            let variable = &program.variables[number as usize];
+            match (variable.process, variable.length) {
+                (Some(process), _) => Key::Process(process.0),
+                (None, Some(LARGE..)) => Key::Array(number),
+                _ => Key::Globals,
+            }
+        }
+        Owner::Monitor => Key::Globals,
+    };
+    let mut found: Vec<(Key, Vec<usize>)> = Vec::new();
+    for cell in 0..state {
+        let key = key(cell);
+        // The cells of all but the globals are neighbours.
+        let known = match key {
+            Key::Globals => found.iter_mut().find(|(other, _)| *other == key),
+            _ => found.last_mut().filter(|(other, _)| *other == key),
+        };
+        match known {
+            Some((_, cells)) => cells.push(cell),
+            None => found.push((key, vec![cell])),
+        }
+    }
+    found.into_iter().map(|(_, cells)| cells).collect()
+}
+
+/// Wide fields first; among equals the order of the model.
+fn widest_first(cells: impl Iterator<Item = usize>, codes: &[Code]) -> Vec<usize> {
+    let mut cells: Vec<usize> = cells.filter(|&cell| codes[cell].bits > 0).collect();
+    cells.sort_by_key(|&cell| std::cmp::Reverse(codes[cell].bits));
+    cells
+}
+
+/// Packs component by component.
+fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
+    let mut places = vec![(0, 0); state];
+    let bits = |cells: &[usize]| cells.iter().map(|&cell| u32::from(codes[cell].bits)).sum::<u32>();
+    let (large, mut small): (Vec<_>, Vec<_>) = components.iter().partition(|cells| bits(cells) > SLOT);
+    let mut used: Vec<u32> = Vec::new();
+    for cells in large {
+        let mut bins = Bins::default();
+        for cell in widest_first(cells.iter().copied(), codes) {
+            let (slot, shift) = bins.put(codes[cell].bits);
+            places[cell] = (slot + used.len() as u32, shift);
+        }
+        used.extend(bins.used);
+    }
+    small.sort_by_key(|cells| std::cmp::Reverse(bits(cells)));
+    for cells in small {
+        let needed = bits(cells);
+        if needed == 0 {
+            continue;
+        }
+        let roomy = used.iter().enumerate().filter(|(_, used)| *used + needed <= SLOT);
+        let slot = match roomy.max_by_key(|&(slot, used)| (*used, std::cmp::Reverse(slot))) {
+            Some((slot, _)) => slot,
+            None => {
+                used.push(0);
+                used.len() - 1
+            }
+        };
+        for &cell in cells {
+            places[cell] = (slot as u32, used[slot] as u8);
+            used[slot] += u32::from(codes[cell].bits);
+        }
+    }
+    (places, used.len())
+}
+
+/// Packs field by field, each into the first slot with room for it.
+fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
+    let mut places = vec![(0, 0); state];
+    let mut bins = Bins::default();
+    for cell in cells {
+        places[cell] = bins.put(codes[cell].bits);
+    }
+    (places, bins.used.len())
+}
+
+/// The slots at which a state may be cut: no component lies on both sides of one.
+fn boundaries(components: &[Vec<usize>], places: &[Spot], slots: usize, codes: &[Code]) -> Vec<usize> {
+    let mut inside = vec![false; slots];
+    for cells in components {
+        let spots = cells.iter().filter(|&&cell| codes[cell].bits > 0).map(|&cell| places[cell].0 as usize);
+        let (first, last) = spots.fold((usize::MAX, 0), |(first, last), slot| (first.min(slot), last.max(slot)));
+        if first < last {
+            inside[first + 1..=last].fill(true);
+        }
+    }
+    (0..slots).filter(|&slot| !inside[slot]).collect()
+}
+
+/// The cells of an array or of a variable, for those who code them alike.
+pub(crate) fn cells(first: CellId, length: u32) -> std::ops::Range<usize> {
+    first.0 as usize..(first.0 + length) as usize
+}

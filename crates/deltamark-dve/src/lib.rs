@@ -1,0 +1,81 @@
+//! DVE, the language of DIVINE and of the BEEM models.
+//!
+//! In: the text of a model. Out: a [`Program`], and with it a [`DveSystem`]; or diagnostics, several at once, each with its
+//! place. What stays true: no text makes this crate panic, overflow the stack or take memory out of proportion.
+//!
+//! ```text
+//! text ─token─▶ tokens ─parse─▶ ast ─check, lower─▶ Program ─range─▶ narrower, simpler ─layout─▶ fields
+//!                                                                                                  │
+//!                              names: Describe, Observe ◀── DveSystem ◀── Engine: interpreter ◀────┘
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `token`, `ast`, `parse`, `expression` | the text as it is written |
+//! | `check`, `lower` | names and their meanings; expressions and transitions over them |
+//! | `pool`, `arithmetic` | expressions, each once, folded; what operators do |
+//! | [`ir`] | the intermediate form, with its invariants |
+//! | `range`, `moment`, `values`, `simplify` | which numbers each cell can hold, and what follows from it |
+//! | `layout` | where each cell lies in the state |
+//! | [`engine`], [`interpreter`], `code` | what makes successors |
+//! | [`reference`](mod@reference) | the same, slowly, in words: the oracle, and the messages of faults |
+//! | `system`, `names`, `dump` | the system, its words, its properties, its dump |
+//!
+//! The language and where we differ from other tools: `docs/dve.md`.
+//!
+//! ```
+//! let text = "byte x; process P { state a; init a; trans a -> a { guard x < 3; effect x = x + 1; }; } system async;";
+//! let system = deltamark_dve::DveSystem::new(deltamark_dve::parse(text.as_bytes()).unwrap());
+//! assert_eq!(system.program().cells[0].field.bits, 2);
+//! ```
+
+mod arithmetic;
+mod ast;
+mod check;
+mod code;
+mod dump;
+pub mod engine;
+mod expression;
+pub mod interpreter;
+pub mod ir;
+mod layout;
+mod lower;
+mod moment;
+mod names;
+mod parse;
+mod pool;
+mod range;
+pub mod reference;
+mod simplify;
+mod system;
+mod token;
+mod values;
+
+pub use dump::Dump;
+pub use system::DveSystem;
+
+use deltamark_core::{Diagnostic, Span};
+use ir::Program;
+
+/// No more findings than this are reported at once: nobody reads on.
+const MAX_FINDINGS: usize = 20;
+
+/// The longest text that is read.
+pub const MAX_LENGTH: usize = 1 << 26;
+
+/// Reads, checks and compiles a model.
+pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
+    let text = deltamark_core::text::utf8(bytes)?;
+    if text.len() > MAX_LENGTH {
+        return Err(vec![Diagnostic::at(Span::at(0), format!("the model is longer than {MAX_LENGTH} bytes"))]);
+    }
+    let (model, findings) = parse::parse(text);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let (mut program, pool) = check::check(text, &model)?;
+    program.exprs = pool.into_exprs();
+    let codes = range::narrow(&mut program);
+    layout::layout(&mut program, &codes);
+    Ok(program)
+}

@@ -1,0 +1,217 @@
+//! A DVE model as a system.
+//!
+//! In: a program and the engine that runs it. Out: [`System`]. What stays true: the engine makes successors and
+//! nothing else; assertions, faults in words and names are the same whatever the engine.
+//!
+//! Steps are not reversible: an effect overwrites what was there.
+
+use crate::code::{Code, NodeId};
+use crate::dump::Dump;
+use crate::engine::{Engine, Taken};
+use crate::interpreter::Interpreter;
+use crate::ir::{Place, Program};
+use crate::names::Names;
+use crate::reference::{self, Outcome};
+use deltamark_core::{
+    Action, Batch, Block, Components, Describe, Fired, Observe, Scratch, Slot, States, System, Widen, Width,
+};
+
+/// A DVE model that can be run.
+pub struct DveSystem {
+    pub(crate) program: Program,
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) names: Names,
+    initial: Vec<Slot>,
+    assertions: Option<Assertions>,
+}
+
+/// What must hold, by process and location.
+struct Assertions {
+    code: Code,
+    by_location: Vec<Vec<Vec<(NodeId, Place)>>>,
+}
+
+/// Working memory of one thread.
+pub(crate) struct Work {
+    /// The engine's own.
+    pub engine: Scratch,
+    faults: Vec<Action>,
+    block_faults: Vec<(usize, Action)>,
+    values: Vec<i32>,
+}
+
+impl DveSystem {
+    /// The model, run by the interpreter.
+    pub fn new(program: Program) -> Self {
+        let engine = Box::new(Interpreter::new(&program));
+        Self::with_engine(program, engine)
+    }
+
+    /// The model, run by this engine, which was made for it.
+    pub fn with_engine(program: Program, engine: Box<dyn Engine>) -> Self {
+        let mut initial = vec![0; program.slots];
+        for cell in program.state_cells() {
+            cell.field.write(&mut initial, cell.initial);
+        }
+        let assertions = program.has_asserts.then(|| Assertions::new(&program));
+        DveSystem { names: Names::new(&program), program, engine, initial, assertions }
+    }
+
+    /// The intermediate form.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The name of the engine that runs it.
+    pub fn engine(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// The same model with the name of its file, for the places in traces.
+    pub fn in_file(mut self, file: &str) -> Self {
+        self.names.file = Some(file.into());
+        self
+    }
+
+    /// What is wrong with a step that an engine calls a fault.
+    #[cold]
+    fn fault(&self, source: &[Slot], action: Action) -> String {
+        match reference::step(&self.program, &reference::unpack(&self.program, source), action.0) {
+            Outcome::Fault(why) => why,
+            other => panic!("engines agree: the {} calls {action:?} a fault, but it is {other:?}", self.engine.name()),
+        }
+    }
+
+    /// Tells the assertions that do not hold in a state.
+    fn assert(&self, values: &mut Vec<i32>, state: &[Slot], out: &mut Batch) {
+        let Some(assertions) = &self.assertions else { return };
+        values.clear();
+        values.extend(self.program.state_cells().iter().map(|cell| cell.field.read(state)));
+        for (process, by_location) in self.program.processes.iter().zip(&assertions.by_location) {
+            let at = values[process.location.0 as usize] as usize;
+            for &(condition, place) in &by_location[at] {
+                let why = match assertions.code.holds(condition, values) {
+                    Ok(true) => continue,
+                    Ok(false) => "does not hold",
+                    Err(_) => "divides by zero or goes outside of an array",
+                };
+                let location = &process.locations[at].name;
+                out.fault(
+                    None,
+                    format!("the assertion of {} for state `{location}` in line {} {why}", process.name, place.line),
+                );
+            }
+        }
+    }
+}
+
+impl Assertions {
+    fn new(program: &Program) -> Self {
+        let mut code = Code::new(program);
+        let by_location = program.processes.iter().map(|process| {
+            let locations = process.locations.iter().map(|location| {
+                location.asserts.iter().map(|&(expr, place)| (code.compile(program, expr), place)).collect()
+            });
+            locations.collect()
+        });
+        let by_location = by_location.collect();
+        Assertions { code, by_location }
+    }
+}
+
+impl System for DveSystem {
+    fn width(&self) -> Width {
+        Width::Fixed(self.program.slots)
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Work {
+            engine: self.engine.scratch(&self.program),
+            faults: Vec::new(),
+            block_faults: Vec::new(),
+            values: Vec::new(),
+        })
+    }
+
+    fn initial(&self, _: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        out.push(Action(0), &self.initial);
+        Ok(())
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        let work = scratch.get::<Work>();
+        self.assert(&mut work.values, source, out);
+        self.engine.successors(&self.program, &mut work.engine, source, out, &mut work.faults);
+        for action in work.faults.drain(..) {
+            out.fault(Some(action), self.fault(source, action));
+        }
+        Ok(())
+    }
+
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        let work = scratch.get::<Work>();
+        if self.assertions.is_some() {
+            for (index, state) in block.states().iter().enumerate() {
+                out.begin(index);
+                self.assert(&mut work.values, state, out);
+            }
+        }
+        self.engine.expand(&self.program, &mut work.engine, block, out, &mut work.block_faults);
+        for (index, action) in work.block_faults.drain(..) {
+            out.begin(index);
+            out.fault(Some(action), self.fault(block.state(index), action));
+        }
+        Ok(())
+    }
+
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        let work = scratch.get::<Work>();
+        target.resize(self.program.slots, 0);
+        Ok(match self.engine.fire(&self.program, &mut work.engine, source, action, target) {
+            Taken::Done => Fired::Done,
+            Taken::Disabled => Fired::Disabled,
+            Taken::Fault => Fired::Fault(self.fault(source, action)),
+        })
+    }
+
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        let work = scratch.get::<Work>();
+        for (source, &action) in sources.iter().zip(actions) {
+            let target = targets.push_with(self.program.slots);
+            let taken = self.engine.fire(&self.program, &mut work.engine, source, action, target);
+            assert_eq!(taken, Taken::Done, "a step that was taken can be taken again");
+        }
+    }
+
+    fn action_count(&self) -> Option<u32> {
+        Some(self.program.action_count)
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self
+    }
+
+    fn dump(&self) -> Option<String> {
+        Some(Dump(&self.program).to_string())
+    }
+
+    fn components(&self) -> Option<&dyn Components> {
+        Some(self)
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Some(self)
+    }
+}
+
+impl Components for DveSystem {
+    fn boundaries(&self, _: &[Slot], out: &mut Vec<usize>) {
+        out.extend_from_slice(&self.program.boundaries);
+    }
+}

@@ -1,0 +1,338 @@
+//! States found level by level and not yet expanded.
+//!
+//! In: for each new state the thread that found it, its id, and how it was reached. Out: the
+//! states of the level in hand, by their number, and a shortest path to each. What stays true:
+//! while a level is expanded it is only read, so all threads share it; what a thread finds
+//! goes to lists of its own, and at the end of the level the lists of all threads, one behind
+//! the other, are the next level.
+//!
+//! # What is kept
+//! | the store | of a waiting state | a trace comes from |
+//! |---|---|---|
+//! | numbers states 0, 1, 2 … and recalls them, or those of the level in hand | nothing: the level is a range of ids | the store, or walking back through the levels |
+//! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state |
+//! | does not recall states | the state | the same logs |
+//!
+//! # Numbers
+//! ```text
+//! thread 0   a b c | f g        number of a state: in the order of
+//! thread 1   d e   | h          the levels, then of the threads,
+//! number     0 … 4 | 5 6 7      then as the thread found them
+//! ```
+//! A log entry names the parent by its number, which is known while the parent is expanded. A
+//! thread's log is written in the order it finds states; which numbers these got is in a list
+//! of segments, with one entry for each stretch that lies in one log without a gap.
+//!
+//! # Actions that led to a state
+//! A system that knows which steps can be exchanged leaves successors out if it is told how a
+//! state was reached. Where ids are numbers, the actions are in a list that all threads share,
+//! by number (`arrivals.rs`); elsewhere beside the ids or states.
+
+use crate::arrivals::Arrivals;
+use crate::log::Log;
+use crate::numbers::Numbers;
+use crate::path::{Levels, Past};
+use crate::run::Run;
+use deltamark_core::{Action, Insert, Recoding, Slot, StateId, States, Store, System, Trace, Width};
+use std::ops::Range;
+
+/// States that wait, of one thread and one level.
+pub(crate) enum List {
+    /// A range of ids says it all.
+    Sequential,
+    Ids(Numbers),
+    States(States),
+}
+
+impl List {
+    fn new(store: &dyn Store, width: Width) -> Self {
+        match store.recall() {
+            Some(recall) if recall.sequential() => List::Sequential,
+            Some(_) => List::Ids(Numbers::new()),
+            None => List::States(States::new(width)),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            List::Sequential => 0,
+            List::Ids(ids) => ids.len() as u64,
+            List::States(states) => states.len() as u64,
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            List::Sequential => {}
+            List::Ids(ids) => ids.truncate(0),
+            List::States(states) => states.clear(),
+        }
+    }
+
+    fn held_bytes(&self) -> u64 {
+        match self {
+            List::Sequential => 0,
+            List::Ids(ids) => ids.held_bytes(),
+            List::States(states) => states.held_bytes(),
+        }
+    }
+
+    fn recode(&mut self, recoding: &Recoding) {
+        if let List::States(states) = self {
+            recoding.translate_all(states);
+        }
+    }
+}
+
+/// What a thread has found of the next level.
+pub(crate) struct Later {
+    list: List,
+    /// The action that led to each, plus one, if it is wanted.
+    actions: Option<Numbers>,
+    /// How it was reached, and all that the thread found before.
+    log: Log,
+}
+
+impl Later {
+    /// Nothing yet; `arrivals` says whether the actions that led to states are wanted.
+    pub fn new(store: &dyn Store, width: Width, arrivals: bool) -> Self {
+        let list = List::new(store, width);
+        let actions = (arrivals && !matches!(list, List::Sequential)).then(Numbers::new);
+        Later { list, actions, log: Log::default() }
+    }
+
+    /// Whether it wants to be told of new states.
+    pub fn is_needed(&self) -> bool {
+        !matches!(self.list, List::Sequential)
+    }
+
+    /// Notes a new state; `parent` is its parent's number, and its own for an initial state.
+    pub fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
+        match &mut self.list {
+            List::Sequential => return,
+            List::Ids(ids) => ids.push(id.get()),
+            List::States(states) => states.push(state),
+        }
+        self.log.push(parent, action);
+    }
+
+    /// Notes the action that led to the state that was pushed last, if that is wanted.
+    pub fn arrive(&mut self, action: Action) {
+        if let Some(actions) = &mut self.actions {
+            actions.push(u64::from(action.0.wrapping_add(1)));
+        }
+    }
+
+    pub fn held_bytes(&self) -> u64 {
+        let actions = self.actions.as_ref().map_or(0, Numbers::held_bytes);
+        self.list.held_bytes() + actions + self.log.held_bytes()
+    }
+
+    /// How many more bytes it will hold, at most, with the successors of a batch, where those
+    /// are many: ids are few bytes in small pieces and are counted when they are there.
+    pub fn growth(&self, run: &Run<'_>) -> u64 {
+        let List::States(states) = &self.list else { return 0 };
+        let more = run.batch.len();
+        states.growth(more, run.batch.targets().slots().len()) + self.log.growth(more)
+    }
+
+    pub fn recode(&mut self, recoding: &Recoding) {
+        self.list.recode(recoding);
+    }
+}
+
+/// Numbers whose back edges lie in one log, one behind the other.
+#[derive(Clone, Copy)]
+struct Segment {
+    first: u64,
+    thread: u32,
+    /// The entry of the first in the log of this thread.
+    entry: u64,
+}
+
+/// What a thread has found of the level in hand.
+struct Part {
+    /// The number of its first state.
+    first: u64,
+    list: List,
+    actions: Option<Numbers>,
+}
+
+/// The level in hand.
+pub(crate) struct Level {
+    /// The numbers of its states.
+    numbers: Range<u64>,
+    /// What each thread has found.
+    parts: Vec<Part>,
+    /// How states were reached, where ids are numbers and it is wanted.
+    arrivals: Option<Arrivals>,
+    /// The first number of each level, where ids are numbers.
+    starts: Numbers,
+    /// Where back edges are, where they are needed.
+    segments: Vec<Segment>,
+}
+
+impl Level {
+    /// A level before the first, for so many threads; `arrivals` says whether the actions that
+    /// led to states are wanted.
+    pub fn new(store: &dyn Store, system: &dyn System, threads: usize, arrivals: bool) -> Self {
+        let part = |_| {
+            let Later { list, actions, .. } = Later::new(store, system.width(), arrivals);
+            Part { first: 0, list, actions }
+        };
+        let parts: Vec<Part> = (0..threads).map(part).collect();
+        let shared = arrivals && matches!(parts[0].list, List::Sequential);
+        let arrivals = shared.then(|| Arrivals::new(system.action_count()));
+        Level { numbers: 0..0, parts, arrivals, starts: Numbers::new(), segments: Vec::new() }
+    }
+
+    /// The numbers of its states.
+    pub fn numbers(&self) -> Range<u64> {
+        self.numbers.clone()
+    }
+
+    /// Goes on to the next level, which is what all threads have found; `len` is how many
+    /// states there are now. Says whether it has any.
+    pub fn advance<'l>(&mut self, len: u64, found: impl Iterator<Item = &'l mut Later>) -> bool {
+        self.numbers.start = self.numbers.end;
+        for (thread, (later, Part { first, list, actions })) in found.zip(&mut self.parts).enumerate() {
+            std::mem::swap(list, &mut later.list);
+            later.list.clear();
+            std::mem::swap(actions, &mut later.actions);
+            if let Some(actions) = &mut later.actions {
+                actions.truncate(0);
+            }
+            *first = self.numbers.end;
+            let count = list.len();
+            self.numbers.end += count;
+            if count > 0 {
+                let segment = Segment { first: *first, thread: thread as u32, entry: later.log.len() - count };
+                let follows = |last: &Segment| {
+                    last.thread == segment.thread && last.entry + (segment.first - last.first) == segment.entry
+                };
+                if !self.segments.last().is_some_and(follows) {
+                    self.segments.push(segment);
+                }
+            }
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.advance();
+        }
+        if matches!(self.parts[0].list, List::Sequential) {
+            self.numbers.end = len;
+            self.starts.push(self.numbers.start);
+        }
+        !self.numbers.is_empty()
+    }
+
+    /// Fills the run's block with states of the level.
+    pub fn fill(&self, run: &mut Run<'_>, numbers: Range<u64>) {
+        run.block.reset(run.system.width());
+        let recall = || run.store.recall().expect("a store that recalls goes on to do so");
+        let mut next = numbers.start;
+        for Part { first, list, .. } in &self.parts {
+            let within = |end: u64| (next - first) as usize..(numbers.end.min(end) - first) as usize;
+            let end = first + list.len();
+            match list {
+                List::Sequential => {
+                    let ids = numbers.clone().map(StateId::new);
+                    let scratch = &mut run.store_scratch;
+                    run.block.fill(ids, |_, states| recall().recall_range(scratch, numbers.clone(), states));
+                    return;
+                }
+                _ if !(*first..end).contains(&next) => continue,
+                List::Ids(ids) => {
+                    let ids = within(end).map(|index| StateId::new(ids.get(index)));
+                    let scratch = &mut run.store_scratch;
+                    run.block.fill(ids, |ids, states| recall().recall(scratch, ids, states));
+                }
+                List::States(states) => {
+                    for index in within(end) {
+                        run.block.push(StateId::NAMELESS, states.get(index));
+                    }
+                }
+            }
+            next = numbers.end.min(end);
+            if next == numbers.end {
+                return;
+            }
+        }
+    }
+
+    /// Appends the actions that led to states of the level.
+    pub fn arrivals(&self, numbers: Range<u64>, out: &mut Vec<Action>) {
+        if let Some(arrivals) = &self.arrivals {
+            out.extend(numbers.map(|number| arrivals.get(number - self.numbers.start)));
+            return;
+        }
+        for number in numbers {
+            let part = self.parts.partition_point(|part| part.first <= number) - 1;
+            // A thread that found nothing has the same first number as the one behind it.
+            let Part { first, actions, .. } = &self.parts[part];
+            let action = actions.as_ref().map_or(0, |actions| actions.get((number - first) as usize));
+            out.push(Action((action as u32).wrapping_sub(1)));
+        }
+    }
+
+    /// Notes how the successors of a batch were reached, new ones and those that are of the
+    /// level under construction. Nobody else does so meanwhile, if the caller is `alone`.
+    pub fn note_arrivals(&self, answers: &[Insert], actions: &[Action], alone: bool) {
+        let Some(arrivals) = &self.arrivals else { return };
+        for (answer, &action) in answers.iter().zip(actions) {
+            if let Insert::New(id) | Insert::Seen(id) = answer
+                && id.get() >= self.numbers.end
+                && *id != StateId::NAMELESS
+            {
+                arrivals.note(id.get() - self.numbers.end, action, alone);
+            }
+        }
+    }
+
+    /// The first number of each level, where ids are numbers.
+    pub fn starts(&self) -> &Numbers {
+        &self.starts
+    }
+
+    /// The bytes of what this thread has found of the level.
+    pub fn part_bytes(&self, thread: usize) -> u64 {
+        let Part { list, actions, .. } = &self.parts[thread];
+        list.held_bytes() + actions.as_ref().map_or(0, Numbers::held_bytes)
+    }
+
+    /// The bytes of what all threads share.
+    pub fn shared_bytes(&self) -> u64 {
+        let arrivals = self.arrivals.as_ref().map_or(0, Arrivals::held_bytes);
+        arrivals + self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
+    }
+
+    pub fn recode(&mut self, recoding: &Recoding) {
+        self.parts.iter_mut().for_each(|part| part.list.recode(recoding));
+    }
+
+    /// A shortest path to a state of this number and id; `found` is what each thread has found.
+    pub fn path(&self, run: &mut Run<'_>, found: &[Option<&Later>], number: u64, id: StateId, state: &[Slot]) -> Trace {
+        if let List::Sequential = self.parts[0].list {
+            if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
+                return trace;
+            }
+            let past = vec![Past { store: run.store, starts: &self.starts }];
+            let levels = Levels { system: run.system, past, owner: |_, _| 0 };
+            let level = self.starts.partition_point(|start| start <= id.get()) - 1;
+            return levels.path(level, state.to_vec());
+        }
+        let mut number = number;
+        let mut actions = Vec::new();
+        loop {
+            let at = self.segments.partition_point(|segment| segment.first <= number) - 1;
+            let Segment { first, thread, entry } = self.segments[at];
+            let later = found[thread as usize].expect("a thread that has found states is there");
+            let (parent, action) = later.log.entry(entry + (number - first));
+            if parent == number {
+                actions.reverse();
+                return Trace { initial: action.0, actions, ends_in_fault: false };
+            }
+            actions.push(action);
+            number = parent;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! How states lie in a batch and among the vectors, and how they are compared.
+//!
+//! In: vectors or a list of states of a width that the compiler knows, or of any. Out: state
+//! number `i`. What stays true: for narrow states all that the loops of `tables.rs` need is held
+//! in registers.
+
+use crate::arena;
+use crate::vectors::Vectors;
+use deltamark_core::{Slot, States};
+
+/// How states lie and are compared.
+pub(crate) trait Shape: Copy {
+    /// What leads to a vector.
+    type View<'v>: Copy;
+
+    /// What leads to these vectors.
+    fn view(vectors: &Vectors) -> Self::View<'_>;
+
+    /// The address to prefetch before a vector is read.
+    fn hint(view: Self::View<'_>, number: u64) -> *const u32;
+
+    /// Whether the vector of this number is this state.
+    ///
+    /// # Safety
+    /// As for [`Vectors::get`].
+    unsafe fn same(view: Self::View<'_>, number: u64, state: &[Slot]) -> bool;
+
+    /// State `index` of a list.
+    ///
+    /// # Safety
+    /// There is one, and the shape is that of the list.
+    unsafe fn target(states: &States, index: usize) -> &[Slot];
+}
+
+/// States of `W` slots.
+#[derive(Clone, Copy)]
+pub(crate) struct Narrow<const W: usize>;
+
+impl<const W: usize> Shape for Narrow<W> {
+    type View<'v> = arena::View<'v>;
+
+    #[inline(always)]
+    fn view(vectors: &Vectors) -> arena::View<'_> {
+        match vectors {
+            Vectors::Fixed(arena) if arena.item() == W => arena.view(),
+            _ => unreachable!("the shape is that of the vectors"),
+        }
+    }
+
+    #[inline(always)]
+    fn hint(view: arena::View<'_>, number: u64) -> *const u32 {
+        view.address::<W>(number)
+    }
+
+    #[inline(always)]
+    unsafe fn same(view: arena::View<'_>, number: u64, state: &[Slot]) -> bool {
+        // SAFETY: the caller's promise, and `view` was made for items of `W` slots.
+        let stored = unsafe { &*view.address::<W>(number).cast::<[Slot; W]>() };
+        let Some(state) = state.first_chunk::<W>() else { return false };
+        (0..W).fold(0, |sum, slot| sum | (stored[slot] ^ state[slot])) == 0
+    }
+
+    #[inline(always)]
+    unsafe fn target(states: &States, index: usize) -> &[Slot] {
+        // SAFETY: the caller's promise: the list holds more than `index` states of `W` slots.
+        unsafe { states.slots().get_unchecked(index * W..index * W + W) }
+    }
+}
+
+/// States of any width.
+#[derive(Clone, Copy)]
+pub(crate) struct Any;
+
+impl Shape for Any {
+    type View<'v> = &'v Vectors;
+
+    #[inline(always)]
+    fn view(vectors: &Vectors) -> &Vectors {
+        vectors
+    }
+
+    #[inline(always)]
+    fn hint(view: &Vectors, number: u64) -> *const u32 {
+        view.hint(number)
+    }
+
+    #[inline(always)]
+    unsafe fn same(view: &Vectors, number: u64, state: &[Slot]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { view.get(number) == state }
+    }
+
+    #[inline(always)]
+    unsafe fn target(states: &States, index: usize) -> &[Slot] {
+        states.get(index)
+    }
+}
