@@ -16,7 +16,7 @@ use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
-use deltamark::{EngineChoice, LoadError, LoadOptions};
+use deltamark::{EngineChoice, LoadError, LoadOptions, Unfold};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,9 +75,12 @@ pub struct Model {
     /// Format of the file [default: by its ending]
     #[arg(long, value_name = "NAME", long_help = formats_help())]
     pub format: Option<String>,
-    /// Value of a parameter of the model; may be given several times
+    /// Value of a parameter of the model, for instance N=5; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub param: Vec<(String, String)>,
+    /// Run a coloured net as the P/T net it unfolds to: yes, no, or auto, which does so if it is small
+    #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true)]
+    pub unfold: Unfold,
     /// What makes successors, for models in DVE: auto, native or interpreter [default: auto]
     #[arg(long, value_name = "NAME")]
     pub engine: Option<EngineChoice>,
@@ -102,8 +105,13 @@ impl Model {
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
-        let options =
-            LoadOptions { format: self.format.clone(), parameters: self.param.clone(), engine: self.engine, limit };
+        let options = LoadOptions {
+            format: self.format.clone(),
+            parameters: self.param.clone(),
+            unfold: self.unfold,
+            engine: self.engine,
+            limit,
+        };
         let loaded = deltamark::load_with(&self.model, &options);
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =

@@ -43,6 +43,9 @@ fn explored_as<'a>(
     say: &args::Say,
     since: Instant,
 ) -> (Check<'a>, Arc<Live>) {
+    if let Some(note) = check.info().note.as_ref().filter(|_| say.verbose) {
+        crate::render::note(note);
+    }
     let limits = explore.limits();
     let live = Live::new(say.quiet, say.verbose, limits.memory);
     let check = check

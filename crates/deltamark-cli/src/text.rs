@@ -251,6 +251,9 @@ fn summary(out: &mut String, report: &Report) {
         show_bytes(report.store_bytes.total()),
         show_bytes(statistics.frontier_peak_bytes),
     );
+    if report.tables.total() > 0 {
+        let _ = write!(out, "; tables of the model {}", show_bytes(report.tables.total()));
+    }
     match report.peak_resident {
         Some(peak) => _ = writeln!(out, "; process at most {}", show_bytes(peak)),
         None => out.push('\n'),
@@ -278,6 +281,13 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     for (part, bytes) in report.store_bytes.parts() {
         let each = *bytes as f64 / statistics.states.max(1) as f64;
         figure(&format!("  {part}"), format!("{each:.2}"));
+    }
+    if report.tables.total() > 0 {
+        let each = |bytes: u64| format!("{:.2}", bytes as f64 / statistics.states.max(1) as f64);
+        figure("tables of the model", format!("{} bytes a state", each(report.tables.total())));
+        for (part, bytes) in report.tables.parts() {
+            figure(&format!("  {part}"), each(*bytes));
+        }
     }
     if let Some(dead) = &survey.dead_transitions {
         figure("transitions never fired", show_count(dead.len() as u64) + so_far);

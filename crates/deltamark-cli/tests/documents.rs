@@ -18,6 +18,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/dve.md",
     "docs/formats.md",
     "docs/json.md",
+    "docs/lna.md",
     "docs/properties.md",
     "docs/stores.md",
     "docs/threads.md",

@@ -282,6 +282,11 @@ impl Batch {
         self.len = kept;
     }
 
+    /// Which state of the block what is pushed now comes from.
+    pub fn current(&self) -> usize {
+        usize::from(self.current)
+    }
+
     /// How many successors were left out.
     #[inline]
     pub fn left_out(&self) -> u64 {

@@ -169,8 +169,13 @@ pub trait Observe {
     /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
     fn action_names(&self) -> Vec<String>;
 
-    /// Its value in one state.
+    /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
+
+    /// Why a truth value is [`UNDEFINED`] in a state, in a sentence without a full stop.
+    fn why_undefined(&self, _scratch: &mut Scratch, _state: &[Slot], _observable: Observable) -> String {
+        "it has no value".into()
+    }
 
     /// Its values in all states of a block, written to the first places of `out`.
     fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; crate::BLOCK]) {
@@ -202,6 +207,9 @@ pub trait Observe {
         sums[..block.len()].iter().copied().max().unwrap_or(0)
     }
 }
+
+/// What [`Observe::read`] gives for a truth value that has no value in a state.
+pub const UNDEFINED: i64 = i64::MIN;
 
 /// The least and the largest value something had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,8 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Components, Describe, Independence, Observe, Reversible, Scratch, Slot, States, Width, hash,
+    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Reversible, Scratch, Slot, States, Width,
+    hash,
 };
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
@@ -119,6 +120,12 @@ pub trait System: Send + Sync {
     /// thread while no other uses the system.
     fn widen(&self) -> Recoding {
         unreachable!("a system that never returns Widen is never asked to widen")
+    }
+
+    /// The bytes of tables that grow while the system runs (values, bindings), by part. They are not
+    /// asked of a budget; reports show them, and the resident size holds them.
+    fn tables(&self) -> Bytes {
+        Bytes::new()
     }
 
     /// What the model was compiled to, as text for people; nothing for languages that have none to show.

@@ -13,7 +13,7 @@
 use std::cell::Cell;
 
 use deltamark_core::property::Undefined;
-use deltamark_core::{Block, Observable, Predicate, Scratch, Span, System};
+use deltamark_core::{Block, Observable, Observe, Predicate, Scratch, Span, System, UNDEFINED};
 
 use crate::ast::{Arithmetic, Comparison};
 use crate::lanes::{self, Lanes};
@@ -143,8 +143,16 @@ impl Stacks {
 struct Failure {
     state: u32,
     operation: usize,
-    /// Whether it divided by zero; else it overflowed.
-    by_zero: bool,
+    why: Why,
+}
+
+/// Why there is no value.
+#[derive(Clone, Copy)]
+enum Why {
+    Zero,
+    Overflow,
+    /// This observable has none.
+    Unread(Observable),
 }
 
 impl Compiled {
@@ -170,6 +178,7 @@ impl Compiled {
             next += 1;
             let mut wrong = 0;
             let mut zero = 0;
+            let mut unread = None;
             match operation {
                 Operation::Truth(truth) => truths.push(if truth { u64::MAX } else { 0 }),
                 Operation::Deadlock => truths.push(dead),
@@ -177,6 +186,8 @@ impl Compiled {
                     let lanes = &mut numbers[used];
                     observe.read_block(scratch, block, observable, lanes);
                     truths.push(lanes::compare(Comparison::Differ, lanes, |_| 0));
+                    wrong = lanes::compare(Comparison::Equal, lanes, |_| UNDEFINED);
+                    unread = Some(observable);
                 }
                 Operation::Not => {
                     let top = pop(truths);
@@ -254,19 +265,31 @@ impl Compiled {
                 let state = counts.trailing_zeros();
                 // I2: an error in the same state came later and does not replace the first.
                 if failure.as_ref().is_none_or(|first| state < first.state) {
-                    failure = Some(Failure { state, operation: current, by_zero: zero >> state & 1 == 1 });
+                    let why = match unread {
+                        Some(observable) => Why::Unread(observable),
+                        None if zero >> state & 1 == 1 => Why::Zero,
+                        None => Why::Overflow,
+                    };
+                    failure = Some(Failure { state, operation: current, why });
                 }
             }
         }
         match failure {
             None => Ok(pop(truths) & block.mask()),
-            Some(failure) => Err(self.undefined(failure)),
+            Some(failure) => Err(self.undefined(failure, observe, scratch, block)),
         }
     }
 
     #[cold]
-    fn undefined(&self, failure: Failure) -> Undefined {
-        let why = if failure.by_zero { "division by zero" } else { "overflow of 64 bits" };
+    fn undefined(&self, failure: Failure, observe: &dyn Observe, scratch: &mut Scratch, block: &Block) -> Undefined {
+        let why = match failure.why {
+            Why::Zero => "division by zero".into(),
+            Why::Overflow => "overflow of 64 bits".into(),
+            Why::Unread(observable) => {
+                let state = block.states().iter().nth(failure.state as usize).unwrap_or_default();
+                observe.why_undefined(scratch, state, observable)
+            }
+        };
         let piece = self.places.get(failure.operation).and_then(|place| self.source.get(place.range())).unwrap_or("");
         Undefined { state: failure.state as usize, message: format!("{why} in `{}`", shortened(piece)) }
     }

@@ -6,11 +6,11 @@
 use deltamark_core::Diagnostic;
 
 /// More than this nobody reads.
-pub(crate) const LIMIT: usize = 20;
+pub const LIMIT: usize = 20;
 
 /// Collects diagnostics.
 #[derive(Default)]
-pub(crate) struct Findings(Vec<Diagnostic>);
+pub struct Findings(Vec<Diagnostic>);
 
 impl Findings {
     /// Adds one, unless the list is full. Takes a closure because a suggestion may be

@@ -9,7 +9,7 @@
 
 mod build;
 mod compile;
-mod findings;
+pub mod findings;
 mod fire;
 mod format;
 pub mod generate;
@@ -27,8 +27,8 @@ mod system;
 pub mod tina;
 mod walk;
 pub mod write;
-mod xml;
+pub mod xml;
 
 pub use format::{Format, LARGEST_FILE, parse_bytes};
-pub use net::{Arc, Net, Place, Transition};
+pub use net::{Arc, Net, Place, Transition, unique_names};
 pub use system::NetSystem;

@@ -130,7 +130,7 @@ fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), St
 /// Settles the names of nodes given as (id, name in the file). A name stays if it tells
 /// the node apart; it becomes the id if it is empty, shared, or the id of another node.
 /// Ids being unique, so are the results.
-pub(crate) fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) {
+pub fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) {
     let nodes: Vec<_> = nodes.collect();
     let mut uses: HashMap<String, usize> = HashMap::new();
     for (id, name) in &nodes {

@@ -53,13 +53,13 @@ fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnosti
     let Some(kind) = net.attribute_node("type") else { return Ok(net) };
     let (value, span) = (kind.value().trim(), Span::from(kind.range_value()));
     let short = value.rsplit(['/', '#']).next().unwrap_or(value).to_ascii_lowercase();
-    let help = "only P/T nets are read; coloured nets come in a later version";
+    let help = "P/T nets and symmetric nets are read";
     match short.as_str() {
         _ if value.eq_ignore_ascii_case("p/t net") => Ok(net),
         "ptnet" | "ptnetb" | "ptnet.pntd" | "ptnetb.pntd" => Ok(net),
         "symmetricnet" | "highlevelnet" | "pt-hlpng" | "hlpn" | "hlpng" => {
             Err(Diagnostic::at(span, format!("this is a coloured net (`{short}`), not a P/T net"))
-                .help(format!("{help}; many tools can unfold a coloured net into a P/T net")))
+                .help("it is read as `--format pnml` by whoever reads coloured nets too"))
         }
         _ if short.contains("time") || short.contains("tpn") => {
             Err(Diagnostic::at(span, format!("this is a timed net (`{short}`), not a P/T net")).help(help))
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
 
 /// The text of a label, which stands in its `text` (in older files: `value`), and where
 /// its first visible part is in the file. None if there is no such element.
-fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)> {
+pub fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)> {
     let holder = elements(node).find(|&child| matches!(name_of(child), "text" | "value"))?;
     let mut parts = holder.children().filter(Node::is_text);
     let Some(first) = parts.next() else {
@@ -433,18 +433,19 @@ fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)> {
 
 /// A name on one line: white space with a line break in it becomes one space, or nothing
 /// at the ends, since it comes from how the XML is laid out.
-fn tidy(words: &str) -> String {
+pub fn tidy(words: &str) -> String {
     if !words.contains(char::is_control) {
         return words.into();
     }
     words.split(|c: char| c.is_control()).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn name_of<'a>(node: Node<'a, 'a>) -> &'a str {
+/// The name of an element, without its namespace.
+pub fn name_of<'a>(node: Node<'a, 'a>) -> &'a str {
     node.tag_name().name()
 }
 
 /// The child elements.
-fn elements<'a>(node: Node<'a, 'a>) -> impl Iterator<Item = Node<'a, 'a>> {
+pub fn elements<'a>(node: Node<'a, 'a>) -> impl Iterator<Item = Node<'a, 'a>> {
     node.children().filter(Node::is_element)
 }

@@ -27,7 +27,7 @@ const MOST_PREFIXES: usize = 64;
 const MOST_NODES: u32 = 32 << 20;
 
 /// Parses a document.
-pub(crate) fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
+pub fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
     let inner = text.trim_start_matches('\u{FEFF}').trim_start();
     if !inner.is_empty() && !inner.starts_with('<') {
         let start = text.len() - inner.len();
@@ -151,7 +151,7 @@ fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
 }
 
 /// The `<name` of a tag that starts at `start`.
-pub(crate) fn tag_span(text: &str, start: usize) -> Span {
+pub fn tag_span(text: &str, start: usize) -> Span {
     let name = text[start..].find(|c: char| c.is_whitespace() || c == '>' || c == '/');
     Span::new(start, start + name.unwrap_or(text.len() - start))
 }

@@ -120,6 +120,11 @@ impl<'a> Check<'a> {
         Check { info: model.info.clone(), ..Check::new(model.system.as_ref()) }
     }
 
+    /// What is known of the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
     /// Asks for this property too.
     pub fn property(mut self, property: Property) -> Self {
         self.properties.push(property);
@@ -139,6 +144,11 @@ impl<'a> Check<'a> {
     /// Asks whether an expression is true in every reachable state.
     pub fn invariant(self, text: &str) -> Result<Self, CheckError> {
         self.expression("--invariant", text, |observe| deltamark_logic::invariant(None, text, observe))
+    }
+
+    /// Asks whether an expression is true in every reachable state, and calls that by a name.
+    pub fn named_invariant(self, name: &str, text: &str) -> Result<Self, CheckError> {
+        self.expression(name, text, |observe| deltamark_logic::invariant(Some(name.into()), text, observe))
     }
 
     /// Asks whether an expression is true in some reachable state.
@@ -221,9 +231,15 @@ impl<'a> Check<'a> {
     pub fn run(mut self) -> Result<Report, CheckError> {
         let by_default = self.properties.is_empty();
         if by_default {
-            self.properties.push(Property::deadlock_free());
+            // Who asks nothing asks what the model itself brings, if it brings anything.
+            if self.info.properties.is_empty() {
+                self.properties.push(Property::deadlock_free());
+            }
             if self.info.can_fault != Some(false) {
                 self.properties.push(Property::fault_free());
+            }
+            for (name, text) in self.info.properties.clone() {
+                self = self.named_invariant(&name, &text)?;
             }
         }
         // Nobody asked about faults of a model that may not know any.
@@ -261,6 +277,7 @@ impl<'a> Check<'a> {
             },
         );
         drop(store);
+        let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
         for (asked, found) in self.properties.iter().zip(properties) {
@@ -282,6 +299,7 @@ impl<'a> Check<'a> {
             guarantee,
             warning,
             store_bytes,
+            tables,
             search: self.search,
             memory_limit,
             peak_resident: memory::peak(),

@@ -66,6 +66,8 @@ struct Contract<'a> {
     stopped_by: Option<&'static str>,
     properties: Vec<AnswerJson<'a>>,
     store: Store<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Tables<'a>>,
     frontier: Frontier,
     peak_rss_bytes: Option<u64>,
     seconds: Seconds,
@@ -94,6 +96,7 @@ impl<'a> Contract<'a> {
             stopped_by: report.stopped_by.map(deltamark_core::Stop::word),
             properties: report.answers.iter().map(AnswerJson::new).collect(),
             store: Store::new(report),
+            tables: (report.tables.total() > 0).then(|| Tables::new(report)),
             frontier: Frontier { peak_bytes: statistics.frontier_peak_bytes },
             peak_rss_bytes: report.peak_resident,
             seconds: Seconds {
@@ -110,6 +113,7 @@ impl<'a> Contract<'a> {
                 .iter()
                 .map(|growth| growth.sentence.as_str())
                 .chain(report.warning.as_deref())
+                .chain(report.model.note.as_deref())
                 .collect(),
             survey: survey.map(SurveyJson::new),
         }
@@ -145,6 +149,19 @@ impl Serialize for Model<'_> {
             map.serialize_entry(what, count)?;
         }
         map.end()
+    }
+}
+
+/// Tables of the model itself.
+#[derive(serde::Serialize)]
+struct Tables<'a> {
+    bytes: u64,
+    parts: Pairs<Vec<(&'a str, u64)>>,
+}
+
+impl<'a> Tables<'a> {
+    fn new(report: &'a Report) -> Self {
+        Tables { bytes: report.tables.total(), parts: Pairs(report.tables.parts().to_vec()) }
     }
 }
 

@@ -29,11 +29,12 @@ pub mod story;
 
 pub use check::{Check, CheckError};
 pub use deltamark_dve::EngineChoice;
-pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, load, load_with};
+pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, Unfold, load, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
 pub use report::{Answer, Kind, Overall, Report};
 
+pub use deltamark_coloured as coloured;
 pub use deltamark_core as core;
 pub use deltamark_dve as dve;
 pub use deltamark_logic as logic;

@@ -4,6 +4,7 @@
 //! that says what is wrong, where, and what to do. What stays true: one table,
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
+use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, System};
 use deltamark_dve::{DveSystem, EngineChoice};
@@ -32,7 +33,22 @@ pub struct Format {
     pub parameters: bool,
     /// Whether its models can be run by different engines.
     pub engines: bool,
-    parse: fn(&Text<'_>) -> Result<Parsed, Vec<Diagnostic>>,
+    /// The ending of a file beside the model, in place of the model's own, that is read with it if it is there.
+    pub companion: Option<&'static str>,
+    parse: fn(&Text<'_>) -> Result<Parsed, Wrong>,
+}
+
+/// What is wrong with the texts of a model.
+struct Wrong {
+    /// Whether it is the file beside the model.
+    companion: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl From<Vec<Diagnostic>> for Wrong {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Wrong { companion: false, diagnostics }
+    }
 }
 
 /// How to load a model.
@@ -44,13 +60,40 @@ pub struct LoadOptions {
     pub parameters: Vec<(String, String)>,
     /// What makes successors, where there is a choice.
     pub engine: Option<EngineChoice>,
+    /// Whether a coloured net runs as the P/T net it unfolds to.
+    pub unfold: Unfold,
     /// The most bytes to read.
     pub limit: u64,
 }
 
+/// Whether a coloured net runs as the P/T net it unfolds to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfold {
+    /// If that is possible and small.
+    #[default]
+    Auto,
+    /// Always; a net that cannot be unfolded is refused.
+    Yes,
+    /// Never.
+    No,
+}
+
+impl std::str::FromStr for Unfold {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Unfold::Auto),
+            "yes" => Ok(Unfold::Yes),
+            "no" => Ok(Unfold::No),
+            _ => Err("write yes, no or auto".into()),
+        }
+    }
+}
+
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), engine: None, limit: LARGEST_FILE }
+        LoadOptions { format: None, parameters: Vec::new(), unfold: Unfold::Auto, engine: None, limit: LARGEST_FILE }
     }
 }
 
@@ -59,12 +102,25 @@ struct Text<'a> {
     /// The path of the file, or how reports call the text.
     name: &'a str,
     bytes: &'a [u8],
+    /// The text of the file beside it.
+    companion: Option<&'a [u8]>,
     options: &'a LoadOptions,
 }
 
 struct Parsed {
     system: Box<dyn System>,
     sizes: Vec<(&'static str, u64)>,
+    /// What is to be said if the net has colours.
+    coloured: Option<Coloured>,
+}
+
+/// What is known of a coloured net.
+struct Coloured {
+    can_fault: bool,
+    note: String,
+    properties: Vec<(String, String)>,
+    temporal: Vec<String>,
+    propositions: Vec<String>,
 }
 
 /// All languages there are.
@@ -72,12 +128,13 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "pnml",
         extensions: &["pnml"],
-        help: "P/T nets in PNML, the XML format of ISO/IEC 15909-2",
+        help: "P/T nets and symmetric (coloured) nets in PNML, the XML format of ISO/IEC 15909-2",
         can_fault: false,
         counts_tokens: true,
         parameters: false,
         engines: false,
-        parse: |text| net(deltamark_nets::Format::Pnml, text),
+        companion: None,
+        parse: pnml,
     },
     Format {
         name: "tina",
@@ -87,7 +144,19 @@ pub static FORMATS: &[Format] = &[
         counts_tokens: true,
         parameters: false,
         engines: false,
+        companion: None,
         parse: |text| net(deltamark_nets::Format::Tina, text),
+    },
+    Format {
+        name: "lna",
+        extensions: &["lna"],
+        help: "coloured nets in the language of Helena; properties are read from NAME.prop.lna beside NAME.lna",
+        can_fault: true,
+        counts_tokens: true,
+        parameters: true,
+        engines: false,
+        companion: Some("prop.lna"),
+        parse: lna,
     },
     Format {
         name: "dve",
@@ -97,6 +166,7 @@ pub static FORMATS: &[Format] = &[
         counts_tokens: false,
         parameters: false,
         engines: true,
+        companion: None,
         parse: |text| dve(text, deltamark_dve::parse(text.bytes)?),
     },
     Format {
@@ -107,6 +177,7 @@ pub static FORMATS: &[Format] = &[
         counts_tokens: false,
         parameters: true,
         engines: true,
+        companion: None,
         parse: |text| dve(text, deltamark_dve::parse_macros(text.bytes, &text.options.parameters)?),
     },
     // No file's name asks for this one: code is run only when the user says so.
@@ -118,32 +189,90 @@ pub static FORMATS: &[Format] = &[
         counts_tokens: false,
         parameters: true,
         engines: false,
+        companion: None,
         parse: library,
     },
 ];
 
-fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Vec<Diagnostic>> {
+fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Wrong> {
     let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
-        Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")
+        vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
-    Ok(Parsed { system: Box::new(system.in_file(file)), sizes })
+    Ok(Parsed { system: Box::new(system.in_file(file)), sizes, coloured: None })
 }
 
-fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+/// A net in Helena's language, with the properties in the file beside it.
+fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
+    if let Some(bytes) = text.companion {
+        deltamark_coloured::lna::parse_properties(&mut net, bytes)
+            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
+    }
+    let words = std::str::from_utf8(text.bytes).unwrap_or_default();
+    coloured(net, words, text.options)
+}
+
+/// A `.pnml` that declares a net with colours goes to those who run such nets.
+fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    match deltamark_core::text::utf8(text.bytes) {
+        Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
+            coloured(deltamark_coloured::pnml::parse(words)?, words, text.options)
+        }
+        _ => net(deltamark_nets::Format::Pnml, text),
+    }
+}
+
+/// A coloured net, run as such or unfolded.
+fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Wrong> {
+    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
+    let can_fault = net.can_fault();
+    let properties = net.property_texts();
+    let temporal = net.temporal.clone();
+    let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
+    let parsed = |system, note: String| {
+        let coloured = Coloured { can_fault, note, properties, temporal, propositions };
+        Parsed { system, sizes, coloured: Some(coloured) }
+    };
+    let limits = match options.unfold {
+        Unfold::No => {
+            return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into()));
+        }
+        Unfold::Auto => UnfoldLimits::AUTO,
+        Unfold::Yes => UnfoldLimits::DEMANDED,
+    };
+    match UnfoldedSystem::new(net.clone(), words, limits) {
+        Ok(system) => {
+            let (places, transitions) = (system.net().places.len(), system.net().transitions.len());
+            let note = format!("unfolded to a P/T net of {places} places and {transitions} transitions");
+            Ok(parsed(Box::new(system), note))
+        }
+        Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics.into()),
+        Err(NotUnfolded::Refused(why)) if options.unfold == Unfold::Yes => {
+            let diagnostic = Diagnostic::new(format!("the net cannot be unfolded: {why}"));
+            let diagnostic = diagnostic.help("leave out `--unfold yes`; the net then runs as coloured");
+            Err(vec![diagnostic].into())
+        }
+        Err(NotUnfolded::Refused(why)) => {
+            Ok(parsed(Box::new(ColouredSystem::new(net, words)?), format!("not unfolded: {why}")))
+        }
+    }
+}
+
+fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let net = deltamark_nets::parse_bytes(format, text.bytes)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes })
+    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, coloured: None })
 }
 
-fn library(text: &Text<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+fn library(text: &Text<'_>) -> Result<Parsed, Wrong> {
     if text.name == "-" {
-        return Err(Diagnostic::new("a shared library is loaded from a file, not from standard input").into());
+        return Err(vec![Diagnostic::new("a shared library is loaded from a file, not from standard input")].into());
     }
     let system = deltamark_so::load(Path::new(text.name), &text.options.parameters)?;
     let sizes = vec![("variables", deltamark_core::Observe::names(&system).len() as u64)];
-    Ok(Parsed { system: Box::new(system), sizes })
+    Ok(Parsed { system: Box::new(system), sizes, coloured: None })
 }
 
 impl Format {
@@ -181,12 +310,30 @@ pub struct ModelInfo {
     pub can_fault: Option<bool>,
     /// Whether everything that properties can name is a count of tokens.
     pub counts_tokens: bool,
+    /// How it is run, where there is a choice: a clause without a full stop.
+    pub note: Option<String>,
+    /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
+    pub properties: Vec<(String, String)>,
+    /// Names of properties in temporal logic that came with it, which this version does not check.
+    pub temporal: Vec<String>,
+    /// Names of statements about its states that property files can use.
+    pub propositions: Vec<String>,
 }
 
 impl ModelInfo {
     /// What is known of a model that is Rust code.
     pub fn code() -> Self {
-        ModelInfo { path: None, format: "rust", sizes: Vec::new(), can_fault: None, counts_tokens: false }
+        ModelInfo {
+            path: None,
+            format: "rust",
+            sizes: Vec::new(),
+            can_fault: None,
+            counts_tokens: false,
+            note: None,
+            properties: Vec::new(),
+            temporal: Vec::new(),
+            propositions: Vec::new(),
+        }
     }
 }
 
@@ -308,11 +455,30 @@ pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError>
     let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
         return Err(no_format_of(path, &bytes));
     };
-    parse(path, format, &bytes, options)
+    let companion = format.companion.filter(|_| path != "-").map(|ending| Path::new(path).with_extension(ending));
+    let companion = companion.filter(|path| path.is_file()).map(|path| path.display().to_string());
+    let companion = match companion {
+        Some(path) => {
+            let bytes = read(&path, options.limit.min(LARGEST_FILE))?;
+            Some((path, bytes))
+        }
+        None => None,
+    };
+    parse_both(path, format, &bytes, companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])), options)
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    parse_both(name, format, bytes, None, options)
+}
+
+fn parse_both(
+    name: &str,
+    format: &'static Format,
+    bytes: &[u8],
+    companion: Option<(&str, &[u8])>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
@@ -329,18 +495,33 @@ pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOp
             help: "leave the option out".into(),
         });
     }
-    match (format.parse)(&Text { name, bytes, options }) {
-        Ok(Parsed { system, sizes }) => {
+    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
+        Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
+            message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
+            help: "leave out `--unfold`".into(),
+        }),
+        Ok(Parsed { system, sizes, coloured }) => {
+            let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
             let info = ModelInfo {
                 path: Some(name.into()),
                 format: format.name,
                 sizes,
-                can_fault: Some(format.can_fault),
+                can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
+                ..ModelInfo::code()
+            };
+            let info = match coloured {
+                None => info,
+                Some(Coloured { note, properties, temporal, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, temporal, propositions, ..info }
+                }
             };
             Ok(Loaded { system, info })
         }
-        Err(diagnostics) => Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics }),
+        Err(Wrong { companion: beside, diagnostics }) => {
+            let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
+            Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
+        }
     }
 }
 

@@ -103,6 +103,8 @@ pub struct Report {
     pub warning: Option<String>,
     /// What the store held at the end, by part.
     pub store_bytes: Bytes,
+    /// What the model's own tables held at the end, by part.
+    pub tables: Bytes,
     /// The search that was used.
     pub search: Search,
     /// The memory limit the run was under, given or not.
@@ -169,6 +171,7 @@ pub(crate) mod tests {
             guarantee: Guarantee::Exact,
             warning: None,
             store_bytes: Bytes::new().with("table", 25),
+            tables: Bytes::new(),
             search: Search::Bfs,
             memory_limit: None,
             peak_resident: None,

@@ -7,9 +7,9 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, write_file};
 use crate::{render, text};
-use deltamark::Check;
 use deltamark::core::{Diagnostic, Span};
 use deltamark::load::{self, LARGEST_FILE, Source};
+use deltamark::{Check, Loaded};
 use std::io::Write;
 use std::time::Instant;
 
@@ -22,7 +22,12 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     refuse_mixtures(arguments)?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
-    let check = with_properties(Check::loaded(&model), arguments)?;
+    let check = with_properties(Check::loaded(&model), &model, arguments)?;
+    if check.property_count() == 0 {
+        for name in &model.info.temporal {
+            render::note(&format!("`{name}` is a formula of temporal logic, which this version does not check"));
+        }
+    }
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.run();
     live.clear();
@@ -86,7 +91,7 @@ fn shown_output(path: &str) -> String {
 }
 
 /// Adds the properties of the command line; what is wrong with any of them is told.
-fn with_properties<'a>(mut check: Check<'a>, arguments: &args::Check) -> Result<Check<'a>, Failure> {
+fn with_properties<'a>(mut check: Check<'a>, model: &Loaded, arguments: &args::Check) -> Result<Check<'a>, Failure> {
     if arguments.deadlock {
         check = check.deadlock_free();
     }
@@ -108,11 +113,26 @@ fn with_properties<'a>(mut check: Check<'a>, arguments: &args::Check) -> Result<
         if text < bytes.len() {
             return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
         }
+        if path.ends_with(".prop.lna") {
+            return with_helena(check, model, &source);
+        }
         let before = check.property_count();
         check = check.properties(&source.name, &source.text)?;
         if check.property_count() == before {
             return Err(wrong("this file holds no property", 0));
         }
+    }
+    Ok(check)
+}
+
+/// Adds the properties of a file in Helena's language. Here temporal formulas were asked for, so
+/// that they are refused.
+fn with_helena<'a>(mut check: Check<'a>, model: &Loaded, source: &Source) -> Result<Check<'a>, Failure> {
+    let places = model.system.observe().map_or_else(Vec::new, |observe| observe.names());
+    let found = deltamark::coloured::lna::property_texts(source.text.as_bytes(), &model.info.propositions, &places)
+        .map_err(|diagnostics| Failure::Text { source: source.clone(), diagnostics })?;
+    for (name, text) in found {
+        check = check.named_invariant(&name, &text)?;
     }
     Ok(check)
 }

@@ -1,0 +1,310 @@
+//! Actions, and what they do to places: numbered tables that all threads share.
+//!
+//! In: a transition and a binding, with what it requires and changes. Out: numbers. What
+//! stays true: an action is a (transition, binding) pair, so that with its source it names one
+//! successor; equal pairs have equal numbers.
+//!
+//! ```text
+//! action   [ transition | flags | requirements | changes | inhibitors | bound | hash:64 | priority:64 ]
+//!          [ place token count ]…    what must be there
+//!          [ place effect ]…         what happens to places that change
+//!          [ place token count ]…    what blocks it, if all of them are there
+//!          [ code:64 ]…              values of the variables
+//! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
+//! ```
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use deltamark_core::hash::mix;
+
+use crate::chunks::{Chunks, Index};
+use crate::net::Fault;
+use crate::values::Code;
+
+/// Words before the lists of an action.
+const HEAD: usize = 10;
+const FAULT: u32 = 1;
+const LATE: u32 = 2;
+
+/// A place, a token and how often.
+pub(crate) type Claim = (u32, u32, u32);
+
+/// What is to be known about an action when it gets its number.
+#[derive(Default)]
+pub(crate) struct NewAction<'a> {
+    pub transition: u32,
+    pub binding: &'a [Code],
+    pub requirements: &'a [Claim],
+    /// Place and effect.
+    pub changes: &'a [(u32, u32)],
+    pub inhibitors: &'a [Claim],
+    pub hash: u64,
+    pub priority: i64,
+    /// Whether inhibitors, guard or priority must be worked out in each state.
+    pub late: bool,
+    pub fault: Option<Fault>,
+}
+
+/// All actions so far.
+pub(crate) struct Actions {
+    starts: Chunks<AtomicU32>,
+    words: Chunks<AtomicU32>,
+    count: AtomicU32,
+    growing: Mutex<Growing>,
+    faults: Mutex<Vec<(u32, Fault)>>,
+}
+
+#[derive(Default)]
+struct Growing {
+    used: usize,
+    index: Index,
+    words: Vec<u32>,
+}
+
+impl Actions {
+    /// No actions yet.
+    pub fn new() -> Self {
+        Actions {
+            starts: Chunks::new(),
+            words: Chunks::new(),
+            count: AtomicU32::new(0),
+            growing: Mutex::default(),
+            faults: Mutex::default(),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count.load(Relaxed)
+    }
+
+    /// The number of an action, if the pair has one.
+    pub fn find(&self, transition: u32, binding: &[Code]) -> Option<u32> {
+        let growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        growing.index.find(key(transition, binding), |known| self.is(known, transition, binding))
+    }
+
+    /// The number of an action, which it gets now unless it has one.
+    pub fn add(&self, new: &NewAction<'_>) -> u32 {
+        let hash = key(new.transition, new.binding);
+        let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Growing { used, index, words } = &mut *growing;
+        if let Some(known) = index.find(hash, |known| self.is(known, new.transition, new.binding)) {
+            return known;
+        }
+        let number = self.count.load(Relaxed);
+        let flags = if new.fault.is_some() { FAULT } else { 0 } | if new.late { LATE } else { 0 };
+        words.clear();
+        words.extend([new.transition, flags, new.requirements.len() as u32, new.changes.len() as u32]);
+        words.extend([new.inhibitors.len() as u32, new.binding.len() as u32]);
+        words.extend(halves(new.hash));
+        words.extend(halves(new.priority as u64));
+        debug_assert_eq!(words.len(), HEAD);
+        words.extend(new.requirements.iter().flat_map(|&(place, token, count)| [place, token, count]));
+        words.extend(new.changes.iter().flat_map(|&(place, effect)| [place, effect]));
+        words.extend(new.inhibitors.iter().flat_map(|&(place, token, count)| [place, token, count]));
+        words.extend(new.binding.iter().flat_map(|&code| halves(code as u64)));
+        let start = self.words.room(*used, words.len()).expect("memory ends before the actions");
+        for (word, &value) in self.words.slice(start, words.len()).iter().zip(words.iter()) {
+            word.store(value, Relaxed);
+        }
+        *used = start + words.len();
+        self.starts.room(number as usize, 1).expect("memory ends before the actions");
+        self.starts.at(number as usize).store(start as u32, Relaxed);
+        if let Some(fault) = &new.fault {
+            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push((number, fault.clone()));
+        }
+        index.add(hash, number, |known| {
+            let known = self.get(known);
+            key(known.transition(), &known.binding().collect::<Vec<_>>())
+        });
+        self.count.store(number + 1, Relaxed);
+        number
+    }
+
+    fn is(&self, action: u32, transition: u32, binding: &[Code]) -> bool {
+        let action = self.get(action);
+        action.transition() == transition && action.binding().eq(binding.iter().copied())
+    }
+
+    /// The action of this number.
+    #[inline]
+    pub fn get(&self, number: u32) -> ActionRef<'_> {
+        let start = self.starts.get(number as usize) as usize;
+        let head = self.words.slice(start, HEAD);
+        let counts = [2, 3, 4, 5].map(|at: usize| head[at].load(Relaxed) as usize);
+        let len = HEAD + 3 * counts[0] + 2 * counts[1] + 3 * counts[2] + 2 * counts[3];
+        ActionRef { words: self.words.slice(start, len), counts }
+    }
+
+    /// What is wrong with an action that is a fault.
+    pub fn fault(&self, action: u32) -> Option<Fault> {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.iter().find(|(known, _)| *known == action).map(|(_, fault)| fault.clone())
+    }
+
+    /// The bytes the table holds.
+    pub fn bytes(&self) -> u64 {
+        let index = self.growing.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
+        self.starts.bytes() + self.words.bytes() + index
+    }
+}
+
+fn key(transition: u32, binding: &[Code]) -> u64 {
+    binding.iter().fold(mix(u64::from(transition) + 1), |hash, &code| mix(hash.rotate_left(7) ^ code as u64))
+}
+
+fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
+}
+
+/// One action of the table.
+#[derive(Clone, Copy)]
+pub(crate) struct ActionRef<'a> {
+    words: &'a [AtomicU32],
+    counts: [usize; 4],
+}
+
+impl<'a> ActionRef<'a> {
+    #[inline]
+    fn word(self, at: usize) -> u32 {
+        self.words[at].load(Relaxed)
+    }
+
+    fn long(self, at: usize) -> u64 {
+        u64::from(self.word(at)) | u64::from(self.word(at + 1)) << 32
+    }
+
+    /// Its transition.
+    #[inline]
+    pub fn transition(self) -> u32 {
+        self.word(0)
+    }
+
+    /// Whether taking it is a fault whatever the state.
+    #[inline]
+    pub fn is_fault(self) -> bool {
+        self.word(1) & FAULT != 0
+    }
+
+    /// Whether something must be worked out in each state.
+    #[inline]
+    pub fn is_late(self) -> bool {
+        self.word(1) & LATE != 0
+    }
+
+    /// What it adds to the hash of a state.
+    #[inline]
+    pub fn hash(self) -> u64 {
+        self.long(6)
+    }
+
+    /// Its priority, where that does not depend on the state.
+    pub fn priority(self) -> i64 {
+        self.long(8) as i64
+    }
+
+    fn claims(self, from: usize, count: usize) -> impl Iterator<Item = Claim> + 'a {
+        let load = |word: &AtomicU32| word.load(Relaxed);
+        self.words[from..from + 3 * count]
+            .chunks_exact(3)
+            .map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
+    }
+
+    /// What must be there.
+    pub fn requirements(self) -> impl Iterator<Item = Claim> + 'a {
+        self.claims(HEAD, self.counts[0])
+    }
+
+    /// Places and what happens to them.
+    #[inline]
+    pub fn changes(self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let from = HEAD + 3 * self.counts[0];
+        let pairs = self.words[from..from + 2 * self.counts[1]].chunks_exact(2);
+        pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed)))
+    }
+
+    /// Whether there are any inhibitors whose tokens are known.
+    #[inline]
+    pub fn inhibited(self) -> bool {
+        self.counts[2] > 0
+    }
+
+    /// What blocks it, if all are there.
+    pub fn inhibitors(self) -> impl Iterator<Item = Claim> + 'a {
+        self.claims(HEAD + 3 * self.counts[0] + 2 * self.counts[1], self.counts[2])
+    }
+
+    /// The values of the variables.
+    pub fn binding(self) -> impl Iterator<Item = Code> + 'a {
+        let from = HEAD + 3 * self.counts[0] + 2 * self.counts[1] + 3 * self.counts[2];
+        (0..self.counts[3]).map(move |number| self.long(from + 2 * number) as Code)
+    }
+}
+
+/// What actions do to a place: each different effect once.
+pub(crate) struct Effects {
+    heads: Chunks<AtomicU64>,
+    words: Chunks<AtomicU32>,
+    growing: Mutex<GrowingEffects>,
+}
+
+#[derive(Default)]
+struct GrowingEffects {
+    count: u32,
+    used: usize,
+    index: Index,
+}
+
+impl Effects {
+    /// No effects yet.
+    pub fn new() -> Self {
+        Effects { heads: Chunks::new(), words: Chunks::new(), growing: Mutex::default() }
+    }
+
+    /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
+    pub fn add(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
+        let hash_of = |place: u32, gains: &mut dyn Iterator<Item = (u32, i32)>| {
+            let start = mix(u64::from(place) + 1);
+            gains.fold(start, |hash: u64, (token, gain)| mix(hash ^ (u64::from(token) | u64::from(gain as u32) << 32)))
+        };
+        let hash = hash_of(place, &mut gains.iter().copied());
+        let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let same =
+            |known: u32| self.words(known)[0].load(Relaxed) == place && self.get(known).eq(gains.iter().copied());
+        if let Some(known) = growing.index.find(hash, same) {
+            return known;
+        }
+        let number = growing.count;
+        let len = 1 + 2 * gains.len();
+        let start = self.words.room(growing.used, len).expect("memory ends before the effects");
+        let words = gains.iter().flat_map(|&(token, gain)| [token, gain as u32]);
+        for (slot, word) in self.words.slice(start, len).iter().zip(std::iter::once(place).chain(words)) {
+            slot.store(word, Relaxed);
+        }
+        growing.used = start + len;
+        self.heads.room(number as usize, 1).expect("memory ends before the effects");
+        self.heads.at(number as usize).store((start as u64) << 28 | len as u64, Relaxed);
+        growing.index.add(hash, number, |known| hash_of(self.words(known)[0].load(Relaxed), &mut self.get(known)));
+        growing.count += 1;
+        number
+    }
+
+    fn words(&self, effect: u32) -> &[AtomicU32] {
+        let head = self.heads.get(effect as usize);
+        self.words.slice((head >> 28) as usize, (head & ((1 << 28) - 1)) as usize)
+    }
+
+    /// Tokens and gains of an effect.
+    pub fn get(&self, effect: u32) -> impl Iterator<Item = (u32, i32)> + '_ {
+        let pairs = self.words(effect)[1..].chunks_exact(2);
+        pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed) as i32))
+    }
+
+    /// The bytes the table holds.
+    pub fn bytes(&self) -> u64 {
+        let index = self.growing.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
+        self.heads.bytes() + self.words.bytes() + index
+    }
+}

@@ -1,0 +1,575 @@
+//! Finds the enabled bindings of a state.
+//!
+//! In: the plans of the transitions, and the marking of each place. Out: actions. What stays true:
+//! what depends on tokens alone is worked out once and remembered in a trie, so that a state costs
+//! a walk along the tokens that are there.
+//!
+//! ```text
+//! sent: <(s,r)>   inactive: <(r)>
+//!
+//! root ──(0,1)──▶ [ inactive must hold 1 ] ▶ action 7
+//!      ──(0,2)──▶ [ inactive must hold 2 ] ▶ action 8
+//!      ──(1,1)──▶ dead: the guard is false
+//! ```
+//!
+//! A node stands for values of the first variables. From a node that binds by a place's tokens, each
+//! token leads on to a child, made when the token is first met there. If components of the term
+//! are known at the node, only tokens that have them are looked at: these are listed by place, positions and values
+//! ([`Postings`]), and the lists grow with the tokens of the place.
+//!
+//! A thread has its own tries. Their size goes by combinations of tokens, not of markings.
+
+use std::collections::HashMap;
+
+use crate::actions::Claim;
+use crate::engine::{Counts, Engine};
+use crate::eval::Eval;
+use crate::net::{Domain, Fault, FaultKind};
+use crate::plan::{Part, Step};
+use crate::values::Code;
+
+/// A child that has not been worked out.
+const UNKNOWN: u32 = u32::MAX;
+/// A child that leads nowhere.
+const DEAD: u32 = u32::MAX - 1;
+/// The most values a pick may have.
+const MOST_PICKED: usize = 1 << 20;
+/// The most combinations of picked values that are tried for one combination of tokens.
+const MOST_COMBINATIONS: usize = 1 << 22;
+
+/// Tokens of a place by the values of some components.
+struct Postings {
+    place: usize,
+    positions: Vec<usize>,
+    /// How many tokens of the place are listed.
+    covered: u32,
+    lists: HashMap<Box<[Code]>, u32>,
+    tokens: Vec<Vec<u32>>,
+}
+
+impl Postings {
+    /// Takes in the tokens that are new since the last time.
+    fn refresh(&mut self, engine: &Engine) {
+        let table = &engine.places[self.place];
+        while self.covered < table.token_count() {
+            let key: Box<[Code]> = self.positions.iter().map(|&at| table.component(self.covered, at)).collect();
+            let list = self.list(key);
+            self.tokens[list as usize].push(self.covered);
+            self.covered += 1;
+        }
+    }
+
+    /// The list of a key.
+    fn list(&mut self, key: Box<[Code]>) -> u32 {
+        let next = self.tokens.len() as u32;
+        let list = *self.lists.entry(key).or_insert(next);
+        if list == next {
+            self.tokens.push(Vec::new());
+        }
+        list
+    }
+
+    fn bytes(&self) -> usize {
+        let tokens: usize = self.tokens.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
+        tokens
+            + self.tokens.capacity() * size_of::<Vec<u32>>()
+            + self.lists.capacity() * (24 + 8 * self.positions.len())
+    }
+}
+
+/// What must be there to come to a node, and where it leads.
+struct Node {
+    checks: (u32, u32),
+    next: Next,
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    /// All variables are bound.
+    Action(u32),
+    /// Evaluating went wrong.
+    Fault(u32),
+    /// The tokens of a place are tried.
+    Bind(u32),
+    /// All of these are tried.
+    Pick(u32),
+}
+
+/// A node that binds by a token.
+struct BindNode {
+    step: u32,
+    place: u32,
+    frame: Box<[Code]>,
+    claims: Box<[Claim]>,
+    /// Which tokens come in question: a list of the step's postings, or all.
+    list: Option<(u32, u32)>,
+    /// Without a list: the child for each token of the place.
+    children: Vec<u32>,
+    /// With a list: tokens of the list, ascending, each with its child.
+    matches: Vec<(u32, u32)>,
+}
+
+/// The trie of one transition.
+#[derive(Default)]
+struct Trie {
+    nodes: Vec<Node>,
+    checks: Vec<Claim>,
+    binds: Vec<BindNode>,
+    picks: Vec<Vec<u32>>,
+    faults: Vec<Fault>,
+    /// The postings of each step that binds with a key.
+    postings: Vec<Option<u32>>,
+    root: u32,
+}
+
+/// The tries of one thread.
+pub(crate) struct Binder {
+    tries: Vec<Trie>,
+    postings: Vec<Postings>,
+    /// Bytes of what was made since they were last counted exactly.
+    grown: usize,
+    counts: Counts,
+    /// How many picked values have been tried for the tokens in hand.
+    combinations: usize,
+    /// Whether bindings are wanted that only a look at the state could rule out.
+    pub candidates: bool,
+}
+
+impl Binder {
+    /// Empty tries.
+    pub fn new(engine: &Engine) -> Self {
+        let mut binder = Binder {
+            tries: Vec::new(),
+            postings: Vec::new(),
+            grown: 0,
+            counts: Counts::new(),
+            combinations: 0,
+            candidates: false,
+        };
+        for plan in &engine.plans {
+            let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
+            for step in &plan.steps {
+                let Step::Bind { place, parts, .. } = step else {
+                    trie.postings.push(None);
+                    continue;
+                };
+                let keyed = |(at, part): (usize, &Part)| matches!(part, Part::Key(_)).then_some(at);
+                let positions: Vec<usize> = parts.iter().enumerate().filter_map(keyed).collect();
+                let place = place.0 as usize;
+                trie.postings.push((!positions.is_empty()).then(|| {
+                    let known = |known: &Postings| known.place == place && known.positions == positions;
+                    binder.postings.iter().position(known).unwrap_or_else(|| {
+                        let lists = HashMap::new();
+                        binder.postings.push(Postings { place, positions, covered: 0, lists, tokens: Vec::new() });
+                        binder.postings.len() - 1
+                    }) as u32
+                }));
+            }
+            binder.tries.push(trie);
+        }
+        binder
+    }
+
+    /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
+    pub fn enabled(&mut self, engine: &Engine, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
+        for transition in 0..self.tries.len() {
+            if self.tries[transition].root == UNKNOWN {
+                let mut frame = vec![0; engine.plans[transition].frame];
+                self.combinations = 0;
+                let root = self.grow(engine, transition, 0, &mut frame, Vec::new(), &[], None);
+                self.tries[transition].root = root;
+            }
+            let root = self.tries[transition].root;
+            if root != DEAD {
+                self.walk(engine, transition, root, markings, found, faults);
+            }
+        }
+    }
+
+    fn walk(
+        &mut self,
+        engine: &Engine,
+        transition: usize,
+        node: u32,
+        markings: &[u32],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        let trie = &self.tries[transition];
+        let Node { checks: (from, to), next } = trie.nodes[node as usize];
+        for &(place, token, count) in &trie.checks[from as usize..to as usize] {
+            if !engine.places[place as usize].holds(markings[place as usize], token, count) {
+                return;
+            }
+        }
+        match next {
+            Next::Action(action) => {
+                let known = engine.actions.get(action);
+                if !self.candidates && (known.inhibited() || known.is_late()) {
+                    match engine.allowed(action, markings) {
+                        Ok(true) => {}
+                        Ok(false) => return,
+                        Err(fault) => return faults.push((transition as u32, fault)),
+                    }
+                }
+                found.push(action);
+            }
+            Next::Fault(number) => faults.push((transition as u32, trie.faults[number as usize].clone())),
+            Next::Pick(number) => {
+                for at in 0..trie.picks[number as usize].len() {
+                    let child = self.tries[transition].picks[number as usize][at];
+                    self.walk(engine, transition, child, markings, found, faults);
+                }
+            }
+            Next::Bind(number) => {
+                let bind = &trie.binds[number as usize];
+                let place = bind.place as usize;
+                let marking = markings[place];
+                if marking == 0 {
+                    return;
+                }
+                let table = &engine.places[place];
+                if let Some((postings, list)) = bind.list {
+                    self.extend(engine, transition, number, postings, list);
+                    let matches = &self.tries[transition].binds[number as usize].matches;
+                    if matches.len() <= 2 * table.length(marking) {
+                        for at in 0..matches.len() {
+                            let (token, child) = self.tries[transition].binds[number as usize].matches[at];
+                            if child != DEAD && table.holds(marking, token, 1) {
+                                self.follow(engine, transition, number, at, token, child, markings, found, faults);
+                            }
+                        }
+                    } else {
+                        for (token, _) in table.tokens(marking) {
+                            let matches = &self.tries[transition].binds[number as usize].matches;
+                            if let Ok(at) = matches.binary_search_by_key(&token, |&(token, _)| token) {
+                                let child = matches[at].1;
+                                if child != DEAD {
+                                    self.follow(engine, transition, number, at, token, child, markings, found, faults);
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    for (token, _) in table.tokens(marking) {
+                        let at = token as usize;
+                        let children = &mut self.tries[transition].binds[number as usize].children;
+                        if at >= children.len() {
+                            self.grown += 4 * (at + 1 - children.len());
+                            children.resize(at + 1, UNKNOWN);
+                        }
+                        let child = children[at];
+                        if child != DEAD {
+                            self.follow(engine, transition, number, at, token, child, markings, found, faults);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on to a child that is not dead, and makes it first if it is not known.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn follow(
+        &mut self,
+        engine: &Engine,
+        transition: usize,
+        bind: u32,
+        at: usize,
+        token: u32,
+        mut child: u32,
+        markings: &[u32],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        if child == UNKNOWN {
+            child = self.child(engine, transition, bind, token);
+            let bind = &mut self.tries[transition].binds[bind as usize];
+            if bind.list.is_some() {
+                bind.matches[at].1 = child;
+            } else {
+                bind.children[at] = child;
+            }
+            if child == DEAD {
+                return;
+            }
+        }
+        self.walk(engine, transition, child, markings, found, faults);
+    }
+
+    /// Lists the tokens that are new since the node was last visited.
+    fn extend(&mut self, engine: &Engine, transition: usize, bind: u32, postings: u32, list: u32) {
+        let postings = &mut self.postings[postings as usize];
+        if postings.covered < engine.places[postings.place].token_count() {
+            postings.refresh(engine);
+        }
+        let tokens = &postings.tokens[list as usize];
+        let matches = &mut self.tries[transition].binds[bind as usize].matches;
+        if matches.len() < tokens.len() {
+            self.grown += 8 * (tokens.len() - matches.len());
+            matches.extend(tokens[matches.len()..].iter().map(|&token| (token, UNKNOWN)));
+        }
+    }
+
+    /// The child of a node that binds, for a token.
+    #[cold]
+    fn child(&mut self, engine: &Engine, transition: usize, bind: u32, token: u32) -> u32 {
+        let node = &self.tries[transition].binds[bind as usize];
+        let Step::Bind { place, factor, parts, given } = &engine.plans[transition].steps[node.step as usize] else {
+            unreachable!("a node that binds stands for a step that binds")
+        };
+        let step = node.step as usize;
+        let mut frame = node.frame.to_vec();
+        let before = node.claims.to_vec();
+        let table = &engine.places[place.0 as usize];
+        for (at, part) in parts.iter().enumerate() {
+            let code = table.component(token, at);
+            match part {
+                Part::Bind(var) => frame[var.0 as usize] = code,
+                Part::Back { variable, low, high, by } => {
+                    if !(Code::from(*low)..=Code::from(*high)).contains(&code) {
+                        return DEAD;
+                    }
+                    let size = Code::from(*high) - Code::from(*low) + 1;
+                    frame[variable.0 as usize] =
+                        Code::from(*low) + (code - Code::from(*low) - Code::from(*by)).rem_euclid(size);
+                }
+                Part::Key(_) | Part::Match(_) => {}
+            }
+        }
+        for &(var, value) in given {
+            frame[var.0 as usize] = value;
+        }
+        let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
+        for (at, part) in parts.iter().enumerate() {
+            if let Part::Match(expression) = part {
+                match eval.eval(expression, &mut frame) {
+                    Ok(code) if code == table.component(token, at) => {}
+                    Ok(_) => return DEAD,
+                    Err(fault) => return self.fault(transition, fault),
+                }
+            }
+        }
+        let mut claims = before.clone();
+        claim(&mut claims, place.0, token, *factor);
+        self.combinations = 0;
+        self.grow(engine, transition, step + 1, &mut frame, claims, &before, Some((place.0, token)))
+    }
+
+    fn fault(&mut self, transition: usize, fault: Fault) -> u32 {
+        let trie = &mut self.tries[transition];
+        trie.faults.push(fault);
+        trie.nodes.push(Node { checks: (0, 0), next: Next::Fault(trie.faults.len() as u32 - 1) });
+        trie.nodes.len() as u32 - 1
+    }
+
+    /// Makes the node that is reached by the steps from `step` on. `present` lies in its place for
+    /// sure; `before` was checked on the way.
+    #[allow(clippy::too_many_arguments)]
+    fn grow(
+        &mut self,
+        engine: &Engine,
+        transition: usize,
+        mut step: usize,
+        frame: &mut [Code],
+        mut claims: Vec<Claim>,
+        before: &[Claim],
+        present: Option<(u32, u32)>,
+    ) -> u32 {
+        let plan = &engine.plans[transition];
+        let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
+        let next = loop {
+            match plan.steps.get(step) {
+                None => break Next::Action(engine.action(transition as u32, frame, &claims)),
+                Some(Step::Test(test)) => match eval.truth(test, frame) {
+                    Ok(true) => {}
+                    Ok(false) => return DEAD,
+                    Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                },
+                Some(Step::Let(var, value)) => match eval.eval(value, frame) {
+                    Ok(value) => frame[var.0 as usize] = value,
+                    Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                },
+                Some(Step::Require(terms)) => {
+                    let mut counts = std::mem::take(&mut self.counts);
+                    counts.clear();
+                    let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
+                    // Factor 0 asks for the token to be there; `x - x` does not.
+                    let subtracts = terms.iter().any(|term| term.factor < 0);
+                    for (&(place, token), &count) in counts.iter().filter(|&(_, &count)| count != 0 || !subtracts) {
+                        match u32::try_from(count) {
+                            Ok(count) => claim(&mut claims, place, token, count),
+                            Err(_) => {
+                                let kind = FaultKind::NegativeCount;
+                                wrong = wrong.or(terms.first().map(|term| Fault { kind, span: term.span }));
+                            }
+                        }
+                    }
+                    self.counts = counts;
+                    if let Some(fault) = wrong {
+                        return self.fault_after(transition, fault, &claims, before, present);
+                    }
+                }
+                Some(Step::Bind { place, parts, given, .. }) => {
+                    let list = match self.tries[transition].postings[step] {
+                        None => None,
+                        Some(postings) => {
+                            for &(var, value) in given {
+                                frame[var.0 as usize] = value;
+                            }
+                            let mut key = Vec::new();
+                            for part in parts {
+                                if let Part::Key(expression) = part {
+                                    match eval.eval(expression, frame) {
+                                        Ok(code) => key.push(code),
+                                        Err(fault) => {
+                                            return self.fault_after(transition, fault, &claims, before, present);
+                                        }
+                                    }
+                                }
+                            }
+                            Some((postings, self.postings[postings as usize].list(key.into())))
+                        }
+                    };
+                    self.grown += size_of::<BindNode>() + frame.len() * 8 + claims.len() * 12;
+                    let node = BindNode {
+                        step: step as u32,
+                        place: place.0,
+                        frame: frame.into(),
+                        claims: claims.clone().into(),
+                        list,
+                        children: Vec::new(),
+                        matches: Vec::new(),
+                    };
+                    self.tries[transition].binds.push(node);
+                    break Next::Bind(self.tries[transition].binds.len() as u32 - 1);
+                }
+                Some(Step::Pick(var, domain)) => {
+                    let mut children = Vec::new();
+                    let values = match picked(engine, &mut eval, domain, frame) {
+                        Ok(values) => values,
+                        Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                    };
+                    for value in values {
+                        self.combinations += 1;
+                        if self.combinations > MOST_COMBINATIONS {
+                            let fault =
+                                Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
+                            return self.fault_after(transition, fault, &claims, before, present);
+                        }
+                        let mut inner = frame.to_vec();
+                        inner[var.0 as usize] = value;
+                        // What is claimed so far is checked at this node, not again at each child.
+                        let child = self.grow(engine, transition, step + 1, &mut inner, claims.clone(), &claims, None);
+                        if child != DEAD {
+                            children.push(child);
+                        }
+                    }
+                    self.grown += 4 * children.len() + 24;
+                    let trie = &mut self.tries[transition];
+                    trie.picks.push(children);
+                    break Next::Pick(trie.picks.len() as u32 - 1);
+                }
+            }
+            step += 1;
+        };
+        self.node(transition, next, &claims, before, present)
+    }
+
+    fn fault_after(
+        &mut self,
+        transition: usize,
+        fault: Fault,
+        claims: &[Claim],
+        before: &[Claim],
+        present: Option<(u32, u32)>,
+    ) -> u32 {
+        let trie = &mut self.tries[transition];
+        trie.faults.push(fault);
+        let next = Next::Fault(trie.faults.len() as u32 - 1);
+        self.node(transition, next, claims, before, present)
+    }
+
+    fn node(
+        &mut self,
+        transition: usize,
+        next: Next,
+        claims: &[Claim],
+        before: &[Claim],
+        present: Option<(u32, u32)>,
+    ) -> u32 {
+        let trie = &mut self.tries[transition];
+        let from = trie.checks.len() as u32;
+        for (number, &(place, token, count)) in claims.iter().enumerate() {
+            let count = count.max(1);
+            let checked = before.get(number).is_some_and(|&(_, _, known)| known.max(1) >= count);
+            let implied = count == 1 && present == Some((place, token));
+            if !checked && !implied {
+                trie.checks.push((place, token, count));
+            }
+        }
+        trie.nodes.push(Node { checks: (from, trie.checks.len() as u32), next });
+        self.grown += size_of::<Node>() + 12 * (trie.checks.len() - from as usize);
+        trie.nodes.len() as u32 - 1
+    }
+
+    /// Bytes made since the last call.
+    pub fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
+    }
+
+    /// The bytes held at present.
+    pub fn bytes(&self) -> usize {
+        let trie = |trie: &Trie| {
+            let binds: usize = trie
+                .binds
+                .iter()
+                .map(|bind| {
+                    bind.frame.len() * 8
+                        + bind.claims.len() * 12
+                        + bind.children.capacity() * 4
+                        + bind.matches.capacity() * 8
+                })
+                .sum();
+            let picks: usize = trie.picks.iter().map(|pick| pick.capacity() * 4).sum();
+            binds
+                + picks
+                + trie.binds.capacity() * size_of::<BindNode>()
+                + trie.picks.capacity() * size_of::<Vec<u32>>()
+                + trie.nodes.capacity() * size_of::<Node>()
+                + trie.checks.capacity() * size_of::<Claim>()
+                + trie.faults.capacity() * size_of::<Fault>()
+        };
+        self.tries.iter().map(trie).sum::<usize>() + self.postings.iter().map(Postings::bytes).sum::<usize>()
+    }
+}
+
+/// Adds to what is taken of a token.
+fn claim(claims: &mut Vec<Claim>, place: u32, token: u32, count: u32) {
+    match claims.iter_mut().find(|known| (known.0, known.1) == (place, token)) {
+        Some(known) => known.2 = known.2.saturating_add(count),
+        None => claims.push((place, token, count)),
+    }
+}
+
+/// The values of a pick, each once.
+fn picked(engine: &Engine, eval: &mut Eval<'_>, domain: &Domain, frame: &mut [Code]) -> Result<Vec<Code>, Fault> {
+    let (mut values, span) = match domain {
+        Domain::Range(low, high) => {
+            let (from, to) = (eval.eval(low, frame)?, eval.eval(high, frame)?);
+            ((from..=to).take(MOST_PICKED + 1).collect::<Vec<_>>(), low.span)
+        }
+        Domain::Elements(of) => {
+            let container = eval.eval(of, frame)?;
+            (engine.values.elements(container).collect(), of.span)
+        }
+        Domain::Place(_) => (Vec::new(), deltamark_core::Span::at(0)),
+    };
+    if values.len() > MOST_PICKED {
+        return Err(Fault { kind: FaultKind::Endless, span });
+    }
+    let mut seen = std::collections::HashSet::new();
+    values.retain(|value| seen.insert(*value));
+    Ok(values)
+}

@@ -1,0 +1,200 @@
+//! Rows that only grow, read by many threads while one appends.
+//!
+//! In: items, appended by whoever holds the lock of the table the row belongs to. Out: items by
+//! their number, without a lock. What stays true: what was appended never moves, so growing needs no
+//! second copy.
+//!
+//! ```text
+//! chunk   0   1   2   3   4   5   6   7   8 …
+//! items   256 256 256 256 512 512 512 512 1024 …      four of a size, then twice the size
+//! ```
+//!
+//! So at most a fifth of a long row is empty, and the chunk of an item is a matter of two shifts.
+//! Items are atomics. Who learns the number of an item has learnt it from the thread that wrote
+//! it, through a lock or a store, so relaxed loads see what was written.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Log2 of the items in the first chunk.
+const FIRST: u32 = 8;
+/// Enough for 2^32 items.
+const CHUNKS: usize = 4 * (32 - FIRST as usize) + 4;
+
+/// A row of items that only grows.
+pub(crate) struct Chunks<T> {
+    chunks: Box<[OnceLock<Box<[T]>>]>,
+}
+
+/// Which chunk an item is in, where in it, and how many items the chunk has.
+#[inline]
+fn locate(index: usize) -> (usize, usize, usize) {
+    let shifted = index + (4 << FIRST);
+    let exponent = usize::BITS - 1 - shifted.leading_zeros() - (FIRST + 2);
+    let size = 1usize << (FIRST + exponent);
+    (4 * exponent as usize + (shifted >> (FIRST + exponent) & 3), shifted & (size - 1), size)
+}
+
+impl<T: Default> Chunks<T> {
+    /// An empty row.
+    pub fn new() -> Self {
+        Chunks { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The item of this number, which has been made room for.
+    #[inline]
+    pub fn at(&self, index: usize) -> &T {
+        let (chunk, offset, _) = locate(index);
+        match self.chunks[chunk].get() {
+            Some(items) => &items[offset],
+            None => unreachable!("an item is asked for after it was appended"),
+        }
+    }
+
+    /// `len` items from `start` on, which were made room for together.
+    #[inline]
+    pub fn slice(&self, start: usize, len: usize) -> &[T] {
+        if len == 0 {
+            return &[];
+        }
+        let (chunk, offset, _) = locate(start);
+        match self.chunks[chunk].get() {
+            Some(items) => &items[offset..offset + len],
+            None => unreachable!("items are asked for after they were appended"),
+        }
+    }
+
+    /// Makes room for `len` items in one chunk, at `used` or as soon behind it as possible, and
+    /// says where; nothing if the row is at its end.
+    pub fn room(&self, used: usize, len: usize) -> Option<usize> {
+        let mut start = used;
+        loop {
+            let (chunk, offset, size) = locate(start);
+            let items = self.chunks.get(chunk)?;
+            if offset + len <= size {
+                items.get_or_init(|| (0..size).map(|_| T::default()).collect());
+                return Some(start);
+            }
+            start += size - offset;
+        }
+    }
+
+    /// The bytes the row holds.
+    pub fn bytes(&self) -> u64 {
+        let items: usize = self.chunks.iter().filter_map(OnceLock::get).map(|items| items.len()).sum();
+        (items * size_of::<T>() + self.chunks.len() * size_of::<OnceLock<Box<[T]>>>()) as u64
+    }
+}
+
+impl Chunks<AtomicU32> {
+    /// The number at this place.
+    #[inline]
+    pub fn get(&self, index: usize) -> u32 {
+        self.at(index).load(Relaxed)
+    }
+}
+
+impl Chunks<AtomicU64> {
+    /// The number at this place.
+    #[inline]
+    pub fn get(&self, index: usize) -> u64 {
+        self.at(index).load(Relaxed)
+    }
+}
+
+/// A hash index of numbered things that are kept elsewhere: open addressing, at most three
+/// quarters full. Used under the lock of its table.
+#[derive(Default)]
+pub(crate) struct Index {
+    /// Numbers plus one; 0 is empty.
+    slots: Vec<u32>,
+    len: usize,
+}
+
+impl Index {
+    /// The number of the thing with this hash that `same` accepts.
+    pub fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = spread(hash) as usize & mask;
+        loop {
+            match self.slots[at] {
+                0 => return None,
+                found if same(found - 1) => return Some(found - 1),
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    /// Adds a number that is not there; `hash_of` gives the hash of those that are.
+    pub fn add(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            let larger = (self.slots.len() * 2).max(16);
+            let old = std::mem::replace(&mut self.slots, vec![0; larger]);
+            for known in old.into_iter().filter(|&slot| slot != 0) {
+                self.put(hash_of(known - 1), known);
+            }
+        }
+        self.len += 1;
+        self.put(hash, number + 1);
+    }
+
+    fn put(&mut self, hash: u64, slot: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = spread(hash) as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    /// The bytes it holds.
+    pub fn bytes(&self) -> u64 {
+        (self.slots.capacity() * size_of::<u32>()) as u64
+    }
+}
+
+/// Hashes here may be sums, whose low bits are poor.
+#[inline]
+fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stay_where_they_were_put() {
+        let row: Chunks<AtomicU32> = Chunks::new();
+        let mut used = 0;
+        let mut kept = Vec::new();
+        for len in (0..300).chain([5000, 1, 700]) {
+            let start = row.room(used, len).expect("room");
+            row.slice(start, len).iter().for_each(|item| item.store(len as u32, Relaxed));
+            used = start + len;
+            kept.push((start, len));
+        }
+        for (start, len) in kept {
+            assert!(row.slice(start, len).iter().all(|item| item.load(Relaxed) == len as u32));
+            if len > 0 {
+                assert_eq!(row.get(start + len - 1), len as u32);
+            }
+        }
+        assert!(row.bytes() < 4 * used as u64 * 2 + 4096);
+    }
+
+    #[test]
+    fn an_index_tells_things_of_equal_hash_apart() {
+        let mut index = Index::default();
+        for number in 0..1000 {
+            assert_eq!(index.find(u64::from(number % 7), |known| known == number), None);
+            index.add(u64::from(number % 7), number, |known| u64::from(known % 7));
+        }
+        for number in 0..1000 {
+            assert_eq!(index.find(u64::from(number % 7), |known| known == number), Some(number));
+        }
+    }
+}

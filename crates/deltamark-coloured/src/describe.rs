@@ -1,0 +1,204 @@
+//! States, actions and what properties may speak of, in the modeller's words.
+//!
+//! In: markings and actions. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as
+//! `take(x=1,y=idle)`, and numbers for properties. What stays true: names are resolved once;
+//! reading takes no look at a name; coloured and unfolded nets are told alike.
+//!
+//! Observables are numbered places first, then transitions, then propositions, then distinct
+//! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`).
+
+use std::sync::PoisonError;
+
+use deltamark_core::{Action, Describe, Kind, Observable, Observe, Scratch, Slot, Value};
+
+use crate::engine::{Engine, Marking};
+use crate::eval::{Eval, Look};
+use crate::net::{Piece, PlaceId, Shape};
+use crate::system::ColouredSystem;
+use crate::values::Code;
+
+impl Engine {
+    /// A place and what lies in it, if anything does.
+    pub fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
+        if tokens.is_empty() {
+            return None;
+        }
+        let known = &self.net.places[place];
+        if known.domain.is_empty() {
+            let total: u64 = tokens.iter().map(|&(_, count)| count).sum();
+            return Some((known.name.clone(), Value::Int(total as i64)));
+        }
+        let mut out = String::new();
+        for &(token, count) in tokens {
+            if !out.is_empty() {
+                out.push_str(" ++ ");
+            }
+            out.push_str(&format!("{count}'"));
+            self.print_token(place, token, &mut out);
+        }
+        Some((known.name.clone(), Value::Text(out)))
+    }
+
+    /// An action by its transition and binding: `take(x=1,y=idle)`.
+    pub fn action_name(&self, action: u32) -> String {
+        let known = self.actions.get(action);
+        let transition = &self.net.transitions[known.transition() as usize];
+        let plan = &self.plans[known.transition() as usize];
+        let mut out = transition.name.clone();
+        for (position, (var, code)) in plan.binding.iter().zip(known.binding()).enumerate() {
+            let variable = &transition.variables[var.0 as usize];
+            out.push(if position == 0 { '(' } else { ',' });
+            out.push_str(&variable.name);
+            out.push('=');
+            self.values.print(&self.net.types, variable.of, code, &mut out);
+        }
+        if !plan.binding.is_empty() {
+            out.push(')');
+        }
+        out
+    }
+
+    /// An action as the model describes it, or by its name.
+    pub fn tell_action(&self, action: u32) -> String {
+        let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
+        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else {
+            return self.action_name(action);
+        };
+        let mut out = format!("{}: ", transition.name);
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Value(value, of) => match eval.eval(value, &mut frame) {
+                    Ok(code) => self.values.print(&self.net.types, *of, code, &mut out),
+                    Err(_) => out.push('?'),
+                },
+            }
+        }
+        out
+    }
+
+    /// What is said when a place holds a token too often.
+    pub fn exceeded(&self, place: u32) -> String {
+        let place = &self.net.places[place as usize];
+        let fault = crate::net::Fault { kind: crate::net::FaultKind::Capacity, span: place.span };
+        let named = format!("capacity of place `{}`", place.name);
+        self.message(&fault, None).replacen("capacity", &named, 1)
+    }
+
+    /// The observable of this name.
+    pub fn resolve(&self, name: &str) -> Option<Observable> {
+        let net = &self.net;
+        let (places, transitions) = (net.places.len() as u32, net.transitions.len() as u32);
+        let place = |name: &str| net.places.iter().position(|place| place.name == name).map(|at| at as u32);
+        if let Some(index) = place(name) {
+            return Some(Observable { index, kind: Kind::Int });
+        }
+        // A proposition that is called like a place can be told from it.
+        let bare = name.strip_prefix("proposition ").unwrap_or(name);
+        if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == bare) {
+            return Some(Observable { index: places + transitions + at as u32, kind: Kind::Bool });
+        }
+        let beyond = places + transitions + net.propositions.len() as u32;
+        if let Some(index) = name.strip_suffix("'card").and_then(place) {
+            return Some(Observable { index: beyond + index, kind: Kind::Int });
+        }
+        if let Some(index) = name.strip_suffix("'mult").and_then(place) {
+            return Some(Observable { index, kind: Kind::Int });
+        }
+        // Tokens of a place: `p(1,idle)`, or `p(*,idle)` for all that have this component.
+        let (before, inside) = name.strip_suffix(')')?.split_once('(')?;
+        let place = place(before)?;
+        let pattern = (place, self.pattern(place as usize, inside)?);
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = named.iter().position(|known| *known == pattern).unwrap_or_else(|| {
+            named.push(pattern);
+            named.len() - 1
+        });
+        Some(Observable { index: beyond + places + at as u32, kind: Kind::Int })
+    }
+
+    /// The values that tokens of a place must have, all of discrete types; `*` stands for any.
+    fn pattern(&self, place: usize, components: &str) -> Option<Vec<Option<Code>>> {
+        let domain = &self.net.places[place].domain;
+        let words: Vec<&str> = components.split(',').map(str::trim).collect();
+        if words.len() != domain.len() {
+            return None;
+        }
+        let code = |(word, of): (&&str, &crate::net::TypeId)| -> Option<Option<Code>> {
+            if *word == "*" {
+                return Some(None);
+            }
+            let Shape::Discrete { low, high, names } = &self.net.types[of.0 as usize].shape else { return None };
+            let code = match names {
+                Some(names) => names.iter().position(|name| name == word)? as i64,
+                None => word.parse::<i64>().ok()?,
+            };
+            (i64::from(*low)..=i64::from(*high)).contains(&code).then_some(Some(code))
+        };
+        words.iter().zip(domain).map(code).collect()
+    }
+
+    /// Whether the transition of this name can fire, as an observable.
+    pub fn fireable(&self, name: &str) -> Option<Observable> {
+        let at = self.net.transitions.iter().position(|transition| transition.name == name)?;
+        Some(Observable { index: (self.net.places.len() + at) as u32, kind: Kind::Bool })
+    }
+}
+
+impl Describe for ColouredSystem {
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        let current = self.current();
+        let mut markings = Vec::new();
+        current.layout.unpack(state, &mut markings);
+        let look = Marking { engine: &self.engine, markings: &markings };
+        let places = 0..self.engine.net.places.len();
+        places.filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+    }
+
+    fn action(&self, _source: &[Slot], action: Action) -> String {
+        self.engine.tell_action(action.0)
+    }
+}
+
+impl Observe for ColouredSystem {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        self.engine.resolve(name)
+    }
+
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        self.engine.fireable(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
+    }
+
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        let net = &self.engine.net;
+        let work = self.work(scratch);
+        let index = observable.index as usize;
+        if index < net.places.len() {
+            let marking = work.current.layout.fields[index].read(state);
+            return self.engine.places[index].tokens(marking).map(|(_, count)| i64::from(count)).sum();
+        }
+        if index < net.places.len() + net.transitions.len() {
+            self.look(work, state);
+            let transition = index - net.places.len();
+            let of = |&action: &u32| self.engine.actions.get(action).transition() as usize == transition;
+            return i64::from(work.found.iter().any(of));
+        }
+        work.current.layout.unpack(state, &mut work.markings);
+        self.engine.read(observable, &Marking { engine: &self.engine, markings: &work.markings })
+    }
+
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        let work = self.work(scratch);
+        work.current.layout.unpack(state, &mut work.markings);
+        self.engine.why_undefined(observable, &Marking { engine: &self.engine, markings: &work.markings })
+    }
+}

@@ -1,0 +1,577 @@
+//! What all threads share: the net, its plans, and the tables that grow while it runs.
+//!
+//! In: a net. Out: numbers of tokens, markings, actions and effects. What stays true: whatever
+//! has a number keeps its meaning, so all reading is free of locks.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use deltamark_core::Diagnostic;
+use deltamark_core::diagnostic::line_column;
+
+use crate::actions::{Actions, Claim, Effects, NewAction};
+use crate::eval::{Eval, Look};
+use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Var};
+use crate::place::PlaceTable;
+use crate::plan::{FlatTerm, MOST_TERMS, Plan, Step, flatten};
+use crate::values::{Code, Values};
+
+/// The net and its tables.
+pub(crate) struct Engine {
+    pub net: Net,
+    pub values: Values,
+    pub places: Vec<PlaceTable>,
+    pub plans: Vec<Plan>,
+    pub actions: Actions,
+    pub effects: Effects,
+    /// The initial marking of each place.
+    pub initial: Vec<u32>,
+    /// Whether any transition has a priority.
+    pub prioritised: bool,
+    /// Tokens that properties named: the place, and for each component a value or any.
+    pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
+    /// What spans point into.
+    text: String,
+}
+
+/// The tokens of a label: place, token, how often.
+pub(crate) type Counts = BTreeMap<(u32, u32), i64>;
+
+impl Engine {
+    /// Prepares a net; `text` is what spans point into.
+    pub fn new(net: Net, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        net.validate().map_err(Diagnostic::new)?;
+        let values = Values::new();
+        let places: Vec<PlaceTable> =
+            net.places.iter().enumerate().map(|(number, place)| PlaceTable::new(number, place.domain.len())).collect();
+        let mut wrong = Vec::new();
+        let mut plans = Vec::new();
+        for transition in &net.transitions {
+            match Plan::new(&net, &values, transition) {
+                Ok(plan) => plans.push(plan),
+                Err(diagnostic) => wrong.push(diagnostic),
+            }
+            let terms: usize = plans.iter().map(|plan: &Plan| plan.terms).sum();
+            if terms > 4 * MOST_TERMS {
+                let message = format!("the labels of the net come to more than {} terms", 4 * MOST_TERMS);
+                wrong.push(Diagnostic::at(transition.span, message));
+                break;
+            }
+        }
+        let prioritised = net.transitions.iter().any(|transition| transition.priority.is_some());
+        let mut engine = Engine {
+            values,
+            places,
+            plans,
+            actions: Actions::new(),
+            effects: Effects::new(),
+            initial: Vec::new(),
+            prioritised,
+            named: Mutex::default(),
+            text: text.into(),
+            net,
+        };
+        for number in 0..engine.net.places.len() {
+            match engine.initial_marking(number) {
+                Ok(marking) => engine.initial.push(marking),
+                Err(diagnostic) => wrong.push(diagnostic),
+            }
+        }
+        if wrong.is_empty() { Ok(engine) } else { Err(wrong) }
+    }
+
+    fn initial_marking(&self, number: usize) -> Result<u32, Diagnostic> {
+        let place = &self.net.places[number];
+        let mut terms = Vec::new();
+        let id = PlaceId(number as u32);
+        flatten(&self.net.functions, &self.values, id, &place.initial, place.frame as usize, &mut terms)?;
+        let mut frame = vec![0; place.frame as usize];
+        let mut counts = Counts::new();
+        for term in &terms {
+            self.count(term, &mut frame, &mut counts)
+                .map_err(|fault| Diagnostic::at(fault.span, fault.kind.message()))?;
+        }
+        let mut list = Vec::new();
+        for ((_, token), count) in counts {
+            let most = i64::from(place.capacity.unwrap_or(u32::MAX));
+            if !(0..=most).contains(&count) {
+                let mut shown = String::new();
+                self.print_token(number, token, &mut shown);
+                let message = if count < 0 {
+                    format!("the initial marking of place `{}` takes away more of {shown} than there is", place.name)
+                } else {
+                    format!(
+                        "the initial marking of place `{}` has {count} of {shown}, which may be there {most} times",
+                        place.name
+                    )
+                };
+                return Err(Diagnostic::at(place.span, message));
+            }
+            if count > 0 {
+                list.push((token, count as u32));
+            }
+        }
+        Ok(self.places[number].marking(&list))
+    }
+
+    /// For each place whether some transition can change it: one that only ever puts back what it
+    /// takes does not.
+    pub fn changing(&self) -> Vec<bool> {
+        let mut changing = vec![false; self.places.len()];
+        for transition in &self.net.transitions {
+            for (number, changes) in changing.iter_mut().enumerate() {
+                let label = |arcs: &[crate::net::Arc]| -> Vec<crate::net::Label> {
+                    let here = arcs.iter().filter(|arc| arc.place.0 as usize == number);
+                    here.map(|arc| arc.label.clone()).collect()
+                };
+                *changes = *changes || !same_labels(&label(&transition.inputs), &label(&transition.outputs));
+            }
+        }
+        changing
+    }
+
+    /// Adds what a term stands for to `counts`; with factor 0 an entry of 0.
+    pub fn count(&self, term: &FlatTerm, frame: &mut [Code], counts: &mut Counts) -> Result<(), Fault> {
+        for &(var, value) in &term.given {
+            frame[var.0 as usize] = value;
+        }
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        if let Some(condition) = &term.condition
+            && !eval.truth(condition, frame)?
+        {
+            return Ok(());
+        }
+        let token = self.token_of(term, &mut eval, frame)?;
+        let count = counts.entry((term.place.0, token)).or_default();
+        *count = count.checked_add(term.factor).ok_or(Fault { kind: FaultKind::NegativeCount, span: term.span })?;
+        Ok(())
+    }
+
+    fn token_of(&self, term: &FlatTerm, eval: &mut Eval<'_>, frame: &mut [Code]) -> Result<u32, Fault> {
+        let mut components = Vec::with_capacity(term.token.len());
+        for component in &term.token {
+            let code = eval.eval(component, frame)?;
+            self.storable(code, component.span)?;
+            components.push(code);
+        }
+        Ok(self.places[term.place.0 as usize].token(&self.values, &components))
+    }
+
+    /// Integers that go into tokens have 32 bits.
+    fn storable(&self, code: Code, span: deltamark_core::Span) -> Result<(), Fault> {
+        let integer = i32::try_from(code).is_ok();
+        if integer || Values::is_sequence(code) { Ok(()) } else { Err(Fault { kind: FaultKind::OutOfRange, span }) }
+    }
+
+    /// The action of a transition whose variables all have values. `claims` is what its inputs take.
+    pub fn action(&self, transition: u32, frame: &mut [Code], claims: &[Claim]) -> u32 {
+        let plan = &self.plans[transition as usize];
+        let binding: Vec<Code> = plan.binding.iter().map(|var| frame[var.0 as usize]).collect();
+        if let Some(known) = self.actions.find(transition, &binding) {
+            return known;
+        }
+        let requirements: Vec<Claim> =
+            claims.iter().map(|&(place, token, count)| (place, token, count.max(1))).collect();
+        let mut new = NewAction { transition, binding: &binding, requirements: &requirements, ..NewAction::default() };
+        let mut gains = Counts::new();
+        let mut fault = None;
+        for term in &plan.outputs {
+            fault = fault.or_else(|| self.count(term, frame, &mut gains).err());
+        }
+        if let Some((&(place, _), _)) = gains.iter().find(|&(_, &count)| count < 0) {
+            let span = plan.outputs.iter().find(|term| term.place.0 == place).map(|term| term.span);
+            fault = fault.or(span.map(|span| Fault { kind: FaultKind::NegativeCount, span }));
+        }
+        for &(place, token, count) in claims {
+            *gains.entry((place, token)).or_default() -= i64::from(count);
+        }
+        let mut effects: BTreeMap<u32, Vec<(u32, i32)>> = BTreeMap::new();
+        for (&(place, token), &gain) in gains.iter().filter(|&(_, &gain)| gain != 0) {
+            match i32::try_from(gain) {
+                Ok(gain) => effects.entry(place).or_default().push((token, gain)),
+                Err(_) => {
+                    let span = self.net.transitions[transition as usize].span;
+                    fault = fault.or(Some(Fault { kind: FaultKind::Capacity, span }));
+                }
+            }
+            let token_hash = self.places[place as usize].token_hash(token);
+            new.hash = new.hash.wrapping_add(token_hash.wrapping_mul(gain as u64));
+        }
+        let changes: Vec<(u32, u32)> =
+            effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();
+        new.changes = &changes;
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        if let Some(priority) = plan.priority.as_ref().filter(|_| !plan.late_priority) {
+            match eval.eval(priority, frame) {
+                Ok(priority) => new.priority = priority,
+                // Told when it is met in a state.
+                Err(_) => new.late = true,
+            }
+        }
+        new.late |= plan.late_priority || plan.late_guard.is_some() || plan.existential;
+        let mut inhibitors = Vec::new();
+        if !plan.existential {
+            for term in &plan.inhibitors {
+                let mut one = Counts::new();
+                match self.count(term, frame, &mut one) {
+                    Ok(()) => {
+                        inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
+                    }
+                    Err(wrong) => fault = fault.or(Some(wrong)),
+                }
+            }
+        }
+        new.inhibitors = &inhibitors;
+        new.fault = fault;
+        self.actions.add(&new)
+    }
+
+    /// The values of all variables of an action, those computed by a let included.
+    pub fn frame_of(&self, action: u32) -> Result<Vec<Code>, Fault> {
+        let action = self.actions.get(action);
+        let plan = &self.plans[action.transition() as usize];
+        let mut frame = vec![0; plan.frame];
+        for (var, code) in plan.binding.iter().zip(action.binding()) {
+            frame[var.0 as usize] = code;
+        }
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        for step in &plan.steps {
+            if let Step::Let(var, value) = step {
+                frame[var.0 as usize] = eval.eval(value, &mut frame)?;
+            }
+        }
+        Ok(frame)
+    }
+
+    /// Whether what depends on the state allows an action whose requirements are there.
+    pub fn allowed(&self, action: u32, markings: &[u32]) -> Result<bool, Fault> {
+        let known = self.actions.get(action);
+        if known.inhibited()
+            && known
+                .inhibitors()
+                .all(|(place, token, count)| self.places[place as usize].holds(markings[place as usize], token, count))
+        {
+            return Ok(false);
+        }
+        let plan = &self.plans[known.transition() as usize];
+        if known.is_late() && (plan.existential || plan.late_guard.is_some()) {
+            let look = Marking { engine: self, markings };
+            if plan.existential && self.inhibited(plan, action, &look)? {
+                return Ok(false);
+            }
+            if let Some(guard) = &plan.late_guard {
+                let mut frame = self.frame_of(action)?;
+                return Eval::new(&self.net.functions, &self.values, Some(&look)).truth(guard, &mut frame);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The priority of an action in a state.
+    pub fn priority(&self, action: u32, markings: &[u32]) -> Result<i64, Fault> {
+        let known = self.actions.get(action);
+        let plan = &self.plans[known.transition() as usize];
+        match &plan.priority {
+            Some(priority) if known.is_late() => {
+                let look = Marking { engine: self, markings };
+                let mut frame = self.frame_of(action)?;
+                Eval::new(&self.net.functions, &self.values, Some(&look)).eval(priority, &mut frame)
+            }
+            _ => Ok(known.priority()),
+        }
+    }
+
+    /// Whether inhibitors with variables of their own all match.
+    pub fn inhibited(&self, plan: &Plan, action: u32, look: &Marking<'_>) -> Result<bool, Fault> {
+        let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
+        let own = |var: Var| {
+            transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))
+        };
+        // Whether anything lies in a place: the common case.
+        if let [term] = plan.inhibitors.as_slice()
+            && term.condition.is_none()
+            && let Some(variables) = term
+                .token
+                .iter()
+                .map(|component| match component.kind {
+                    Kind::Var(var) if own(var) => Some(var),
+                    _ => None,
+                })
+                .collect::<Option<Vec<_>>>()
+            && (1..variables.len()).all(|at| !variables[..at].contains(&variables[at]))
+        {
+            let (place, factor) = (term.place.0 as usize, term.factor.max(1));
+            return Ok(self.places[place].tokens(look.markings[place]).any(|(_, count)| i64::from(count) >= factor));
+        }
+        let mut frame: Vec<Option<Code>> = self.frame_of(action)?.into_iter().map(Some).collect();
+        for (slot, variable) in frame.iter_mut().zip(&transition.variables) {
+            if matches!(variable.role, Role::Inhibitor) {
+                *slot = None;
+            }
+        }
+        let loose = loose(&plan.inhibitors, own);
+        self.any_value(&plan.inhibitors, &loose, transition, &mut frame, look)
+    }
+
+    /// Whether all terms match together for some values of the loose variables.
+    fn any_value(
+        &self,
+        terms: &[FlatTerm],
+        loose: &[Var],
+        transition: &Transition,
+        frame: &mut Vec<Option<Code>>,
+        look: &Marking<'_>,
+    ) -> Result<bool, Fault> {
+        let Some((&first, rest)) = loose.split_first() else { return self.all_match(terms, frame, look, false) };
+        let of = transition.variables[first.0 as usize].of;
+        let Shape::Discrete { low, high, .. } = self.net.types[of.0 as usize].shape else {
+            return Err(Fault { kind: FaultKind::OutOfRange, span: transition.span });
+        };
+        for value in low..=high {
+            frame[first.0 as usize] = Some(Code::from(value));
+            if self.any_value(terms, rest, transition, frame, look)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether all terms match together, with values for what has none yet.
+    fn all_match(
+        &self,
+        terms: &[FlatTerm],
+        frame: &mut Vec<Option<Code>>,
+        look: &Marking<'_>,
+        counted: bool,
+    ) -> Result<bool, Fault> {
+        let Some((term, rest)) = terms.split_first() else { return Ok(counted) };
+        let mut values: Vec<Code> = frame.iter().map(|value| value.unwrap_or(0)).collect();
+        for &(var, value) in &term.given {
+            values[var.0 as usize] = value;
+        }
+        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        if let Some(condition) = &term.condition
+            && !eval.truth(condition, &mut values)?
+        {
+            return self.all_match(rest, frame, look, counted);
+        }
+        let place = term.place.0 as usize;
+        for (token, count) in self.places[place].tokens(look.markings[place]) {
+            if i64::from(count) < term.factor.max(1) {
+                continue;
+            }
+            let before = frame.clone();
+            let mut values = values.clone();
+            let mut matches = true;
+            let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
+            for bind in [true, false] {
+                for (component, code) in term.token.iter().zip(self.places[place].components(token)) {
+                    match &component.kind {
+                        Kind::Var(var) if !given(var) && bind && frame[var.0 as usize].is_none() => {
+                            frame[var.0 as usize] = Some(code);
+                            values[var.0 as usize] = code;
+                        }
+                        _ if !bind => matches = matches && eval.eval(component, &mut values)? == code,
+                        _ => {}
+                    }
+                }
+            }
+            if matches && self.all_match(rest, frame, look, true)? {
+                return Ok(true);
+            }
+            *frame = before;
+        }
+        Ok(false)
+    }
+
+    /// What a place holds after an effect (or before it, undone).
+    pub fn after(&self, place: usize, marking: u32, effect: u32, undo: bool) -> After {
+        let table = &self.places[place];
+        let mut list: Vec<(u32, u32)> = Vec::with_capacity(table.length(marking) + 4);
+        let capacity = self.net.places[place].capacity.unwrap_or(u32::MAX);
+        let mut gains = self.effects.get(effect).peekable();
+        let signed = |gain: i32| if undo { -i64::from(gain) } else { i64::from(gain) };
+        let mut exceeded = false;
+        let mut put = |list: &mut Vec<(u32, u32)>, token: u32, count: i64| match u32::try_from(count) {
+            Ok(0) => true,
+            Ok(count) => {
+                exceeded |= count > capacity;
+                list.push((token, count));
+                true
+            }
+            Err(_) if count > 0 => {
+                exceeded = true;
+                true
+            }
+            Err(_) => false,
+        };
+        for (token, count) in table.tokens(marking) {
+            while let Some(&(new, gain)) = gains.peek().filter(|(new, _)| *new < token) {
+                gains.next();
+                if !put(&mut list, new, signed(gain)) {
+                    return After::Impossible;
+                }
+            }
+            let mut count = i64::from(count);
+            if let Some(&(_, gain)) = gains.peek().filter(|(new, _)| *new == token) {
+                gains.next();
+                count += signed(gain);
+            }
+            if !put(&mut list, token, count) {
+                return After::Impossible;
+            }
+        }
+        for (new, gain) in gains {
+            if !put(&mut list, new, signed(gain)) {
+                return After::Impossible;
+            }
+        }
+        if exceeded {
+            return After::Exceeded;
+        }
+        if undo {
+            return table.find_marking(&list).map_or(After::Impossible, After::Marking);
+        }
+        After::Marking(table.marking(&list))
+    }
+
+    /// A fault in the words of the modeller.
+    pub fn message(&self, fault: &Fault, transition: Option<u32>) -> String {
+        let mut message = fault.kind.message().to_string();
+        if let Some(transition) = transition {
+            message.push_str(&format!(" in transition `{}`", self.net.transitions[transition as usize].name));
+        }
+        if fault.span.start < self.text.len() {
+            let (line, column) = line_column(&self.text, fault.span.start);
+            message.push_str(&format!(" (line {line}, column {column})"));
+        }
+        message
+    }
+
+    /// A token as people write it: `(1,idle)`, or `1` if it has one component.
+    pub fn print_token(&self, place: usize, token: u32, out: &mut String) {
+        let domain = &self.net.places[place].domain;
+        let several = domain.len() != 1;
+        if several {
+            out.push('(');
+        }
+        for (position, (&of, code)) in domain.iter().zip(self.places[place].components(token)).enumerate() {
+            if position > 0 {
+                out.push(',');
+            }
+            self.values.print(&self.net.types, of, code, out);
+        }
+        if several {
+            out.push(')');
+        }
+    }
+
+    /// The bytes of the tables, by part.
+    pub fn bytes(&self) -> deltamark_core::Bytes {
+        let mut bytes = deltamark_core::Bytes::new();
+        let (tokens, markings) = self
+            .places
+            .iter()
+            .map(PlaceTable::bytes)
+            .fold((0, 0), |(tokens, markings), place| (tokens + place.0, markings + place.1));
+        bytes.add("values", self.values.bytes());
+        bytes.add("tokens", tokens);
+        bytes.add("markings", markings);
+        bytes.add("actions", self.actions.bytes() + self.effects.bytes());
+        bytes.add("text", self.text.len() as u64);
+        bytes
+    }
+}
+
+/// The variables of inhibitors that no token gives a value before it is used: they stand inside an
+/// expression first. Such a variable is tried with every value of its type.
+fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool) -> Vec<Var> {
+    let (mut bound, mut loose) = (Vec::new(), Vec::new());
+    for term in terms {
+        let alone = |component: &Expr| match component.kind {
+            Kind::Var(var) if own(var) => Some(var),
+            _ => None,
+        };
+        // The condition is looked at before the token.
+        let mut uses = Vec::new();
+        for (condition, expression) in
+            term.condition.iter().map(|condition| (true, condition)).chain(term.token.iter().map(|part| (false, part)))
+        {
+            if !condition && alone(expression).is_some() {
+                continue;
+            }
+            expression.visit(&mut |part| {
+                if let Kind::Var(var) = part.kind
+                    && own(var)
+                {
+                    uses.push((condition, var));
+                }
+            });
+        }
+        let here: Vec<Var> = term.token.iter().filter_map(alone).collect();
+        for (condition, var) in uses {
+            if !bound.contains(&var) && (condition || !here.contains(&var)) && !loose.contains(&var) {
+                loose.push(var);
+            }
+        }
+        bound.extend(here);
+    }
+    loose
+}
+
+/// Whether two lists of labels say the same, wherever they stand in the text.
+fn same_labels(one: &[crate::net::Label], other: &[crate::net::Label]) -> bool {
+    let terms = |labels: &[crate::net::Label]| -> Vec<crate::net::Term> { labels.iter().flatten().cloned().collect() };
+    let (one, other) = (terms(one), terms(other));
+    one.len() == other.len()
+        && one.iter().zip(&other).all(|(one, other)| {
+            let plain = |term: &crate::net::Term| term.iterations.is_empty() && term.condition.is_none();
+            plain(one)
+                && plain(other)
+                && one.factor == other.factor
+                && one.token.iter().zip(&other.token).all(|(one, other)| match (&one.kind, &other.kind) {
+                    (Kind::Var(one), Kind::Var(other)) => one == other,
+                    (Kind::Const(one), Kind::Const(other)) => one == other,
+                    _ => false,
+                })
+        })
+}
+
+/// What becomes of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It holds this marking.
+    Marking(u32),
+    /// It would hold a token more often than it may.
+    Exceeded,
+    /// It has not what is taken, or nobody has ever seen what it would hold.
+    Impossible,
+}
+
+/// A marking that expressions look at.
+pub(crate) struct Marking<'a> {
+    pub engine: &'a Engine,
+    pub markings: &'a [u32],
+}
+
+impl Look for Marking<'_> {
+    fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)> {
+        let place = place.0 as usize;
+        let tokens = self.engine.places[place].tokens(self.markings[place]);
+        tokens.map(|(token, count)| (token, u64::from(count))).collect()
+    }
+
+    fn distinct(&self, place: PlaceId) -> u64 {
+        let place = place.0 as usize;
+        self.engine.places[place].tokens(self.markings[place]).count() as u64
+    }
+
+    fn total(&self, place: PlaceId) -> u64 {
+        let place = place.0 as usize;
+        self.engine.places[place].tokens(self.markings[place]).map(|(_, count)| u64::from(count)).sum()
+    }
+
+    fn component(&self, place: PlaceId, token: u32, index: u32) -> Code {
+        self.engine.places[place.0 as usize].component(token, index as usize)
+    }
+}

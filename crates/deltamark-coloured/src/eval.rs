@@ -1,0 +1,585 @@
+//! Evaluates expressions and functions.
+//!
+//! In: an expression, the values of its variables, perhaps a marking to look at. Out: a value, or a
+//! [`Fault`] with its place in the text. What stays true: every evaluation ends. Steps are
+//! counted and so is the depth of nesting, and what takes too many is a fault.
+//!
+//! The tree is walked as it is. The engine remembers what comes out, token by token, so an expression
+//! is evaluated once for each combination of tokens and not once for each state.
+
+use std::cmp::Ordering;
+
+use deltamark_core::Span;
+
+use crate::net::{
+    Binary, Domain, End, Expr, Fault, FaultKind, Fold, Function, FunctionId, Iteration, Kind, PlaceId, Stat, Unary,
+    Value,
+};
+use crate::values::{Code, Values};
+
+/// How deep expressions and calls may nest. A level takes a few hundred bytes of stack, and a
+/// thread has at least two megabytes.
+const DEEPEST: u32 = 2_000;
+/// How many steps one evaluation may take: about a second.
+const MOST_STEPS: u64 = 50_000_000;
+
+/// A marking that expressions may look at.
+pub(crate) trait Look {
+    /// The tokens of a place: number of the token, how often it lies there.
+    fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)>;
+    /// How many distinct tokens lie in a place.
+    fn distinct(&self, place: PlaceId) -> u64;
+    /// How many tokens lie in a place.
+    fn total(&self, place: PlaceId) -> u64;
+    /// A component of a token.
+    fn component(&self, place: PlaceId, token: u32, index: u32) -> Code;
+}
+
+/// What evaluation needs.
+pub(crate) struct Eval<'a> {
+    functions: &'a [Function],
+    values: &'a Values,
+    marking: Option<&'a dyn Look>,
+    steps: u64,
+    depth: u32,
+}
+
+type Evaluated = Result<Code, Fault>;
+
+/// What an iteration does for each combination of values; it goes on while this is true.
+type Visit<'v, 'a> = dyn FnMut(&mut Eval<'a>, &mut [Code]) -> Result<bool, Fault> + 'v;
+
+/// What became of a statement.
+enum Flow {
+    Next,
+    Return(Code),
+}
+
+/// Evaluates an expression that uses no variables and no marking, as front ends need for
+/// constants, bounds of types and the like. The functions it calls must be defined.
+pub fn constant(functions: &[Function], expression: &Expr) -> Result<Value, Fault> {
+    let values = Values::new();
+    let mut frame = vec![0; variables_of(expression)];
+    let code = Eval::new(functions, &values, None).eval(expression, &mut frame)?;
+    Ok(values.value(code))
+}
+
+/// How long a frame must be for this expression.
+fn variables_of(expression: &Expr) -> usize {
+    let mut most = 0;
+    expression.visit(&mut |expression| {
+        let mut see = |var: crate::net::Var| most = most.max(var.0 as usize + 1);
+        match &expression.kind {
+            Kind::Var(var) => see(*var),
+            Kind::Fold { iterations, .. } => iterations.iter().for_each(|iteration| see(iteration.variable)),
+            _ => {}
+        }
+    });
+    most
+}
+
+impl<'a> Eval<'a> {
+    /// An evaluation, perhaps with a marking to look at.
+    pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
+        Eval { functions, values, marking, steps: 0, depth: 0 }
+    }
+
+    /// The value of an expression that is a truth value.
+    pub fn truth(&mut self, expression: &Expr, frame: &mut [Code]) -> Result<bool, Fault> {
+        Ok(self.eval(expression, frame)? != 0)
+    }
+
+    /// The value of an expression.
+    pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
+        // The two that are met most need no counting.
+        match &expression.kind {
+            Kind::Var(var) => return Ok(frame[var.0 as usize]),
+            Kind::Const(Value::Int(number)) => return Ok(Code::from(*number)),
+            _ => {}
+        }
+        self.steps += 1;
+        let span = expression.span;
+        if self.steps > MOST_STEPS {
+            return fault(FaultKind::Endless, span);
+        }
+        if self.depth >= DEEPEST {
+            return fault(FaultKind::Recursion, span);
+        }
+        self.depth += 1;
+        let result = self.compute(&expression.kind, span, frame);
+        self.depth -= 1;
+        result
+    }
+
+    fn compute(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
+        match kind {
+            Kind::Var(var) => Ok(frame[var.0 as usize]),
+            Kind::Const(value) => Ok(self.values.code(value)),
+            Kind::Unary(op, of) => {
+                let value = self.eval(of, frame)?;
+                match op {
+                    Unary::Neg => value.checked_neg().map_or_else(|| fault(FaultKind::OutOfRange, span), Ok),
+                    Unary::Not => Ok(Code::from(value == 0)),
+                }
+            }
+            Kind::Binary(op, one, other) => self.binary(*op, one, other, span, frame),
+            Kind::Check { of, low, high, fault: kind } => {
+                let value = self.eval(of, frame)?;
+                if (Code::from(*low)..=Code::from(*high)).contains(&value) { Ok(value) } else { fault(*kind, span) }
+            }
+            Kind::Wrap(of, modulus) => Ok(self.eval(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
+            Kind::Cycle { of, low, high, by } => {
+                let (low, high) = (Code::from(*low), Code::from(*high));
+                let value = self.eval(of, frame)?;
+                let moved = value.wrapping_sub(low).wrapping_add(Code::from(*by));
+                Ok(low + moved.rem_euclid((high - low + 1).max(1)))
+            }
+            Kind::If(condition, one, other) => {
+                let chosen = if self.truth(condition, frame)? { one } else { other };
+                self.eval(chosen, frame)
+            }
+            Kind::Call(function, arguments) => self.call(*function, arguments, span, frame),
+            Kind::Fold { fold, iterations, filter, body } => {
+                self.fold(*fold, iterations, filter.as_deref(), body.as_deref(), span, frame)
+            }
+            Kind::Component { token, place, index } => {
+                let token = frame[token.0 as usize] as u32;
+                Ok(self.look().map_or(0, |marking| marking.component(*place, token, *index)))
+            }
+            Kind::Distinct(place) => Ok(self.look().map_or(0, |marking| marking.distinct(*place) as Code)),
+            Kind::Total(place) => Ok(self.look().map_or(0, |marking| marking.total(*place) as Code)),
+            _ => self.sequence(kind, span, frame),
+        }
+    }
+
+    fn look(&self) -> Option<&'a dyn Look> {
+        debug_assert!(self.marking.is_some(), "front ends let only those look at the marking who may");
+        self.marking
+    }
+
+    fn binary(&mut self, op: Binary, one: &Expr, other: &Expr, span: Span, frame: &mut [Code]) -> Evaluated {
+        let left = self.eval(one, frame)?;
+        match op {
+            Binary::And if left == 0 => return Ok(0),
+            Binary::Or if left != 0 => return Ok(1),
+            _ => {}
+        }
+        let right = self.eval(other, frame)?;
+        let checked = |result: Option<Code>| result.map_or_else(|| fault(FaultKind::OutOfRange, span), Ok);
+        match op {
+            Binary::Add => checked(left.checked_add(right)),
+            Binary::Sub => checked(left.checked_sub(right)),
+            Binary::Mul => checked(left.checked_mul(right)),
+            Binary::Div | Binary::Rem if right == 0 => fault(FaultKind::DivisionByZero, span),
+            Binary::Div => checked(left.checked_div(right)),
+            Binary::Rem => checked(left.checked_rem(right)),
+            Binary::And | Binary::Or => Ok(Code::from(right != 0)),
+            Binary::Eq => Ok(Code::from(left == right)),
+            Binary::Ne => Ok(Code::from(left != right)),
+            Binary::Lt => Ok(Code::from(left < right)),
+            Binary::Le => Ok(Code::from(left <= right)),
+            Binary::Gt => Ok(Code::from(left > right)),
+            Binary::Ge => Ok(Code::from(left >= right)),
+        }
+    }
+
+    fn all(&mut self, expressions: &[Expr], frame: &mut [Code]) -> Result<Vec<Code>, Fault> {
+        expressions.iter().map(|expression| self.eval(expression, frame)).collect()
+    }
+
+    fn elements(&self, sequence: Code) -> Vec<Code> {
+        self.values.elements(sequence).collect()
+    }
+
+    /// A set of these elements, in any order and perhaps repeated.
+    fn set(&self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
+        elements.sort_by(|&one, &other| self.values.compare(one, other));
+        elements.dedup();
+        if capacity.is_some_and(|capacity| elements.len() > capacity as usize) {
+            return fault(FaultKind::ContainerOverflow, span);
+        }
+        Ok(self.values.sequence(&elements))
+    }
+
+    /// Whether a set, which is in order, has this element.
+    fn has(&self, sorted: &[Code], element: Code) -> bool {
+        sorted.binary_search_by(|&known| self.values.compare(known, element)).is_ok()
+    }
+
+    fn sequence(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
+        match kind {
+            Kind::Row(elements) => {
+                let elements = self.all(elements, frame)?;
+                Ok(self.values.sequence(&elements))
+            }
+            Kind::List(elements, capacity) => {
+                let elements = self.all(elements, frame)?;
+                if elements.len() > *capacity as usize {
+                    return fault(FaultKind::ContainerOverflow, span);
+                }
+                Ok(self.values.sequence(&elements))
+            }
+            Kind::Set(elements, capacity) => {
+                let elements = self.all(elements, frame)?;
+                self.set(elements, Some(*capacity), span)
+            }
+            Kind::Item { of, index, fault: kind } => {
+                let of = self.eval(of, frame)?;
+                let index = self.eval(index, frame)?;
+                self.values.element(of, index).map_or_else(|| fault(*kind, span), Ok)
+            }
+            Kind::Replace { of, index, value, fault: kind } => {
+                let mut elements = {
+                    let of = self.eval(of, frame)?;
+                    self.elements(of)
+                };
+                let index = self.eval(index, frame)?;
+                let value = self.eval(value, frame)?;
+                match usize::try_from(index).ok().and_then(|index| elements.get_mut(index)) {
+                    Some(element) => *element = value,
+                    None => return fault(*kind, span),
+                }
+                self.steps += elements.len() as u64 / 8;
+                Ok(self.values.sequence(&elements))
+            }
+            Kind::Slice { of, from, to } => {
+                let of = self.eval(of, frame)?;
+                let (from, to) = (self.eval(from, frame)?, self.eval(to, frame)?);
+                if to < from {
+                    return Ok(self.values.sequence(&[]));
+                }
+                let elements = self.elements(of);
+                let chosen = usize::try_from(from).ok().zip(usize::try_from(to).ok());
+                match chosen.and_then(|(from, to)| elements.get(from..=to)) {
+                    Some(chosen) => Ok(self.values.sequence(chosen)),
+                    None => fault(FaultKind::Slice, span),
+                }
+            }
+            Kind::Concat(one, other, capacity) => {
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
+                let mut elements = self.elements(one);
+                elements.extend(self.values.elements(other));
+                self.steps += elements.len() as u64 / 8;
+                if elements.len() > *capacity as usize {
+                    return fault(FaultKind::ListOverflow, span);
+                }
+                Ok(self.values.sequence(&elements))
+            }
+            Kind::Union(one, other, capacity) => {
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
+                let mut elements = self.elements(one);
+                elements.extend(self.values.elements(other));
+                self.set(elements, Some(*capacity), span)
+            }
+            Kind::Intersect(one, other) | Kind::Difference(one, other) => {
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
+                let others = self.elements(other);
+                let keep = matches!(kind, Kind::Intersect(..));
+                let kept: Vec<Code> =
+                    self.values.elements(one).filter(|&element| self.has(&others, element) == keep).collect();
+                Ok(self.values.sequence(&kept))
+            }
+            Kind::In(element, of) => {
+                let (element, of) = (self.eval(element, frame)?, self.eval(of, frame)?);
+                Ok(Code::from(self.values.elements(of).any(|known| known == element)))
+            }
+            Kind::Subset(one, other, proper) => {
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
+                let others = self.elements(other);
+                let subset = self.values.elements(one).all(|element| self.has(&others, element));
+                Ok(Code::from(subset && !(*proper && one == other)))
+            }
+            Kind::Size(of) => {
+                let of = self.eval(of, frame)?;
+                Ok(self.values.len(of) as Code)
+            }
+            Kind::End(end, of) => {
+                let of = self.eval(of, frame)?;
+                let elements = self.elements(of);
+                match (end, elements.as_slice()) {
+                    (_, []) => fault(FaultKind::EmptyList, span),
+                    (End::First, [first, ..]) => Ok(*first),
+                    (End::Last, [.., last]) => Ok(*last),
+                    (End::Prefix, [prefix @ .., _]) => Ok(self.values.sequence(prefix)),
+                    (End::Suffix, [_, suffix @ ..]) => Ok(self.values.sequence(suffix)),
+                    (End::LastIndex, several) => Ok(several.len() as Code - 1),
+                }
+            }
+            _ => unreachable!("every other kind is no matter of sequences"),
+        }
+    }
+
+    fn call(&mut self, function: FunctionId, arguments: &[Expr], span: Span, frame: &mut [Code]) -> Evaluated {
+        let function = &self.functions[function.0 as usize];
+        let mut inner = vec![0; (function.frame as usize).max(arguments.len())];
+        for (slot, argument) in inner.iter_mut().zip(arguments) {
+            *slot = self.eval(argument, frame)?;
+        }
+        match self.run(&function.body, &mut inner)? {
+            Flow::Return(value) => Ok(value),
+            Flow::Next => fault(FaultKind::NoReturn, span),
+        }
+    }
+
+    fn run(&mut self, body: &[Stat], frame: &mut [Code]) -> Result<Flow, Fault> {
+        for stat in body {
+            self.steps += 1;
+            let flow = match stat {
+                Stat::Assign(var, value) => {
+                    frame[var.0 as usize] = self.eval(value, frame)?;
+                    Flow::Next
+                }
+                Stat::If(condition, one, other) => {
+                    let chosen = if self.truth(condition, frame)? { one } else { other };
+                    self.nested(chosen, condition.span, frame)?
+                }
+                Stat::Case(of, cases, default) => {
+                    let value = self.eval(of, frame)?;
+                    let chosen = cases.iter().find(|(label, _)| Code::from(*label) == value);
+                    self.nested(chosen.map_or(default, |(_, body)| body), of.span, frame)?
+                }
+                Stat::While(condition, body) => {
+                    let mut flow = Flow::Next;
+                    while matches!(flow, Flow::Next) && self.truth(condition, frame)? {
+                        self.steps += 1;
+                        if self.steps > MOST_STEPS {
+                            return Err(Fault { kind: FaultKind::Endless, span: condition.span });
+                        }
+                        flow = self.nested(body, condition.span, frame)?;
+                    }
+                    flow
+                }
+                Stat::For(iterations, body) => {
+                    let mut flow = Flow::Next;
+                    self.iterate(iterations, frame, &mut |eval, frame| {
+                        flow = eval.run(body, frame)?;
+                        Ok(matches!(flow, Flow::Next))
+                    })?;
+                    flow
+                }
+                Stat::Return(value) => Flow::Return(self.eval(value, frame)?),
+                Stat::Assert(condition) => {
+                    if !self.truth(condition, frame)? {
+                        return Err(Fault { kind: FaultKind::Assertion, span: condition.span });
+                    }
+                    Flow::Next
+                }
+            };
+            if let Flow::Return(_) = flow {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn nested(&mut self, body: &[Stat], span: Span, frame: &mut [Code]) -> Result<Flow, Fault> {
+        if self.depth >= DEEPEST {
+            return Err(Fault { kind: FaultKind::Recursion, span });
+        }
+        self.depth += 1;
+        let flow = self.run(body, frame);
+        self.depth -= 1;
+        flow
+    }
+
+    /// Calls `visit` for each combination of values until it says that it has seen enough.
+    fn iterate(
+        &mut self,
+        iterations: &[Iteration],
+        frame: &mut [Code],
+        visit: &mut Visit<'_, 'a>,
+    ) -> Result<bool, Fault> {
+        let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
+        let slot = first.variable.0 as usize;
+        let (span, values): (Span, Box<dyn Iterator<Item = Code>>) = match &first.domain {
+            Domain::Range(low, high) => (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?)),
+            Domain::Elements(of) => {
+                let container = self.eval(of, frame)?;
+                (of.span, Box::new(self.elements(container).into_iter()))
+            }
+            Domain::Place(place) => {
+                let tokens = self.look().map_or_else(Vec::new, |marking| marking.tokens(*place));
+                (Span::at(0), Box::new(tokens.into_iter().map(|(token, _)| Code::from(token))))
+            }
+        };
+        if self.depth >= DEEPEST {
+            return Err(Fault { kind: FaultKind::Recursion, span });
+        }
+        self.depth += 1;
+        for value in values {
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return Err(Fault { kind: FaultKind::Endless, span });
+            }
+            frame[slot] = value;
+            if !self.iterate(rest, frame, visit)? {
+                self.depth -= 1;
+                return Ok(false);
+            }
+        }
+        self.depth -= 1;
+        Ok(true)
+    }
+
+    fn fold(
+        &mut self,
+        fold: Fold,
+        iterations: &[Iteration],
+        filter: Option<&Expr>,
+        body: Option<&Expr>,
+        span: Span,
+        frame: &mut [Code],
+    ) -> Evaluated {
+        let mut result = match fold {
+            Fold::Forall | Fold::Product => 1,
+            Fold::Exists | Fold::Count | Fold::Mult | Fold::Sum => 0,
+            Fold::Min(none) | Fold::Max(none) => Code::from(none),
+        };
+        let multiplicities = match (fold, iterations) {
+            (Fold::Mult, [Iteration { domain: Domain::Place(place), .. }]) => {
+                self.look().map_or_else(Vec::new, |marking| marking.tokens(*place))
+            }
+            _ => Vec::new(),
+        };
+        let mut first = true;
+        self.iterate(iterations, frame, &mut |eval, frame| {
+            if let Some(filter) = filter
+                && !eval.truth(filter, frame)?
+            {
+                return Ok(true);
+            }
+            let value = match body {
+                Some(body) => eval.eval(body, frame)?,
+                None => 1,
+            };
+            let overflow = Fault { kind: FaultKind::OutOfRange, span };
+            match fold {
+                Fold::Forall => result = Code::from(value != 0),
+                Fold::Exists => result = 1,
+                Fold::Count => result += 1,
+                Fold::Mult => {
+                    let token = iterations.first().map_or(0, |iteration| frame[iteration.variable.0 as usize]);
+                    let found = multiplicities.iter().find(|&&(known, _)| Code::from(known) == token);
+                    result += found.map_or(0, |&(_, count)| count as Code);
+                }
+                Fold::Min(_) => {
+                    if first || value.cmp(&result) == Ordering::Less {
+                        result = value;
+                    }
+                }
+                Fold::Max(_) => {
+                    if first || value.cmp(&result) == Ordering::Greater {
+                        result = value;
+                    }
+                }
+                Fold::Sum => result = result.checked_add(value).ok_or(overflow)?,
+                Fold::Product => result = result.checked_mul(value).ok_or(overflow)?,
+            }
+            first = false;
+            Ok(match fold {
+                Fold::Forall => result != 0,
+                Fold::Exists => false,
+                _ => true,
+            })
+        })?;
+        Ok(result)
+    }
+}
+
+fn fault<T>(kind: FaultKind, span: Span) -> Result<T, Fault> {
+    Err(Fault { kind, span })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Var;
+
+    fn expr(kind: Kind) -> Expr {
+        Expr::new(kind, Span::at(7))
+    }
+
+    fn call(argument: Expr) -> Expr {
+        expr(Kind::Call(FunctionId(0), vec![argument]))
+    }
+
+    fn function(frame: u32, body: Vec<Stat>) -> Function {
+        Function { name: "f".into(), arguments: 1, frame, body, span: Span::at(0) }
+    }
+
+    fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
+        expr(Kind::Binary(op, Box::new(one), Box::new(other)))
+    }
+
+    fn number(value: i32) -> Expr {
+        Expr::int(value, Span::at(7))
+    }
+
+    fn argument() -> Expr {
+        expr(Kind::Var(Var(0)))
+    }
+
+    /// f(n) = if n = 0 then 0 else 1 + f(n - 1)
+    fn recursive() -> Function {
+        let less = binary(Binary::Sub, argument(), number(1));
+        let more = binary(Binary::Add, number(1), call(less));
+        let chosen = Kind::If(Box::new(binary(Binary::Eq, argument(), number(0))), Box::new(number(0)), Box::new(more));
+        function(1, vec![Stat::Return(expr(chosen))])
+    }
+
+    #[test]
+    fn functions_call_themselves_and_not_for_ever() {
+        assert_eq!(constant(&[recursive()], &call(number(300))), Ok(Value::Int(300)));
+        // Threads of tests have two megabytes of stack: too deep is a fault before it is too much.
+        let fault = constant(&[recursive()], &call(number(1_000_000)));
+        assert_eq!(fault.map_err(|fault| fault.kind), Err(FaultKind::Recursion));
+    }
+
+    #[test]
+    fn loops_end() {
+        let forever = function(1, vec![Stat::While(number(1), Vec::new())]);
+        let fault = constant(&[forever], &call(number(0)));
+        assert_eq!(fault.map_err(|fault| fault.kind), Err(FaultKind::Endless));
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_with_its_place() {
+        let list = |elements: &[i32]| expr(Kind::List(elements.iter().copied().map(number).collect(), 3));
+        let cases = [
+            (binary(Binary::Div, number(1), number(0)), FaultKind::DivisionByZero),
+            (list(&[1, 2, 3, 4]), FaultKind::ContainerOverflow),
+            (expr(Kind::Concat(Box::new(list(&[1, 2])), Box::new(list(&[3, 4])), 3)), FaultKind::ListOverflow),
+            (expr(Kind::End(End::First, Box::new(list(&[])))), FaultKind::EmptyList),
+            (
+                expr(Kind::Item { of: Box::new(list(&[5])), index: Box::new(number(1)), fault: FaultKind::Index }),
+                FaultKind::Index,
+            ),
+            (expr(Kind::Check { of: Box::new(number(9)), low: 0, high: 3, fault: FaultKind::Cast }), FaultKind::Cast),
+        ];
+        for (expression, kind) in cases {
+            assert_eq!(constant(&[], &expression), Err(Fault { kind, span: Span::at(7) }));
+        }
+    }
+
+    #[test]
+    fn sets_are_in_order_without_duplicates() {
+        let set = |elements: &[i32]| expr(Kind::Set(elements.iter().copied().map(number).collect(), 9));
+        let ints = |elements: &[i32]| Ok(Value::Seq(elements.iter().copied().map(Value::Int).collect()));
+        assert_eq!(constant(&[], &set(&[3, 1, 3, 2])), ints(&[1, 2, 3]));
+        let (one, other) = (|| Box::new(set(&[1, 2, 3])), || Box::new(set(&[3, 4])));
+        assert_eq!(constant(&[], &expr(Kind::Union(one(), other(), 9))), ints(&[1, 2, 3, 4]));
+        assert_eq!(constant(&[], &expr(Kind::Intersect(one(), other()))), ints(&[3]));
+        assert_eq!(constant(&[], &expr(Kind::Difference(one(), other()))), ints(&[1, 2]));
+        assert_eq!(constant(&[], &expr(Kind::Subset(Box::new(set(&[3])), other(), true))), Ok(Value::Int(1)));
+        assert_eq!(constant(&[], &expr(Kind::Subset(other(), other(), true))), Ok(Value::Int(0)));
+    }
+
+    #[test]
+    fn values_go_round() {
+        let cycle = |of: i32, by: i32| expr(Kind::Cycle { of: Box::new(number(of)), low: 2, high: 4, by });
+        for (of, by, result) in [(2, 1, 3), (4, 1, 2), (2, -1, 4), (3, -1, 2)] {
+            assert_eq!(constant(&[], &cycle(of, by)), Ok(Value::Int(result)));
+        }
+        assert_eq!(constant(&[], &expr(Kind::Wrap(Box::new(number(-1)), 5))), Ok(Value::Int(4)));
+    }
+}

@@ -1,0 +1,31 @@
+//! Coloured Petri nets: from file to [`System`](deltamark_core::System).
+//!
+//! ```text
+//! .lna ───┐
+//!         ├─▶ Net ─┬─▶ ColouredSystem   one index a place, steps remembered
+//! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
+//! ```
+
+mod actions;
+mod bind;
+mod chunks;
+mod describe;
+mod engine;
+mod eval;
+mod layout;
+pub mod lna;
+pub mod net;
+mod place;
+mod plan;
+pub mod pnml;
+mod steps;
+mod system;
+mod unfold;
+mod unfolded;
+mod values;
+
+pub use eval::constant;
+pub use net::Net;
+pub use system::ColouredSystem;
+pub use unfold::UnfoldLimits;
+pub use unfolded::{NotUnfolded, UnfoldedSystem};

@@ -1,0 +1,307 @@
+//! Tokens into a syntax tree: expressions.
+//!
+//! In: the tokens of the parser, from where it stands. Out: an [`Expr`]. What stays true: no
+//! tree is higher than [`MAX_DEPTH`], whether by parentheses or by a long chain of operators.
+//!
+//! Precedence, loosest first: `? :` (to the right), `or`, `and`, `in`, `= !=`, `< <= > >=`,
+//! `+ -` (also before an operand, so that `-a * b` is `-(a * b)`), `* / % mod`, `&`,
+//! `pred succ not`, and then what follows an operand: `:: . [ ] '`. Climbing the levels is
+//! Pratt's (*Top down operator precedence*, 1973).
+
+use super::parse::{Parsed, Parser};
+use super::syntax::*;
+use super::token::Kind;
+use deltamark_core::{Diagnostic, Span};
+
+/// The level behind the tightest operator between operands.
+const SUM: u8 = 6;
+const PRODUCT: u8 = 7;
+
+/// What an attribute may be called although the word is reserved.
+const ATTRIBUTES: [&str; 4] = ["card", "mult", "empty", "capacity"];
+
+impl<'t> Parser<'t, '_> {
+    pub(super) fn expressions(&mut self) -> Parsed<Vec<Expr<'t>>> {
+        self.list(",", Self::expression)
+    }
+
+    /// Reads an expression of any kind.
+    pub(super) fn expression(&mut self) -> Parsed<Expr<'t>> {
+        self.enter()?;
+        let condition = self.binary(1)?;
+        let expr = if self.sign("?").is_some() {
+            let then = self.expression()?;
+            self.expect(":")?;
+            let otherwise = self.expression()?;
+            let start = condition.span.start;
+            self.build(start, Node::Conditional(Box::new([condition, then, otherwise])))?
+        } else {
+            condition
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    /// Reads the factor before a tuple, up to the `*` that joins the two.
+    pub(super) fn factor(&mut self) -> Parsed<Expr<'t>> {
+        self.binary(PRODUCT)
+    }
+
+    /// The variable on the left of `:=`.
+    pub(super) fn assigned(&mut self) -> Parsed<Expr<'t>> {
+        let name = self.name("a variable")?;
+        let mut target = self.build(name.span.start, Node::Name(name.text))?;
+        loop {
+            if self.sign("[").is_some() {
+                let index = self.expressions()?;
+                self.expect("]")?;
+                target = self.build(name.span.start, Node::Index(Box::new(target), index))?;
+            } else if self.sign(".").is_some() {
+                let field = self.name("the name of a field")?;
+                target = self.build(name.span.start, Node::Field(Box::new(target), field))?;
+            } else {
+                return Ok(target);
+            }
+        }
+    }
+
+    /// Reads operands joined by operators of at least this level.
+    fn binary(&mut self, least: u8) -> Parsed<Expr<'t>> {
+        self.enter()?;
+        let mut left = self.prefix()?;
+        while let Some(operator) = self.operator().filter(|operator| operator.level() >= least) {
+            self.at += 1;
+            let right = self.binary(operator.level() + 1)?;
+            let start = left.span.start;
+            left = self.build(start, Node::Binary(operator, Box::new(left), Box::new(right)))?;
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    /// The operator that is next. The `*` between a factor and its tuple is none.
+    fn operator(&self) -> Option<Binary> {
+        Some(match self.slice(0) {
+            "or" => Binary::Or,
+            "and" => Binary::And,
+            "in" => Binary::In,
+            "=" => Binary::Equal,
+            "!=" => Binary::Differ,
+            "<" => Binary::Less,
+            "<=" => Binary::AtMost,
+            ">" => Binary::More,
+            ">=" => Binary::AtLeast,
+            "+" => Binary::Add,
+            "-" => Binary::Subtract,
+            "*" if self.at_tuple(1) => return None,
+            "*" => Binary::Multiply,
+            "/" => Binary::Divide,
+            "%" | "mod" => Binary::Remainder,
+            "&" => Binary::Concatenate,
+            _ => return None,
+        })
+    }
+
+    fn prefix(&mut self) -> Parsed<Expr<'t>> {
+        let start = self.here().start;
+        let operator = match self.slice(0) {
+            "-" => Unary::Minus,
+            "+" => Unary::Plus,
+            "not" => Unary::Not,
+            "succ" => Unary::Succ,
+            "pred" => Unary::Pred,
+            _ => return self.postfix(),
+        };
+        self.enter()?;
+        self.at += 1;
+        let operand = match operator {
+            Unary::Minus | Unary::Plus => self.binary(SUM + 1)?,
+            _ => self.prefix()?,
+        };
+        self.depth -= 1;
+        self.build(start, Node::Unary(operator, Box::new(operand)))
+    }
+
+    fn postfix(&mut self) -> Parsed<Expr<'t>> {
+        let start = self.here().start;
+        let mut expr = self.atom()?;
+        loop {
+            expr = if self.sign("'").is_some() {
+                let word = self.slice(0);
+                let name = if ATTRIBUTES.contains(&word) {
+                    self.at += 1;
+                    Name { text: word, span: Span::new(self.last_end() - word.len(), self.last_end()) }
+                } else {
+                    self.name("the name of an attribute")?
+                };
+                self.build(start, Node::Attribute(Box::new(expr), name))?
+            } else if self.sign(".").is_some() {
+                let field = self.name("the name of a field")?;
+                self.build(start, Node::Field(Box::new(expr), field))?
+            } else if self.sign("[").is_some() {
+                self.index(start, expr)?
+            } else if self.sign("::").is_some() {
+                self.update(start, expr)?
+            } else {
+                return Ok(expr);
+            };
+        }
+    }
+
+    /// Behind `[`: an index, several, or a slice.
+    fn index(&mut self, start: usize, of: Expr<'t>) -> Parsed<Expr<'t>> {
+        let mut index = self.expressions()?;
+        if index.len() == 1 && self.sign("..").is_some() {
+            let last = self.expression()?;
+            self.expect("]")?;
+            let Some(first) = index.pop() else { return self.missing("an index") };
+            return self.build(start, Node::Slice(Box::new([of, first, last])));
+        }
+        self.expect("]")?;
+        self.build(start, Node::Index(Box::new(of), index))
+    }
+
+    /// Behind `::`.
+    fn update(&mut self, start: usize, of: Expr<'t>) -> Parsed<Expr<'t>> {
+        self.expect("(")?;
+        if self.sign("[").is_some() {
+            let index = self.expressions()?;
+            self.expect("]")?;
+            self.expect(":=")?;
+            let value = self.expression()?;
+            self.expect(")")?;
+            return self.build(start, Node::IndexUpdate(Box::new(of), index, Box::new(value)));
+        }
+        let field = self.name("the name of a field or `[`")?;
+        self.expect(":=")?;
+        let value = self.expression()?;
+        self.expect(")")?;
+        self.build(start, Node::FieldUpdate(Box::new(of), field, Box::new(value)))
+    }
+
+    fn atom(&mut self) -> Parsed<Expr<'t>> {
+        let start = self.here().start;
+        match self.kind(0) {
+            Some(Kind::Number) => {
+                let value = self.number("a number")?;
+                self.build(start, Node::Number(value))
+            }
+            Some(Kind::Name) => self.named(start),
+            Some(Kind::Sign) => self.bracketed(start),
+            Some(Kind::Keyword) => {
+                let word = self.slice(0);
+                if self.keyword("empty") {
+                    return self.build(start, Node::Empty);
+                }
+                match Quantifier::of(word) {
+                    Some(quantifier) => self.quantified(start, quantifier),
+                    None => self.missing("an expression"),
+                }
+            }
+            Some(Kind::Text) | None => self.missing("an expression"),
+        }
+    }
+
+    /// A name, a call, or a component of a token.
+    fn named(&mut self, start: usize) -> Parsed<Expr<'t>> {
+        let name = self.name("a name")?;
+        if self.sign("(").is_some() {
+            let mut arguments = Vec::new();
+            if self.sign(")").is_none() {
+                arguments = self.expressions()?;
+                self.expect(")")?;
+            }
+            return self.build(start, Node::Call(name, arguments));
+        }
+        if self.sign("->").is_some() {
+            let number = self.number("the number of a component")?;
+            return self.build(start, Node::Component(name, u32::try_from(number).unwrap_or(u32::MAX)));
+        }
+        self.build(start, Node::Name(name.text))
+    }
+
+    /// Parentheses, or a value of a struct, vector, list or set.
+    fn bracketed(&mut self, start: usize) -> Parsed<Expr<'t>> {
+        if self.sign("(").is_some() {
+            let mut inner = self.expression()?;
+            self.expect(")")?;
+            inner.span = Span::new(start, self.last_end());
+            return Ok(inner);
+        }
+        if self.sign("{").is_some() {
+            let parts = self.expressions()?;
+            self.expect("}")?;
+            return self.build(start, Node::Struct(parts));
+        }
+        if self.sign("[").is_some() {
+            let parts = self.expressions()?;
+            self.expect("]")?;
+            return self.build(start, Node::Vector(parts));
+        }
+        if self.sign("|").is_some() {
+            if self.sign("|").is_some() {
+                let span = Span::new(start, self.last_end());
+                return self.stuck(
+                    Diagnostic::at(span, "a list or set without elements is written `empty`").help("write `empty`"),
+                );
+            }
+            let parts = self.expressions()?;
+            self.expect("|")?;
+            return self.build(start, Node::Container(parts));
+        }
+        self.missing("an expression")
+    }
+
+    fn quantified(&mut self, start: usize, quantifier: Quantifier) -> Parsed<Expr<'t>> {
+        self.at += 1;
+        self.expect("(")?;
+        let iterations = self.iterations()?;
+        let filter = if self.sign("|").is_some() { Some(Box::new(self.expression()?)) } else { None };
+        let mut body = None;
+        if quantifier.has_body() {
+            if self.slice(0) != ":" {
+                let help = format!("`{}` takes an expression behind a colon", quantifier.word());
+                return self.unexpected("`:`", Some(help));
+            }
+            self.at += 1;
+            body = Some(Box::new(self.expression()?));
+        } else if self.slice(0) == ":" {
+            let help = format!("`{}` takes a condition behind `|`", quantifier.word());
+            return self.unexpected("`)`", Some(help));
+        }
+        self.expect(")")?;
+        self.build(start, Node::Quantified(quantifier, iterations, filter, body))
+    }
+
+    /// An expression that begins at `start` and ends behind the last token, unless it is too high.
+    fn build(&mut self, start: usize, node: Node<'t>) -> Parsed<Expr<'t>> {
+        let height = height(&node);
+        let span = Span::new(start, self.last_end());
+        if usize::from(height) > MAX_DEPTH {
+            return self.too_deep(span);
+        }
+        Ok(Expr { node, span, height })
+    }
+}
+
+fn height(node: &Node) -> u16 {
+    let all = |parts: &[Expr]| parts.iter().map(|part| part.height).max().unwrap_or(0);
+    let domains = |iterations: &[Iteration]| {
+        let of = |iteration: &Iteration| {
+            let range = iteration.range.as_ref().map_or(0, |range| range.low.height.max(range.high.height));
+            iteration.domain.height.max(range)
+        };
+        iterations.iter().map(of).max().unwrap_or(0)
+    };
+    let optional = |part: &Option<Box<Expr>>| part.as_ref().map_or(0, |part| part.height);
+    1 + match node {
+        Node::Number(_) | Node::Name(_) | Node::Empty | Node::Component(..) => 0,
+        Node::Call(_, parts) | Node::Struct(parts) | Node::Vector(parts) | Node::Container(parts) => all(parts),
+        Node::Binary(_, left, right) | Node::FieldUpdate(left, _, right) => left.height.max(right.height),
+        Node::Unary(_, inner) | Node::Field(inner, _) | Node::Attribute(inner, _) => inner.height,
+        Node::Conditional(parts) | Node::Slice(parts) => all(&parts[..]),
+        Node::Index(of, index) => of.height.max(all(index)),
+        Node::IndexUpdate(of, index, value) => of.height.max(value.height).max(all(index)),
+        Node::Quantified(_, iterations, filter, body) => domains(iterations).max(optional(filter)).max(optional(body)),
+    }
+}

@@ -1,0 +1,447 @@
+//! Tokens into a syntax tree: the frame of a file, and what all of reading shares.
+//!
+//! In: the text of a net or of a property file, preprocessed. Out: a [`Net`] or properties;
+//! what is wrong goes to the findings. What stays true: recursion is no deeper than
+//! [`MAX_DEPTH`]; every loop passes at least one token a round.
+//!
+//! A hand-written descent. Where a piece cannot be read, the finding is recorded and reading
+//! goes on behind the next `;` of the same block, or at the next declaration, so that one
+//! mistake hides few others. Declarations, statements and expressions have files of their own.
+
+use super::findings::Findings;
+use super::syntax::*;
+use super::token::{Kind, Token, is_reserved, shortened, tokens};
+use deltamark_core::{Diagnostic, Span};
+
+/// Reading of a piece cannot go on; the finding that says why has been recorded.
+pub(super) struct Stuck;
+
+pub(super) type Parsed<T> = Result<T, Stuck>;
+
+/// Words that begin a declaration and stand nowhere else.
+const LANDMARKS: [&str; 5] = ["place", "transition", "proposition", "subtype", "import"];
+
+/// Words that begin a declaration.
+pub(super) const DECLARATIONS: [&str; 8] =
+    ["type", "subtype", "constant", "function", "place", "transition", "proposition", "import"];
+
+/// Reads a net. None when not even its frame could be read.
+pub(crate) fn net<'t>(text: &'t str, findings: &mut Findings) -> Option<Net<'t>> {
+    Parser::new(text, findings).net().ok()
+}
+
+/// Reads a property file.
+pub(crate) fn properties<'t>(text: &'t str, findings: &mut Findings) -> Vec<Property<'t>> {
+    Parser::new(text, findings).property_file()
+}
+
+pub(super) struct Parser<'t, 'f> {
+    pub(super) text: &'t str,
+    tokens: Vec<Token>,
+    /// The next token.
+    pub(super) at: usize,
+    /// How many calls that may nest are under way.
+    pub(super) depth: usize,
+    pub(super) findings: &'f mut Findings,
+}
+
+impl<'t, 'f> Parser<'t, 'f> {
+    fn new(text: &'t str, findings: &'f mut Findings) -> Self {
+        let tokens = tokens(text, findings);
+        Parser { text, tokens, at: 0, depth: 0, findings }
+    }
+
+    // The frame of a file.
+
+    fn net(mut self) -> Parsed<Net<'t>> {
+        let name = self.name("the name of the net")?;
+        let mut parameters = Vec::new();
+        if self.sign("(").is_some() {
+            loop {
+                let name = self.name("the name of a parameter")?;
+                self.expect(":=")?;
+                let minus = self.sign("-").is_some();
+                let value = self.number("the value of the parameter")?;
+                parameters.push(Parameter { name, value: if minus { -value } else { value } });
+                if self.sign(",").is_none() {
+                    break;
+                }
+            }
+            self.expect(")")?;
+        }
+        self.expect("{")?;
+        let mut net = Net { name, parameters, definitions: Vec::new(), properties: Vec::new() };
+        loop {
+            if self.findings.is_full() {
+                return Ok(net);
+            }
+            if self.sign("}").is_some() {
+                break;
+            }
+            if self.peek().is_none() {
+                let _: Parsed<()> = self.missing("`}` at the end of the net");
+                return Ok(net);
+            }
+            let begin = self.at;
+            if self.at_property() {
+                match self.property() {
+                    Ok(property) => net.properties.push(property),
+                    Err(Stuck) => self.recover_outside(begin),
+                }
+                continue;
+            }
+            match self.definition() {
+                Ok(definition) => net.definitions.push(definition),
+                Err(Stuck) => self.recover_outside(begin),
+            }
+        }
+        if self.at_property() {
+            net.properties.extend(self.property_file());
+        } else if self.peek().is_some() {
+            let _: Parsed<()> = self.missing("the end of the file");
+        }
+        Ok(net)
+    }
+
+    fn property_file(&mut self) -> Vec<Property<'t>> {
+        let mut found = Vec::new();
+        while self.peek().is_some() && !self.findings.is_full() {
+            let begin = self.at;
+            match self.property() {
+                Ok(property) => found.push(property),
+                Err(Stuck) => {
+                    self.at = self.at.max(begin + 1);
+                    while self.peek().is_some() && !self.at_property() {
+                        self.at += 1;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn at_property(&self) -> bool {
+        matches!(self.slice(0), "state" | "ltl") && self.slice(1) == "property"
+    }
+
+    fn property(&mut self) -> Parsed<Property<'t>> {
+        if !self.at_property() {
+            return self.missing("`state property` or `ltl property`");
+        }
+        let is_state = self.slice(0) == "state";
+        self.at += 2;
+        let name = self.name("the name of the property")?;
+        self.expect(":")?;
+        let goal = if is_state { self.state_property()? } else { self.ltl_property()? };
+        Ok(Property { name, goal })
+    }
+
+    fn state_property(&mut self) -> Parsed<PropertyGoal<'t>> {
+        if self.slice(0) != "reject" {
+            return self.missing("`reject`");
+        }
+        self.at += 1;
+        let reject = self.name("a proposition or `deadlock`")?;
+        self.expect(";")?;
+        let mut accept = Vec::new();
+        while self.slice(0) == "accept" {
+            self.at += 1;
+            accept.push(self.name("a proposition or `deadlock`")?);
+            self.expect(";")?;
+        }
+        Ok(PropertyGoal::State { reject, accept })
+    }
+
+    /// Reads a formula of linear temporal logic. Which operator binds tighter is of no
+    /// interest as long as formulas are refused; operands and operators take turns.
+    fn ltl_property(&mut self) -> Parsed<PropertyGoal<'t>> {
+        let mut names = Vec::new();
+        let mut open = Vec::new();
+        loop {
+            // An operand, behind any number of prefixes.
+            let here = self.here();
+            if self.signs(&["[", "]"]) || self.signs(&["<", ">"]) || self.keyword("not") {
+                continue;
+            }
+            if self.sign("(").is_some() {
+                open.push(here);
+                continue;
+            }
+            let name = self.name("a proposition, `not`, `[]`, `<>` or `(`")?;
+            if !matches!(name.text, "true" | "false") {
+                names.push(name);
+            }
+            while !open.is_empty() && self.sign(")").is_some() {
+                open.pop();
+            }
+            let is_operator = self.keyword("or")
+                || self.keyword("and")
+                || self.signs(&["=", ">"])
+                || self.signs(&["<=", ">"])
+                || (self.slice(0) == "until" && {
+                    self.at += 1;
+                    true
+                });
+            if is_operator {
+                continue;
+            }
+            if !open.is_empty() {
+                return self.missing("`)` or an operator");
+            }
+            self.expect(";")?;
+            return Ok(PropertyGoal::Ltl(names));
+        }
+    }
+
+    /// Passes these signs if they are next and touch each other.
+    pub(super) fn signs(&mut self, signs: &[&str]) -> bool {
+        let found = self.touching(signs);
+        if found {
+            self.at += signs.len();
+        }
+        found
+    }
+
+    /// Whether these signs are next and touch each other.
+    pub(super) fn touching(&self, signs: &[&str]) -> bool {
+        (0..signs.len()).all(|index| {
+            self.tokens.get(self.at + index).is_some_and(|token| {
+                token.kind == Kind::Sign
+                    && &self.text[token.span.range()] == signs[index]
+                    && (index == 0 || self.tokens[self.at + index - 1].span.end == token.span.start)
+            })
+        })
+    }
+
+    // Iterations.
+
+    pub(super) fn iterations(&mut self) -> Parsed<Vec<Iteration<'t>>> {
+        self.list(",", Self::iteration)
+    }
+
+    pub(super) fn iteration(&mut self) -> Parsed<Iteration<'t>> {
+        let name = self.name("the name of a variable")?;
+        self.expect_keyword("in")?;
+        let domain = self.expression()?;
+        let range = self.optional_range()?;
+        Ok(Iteration { name, domain, range })
+    }
+
+    // Pieces.
+
+    /// Reads pieces up to and including `}`. After a wrong one it goes on behind the next `;`.
+    pub(super) fn block(&mut self, mut piece: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        while self.sign("}").is_none() {
+            if self.peek().is_none() || self.at_landmark() {
+                return self.missing("`}`");
+            }
+            let (begin, depth) = (self.at, self.depth);
+            if piece(self).is_err() {
+                self.depth = depth;
+                if self.findings.is_full() || !self.recover_inside(begin) {
+                    return Err(Stuck);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn list<T>(&mut self, separator: &str, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.sign(separator).is_some() {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Whether a declaration begins here that can begin nowhere but outside.
+    fn at_landmark(&self) -> bool {
+        LANDMARKS.contains(&self.slice(0)) && self.kind(1).is_some_and(|kind| kind != Kind::Sign)
+    }
+
+    /// Goes to where the next piece of a block may begin: behind a `;` or a block of its own, or
+    /// before the `}` that ends it. False when the block seems to have ended.
+    fn recover_inside(&mut self, begin: usize) -> bool {
+        let stuck = self.at.max(begin);
+        self.at = begin;
+        let mut open = 0usize;
+        while self.peek().is_some() && !(self.at > begin && self.at_landmark()) {
+            let passed = self.at >= stuck;
+            match self.slice(0) {
+                "{" => open += 1,
+                "}" if open == 0 => return true,
+                "}" => {
+                    open -= 1;
+                    if open == 0 && passed {
+                        self.at += 1;
+                        return true;
+                    }
+                }
+                ";" if open == 0 && passed => {
+                    self.at += 1;
+                    return true;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+        false
+    }
+
+    /// Goes to where the next declaration may begin.
+    fn recover_outside(&mut self, begin: usize) {
+        self.depth = 0;
+        let stuck = self.at.max(begin + 1);
+        self.at = begin + 1;
+        let mut open = 0usize;
+        while self.peek().is_some() {
+            let word = self.slice(0);
+            if self.at >= stuck && (self.at_landmark() || (open == 0 && DECLARATIONS.contains(&word))) {
+                return;
+            }
+            match word {
+                "{" => open += 1,
+                "}" if open == 0 && self.at >= stuck => return,
+                "}" => open = open.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Counts one level of nesting; whoever calls it counts it off again.
+    pub(super) fn enter(&mut self) -> Parsed<()> {
+        if self.depth >= MAX_DEPTH {
+            return self.too_deep(self.here());
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(super) fn too_deep<T>(&mut self, span: Span) -> Parsed<T> {
+        self.stuck(
+            Diagnostic::at(span, format!("this nests deeper than {MAX_DEPTH} levels"))
+                .help("name a part of it: a constant, a `let` variable or a function"),
+        )
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
+        if self.kind(0) == Some(Kind::Name) {
+            let name = Name { text: self.slice(0), span: self.here() };
+            self.at += 1;
+            return Ok(name);
+        }
+        let word = self.slice(0);
+        let help = (is_reserved(word)).then(|| format!("`{word}` is reserved; choose another name"));
+        self.unexpected(what, help)
+    }
+
+    pub(super) fn quoted(&mut self) -> Parsed<Name<'t>> {
+        if self.kind(0) != Some(Kind::Text) {
+            return self.missing("a text in quotes");
+        }
+        let (slice, span) = (self.slice(0), self.here());
+        self.at += 1;
+        Ok(Name { text: &slice[1..slice.len() - 1], span })
+    }
+
+    /// A literal. The largest is the smallest `int` without its sign.
+    pub(super) fn number(&mut self, what: &str) -> Parsed<i64> {
+        if self.kind(0) != Some(Kind::Number) {
+            return self.missing(what);
+        }
+        let (digits, span) = (self.slice(0), self.here());
+        self.at += 1;
+        match digits.parse::<i64>() {
+            Ok(value) if value <= 1 << 31 => Ok(value),
+            _ => {
+                self.findings.add(|| {
+                    Diagnostic::at(span, format!("`{}` is too large", shortened(digits)))
+                        .help("numbers go up to 2147483647")
+                });
+                Ok(0)
+            }
+        }
+    }
+
+    /// Passes this sign if it is next, and says where it was.
+    pub(super) fn sign(&mut self, sign: &str) -> Option<Span> {
+        if self.slice(0) != sign || self.kind(0) != Some(Kind::Sign) {
+            return None;
+        }
+        let span = self.here();
+        self.at += 1;
+        Some(span)
+    }
+
+    /// Passes this reserved word if it is next.
+    pub(super) fn keyword(&mut self, word: &str) -> bool {
+        let found = self.slice(0) == word;
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect(&mut self, sign: &str) -> Parsed<Span> {
+        match self.sign(sign) {
+            Some(span) => Ok(span),
+            None => self.missing(&format!("`{sign}`")),
+        }
+    }
+
+    pub(super) fn expect_keyword(&mut self, word: &str) -> Parsed<()> {
+        if self.keyword(word) { Ok(()) } else { self.missing(&format!("`{word}`")) }
+    }
+
+    pub(super) fn peek(&self) -> Option<Token> {
+        self.tokens.get(self.at).copied()
+    }
+
+    pub(super) fn kind(&self, ahead: usize) -> Option<Kind> {
+        self.tokens.get(self.at + ahead).map(|token| token.kind)
+    }
+
+    /// The text of a token further on; nothing behind the end.
+    pub(super) fn slice(&self, ahead: usize) -> &'t str {
+        self.tokens.get(self.at + ahead).map_or("", |token| &self.text[token.span.range()])
+    }
+
+    pub(super) fn here(&self) -> Span {
+        self.peek().map_or(Span::at(self.last_end()), |token| token.span)
+    }
+
+    pub(super) fn last_end(&self) -> usize {
+        let before = self.at.min(self.tokens.len()).checked_sub(1);
+        before.map_or(0, |before| self.tokens[before].span.end)
+    }
+
+    pub(super) fn stuck<T>(&mut self, diagnostic: Diagnostic) -> Parsed<T> {
+        self.findings.add(|| diagnostic);
+        Err(Stuck)
+    }
+
+    pub(super) fn missing<T>(&mut self, what: &str) -> Parsed<T> {
+        self.unexpected(what, None)
+    }
+
+    /// Something is expected where something else or nothing is. A `;` that is missing at the
+    /// end of a line is missed there, not at the start of the next.
+    pub(super) fn unexpected<T>(&mut self, what: &str, help: Option<String>) -> Parsed<T> {
+        let end = self.last_end();
+        let diagnostic = match self.peek() {
+            None => Diagnostic::at(Span::at(end), format!("expected {what}, but the file ends")),
+            Some(token) => {
+                let found = format!("expected {what}, found `{}`", shortened(self.slice(0)));
+                let gap = &self.text[end..token.span.start];
+                if matches!(what, "`;`" | "`)`" | "`]`") && gap.contains('\n') {
+                    Diagnostic::at(Span::at(end), found)
+                } else {
+                    Diagnostic::at(token.span, found)
+                }
+            }
+        };
+        self.stuck(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        })
+    }
+}

@@ -1,0 +1,821 @@
+//! A coloured net as data: what front ends produce, and what the engine, the unfolding and the
+//! printer take.
+//!
+//! ```text
+//! .lna ──lna──┐
+//!             ├─▶ Net ─┬─compile─▶ ColouredSystem   (one index a place, steps remembered)
+//! .pnml ─pnml─┘        └─unfold──▶ deltamark_nets::Net
+//! ```
+//!
+//! A front end has resolved all names, checked all types and put in every check that its
+//! language asks for, so that nothing behind it knows the language. What is left of types is
+//! what printing and enumerating need.
+//!
+//! # Values
+//! A value is an integer of 32 bits (numbers, enumerations as the position of the name, truth
+//! values as 0 and 1) or a sequence of values (structures, vectors with the last index varying
+//! fastest, lists, sets in ascending order without duplicates). Two values of one type are equal exactly when they are
+//! the same as data.
+//!
+//! # Variables and frames
+//! A transition, a function, a proposition each has a *frame*: a numbered row of variables
+//! ([`Variable`] gives names and types for those worth a name). Expressions name variables by
+//! their number. Iterations use numbers of the same frame; no two variables that live at the
+//! same time share one. Arguments of a function are its variables 0, 1, 2 ….
+//!
+//! # What stays true of a net that [`Net::validate`] accepts
+//! Every number (type, place, function, variable) is in range, labels have as many components
+//! as the place's domain, and only priorities, propositions and guards look at the marking.
+
+use std::sync::Arc as Shared;
+
+use deltamark_core::Span;
+
+/// The number of a type in [`Net::types`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(pub u32);
+
+/// The number of a place in [`Net::places`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlaceId(pub u32);
+
+/// The number of a function in [`Net::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u32);
+
+/// The number of a variable in its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+/// A value as a tree, for constants. While a net runs, values are small codes instead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// A number, an enumeration's position, a truth value.
+    Int(i32),
+    /// A structure, vector, list or set.
+    Seq(Vec<Value>),
+}
+
+/// A type, as far as printing and enumerating its values need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// Its name, for messages.
+    pub name: String,
+    /// What its values are.
+    pub shape: Shape,
+}
+
+/// What values of a type are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Integers from `low` to `high`, both included: range, mod, enum, and subtypes of
+    /// these. Whether arithmetic wraps is said by the expressions ([`Kind::Wrap`], [`Kind::Cycle`]).
+    Discrete {
+        /// The first value.
+        low: i32,
+        /// The last value, not less than the first.
+        high: i32,
+        /// For enumerations the names, indexed by value. A subtype shares its parent's.
+        names: Option<Shared<[String]>>,
+    },
+    /// A value of `element` for each combination of the index types (all discrete).
+    Vector {
+        /// The index types; the last varies fastest.
+        indices: Vec<TypeId>,
+        /// The elements' type.
+        element: TypeId,
+    },
+    /// Named fields.
+    Struct {
+        /// Names and types, in order.
+        fields: Vec<(String, TypeId)>,
+    },
+    /// At most `capacity` elements in a row.
+    List {
+        /// The elements' type.
+        element: TypeId,
+        /// The most elements.
+        capacity: u32,
+    },
+    /// At most `capacity` distinct elements.
+    Set {
+        /// The elements' type.
+        element: TypeId,
+        /// The most elements.
+        capacity: u32,
+    },
+}
+
+/// An expression, and where it stands in the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands: faults point there.
+    pub span: Span,
+}
+
+/// What an expression is.
+///
+/// Integers are computed in 64 bits; a result that 64 bits cannot hold is a fault. What a type
+/// can hold is checked only where [`Kind::Check`] says so. Truth values are the integers 0 and 1.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A constant.
+    Const(Value),
+    /// The value of a variable.
+    Var(Var),
+    /// Component `index` (from 0) of the token that the variable of an [`Domain::Place`] stands for.
+    Component {
+        /// The variable.
+        token: Var,
+        /// The place the token lies in.
+        place: PlaceId,
+        /// Which component, from 0.
+        index: u32,
+    },
+
+    /// An integer operation.
+    Unary(Unary, Box<Expr>),
+    /// An operation on two integers; `Eq` and `Ne` compare any two values of one type.
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    /// The value itself if it is an integer from `low` to `high`, otherwise a fault.
+    Check {
+        /// The value.
+        of: Box<Expr>,
+        /// The least value allowed.
+        low: i32,
+        /// The largest value allowed.
+        high: i32,
+        /// What it is when the value is outside.
+        fault: FaultKind,
+    },
+    /// The value modulo a positive number, never negative: `-1` modulo 5 is 4.
+    Wrap(Box<Expr>, i32),
+    /// The next (`by` = 1) or previous (`by` = -1) value from `low` to `high`, round about.
+    Cycle {
+        /// The value; one outside is first brought inside modulo the number of values.
+        of: Box<Expr>,
+        /// The first value.
+        low: i32,
+        /// The last value.
+        high: i32,
+        /// How far, forward or back.
+        by: i32,
+    },
+    /// `if` condition `then` one `else` other; only one is evaluated.
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+
+    /// A structure or vector of these elements.
+    Row(Vec<Expr>),
+    /// A list of these elements; a fault if there are more than `capacity`.
+    List(Vec<Expr>, u32),
+    /// A set of these elements, which need not be distinct or in order.
+    Set(Vec<Expr>, u32),
+    /// Element number `index` (from 0) of a sequence, which an expression gives; a fault of this
+    /// kind if there is none. A front end subtracts the first value of the index type, and
+    /// makes one number of several indices.
+    Item {
+        /// The structure, vector or list.
+        of: Box<Expr>,
+        /// Which element, from 0.
+        index: Box<Expr>,
+        /// What it is when there is none.
+        fault: FaultKind,
+    },
+    /// The same sequence with element number `index` (from 0) replaced.
+    Replace {
+        /// The structure, vector or list.
+        of: Box<Expr>,
+        /// Which element, from 0.
+        index: Box<Expr>,
+        /// What it becomes.
+        value: Box<Expr>,
+        /// What it is when there is no such element.
+        fault: FaultKind,
+    },
+    /// The elements `from` to `to` of a list (from 0, both included); empty if `to` is less
+    /// than `from`.
+    Slice {
+        /// The list.
+        of: Box<Expr>,
+        /// The first element, from 0.
+        from: Box<Expr>,
+        /// The last element, from 0.
+        to: Box<Expr>,
+    },
+    /// One list behind the other; a fault ([`FaultKind::ListOverflow`]) above `capacity`.
+    /// A single element is put in as a [`Kind::List`] of one.
+    Concat(Box<Expr>, Box<Expr>, u32),
+    /// Union of sets; a fault ([`FaultKind::ContainerOverflow`]) above `capacity`.
+    Union(Box<Expr>, Box<Expr>, u32),
+    /// Intersection of sets.
+    Intersect(Box<Expr>, Box<Expr>),
+    /// Difference of sets.
+    Difference(Box<Expr>, Box<Expr>),
+    /// Whether the first is an element of the second, a list or a set.
+    In(Box<Expr>, Box<Expr>),
+    /// Whether the first set is a subset of the second; with `true` a proper one.
+    Subset(Box<Expr>, Box<Expr>, bool),
+    /// How many elements a list or set has.
+    Size(Box<Expr>),
+    /// The first or last element of a list, or all but one; faults on an empty list.
+    End(End, Box<Expr>),
+
+    /// The result of a function.
+    Call(FunctionId, Vec<Expr>),
+    /// A quantifier or a sum over one or more iterations.
+    Fold {
+        /// What is done with the values.
+        fold: Fold,
+        /// Nested, the first outermost. A domain may use the variables before it.
+        iterations: Vec<Iteration>,
+        /// Which combinations count; all if there is none.
+        filter: Option<Box<Expr>>,
+        /// The value of one combination. [`Fold::Exists`] and [`Fold::Count`] have none.
+        body: Option<Box<Expr>>,
+    },
+    /// How many distinct tokens lie in a place.
+    Distinct(PlaceId),
+    /// How many tokens lie in a place, with multiplicity.
+    Total(PlaceId),
+}
+
+/// Operations on one integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    /// The negative.
+    Neg,
+    /// The opposite truth value.
+    Not,
+}
+
+/// Operations on two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient, truncated to zero; by zero a fault.
+    Div,
+    /// Remainder, with the sign of the dividend; by zero a fault.
+    Rem,
+    /// Both; the second is evaluated only if the first is true.
+    And,
+    /// Either; the second is evaluated only if the first is false.
+    Or,
+    /// Equal, of values of any type.
+    Eq,
+    /// Not equal, of values of any type.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+/// What [`Kind::End`] takes of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first element.
+    First,
+    /// The last element.
+    Last,
+    /// All but the last.
+    Prefix,
+    /// All but the first.
+    Suffix,
+    /// The number of the last element, from 0; a fault on an empty list.
+    LastIndex,
+}
+
+/// What [`Kind::Fold`] does with the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Whether the body is true for all.
+    Forall,
+    /// Whether there is any.
+    Exists,
+    /// How many there are.
+    Count,
+    /// How many there are, a token counted as often as it lies in the place. Exactly one
+    /// iteration, over a place.
+    Mult,
+    /// The least value, or this one if there is none.
+    Min(i32),
+    /// The largest value, or this one if there is none.
+    Max(i32),
+    /// The sum of all; 0 if there is none.
+    Sum,
+    /// The product of all; 1 if there is none.
+    Product,
+}
+
+/// A variable that takes one value after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iteration {
+    /// The variable.
+    pub variable: Var,
+    /// Its values.
+    pub domain: Domain,
+}
+
+/// What an iteration goes over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Domain {
+    /// Integers from the first to the second, both included; none if the first is larger. A
+    /// discrete type is written with constants.
+    Range(Expr, Expr),
+    /// The elements of a list or set, in order.
+    Elements(Expr),
+    /// The distinct tokens in a place; the variable is good for [`Kind::Component`] alone.
+    /// Only in propositions, priorities and guards.
+    Place(PlaceId),
+}
+
+/// A statement of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stat {
+    /// Assigns to a variable. An assignment to a part is written with [`Kind::Replace`].
+    Assign(Var, Expr),
+    /// One or the other.
+    If(Expr, Vec<Stat>, Vec<Stat>),
+    /// The statements beside the value; the last list if no value fits.
+    Case(Expr, Vec<(i32, Vec<Stat>)>, Vec<Stat>),
+    /// As long as the condition is true.
+    While(Expr, Vec<Stat>),
+    /// Once for each combination of values.
+    For(Vec<Iteration>, Vec<Stat>),
+    /// The function's result.
+    Return(Expr),
+    /// A fault ([`FaultKind::Assertion`]) unless it is true.
+    Assert(Expr),
+}
+
+/// A function without side effects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// How many arguments it has; they are its variables 0, 1, 2 ….
+    pub arguments: u32,
+    /// How many variables its frame has, arguments and iterations included.
+    pub frame: u32,
+    /// What it does. To reach the end is a fault ([`FaultKind::NoReturn`]).
+    pub body: Vec<Stat>,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+/// What can go wrong while a net runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// A value is outside the range of the type that is asked for.
+    OutOfRange,
+    /// A value cannot be cast.
+    Cast,
+    /// Division by zero.
+    DivisionByZero,
+    /// An index beyond a vector or list.
+    Index,
+    /// A slice of a list begins or ends outside it.
+    Slice,
+    /// A list became longer than its capacity.
+    ListOverflow,
+    /// A set became larger than its capacity, or a literal of a list or set is too large.
+    ContainerOverflow,
+    /// The first or last element, or all but one, of an empty list.
+    EmptyList,
+    /// A function came to its end without a result.
+    NoReturn,
+    /// An assertion is false.
+    Assertion,
+    /// A function calls itself too deeply.
+    Recursion,
+    /// An evaluation takes too many steps.
+    Endless,
+    /// A place holds a token more often than its capacity allows.
+    Capacity,
+    /// A label takes more of a token than it gives: `x - y` with other values than expected.
+    NegativeCount,
+}
+
+/// One term of a label: a token with a factor, perhaps for several values and under a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// For each combination of these values (over ranges that no variable takes part in). The
+    /// condition and the token may use the variables.
+    pub iterations: Vec<Iteration>,
+    /// Whether the term counts at all.
+    pub condition: Option<Expr>,
+    /// How often the token stands in the label. Negative for what is subtracted: the sum of
+    /// all terms of a label must not be negative for any token. 0 in an input asks for
+    /// the token to be there.
+    pub factor: i64,
+    /// The components, one for each type of the place's domain.
+    pub token: Vec<Expr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an arc, or an initial marking, is labelled with: a sum of terms.
+pub type Label = Vec<Term>;
+
+/// A place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Its name for people, unique among places.
+    pub name: String,
+    /// The types of its tokens' components; none for `epsilon` and `dot`.
+    pub domain: Vec<TypeId>,
+    /// The initial marking; its expressions use no variable but those of its iterations.
+    pub initial: Label,
+    /// How many variables the initial marking's iterations use.
+    pub frame: u32,
+    /// How often each distinct token may lie here; more is a fault.
+    pub capacity: Option<u32>,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+/// A place at the other end of an arc.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arc {
+    /// The place.
+    pub place: PlaceId,
+    /// Which tokens.
+    pub label: Label,
+}
+
+/// A variable of a transition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub of: TypeId,
+    /// Where its value comes from.
+    pub role: Role,
+}
+
+/// Where the value of a transition's variable comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Role {
+    /// From a token: the variable stands alone as a component of an unconditional term, with
+    /// positive factor and without iterations, of an input. Where a language allows variables
+    /// that no input determines (PNML), this role does as well: they take every value of
+    /// their type, which must be discrete then. Part of the binding.
+    Bound,
+    /// Every value of a domain, which may use other variables. Part of the binding.
+    Pick(Domain),
+    /// Computed from other variables; not part of the binding.
+    Let(Expr),
+    /// Some token that an inhibitor matches: existential, not part of the binding, and known to
+    /// inhibitors alone.
+    Inhibitor,
+}
+
+/// A transition.
+///
+/// A binding gives a value to every variable. It is enabled if the inputs are there (for each place
+/// the sum of the label's terms), the guard is true and the inhibitors do not all match
+/// together; and among all enabled bindings of all transitions only those of the largest priority
+/// may fire. Firing takes the inputs and then adds the outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transition {
+    /// Its name for people, unique among transitions.
+    pub name: String,
+    /// Its variables; they are the first of its frame.
+    pub variables: Vec<Variable>,
+    /// How many variables its frame has, those of iterations included.
+    pub frame: u32,
+    /// What it takes; a place may stand in several arcs, which then add up.
+    pub inputs: Vec<Arc>,
+    /// What it adds; a place may stand in several arcs, which then add up.
+    pub outputs: Vec<Arc>,
+    /// What blocks it, if every term of every arc matches: a term with factor k matches a token that
+    /// lies in the place at least k times. A term whose condition is false does not count, and
+    /// where none counts nothing is blocked.
+    pub inhibitors: Vec<Arc>,
+    /// What must be true.
+    pub guard: Option<Expr>,
+    /// How urgent it is; 0 if nothing is said. May look at the binding and the marking.
+    pub priority: Option<Expr>,
+    /// How to tell of it: pieces of text, with values between them. The transition's name and
+    /// its binding otherwise.
+    pub description: Option<Vec<Piece>>,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+/// A piece of a description.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// Text as it stands.
+    Text(String),
+    /// A value, printed as its type says.
+    Value(Expr, TypeId),
+}
+
+/// A statement about a marking, with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposition {
+    /// Its name.
+    pub name: String,
+    /// What must be true.
+    pub holds: Expr,
+    /// How many variables its frame has.
+    pub frame: u32,
+}
+
+/// What a state property speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// Nothing can fire.
+    Deadlock,
+    /// The proposition of this number is true.
+    Proposition(u32),
+}
+
+/// A property that came with the model: no reachable state is rejected without being accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Its name.
+    pub name: String,
+    /// What is bad.
+    pub reject: Predicate,
+    /// What is good nevertheless.
+    pub accept: Vec<Predicate>,
+}
+
+/// A coloured net.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Net {
+    /// Its name.
+    pub name: String,
+    /// Its types.
+    pub types: Vec<Type>,
+    /// Its functions.
+    pub functions: Vec<Function>,
+    /// Its places.
+    pub places: Vec<Place>,
+    /// Its transitions.
+    pub transitions: Vec<Transition>,
+    /// Its propositions.
+    pub propositions: Vec<Proposition>,
+    /// Properties that came with it.
+    pub properties: Vec<Property>,
+    /// Names of properties in temporal logic that came with it, which nothing can check yet.
+    pub temporal: Vec<String>,
+}
+
+/// What went wrong while an expression was evaluated, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What it is.
+    pub kind: FaultKind,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+impl Value {
+    /// The number, if it is one.
+    pub fn int(&self) -> Option<i32> {
+        match self {
+            Value::Int(number) => Some(*number),
+            Value::Seq(_) => None,
+        }
+    }
+}
+
+impl Expr {
+    /// An expression at a place in the text.
+    pub fn new(kind: Kind, span: Span) -> Self {
+        Expr { kind, span }
+    }
+
+    /// A number.
+    pub fn int(number: i32, span: Span) -> Self {
+        Expr::new(Kind::Const(Value::Int(number)), span)
+    }
+}
+
+impl Net {
+    /// The properties that came with the net, as invariants in the language of properties: name and
+    /// expression.
+    pub fn property_texts(&self) -> Vec<(String, String)> {
+        let predicate = |predicate: &Predicate| match predicate {
+            Predicate::Deadlock => "deadlock".to_string(),
+            Predicate::Proposition(number) => {
+                let name = self.propositions[*number as usize].name.as_str();
+                // A place of the same name would be meant otherwise.
+                let is_place = self.places.iter().any(|place| place.name == name);
+                match name {
+                    _ if is_place => format!("\"proposition {name}\""),
+                    "true" | "false" | "deadlock" | "implies" | "iff" | "fireable" | "tokens" => format!("\"{name}\""),
+                    _ => name.to_string(),
+                }
+            }
+        };
+        let text = |property: &Property| {
+            let accepted =
+                property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
+            (property.name.clone(), format!("not {}{accepted}", predicate(&property.reject)))
+        };
+        self.properties.iter().map(text).collect()
+    }
+
+    /// Whether a step can be a fault, as far as can be told beforehand.
+    pub fn can_fault(&self) -> bool {
+        let arcs = |transition: &Transition| {
+            let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
+            arcs.flat_map(|arc| arc.label.iter())
+                .any(|term| term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault))
+        };
+        self.places.iter().any(|place| place.capacity.is_some())
+            || self.transitions.iter().any(|transition| {
+                let computed =
+                    transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
+                computed
+                    || arcs(transition)
+                    || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
+            })
+    }
+
+    /// Says in a sentence what makes the net ill-formed, if anything does.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.places.is_empty() {
+            return Err("the net has no places".into());
+        }
+        for place in &self.places {
+            let what = format!("place `{}`", place.name);
+            place.domain.iter().try_for_each(|of| self.knows_type(*of, &what))?;
+            self.check_label(&place.initial, place.domain.len(), place.frame, &what)?;
+        }
+        for transition in &self.transitions {
+            let what = format!("transition `{}`", transition.name);
+            if transition.variables.len() > transition.frame as usize {
+                return Err(format!("the frame of {what} has no room for its variables"));
+            }
+            for variable in &transition.variables {
+                self.knows_type(variable.of, &what)?;
+                match &variable.role {
+                    Role::Pick(domain) => {
+                        let mut wrong = None;
+                        domain.visit(&mut |part| {
+                            wrong = wrong.take().or(self.check_part(part, transition.frame, &what).err())
+                        });
+                        wrong.map_or(Ok(()), Err)?;
+                    }
+                    Role::Let(value) => self.check(value, transition.frame, &what)?,
+                    Role::Bound | Role::Inhibitor => {}
+                }
+            }
+            for arc in transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors) {
+                let Some(place) = self.places.get(arc.place.0 as usize) else {
+                    return Err(format!("an arc of {what} leads nowhere"));
+                };
+                self.check_label(&arc.label, place.domain.len(), transition.frame, &what)?;
+            }
+            let guarded = transition.guard.iter().chain(&transition.priority);
+            guarded.into_iter().try_for_each(|expression| self.check(expression, transition.frame, &what))?;
+        }
+        for proposition in &self.propositions {
+            self.check(&proposition.holds, proposition.frame, &format!("proposition `{}`", proposition.name))?;
+        }
+        Ok(())
+    }
+
+    fn knows_type(&self, of: TypeId, what: &str) -> Result<(), String> {
+        if (of.0 as usize) < self.types.len() { Ok(()) } else { Err(format!("{what} has a type that is not there")) }
+    }
+
+    fn check_label(&self, label: &Label, components: usize, frame: u32, what: &str) -> Result<(), String> {
+        for term in label {
+            if term.token.len() != components {
+                return Err(format!("a label at {what} has {} components, not {components}", term.token.len()));
+            }
+            if term.factor.unsigned_abs() > i32::MAX as u64 {
+                return Err(format!("a label at {what} has the factor {}", term.factor));
+            }
+            if term.iterations.iter().any(|iteration| iteration.variable.0 >= frame) {
+                return Err(format!("{what} uses a variable beyond its frame"));
+            }
+            for expression in term.condition.iter().chain(&term.token) {
+                self.check(expression, frame, what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, expression: &Expr, frame: u32, what: &str) -> Result<(), String> {
+        let mut wrong = None;
+        expression.visit(&mut |part| wrong = wrong.take().or(self.check_part(part, frame, what).err()));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn check_part(&self, part: &Expr, frame: u32, what: &str) -> Result<(), String> {
+        let place = |place: PlaceId| (place.0 as usize) < self.places.len();
+        let fine = match &part.kind {
+            Kind::Var(var) => var.0 < frame,
+            Kind::Component { token, place: of, index } => {
+                token.0 < frame && self.places.get(of.0 as usize).is_some_and(|of| (*index as usize) < of.domain.len())
+            }
+            Kind::Distinct(of) | Kind::Total(of) => place(*of),
+            Kind::Call(function, arguments) => {
+                let function = self.functions.get(function.0 as usize);
+                function.is_some_and(|function| function.arguments as usize == arguments.len())
+            }
+            Kind::Fold { iterations, .. } => iterations.iter().all(|iteration| {
+                let fine = |domain: &Domain| if let Domain::Place(of) = domain { place(*of) } else { true };
+                iteration.variable.0 < frame && fine(&iteration.domain)
+            }),
+            _ => true,
+        };
+        if fine { Ok(()) } else { Err(format!("{what} uses something that is not there")) }
+    }
+}
+
+impl FaultKind {
+    /// What went wrong, as a sentence without a full stop.
+    pub fn message(self) -> &'static str {
+        match self {
+            FaultKind::OutOfRange => "expression out of range",
+            FaultKind::Cast => "cast failed",
+            FaultKind::DivisionByZero => "division by zero",
+            FaultKind::Index => "invalid index",
+            FaultKind::Slice => "invalid first or last index of a slice",
+            FaultKind::ListOverflow => "list overflow",
+            FaultKind::ContainerOverflow => "container capacity exceeded",
+            FaultKind::EmptyList => "an element of an empty list is asked for",
+            FaultKind::NoReturn => "no value returned",
+            FaultKind::Assertion => "assertion failed",
+            FaultKind::Recursion => "calls are nested too deeply",
+            FaultKind::Endless => "the evaluation does not come to an end",
+            FaultKind::Capacity => "capacity exceeded",
+            FaultKind::NegativeCount => "a label takes away more tokens than it has",
+        }
+    }
+}
+
+impl Expr {
+    /// Calls `see` for this expression and all its parts.
+    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
+        see(self);
+        match &self.kind {
+            Kind::Const(_) | Kind::Var(_) | Kind::Component { .. } | Kind::Distinct(_) | Kind::Total(_) => {}
+            Kind::Unary(_, of)
+            | Kind::Check { of, .. }
+            | Kind::Wrap(of, _)
+            | Kind::Cycle { of, .. }
+            | Kind::Size(of)
+            | Kind::End(_, of) => of.visit(see),
+            Kind::Binary(_, one, other)
+            | Kind::Concat(one, other, _)
+            | Kind::Union(one, other, _)
+            | Kind::Intersect(one, other)
+            | Kind::Difference(one, other)
+            | Kind::In(one, other)
+            | Kind::Subset(one, other, _)
+            | Kind::Item { of: one, index: other, .. } => {
+                one.visit(see);
+                other.visit(see);
+            }
+            Kind::If(one, two, three)
+            | Kind::Replace { of: one, index: two, value: three, .. }
+            | Kind::Slice { of: one, from: two, to: three } => {
+                one.visit(see);
+                two.visit(see);
+                three.visit(see);
+            }
+            Kind::Row(several) | Kind::List(several, _) | Kind::Set(several, _) | Kind::Call(_, several) => {
+                several.iter().for_each(|one| one.visit(see));
+            }
+            Kind::Fold { iterations, filter, body, .. } => {
+                iterations.iter().for_each(|iteration| iteration.domain.visit(see));
+                filter.iter().chain(body).for_each(|one| one.visit(see));
+            }
+        }
+    }
+}
+
+impl Domain {
+    /// Calls `see` for all expressions in it and all their parts.
+    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Domain::Range(low, high) => {
+                low.visit(see);
+                high.visit(see);
+            }
+            Domain::Elements(of) => of.visit(see),
+            Domain::Place(_) => {}
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! In which order a transition's variables get their values.
+//!
+//! In: a transition. Out: a [`Plan`]: steps that bind, test and require, in an order that is
+//! found once. What stays true: whatever a step uses has been bound before it.
+//!
+//! # The order
+//! Again and again the first of these that can be done is done: a part of the guard whose
+//! variables are known; a term whose variables are all known (its token is then known, and only needs to
+//! be looked for); the best term that binds something; a pick; a let; a variable that nothing
+//! binds and whose type can be enumerated. Of the terms that bind, the best is the one after which
+//! most others are known; then one with known components, because the tokens that fit can be
+//! looked up by them.
+//!
+//! A part of a guard that can be a fault is not moved before an earlier part: `x != 0 and 10 / x > 2`
+//! stays in order.
+
+use std::collections::BTreeSet;
+
+use deltamark_core::{Diagnostic, Span};
+
+use crate::eval::Eval;
+use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, PlaceId, Role, Shape, Transition, Var};
+use crate::values::{Code, Values};
+
+/// The most terms the labels of a net may come to once their iterations are written out.
+pub(crate) const MOST_TERMS: usize = 200_000;
+
+/// A term whose iterations have been written out.
+#[derive(Clone, Debug)]
+pub(crate) struct FlatTerm {
+    pub place: PlaceId,
+    /// What the variables of its iterations are.
+    pub given: Vec<(Var, Code)>,
+    pub condition: Option<Expr>,
+    pub factor: i64,
+    pub token: Vec<Expr>,
+    pub span: Span,
+}
+
+/// What a component of a term that binds does with that of a token.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    /// Gives its value to a variable.
+    Bind(Var),
+    /// Gives to a variable the value from which `by` steps in a circle lead to it.
+    Back { variable: Var, low: i32, high: i32, by: i32 },
+    /// Must be equal to a value that is known beforehand: tokens are looked up by it.
+    Key(Expr),
+    /// Must be equal to a value that is known once the others are bound.
+    Match(Expr),
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Tries the tokens of a place that fit.
+    Bind { place: PlaceId, factor: u32, parts: Vec<Part>, given: Vec<(Var, Code)> },
+    /// Requires the tokens of a label, all of whose variables are known.
+    Require(Vec<FlatTerm>),
+    /// Tries all values of a domain.
+    Pick(Var, Domain),
+    /// Computes a variable.
+    Let(Var, Expr),
+    /// Goes on only if this is true.
+    Test(Expr),
+}
+
+/// How a transition is bound, and what it does then.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub steps: Vec<Step>,
+    /// How many variables there are.
+    pub frame: usize,
+    /// The variables that make up a binding.
+    pub binding: Vec<Var>,
+    pub outputs: Vec<FlatTerm>,
+    pub inhibitors: Vec<FlatTerm>,
+    /// Whether inhibitors have variables of their own.
+    pub existential: bool,
+    /// A guard that looks at the marking, tested in each state.
+    pub late_guard: Option<Expr>,
+    pub priority: Option<Expr>,
+    /// Whether the priority looks at the marking.
+    pub late_priority: bool,
+    /// How many terms its labels come to.
+    pub terms: usize,
+}
+
+/// Whether an expression looks at the marking.
+pub(crate) fn looks(expression: &Expr) -> bool {
+    let mut found = false;
+    expression.visit(&mut |part| {
+        found |= match &part.kind {
+            Kind::Component { .. } | Kind::Distinct(_) | Kind::Total(_) => true,
+            Kind::Fold { iterations, .. } => {
+                iterations.iter().any(|iteration| matches!(iteration.domain, Domain::Place(_)))
+            }
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Whether evaluating can be a fault.
+pub(crate) fn can_fault(expression: &Expr) -> bool {
+    let mut found = false;
+    expression.visit(&mut |part| {
+        found |= !matches!(
+            part.kind,
+            Kind::Const(_)
+                | Kind::Var(_)
+                | Kind::Wrap(..)
+                | Kind::Cycle { .. }
+                | Kind::If(..)
+                | Kind::In(..)
+                | Kind::Subset(..)
+                | Kind::Size(_)
+                | Kind::Unary(crate::net::Unary::Not, _)
+                | Kind::Binary(
+                    Binary::And
+                        | Binary::Or
+                        | Binary::Eq
+                        | Binary::Ne
+                        | Binary::Lt
+                        | Binary::Le
+                        | Binary::Gt
+                        | Binary::Ge,
+                    _,
+                    _
+                )
+        );
+    });
+    found
+}
+
+/// The variables an expression uses, without those of its own iterations.
+fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
+    let mut own = BTreeSet::new();
+    let mut all = BTreeSet::new();
+    expression.visit(&mut |part| match &part.kind {
+        Kind::Var(var) => {
+            all.insert(var.0);
+        }
+        Kind::Component { token, .. } => {
+            all.insert(token.0);
+        }
+        Kind::Fold { iterations, .. } => own.extend(iterations.iter().map(|iteration| iteration.variable.0)),
+        _ => {}
+    });
+    into.extend(all.difference(&own));
+}
+
+fn used_by_domain(domain: &Domain) -> BTreeSet<u32> {
+    let mut into = BTreeSet::new();
+    match domain {
+        Domain::Range(low, high) => {
+            used(low, &mut into);
+            used(high, &mut into);
+        }
+        Domain::Elements(of) => used(of, &mut into),
+        Domain::Place(_) => {}
+    }
+    into
+}
+
+impl FlatTerm {
+    fn used(&self) -> BTreeSet<u32> {
+        let mut into = BTreeSet::new();
+        self.condition.iter().chain(&self.token).for_each(|expression| used(expression, &mut into));
+        self.given.iter().for_each(|(var, _)| {
+            into.remove(&var.0);
+        });
+        into
+    }
+}
+
+/// What is wrong with a net that cannot be run.
+fn diagnose(fault: &Fault) -> Diagnostic {
+    Diagnostic::at(fault.span, fault.kind.message())
+}
+
+/// Writes out the iterations of a label.
+pub(crate) fn flatten(
+    functions: &[Function],
+    values: &Values,
+    place: PlaceId,
+    label: &Label,
+    frame: usize,
+    out: &mut Vec<FlatTerm>,
+) -> Result<(), Diagnostic> {
+    for term in label {
+        let mut frame = vec![0; frame];
+        let mut given = Vec::new();
+        flatten_from(functions, values, place, term, 0, &mut frame, &mut given, out)?;
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+fn flatten_from(
+    functions: &[Function],
+    values: &Values,
+    place: PlaceId,
+    term: &crate::net::Term,
+    depth: usize,
+    frame: &mut Vec<Code>,
+    given: &mut Vec<(Var, Code)>,
+    out: &mut Vec<FlatTerm>,
+) -> Result<(), Diagnostic> {
+    let mut eval = Eval::new(functions, values, None);
+    let Some(iteration) = term.iterations.get(depth) else {
+        let mut condition = term.condition.clone();
+        if let Some(known) = &condition {
+            let mut variables = BTreeSet::new();
+            used(known, &mut variables);
+            if variables.iter().all(|var| given.iter().any(|(known, _)| known.0 == *var)) {
+                if !eval.truth(known, frame).map_err(|fault| diagnose(&fault))? {
+                    return Ok(());
+                }
+                condition = None;
+            }
+        }
+        if out.len() >= MOST_TERMS {
+            let message = format!("the label comes to more than {MOST_TERMS} terms");
+            return Err(Diagnostic::at(term.span, message));
+        }
+        out.push(FlatTerm {
+            place,
+            given: given.clone(),
+            condition,
+            factor: term.factor,
+            token: term.token.clone(),
+            span: term.span,
+        });
+        return Ok(());
+    };
+    let domain: Box<dyn Iterator<Item = Code>> = match &iteration.domain {
+        Domain::Range(low, high) => {
+            let low = eval.eval(low, frame).map_err(|fault| diagnose(&fault))?;
+            let high = eval.eval(high, frame).map_err(|fault| diagnose(&fault))?;
+            Box::new(low..=high)
+        }
+        Domain::Elements(of) => {
+            let container = eval.eval(of, frame).map_err(|fault| diagnose(&fault))?;
+            Box::new(values.elements(container).collect::<Vec<_>>().into_iter())
+        }
+        Domain::Place(_) => return Err(Diagnostic::at(term.span, "a label cannot look at the marking")),
+    };
+    let mut passes = 0;
+    for value in domain {
+        passes += 1;
+        if passes > 4 * MOST_TERMS {
+            return Err(Diagnostic::at(term.span, "the label iterates over too many values"));
+        }
+        frame[iteration.variable.0 as usize] = value;
+        given.push((iteration.variable, value));
+        flatten_from(functions, values, place, term, depth + 1, frame, given, out)?;
+        given.pop();
+    }
+    Ok(())
+}
+
+/// The parts of a conjunction, left to right.
+fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
+    match &guard.kind {
+        Kind::Binary(Binary::And, one, other) => {
+            conjuncts(one, out);
+            conjuncts(other, out);
+        }
+        _ => out.push(guard),
+    }
+}
+
+/// A term that is still to be done.
+struct Pending {
+    term: FlatTerm,
+    used: BTreeSet<u32>,
+}
+
+impl Plan {
+    /// Plans a transition.
+    pub fn new(net: &Net, values: &Values, transition: &Transition) -> Result<Plan, Diagnostic> {
+        let frame = transition.frame as usize;
+        let flat = |arcs: &[Arc]| -> Result<Vec<Vec<FlatTerm>>, Diagnostic> {
+            let label = |arc: &Arc| {
+                let mut terms = Vec::new();
+                flatten(&net.functions, values, arc.place, &arc.label, frame, &mut terms)?;
+                Ok(terms)
+            };
+            arcs.iter().map(label).collect()
+        };
+        let inputs = flat(&transition.inputs)?;
+        let outputs: Vec<FlatTerm> = flat(&transition.outputs)?.into_iter().flatten().collect();
+        let inhibitors: Vec<FlatTerm> = flat(&transition.inhibitors)?.into_iter().flatten().collect();
+        let total = inputs.iter().map(Vec::len).sum::<usize>() + outputs.len() + inhibitors.len();
+        if total > MOST_TERMS {
+            let message = format!("the labels of transition `{}` come to {total} terms", transition.name);
+            return Err(Diagnostic::at(transition.span, message));
+        }
+        let late_guard = transition.guard.clone().filter(looks);
+        let mut planner = Planner {
+            net,
+            transition,
+            bound: BTreeSet::new(),
+            steps: Vec::new(),
+            tests: Vec::new(),
+            terms: Vec::new(),
+            whole: Vec::new(),
+        };
+        if let Some(guard) = transition.guard.as_ref().filter(|guard| !looks(guard)) {
+            conjuncts(guard, &mut planner.tests);
+        }
+        for label in &inputs {
+            // What is subtracted can only be told once everything is known.
+            if label.iter().any(|term| term.factor < 0) {
+                let all = label.iter().flat_map(FlatTerm::used).collect();
+                planner.whole.push((label.clone(), all));
+            } else {
+                let pending = |term: &FlatTerm| Pending { used: term.used(), term: term.clone() };
+                planner.terms.extend(label.iter().map(pending));
+            }
+        }
+        planner.run()?;
+        let Planner { steps, bound, .. } = planner;
+        let known = |variables: &BTreeSet<u32>| variables.is_subset(&bound);
+        let existential = inhibitors.iter().any(|term| !known(&term.used()));
+        let outside = outputs.iter().find(|term| !known(&term.used()));
+        if let Some(term) = outside {
+            return Err(Diagnostic::at(term.span, "this uses a variable that has no value"));
+        }
+        let binding = |variable: &crate::net::Variable| matches!(variable.role, Role::Bound | Role::Pick(_));
+        let binding = (0..).zip(&transition.variables).filter(|(_, variable)| binding(variable));
+        Ok(Plan {
+            steps,
+            frame,
+            binding: binding.map(|(number, _)| Var(number)).collect(),
+            outputs,
+            inhibitors,
+            existential,
+            late_guard,
+            terms: total,
+            late_priority: transition.priority.as_ref().is_some_and(looks),
+            priority: transition.priority.clone(),
+        })
+    }
+}
+
+struct Planner<'a> {
+    net: &'a Net,
+    transition: &'a Transition,
+    bound: BTreeSet<u32>,
+    steps: Vec<Step>,
+    tests: Vec<&'a Expr>,
+    terms: Vec<Pending>,
+    /// Labels that are taken as a whole.
+    whole: Vec<(Vec<FlatTerm>, BTreeSet<u32>)>,
+}
+
+impl Planner<'_> {
+    fn run(&mut self) -> Result<(), Diagnostic> {
+        let wanted: BTreeSet<u32> = (0..)
+            .zip(&self.transition.variables)
+            .filter(|(_, variable)| !matches!(variable.role, Role::Inhibitor))
+            .map(|(number, _)| number)
+            .collect();
+        loop {
+            self.test();
+            self.require();
+            if self.bind() || self.pick() || self.compute() || self.enumerate()? {
+                continue;
+            }
+            break;
+        }
+        let done = self.tests.is_empty() && self.terms.is_empty() && self.whole.is_empty();
+        if !done || !wanted.is_subset(&self.bound) {
+            let missing = wanted.difference(&self.bound).next();
+            let name = missing.map(|&number| self.transition.variables[number as usize].name.as_str());
+            let message = format!("transition `{}` cannot be evaluated", self.transition.name);
+            let help = match name {
+                Some(name) => format!("no input, pick or let that comes first gives a value to `{name}`"),
+                None => "a guard or an input uses a variable that has no value".into(),
+            };
+            return Err(Diagnostic::at(self.transition.span, message).help(help));
+        }
+        Ok(())
+    }
+
+    /// Parts of the guard whose variables are known.
+    fn test(&mut self) {
+        let mut earlier_waits = false;
+        let bound = &self.bound;
+        let steps = &mut self.steps;
+        self.tests.retain(|test| {
+            let mut variables = BTreeSet::new();
+            used(test, &mut variables);
+            let ready = variables.is_subset(bound) && !(earlier_waits && can_fault(test));
+            if ready {
+                steps.push(Step::Test((*test).clone()));
+            } else {
+                earlier_waits = true;
+            }
+            !ready
+        });
+    }
+
+    /// Terms and labels whose variables are all known.
+    fn require(&mut self) {
+        let (ready, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.terms).into_iter().partition(|pending| pending.used.is_subset(&self.bound));
+        self.terms = waiting;
+        // One step for each place, so that a place that has nothing is met early.
+        if !ready.is_empty() {
+            self.steps.push(Step::Require(ready.into_iter().map(|pending| pending.term).collect()));
+        }
+        let bound = &self.bound;
+        let steps = &mut self.steps;
+        self.whole.retain(|(label, variables)| {
+            let ready = variables.is_subset(bound);
+            if ready {
+                steps.push(Step::Require(label.clone()));
+            }
+            !ready
+        });
+    }
+
+    /// Whether a term may give a variable its value: picks and lets have theirs from elsewhere.
+    fn bindable(&self, term: &FlatTerm, var: Var) -> bool {
+        let role = self.transition.variables.get(var.0 as usize).map(|variable| &variable.role);
+        matches!(role, Some(Role::Bound))
+            && !self.bound.contains(&var.0)
+            && term.given.iter().all(|(known, _)| *known != var)
+    }
+
+    /// What a term would bind, if it can: plain variables, or with `back` also those one step
+    /// round a circle away.
+    fn binds(&self, term: &FlatTerm, back: bool) -> Option<BTreeSet<u32>> {
+        if term.condition.is_some() || term.factor < 0 {
+            return None;
+        }
+        let mut new = BTreeSet::new();
+        for component in &term.token {
+            match &component.kind {
+                Kind::Var(var) if self.bindable(term, *var) => {
+                    new.insert(var.0);
+                }
+                Kind::Cycle { of, .. } if back => {
+                    if let Kind::Var(var) = &of.kind
+                        && self.bindable(term, *var)
+                    {
+                        new.insert(var.0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // What is left to match must be known then.
+        let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
+        (!new.is_empty() && term.used().is_subset(&known)).then_some(new)
+    }
+
+    fn bind(&mut self) -> bool {
+        [false, true].into_iter().any(|back| self.bind_best(back))
+    }
+
+    fn bind_best(&mut self, back: bool) -> bool {
+        let score = |term: &FlatTerm| {
+            let new = self.binds(term, back)?;
+            let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
+            let after = self.terms.iter().filter(|other| other.used.is_subset(&known)).count();
+            let keys = term.token.len().saturating_sub(new.len());
+            Some((after, usize::from(keys > 0), keys))
+        };
+        let mut best = None;
+        for (number, pending) in self.terms.iter().enumerate() {
+            if let Some(score) = score(&pending.term)
+                && best.as_ref().is_none_or(|(known, _)| score > *known)
+            {
+                best = Some((score, number));
+            }
+        }
+        let Some((_, number)) = best else { return false };
+        let term = self.terms.remove(number).term;
+        let mut new = BTreeSet::new();
+        let mut parts: Vec<Part> = Vec::new();
+        let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
+        for component in &term.token {
+            let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
+            let part = match &component.kind {
+                Kind::Var(var) if fresh(var, &new) => {
+                    new.insert(var.0);
+                    Part::Bind(*var)
+                }
+                _ => Part::Match(component.clone()),
+            };
+            parts.push(part);
+        }
+        for (part, component) in parts.iter_mut().zip(&term.token) {
+            let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
+            if let (Part::Match(_), true, Kind::Cycle { of, low, high, by }) = (&*part, back, &component.kind)
+                && let Kind::Var(var) = &of.kind
+                && fresh(var, &new)
+            {
+                new.insert(var.0);
+                *part = Part::Back { variable: *var, low: *low, high: *high, by: *by };
+            }
+        }
+        for part in &mut parts {
+            if let Part::Match(expression) = part {
+                let mut variables = BTreeSet::new();
+                used(expression, &mut variables);
+                let known = |var: &u32| self.bound.contains(var) || given(&Var(*var));
+                if variables.iter().all(known) {
+                    *part = Part::Key(expression.clone());
+                }
+            }
+        }
+        self.bound.extend(new);
+        self.steps.push(Step::Bind { place: term.place, factor: term.factor as u32, parts, given: term.given });
+        true
+    }
+
+    fn pick(&mut self) -> bool {
+        for (number, variable) in (0..).zip(&self.transition.variables) {
+            if let Role::Pick(domain) = &variable.role
+                && !self.bound.contains(&number)
+                && used_by_domain(domain).is_subset(&self.bound)
+            {
+                self.bound.insert(number);
+                self.steps.push(Step::Pick(Var(number), domain.clone()));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn compute(&mut self) -> bool {
+        for (number, variable) in (0..).zip(&self.transition.variables) {
+            if let Role::Let(value) = &variable.role
+                && !self.bound.contains(&number)
+            {
+                let mut variables = BTreeSet::new();
+                used(value, &mut variables);
+                if variables.is_subset(&self.bound) {
+                    self.bound.insert(number);
+                    self.steps.push(Step::Let(Var(number), value.clone()));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// A variable that nothing binds takes every value of its type.
+    fn enumerate(&mut self) -> Result<bool, Diagnostic> {
+        for (number, variable) in (0..).zip(&self.transition.variables) {
+            if matches!(variable.role, Role::Bound) && !self.bound.contains(&number) {
+                let Shape::Discrete { low, high, .. } = self.net.types[variable.of.0 as usize].shape else {
+                    let message =
+                        format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
+                    return Err(Diagnostic::at(self.transition.span, message));
+                };
+                let span = self.transition.span;
+                self.bound.insert(number);
+                let domain = Domain::Range(Expr::int(low, span), Expr::int(high, span));
+                self.steps.push(Step::Pick(Var(number), domain));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

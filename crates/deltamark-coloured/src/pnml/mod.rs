@@ -1,0 +1,328 @@
+//! Symmetric nets in PNML, the XML format of ISO/IEC 15909-2.
+//!
+//! In: the text of a file. Out: a [`Net`], or up to twenty diagnostics, each at the text it
+//! speaks of. Pages may nest and reference nodes may chain; both are gone from the result. What stays
+//! true: nothing that would change the behaviour of the net is skipped in silence.
+//!
+//! Sorts become rows of discrete types: `dot` the empty row, a product the rows of its parts one behind the
+//! other. A variable of a product sort becomes a variable for each part. Successor and predecessor go
+//! round, on every sort.
+
+mod sorts;
+mod terms;
+
+use std::collections::HashMap;
+
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Diagnostic, Span};
+use deltamark_nets::findings::Findings;
+use deltamark_nets::pnml::{elements, label, name_of, tidy};
+use deltamark_nets::{unique_names, xml};
+use roxmltree::Node;
+
+use crate::net::{Arc, Net, Place, PlaceId, Role, Transition, Variable};
+use sorts::Declarations;
+use terms::Terms;
+
+/// The words by which files call nets with colours.
+const COLOURED: [&str; 5] = ["symmetricnet", "highlevelnet", "pt-hlpng", "hlpng", "hlpn"];
+
+/// Whether the text is PNML that declares a net with colours, told by its first `net` element.
+pub fn is_coloured(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find("<net") {
+        rest = &rest[at + 4..];
+        if rest.starts_with(char::is_whitespace) {
+            let tag = &rest[..rest.find('>').unwrap_or(rest.len())];
+            let tag = tag.to_ascii_lowercase();
+            return COLOURED.iter().any(|kind| {
+                tag.split(['"', '\''])
+                    .any(|value| value.trim().rsplit(['/', '#']).next().is_some_and(|last| last == *kind))
+            });
+        }
+    }
+    false
+}
+
+/// Reads the one symmetric net of a PNML file.
+pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
+    let document = xml::open(text).map_err(|diagnostic| vec![diagnostic])?;
+    let root = document.root_element();
+    let nets: Vec<Node<'_, '_>> = elements(root).filter(|&child| name_of(child) == "net").collect();
+    let &[net] = nets.as_slice() else {
+        let span = xml::tag_span(text, nets.get(1).map_or(root, |second| *second).range().start);
+        let message = format!("the file holds {} nets, where one is expected", nets.len());
+        return Err(Diagnostic::at(span, message).into());
+    };
+    let mut reader = Reader { text, ..Reader::default() };
+    let mut nodes = Vec::new();
+    collect(net, &mut nodes);
+    let declarations = nodes.iter().filter(|node| name_of(**node) == "declaration");
+    for declaration in declarations.copied().collect::<Vec<_>>() {
+        reader.declarations.read(text, declaration, &mut reader.findings);
+    }
+    for &node in &nodes {
+        match name_of(node) {
+            "place" => reader.place(node),
+            "transition" => reader.transition(node),
+            "referencePlace" | "referenceTransition" => reader.reference(node),
+            _ => {}
+        }
+    }
+    for &node in nodes.iter().filter(|node| name_of(**node) == "arc") {
+        reader.connect(node);
+    }
+    reader.finish(net)
+}
+
+/// All elements of the net but pages, whose elements stand in their place.
+fn collect<'a>(net: Node<'a, 'a>, nodes: &mut Vec<Node<'a, 'a>>) {
+    let mut open = vec![net];
+    while let Some(page) = open.pop() {
+        for child in elements(page) {
+            if name_of(child) == "page" {
+                open.push(child);
+            } else {
+                nodes.push(child);
+            }
+        }
+    }
+}
+
+/// What an id stands for.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Place(usize),
+    Transition(usize),
+    Reference(&'a str),
+}
+
+/// What the file says, on the way to a net.
+#[derive(Default)]
+struct Reader<'a> {
+    text: &'a str,
+    findings: Findings,
+    declarations: Declarations<'a>,
+    net: Net,
+    ids: HashMap<&'a str, Target<'a>>,
+    place_ids: Vec<String>,
+    transitions: Vec<Node<'a, 'a>>,
+    /// What each transition's arcs are: the arc, the place, and what it does.
+    arcs: Vec<Vec<(Node<'a, 'a>, usize, Direction)>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Input,
+    Output,
+    Test,
+}
+
+impl<'a> Reader<'a> {
+    fn span(&self, node: Node<'a, 'a>) -> Span {
+        xml::tag_span(self.text, node.range().start)
+    }
+
+    fn refuse(&mut self, node: Node<'a, 'a>, message: impl Into<String>) {
+        let span = self.span(node);
+        self.findings.add(|| Diagnostic::at(span, message));
+    }
+
+    /// The id of a node, which must be there and new.
+    fn declare(&mut self, node: Node<'a, 'a>, target: Target<'a>) -> Option<&'a str> {
+        let Some(id) = node.attribute("id").filter(|id| !id.trim().is_empty() && !id.contains(char::is_control)) else {
+            self.refuse(node, format!("this `{}` has no id that can be shown", name_of(node)));
+            return None;
+        };
+        if self.ids.insert(id, target).is_some() {
+            self.refuse(node, format!("the id `{id}` is used twice"));
+        }
+        Some(id)
+    }
+
+    fn name(&self, node: Node<'a, 'a>) -> String {
+        let name = elements(node).find(|&child| name_of(child) == "name");
+        let words = name.and_then(|name| label(self.text, name)).map(|(words, _)| tidy(&words));
+        words.filter(|words| !words.trim().is_empty()).unwrap_or_default()
+    }
+
+    fn place(&mut self, node: Node<'a, 'a>) {
+        let number = self.net.places.len();
+        let Some(id) = self.declare(node, Target::Place(number)) else { return };
+        let child = |name: &str| elements(node).find(|&child| name_of(child) == name);
+        let sort = child("type").and_then(structure);
+        let domain = match sort {
+            Some(sort) => self.declarations.sort_of(self.text, sort, &mut self.findings).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        if child("capacity").is_some() {
+            self.refuse(node, "places with a capacity are not supported");
+        }
+        let mut terms = Terms::new(self.text, &self.declarations);
+        let initial = match child("hlinitialMarking").and_then(structure) {
+            Some(marking) => terms.label(marking, &domain, &mut self.findings),
+            None => Vec::new(),
+        };
+        let frame = terms.frame;
+        if child("initialMarking").is_some() {
+            self.refuse(node, "a place of a coloured net has its tokens in `hlinitialMarking`");
+        }
+        self.place_ids.push(id.into());
+        self.net.places.push(Place {
+            name: self.name(node),
+            domain,
+            initial,
+            frame,
+            capacity: None,
+            span: self.span(node),
+        });
+    }
+
+    fn transition(&mut self, node: Node<'a, 'a>) {
+        if self.declare(node, Target::Transition(self.transitions.len())).is_some() {
+            self.transitions.push(node);
+            self.arcs.push(Vec::new());
+        }
+    }
+
+    fn reference(&mut self, node: Node<'a, 'a>) {
+        match node.attribute("ref") {
+            Some(to) => {
+                self.declare(node, Target::Reference(to));
+            }
+            None => self.refuse(node, "a reference has no attribute `ref`"),
+        }
+    }
+
+    /// The node at one end of an arc, references followed.
+    fn end(&mut self, arc: Node<'a, 'a>, attribute: &str) -> Option<Target<'a>> {
+        let Some(mut id) = arc.attribute(attribute) else {
+            self.refuse(arc, format!("this `arc` has no attribute `{attribute}`"));
+            return None;
+        };
+        // A chain without a circle is no longer than there are ids.
+        for _ in 0..=self.ids.len() {
+            match self.ids.get(id) {
+                Some(Target::Reference(to)) => id = to,
+                Some(&target) => return Some(target),
+                None => {
+                    let span = self.span(arc);
+                    let ids = &self.ids;
+                    self.findings.add(|| {
+                        let diagnostic =
+                            Diagnostic::at(span, format!("the arc leads nowhere: there is no node `{id}`"));
+                        match did_you_mean(id, ids.keys().copied()) {
+                            Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
+                            None => diagnostic,
+                        }
+                    });
+                    return None;
+                }
+            }
+        }
+        self.refuse(arc, format!("the reference to `{id}` goes round in a circle"));
+        None
+    }
+
+    fn connect(&mut self, arc: Node<'a, 'a>) {
+        let mut test = false;
+        for child in elements(arc).filter(|&child| matches!(name_of(child), "type" | "arctype")) {
+            let words = child.attribute("value").map(str::to_owned);
+            let words = words.or_else(|| label(self.text, child).map(|(words, _)| words.into_owned()));
+            match words.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+                "" | "normal" => {}
+                "test" | "read" => test = true,
+                other => {
+                    self.refuse(arc, format!("arcs of type `{other}` are not supported in a coloured net"));
+                    return;
+                }
+            }
+        }
+        let (Some(source), Some(target)) = (self.end(arc, "source"), self.end(arc, "target")) else { return };
+        match (source, target) {
+            (Target::Place(place), Target::Transition(transition)) => {
+                let direction = if test { Direction::Test } else { Direction::Input };
+                self.arcs[transition].push((arc, place, direction));
+            }
+            (Target::Transition(transition), Target::Place(place)) => {
+                self.arcs[transition].push((arc, place, Direction::Output));
+            }
+            (Target::Place(_), _) => self.refuse(arc, "an arc leads from a place to a place"),
+            _ => self.refuse(arc, "an arc leads from a transition to a transition"),
+        }
+    }
+
+    fn build_transition(&mut self, number: usize) -> Transition {
+        let node = self.transitions[number];
+        let arcs = std::mem::take(&mut self.arcs[number]);
+        let condition = elements(node).find(|&child| name_of(child) == "condition").and_then(structure);
+        let mut terms = Terms::new(self.text, &self.declarations);
+        let inscription =
+            |arc: Node<'a, 'a>| elements(arc).find(|&child| name_of(child) == "hlinscription").and_then(structure);
+        let all = arcs.iter().filter_map(|&(arc, _, _)| inscription(arc)).chain(condition);
+        for part in all {
+            terms.declare_variables(part, &mut self.findings);
+        }
+        let mut built = Transition {
+            name: self.name(node),
+            variables: Vec::new(),
+            frame: 0,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            inhibitors: Vec::new(),
+            guard: condition.and_then(|condition| terms.truth(condition, &mut self.findings)),
+            priority: None,
+            description: None,
+            span: self.span(node),
+        };
+        for (arc, place, direction) in arcs {
+            let domain = &self.net.places[place].domain;
+            let label = match inscription(arc) {
+                Some(inscription) => terms.label(inscription, domain, &mut self.findings),
+                None if domain.is_empty() => terms.dot(self.span(arc)),
+                None => {
+                    let span = self.span(arc);
+                    let message = "this arc has no inscription, and its place has coloured tokens";
+                    self.findings.add(|| Diagnostic::at(span, message));
+                    continue;
+                }
+            };
+            let arc = Arc { place: PlaceId(place as u32), label };
+            match direction {
+                Direction::Input => built.inputs.push(arc),
+                Direction::Output => built.outputs.push(arc),
+                Direction::Test => {
+                    built.inputs.push(arc.clone());
+                    built.outputs.push(arc);
+                }
+            }
+        }
+        built.frame = terms.frame;
+        let variable = |(name, of)| Variable { name, of, role: Role::Bound };
+        built.variables = terms.variables.into_iter().map(variable).collect();
+        built
+    }
+
+    fn finish(mut self, net: Node<'a, 'a>) -> Result<Net, Vec<Diagnostic>> {
+        let transitions = (0..self.transitions.len()).map(|number| self.build_transition(number)).collect();
+        self.net.transitions = transitions;
+        self.net.types = std::mem::take(&mut self.declarations.types);
+        let name = self.name(net);
+        self.net.name = if name.is_empty() { tidy(net.attribute("id").unwrap_or_default()) } else { name };
+        let places = self.net.places.iter_mut().zip(&self.place_ids);
+        unique_names(places.map(|(place, id)| (id.as_str(), &mut place.name)));
+        let ids: Vec<String> =
+            self.transitions.iter().map(|node| node.attribute("id").unwrap_or_default().to_owned()).collect();
+        let transitions = self.net.transitions.iter_mut().zip(&ids);
+        unique_names(transitions.map(|(transition, id)| (id.as_str(), &mut transition.name)));
+        if self.net.places.is_empty() && self.findings.is_empty() {
+            self.refuse(net, "the net has no places");
+        }
+        self.findings.or(self.net)
+    }
+}
+
+/// The one element in the `structure` of a label.
+fn structure<'a>(node: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
+    elements(node).find(|&child| name_of(child) == "structure").and_then(|structure| elements(structure).next())
+}

@@ -1,0 +1,415 @@
+//! A coloured net as a [`System`].
+//!
+//! In: a [`Net`]. Out: states and their successors. What stays true: a state holds for each
+//! place the number of its marking; a number that outgrows its field makes the system ask for a wider
+//! layout. Threads learn of a new layout at their next call, through a version number.
+//!
+//! ```text
+//! state    [ 3 | 0 | 17 | 1 ]              numbers of markings, a few bits each
+//!            │
+//! place 0    └▶ marking 3 = 1'(0,1) ++ 1'(0,2)
+//!
+//! step     enabled actions of the state    bind.rs: a walk along the tokens
+//!          for each place that changes     steps.rs: (marking 3, effect 5) ─▶ marking 8
+//!          hash + what the action adds     one addition
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use deltamark_core::{
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Recoding, Reversible, Scratch, Slot, States,
+    System, Undone, Widen, Width,
+};
+
+use crate::bind::Binder;
+use crate::engine::{After, Engine};
+use crate::layout::{Layout, bits_for};
+use crate::net::{Fault, Net};
+use crate::steps::Steps;
+
+/// A coloured net that can be run.
+pub struct ColouredSystem {
+    pub(crate) engine: Engine,
+    current: RwLock<Arc<Current>>,
+    version: AtomicU64,
+    /// Bytes of what threads remember for themselves.
+    thread_bytes: Arc<AtomicU64>,
+    /// The most they came to: threads are gone when a report is made.
+    most_thread_bytes: AtomicU64,
+}
+
+/// The layout in use.
+pub(crate) struct Current {
+    pub layout: Layout,
+    version: u64,
+}
+
+/// Working memory of a thread.
+pub(crate) struct Work {
+    pub current: Arc<Current>,
+    pub binder: Binder,
+    steps: Steps,
+    pub markings: Vec<u32>,
+    pub found: Vec<u32>,
+    pub faults: Vec<(u32, Fault)>,
+    target: Vec<Slot>,
+    counted: u64,
+    thread_bytes: Arc<AtomicU64>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.thread_bytes.fetch_sub(self.counted, Relaxed);
+    }
+}
+
+impl ColouredSystem {
+    /// Makes a net ready to run; `text` is what its spans point into.
+    pub fn new(net: Net, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        let engine = Engine::new(net, text)?;
+        let bits: Vec<u8> = engine
+            .changing()
+            .into_iter()
+            .zip(&engine.places)
+            .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
+            .collect();
+        let layout = Layout::new(&bits, &engine.initial, 0);
+        Ok(ColouredSystem {
+            engine,
+            current: RwLock::new(Arc::new(Current { layout, version: 0 })),
+            version: AtomicU64::new(0),
+            thread_bytes: Arc::new(AtomicU64::new(0)),
+            most_thread_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// The net.
+    pub fn net(&self) -> &Net {
+        &self.engine.net
+    }
+
+    pub(crate) fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// This thread's working memory, brought up to the layout in use.
+    #[inline]
+    pub(crate) fn work<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Work {
+        let work: &mut Work = scratch.get();
+        if work.current.version != self.version.load(Acquire) {
+            work.current = self.current();
+        }
+        work
+    }
+
+    fn hash_of(&self, markings: &[u32]) -> u64 {
+        let places = self.engine.places.iter().zip(markings);
+        places.fold(0, |hash, (place, &marking)| hash.wrapping_add(place.hash(marking)))
+    }
+
+    /// Reads a state and finds its enabled actions, those of the largest priority alone.
+    pub(crate) fn look(&self, work: &mut Work, state: &[Slot]) {
+        let Work { current, binder, markings, found, faults, .. } = work;
+        current.layout.unpack(state, markings);
+        found.clear();
+        faults.clear();
+        binder.enabled(&self.engine, markings, found, faults);
+        if self.engine.prioritised {
+            self.keep_urgent(markings, found, faults);
+        }
+    }
+
+    fn keep_urgent(&self, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
+        let mut priorities = Vec::with_capacity(found.len());
+        found.retain(|&action| match self.engine.priority(action, markings) {
+            Ok(priority) => {
+                priorities.push(priority);
+                true
+            }
+            Err(fault) => {
+                faults.push((self.engine.actions.get(action).transition(), fault));
+                false
+            }
+        });
+        if let Some(&most) = priorities.iter().max() {
+            let mut priorities = priorities.iter();
+            found.retain(|_| priorities.next() == Some(&most));
+        }
+    }
+
+    /// Appends all successors of a state.
+    fn expand_one(&self, work: &mut Work, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        self.look(work, source);
+        let hash = self.hash_of(&work.markings);
+        let Work { current, steps, markings, found, faults, target, .. } = work;
+        target.resize(source.len(), 0);
+        for (transition, fault) in faults.drain(..) {
+            out.fault(None, self.engine.message(&fault, Some(transition)));
+        }
+        'actions: for &number in found.iter() {
+            let action = self.engine.actions.get(number);
+            if action.is_fault() {
+                out.fault(Some(Action(number)), self.fault_of(number));
+                continue;
+            }
+            target.copy_from_slice(source);
+            for (place, effect) in action.changes() {
+                let field = &current.layout.fields[place as usize];
+                match steps.after(&self.engine, place, markings[place as usize], effect) {
+                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                    After::Marking(_) => return Err(Widen),
+                    After::Exceeded => {
+                        out.fault(Some(Action(number)), self.engine.exceeded(place));
+                        continue 'actions;
+                    }
+                    After::Impossible => unreachable!("what an enabled action takes is there"),
+                }
+            }
+            out.push_hashed(Action(number), target, hash.wrapping_add(action.hash()));
+        }
+        Ok(())
+    }
+
+    fn fault_of(&self, action: u32) -> String {
+        let transition = self.engine.actions.get(action).transition();
+        match self.engine.actions.fault(action) {
+            Some(fault) => self.engine.message(&fault, Some(transition)),
+            None => "a fault".into(),
+        }
+    }
+
+    /// Brings the count of this thread's bytes up to date, now and then.
+    fn account(&self, work: &mut Work) {
+        let grown = work.binder.take_grown() + work.steps.take_grown();
+        if grown > 0 {
+            let bytes = (work.binder.bytes() + work.steps.bytes()) as u64;
+            let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
+            work.thread_bytes.fetch_sub(work.counted, Relaxed);
+            self.most_thread_bytes.fetch_max(all - work.counted, Relaxed);
+            work.counted = bytes;
+        }
+    }
+
+    /// Whether an action can be taken where these markings are; nothing about what it leads to.
+    fn can(&self, work: &mut Work, state: &[Slot], action: u32) -> Result<bool, Fault> {
+        let engine = &self.engine;
+        work.current.layout.unpack(state, &mut work.markings);
+        let known = engine.actions.get(action);
+        let there = known.requirements().all(|(place, token, count)| {
+            engine.places[place as usize].holds(work.markings[place as usize], token, count)
+        });
+        if !there || !engine.allowed(action, &work.markings)? {
+            return Ok(false);
+        }
+        if engine.prioritised {
+            self.look(work, state);
+            return Ok(work.found.contains(&action));
+        }
+        Ok(true)
+    }
+
+    /// Writes the state before an action, if it is one that has been seen place by place.
+    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> bool {
+        source.copy_from_slice(target);
+        let fields = &work.current.layout.fields;
+        for (place, effect) in self.engine.actions.get(action).changes() {
+            let field = &fields[place as usize];
+            match work.steps.before(&self.engine, place, field.read(target), effect) {
+                After::Marking(marking) if marking <= field.limit => field.write(source, marking),
+                _ => return false,
+            }
+        }
+        self.can(work, source, action) == Ok(true)
+    }
+}
+
+impl System for ColouredSystem {
+    fn width(&self) -> Width {
+        Width::Fixed(self.current().layout.slots)
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new(Work {
+            current: self.current(),
+            binder: Binder::new(&self.engine),
+            steps: Steps::new(),
+            markings: Vec::new(),
+            found: Vec::new(),
+            faults: Vec::new(),
+            target: Vec::new(),
+            counted: 0,
+            thread_bytes: Arc::clone(&self.thread_bytes),
+        })
+    }
+
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        let mut state = Vec::new();
+        work.current.layout.pack(&self.engine.initial, &mut state);
+        out.push_hashed(Action(0), &state, self.hash_of(&self.engine.initial));
+        Ok(())
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        self.expand_one(work, source, out)?;
+        self.account(work);
+        Ok(())
+    }
+
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        for (index, state) in block.states().iter().enumerate() {
+            out.begin(index);
+            self.expand_one(work, state, out)?;
+        }
+        self.account(work);
+        Ok(())
+    }
+
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        let work = self.work(scratch);
+        if action.0 >= self.engine.actions.count() || self.can(work, source, action.0) != Ok(true) {
+            return Ok(Fired::Disabled);
+        }
+        let known = self.engine.actions.get(action.0);
+        if known.is_fault() {
+            return Ok(Fired::Fault(self.fault_of(action.0)));
+        }
+        target.clear();
+        target.extend_from_slice(source);
+        for (place, effect) in known.changes() {
+            let field = &work.current.layout.fields[place as usize];
+            match work.steps.after(&self.engine, place, field.read(source), effect) {
+                After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                After::Marking(_) => return Err(Widen),
+                After::Exceeded => return Ok(Fired::Fault(self.engine.exceeded(place))),
+                After::Impossible => return Ok(Fired::Disabled),
+            }
+        }
+        Ok(Fired::Done)
+    }
+
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        let work = self.work(scratch);
+        let Work { current, steps, .. } = work;
+        for (source, action) in sources.iter().zip(actions) {
+            let target = targets.push_with(source.len());
+            target.copy_from_slice(source);
+            for (place, effect) in self.engine.actions.get(action.0).changes() {
+                let field = &current.layout.fields[place as usize];
+                match steps.after(&self.engine, place, field.read(source), effect) {
+                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                    other => panic!("a step that was taken can be taken again: {other:?}"),
+                }
+            }
+        }
+    }
+
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        let fields = &self.work(scratch).current.layout.fields;
+        let places = self.engine.places.iter().zip(fields);
+        places.fold(0, |hash, (place, field)| hash.wrapping_add(place.hash(field.read(state))))
+    }
+
+    fn widen(&self) -> Recoding {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let old = Arc::clone(&current);
+        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
+        let mut widened = Vec::new();
+        for (number, place) in self.engine.places.iter().enumerate() {
+            let needed = bits_for(place.marking_count());
+            if bits[number] > 0 && needed > bits[number] {
+                bits[number] = needed;
+                widened.push(self.engine.net.places[number].name.as_str());
+            } else if bits[number] > 0 && u64::from(place.marking_count()) * 8 > 7 << bits[number] {
+                // It would follow soon, and translating all states twice costs more than a bit.
+                bits[number] = (bits[number] + 1).min(32);
+            }
+        }
+        let reason = match widened.as_slice() {
+            [one] => format!("the markings of place `{one}` outgrew their field"),
+            [first, rest @ ..] => {
+                format!("the markings of place `{first}` and {} others outgrew their fields", rest.len())
+            }
+            [] => "nothing outgrew its field".into(),
+        };
+        let layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
+        let new = Arc::new(Current { layout, version: old.version + 1 });
+        *current = Arc::clone(&new);
+        self.version.store(new.version, Release);
+        let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
+        Recoding::new(from, to, reason, move |state, out| {
+            out.clear();
+            out.resize(new.layout.slots, 0);
+            let pairs = old.layout.fields.iter().zip(&new.layout.fields);
+            for (from, to) in pairs.filter(|(from, _)| from.bits > 0) {
+                to.write(out, from.read(state));
+            }
+        })
+    }
+
+    fn tables(&self) -> Bytes {
+        self.engine.bytes().with("remembered", self.most_thread_bytes.load(Relaxed))
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self
+    }
+
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Some(self)
+    }
+}
+
+impl Reversible for ColouredSystem {
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        let work = self.work(scratch);
+        source.clear();
+        source.resize(target.len(), 0);
+        action.0 < self.engine.actions.count() && self.undo(work, target, action.0, source)
+    }
+
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        let hash = self.hash(scratch, target);
+        let work = self.work(scratch);
+        let mut source = vec![0; target.len()];
+        for action in 0..self.engine.actions.count() {
+            if !self.engine.actions.get(action).is_fault() && self.undo(work, target, action, &mut source) {
+                let hash = hash.wrapping_sub(self.engine.actions.get(action).hash());
+                out.push_hashed(Action(action), &source, hash);
+            }
+        }
+    }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        let work = self.work(scratch);
+        let mut source = Vec::new();
+        for (number, (target, &action)) in targets.iter().zip(actions).enumerate() {
+            source.resize(target.len(), 0);
+            if action.0 < self.engine.actions.count() && self.undo(work, target, action.0, &mut source) {
+                out.states.push(&source);
+                out.hashes.push(hashes[number].wrapping_sub(self.engine.actions.get(action.0).hash()));
+                out.from.push(number as u32);
+            }
+        }
+    }
+}

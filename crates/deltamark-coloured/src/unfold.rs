@@ -1,0 +1,263 @@
+//! Unfolds a coloured net into a P/T net.
+//!
+//! In: a coloured net. Out: a P/T net with a place for each token that can ever lie in a place, and a
+//! transition for each binding that can ever be enabled; or why that cannot be. What stays
+//! true: states and edges of the two nets correspond one to one. Two bindings that do the same stay two
+//! transitions.
+//!
+//! # Which tokens there can be
+//! An over-approximation: as if tokens were never taken away and never ran out, all bindings are
+//! found over the tokens known so far, what they add becomes known, and so on until nothing is new.
+//! The tries of [`bind`](crate::bind) remember what was found, so a round costs little more than what is new in it.
+//!
+//! # What is left out
+//! A token that no transition adds or takes stays as it is: transitions that need it lose the arc or,
+//! if there is not enough of it, can never fire and are left out.
+//!
+//! # What cannot be unfolded
+//! Priorities, guards that look at the marking, several inhibitors that block only together, bindings whose evaluation
+//! could be a fault, and nets that come to more tokens or bindings than a limit.
+
+use std::collections::{BTreeSet, HashMap};
+
+use deltamark_nets as pt;
+
+use crate::bind::Binder;
+use crate::engine::{Engine, Marking};
+
+/// How often each token lies in a place where nothing runs out.
+const PLENTY: u32 = i32::MAX as u32;
+
+/// How large an unfolded net may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnfoldLimits {
+    /// The most bindings, so transitions.
+    pub transitions: usize,
+    /// The most tokens, so places.
+    pub places: usize,
+    /// The most arcs.
+    pub arcs: usize,
+    /// How many tokens and bindings may be looked at to find out which there are, each as often as it is
+    /// looked at.
+    pub effort: usize,
+}
+
+impl UnfoldLimits {
+    /// What is unfolded without being asked for. Larger nets run about as fast as coloured ones.
+    pub const AUTO: UnfoldLimits = UnfoldLimits { transitions: 6_000, places: 6_000, arcs: 60_000, effort: 1_000_000 };
+    /// What is unfolded on demand.
+    pub const DEMANDED: UnfoldLimits =
+        UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000, effort: 20_000_000 };
+}
+
+/// A net and where its parts come from.
+pub(crate) struct Parts {
+    pub net: pt::Net,
+    /// For each place of the P/T net the place and token.
+    pub places: Vec<(u32, u32)>,
+    /// For each transition of the P/T net the action.
+    pub actions: Vec<u32>,
+    /// Tokens that never change: place, token, how often.
+    pub constants: Vec<(u32, u32, u32)>,
+}
+
+/// Unfolds, or says why not, as a clause without a full stop.
+pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits) -> Result<Parts, String> {
+    refuse(engine)?;
+    let (known, actions) = saturate(engine, limits)?;
+    build(engine, &known, actions, limits)
+}
+
+/// What rules out unfolding whatever the tokens.
+fn refuse(engine: &Engine) -> Result<(), String> {
+    for (transition, plan) in engine.net.transitions.iter().zip(&engine.plans) {
+        let name = &transition.name;
+        if plan.priority.is_some() {
+            return Err(format!("transition `{name}` has a priority"));
+        }
+        if plan.late_guard.is_some() {
+            return Err(format!("the guard of transition `{name}` looks at the marking"));
+        }
+        if plan.inhibitors.len() > 1 {
+            return Err(format!("transition `{name}` has several inhibitors, which block only together"));
+        }
+    }
+    Ok(())
+}
+
+/// The tokens that can ever be in each place, and the bindings that can ever be enabled.
+fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>, Vec<u32>), String> {
+    let mut binder = Binder::new(engine);
+    binder.candidates = true;
+    let initial = engine.places.iter().zip(&engine.initial);
+    let mut known: Vec<BTreeSet<u32>> =
+        initial.map(|(place, &marking)| place.tokens(marking).map(|(token, _)| token).collect()).collect();
+    let (mut actions, mut faults): (Vec<u32>, Vec<_>) = Default::default();
+    let mut seen = BTreeSet::new();
+    let mut effort = 0;
+    loop {
+        let markings: Vec<u32> = engine
+            .places
+            .iter()
+            .zip(&known)
+            .map(|(place, tokens)| {
+                let all: Vec<(u32, u32)> = tokens.iter().map(|&token| (token, PLENTY)).collect();
+                place.marking(&all)
+            })
+            .collect();
+        actions.clear();
+        binder.enabled(engine, &markings, &mut actions, &mut faults);
+        if let Some((transition, fault)) = faults.first() {
+            return Err(format!("it cannot be ruled out beforehand: {}", engine.message(fault, Some(*transition))));
+        }
+        if actions.len() > limits.transitions {
+            return Err(format!("it has more than {} bindings", limits.transitions));
+        }
+        let mut grew = false;
+        for &number in &actions {
+            if !seen.insert(number) {
+                continue;
+            }
+            let action = engine.actions.get(number);
+            if let Some(fault) = engine.actions.fault(number) {
+                let message = engine.message(&fault, Some(action.transition()));
+                return Err(format!("it cannot be ruled out beforehand: {message}"));
+            }
+            for (place, effect) in action.changes() {
+                for (token, gain) in engine.effects.get(effect) {
+                    grew |= gain > 0 && known[place as usize].insert(token);
+                }
+            }
+        }
+        let tokens: usize = known.iter().map(BTreeSet::len).sum();
+        effort += tokens + actions.len();
+        if grew && effort > limits.effort {
+            return Err("it takes too long to find out which tokens there can be".into());
+        }
+        if tokens > limits.places {
+            return Err(format!("it has more than {} tokens", limits.places));
+        }
+        if !grew {
+            return Ok((known, actions));
+        }
+    }
+}
+
+fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: UnfoldLimits) -> Result<Parts, String> {
+    let mut changing: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for &action in &actions {
+        for (place, effect) in engine.actions.get(action).changes() {
+            changing.extend(engine.effects.get(effect).map(|(token, _)| (place, token)));
+        }
+    }
+    let mut net = pt::Net { name: engine.net.name.clone(), ..pt::Net::default() };
+    let (mut places, mut constants): (Vec<(u32, u32)>, Vec<_>) = Default::default();
+    let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+    for (place, tokens) in (0..).zip(known) {
+        for &token in tokens {
+            let count = engine.places[place as usize].count(engine.initial[place as usize], token);
+            if !changing.contains(&(place, token)) {
+                constants.push((place, token, count));
+                continue;
+            }
+            let mut name = engine.net.places[place as usize].name.clone();
+            if !engine.net.places[place as usize].domain.is_empty() {
+                let mut shown = String::new();
+                engine.print_token(place as usize, token, &mut shown);
+                name.push_str(&if shown.starts_with('(') { shown } else { format!("({shown})") });
+            }
+            numbers.insert((place, token), places.len() as u32);
+            places.push((place, token));
+            net.places.push(pt::Place { id: name.clone(), name, initial: count });
+        }
+    }
+    let constant: HashMap<(u32, u32), u32> =
+        constants.iter().map(|&(place, token, count)| ((place, token), count)).collect();
+    let mut kept = Vec::new();
+    let mut arcs = 0;
+    'actions: for number in actions {
+        let action = engine.actions.get(number);
+        let mut transition = pt::Transition::default();
+        let mut gains: HashMap<(u32, u32), i32> = HashMap::new();
+        for (place, effect) in action.changes() {
+            gains.extend(engine.effects.get(effect).map(|(token, gain)| ((place, token), gain)));
+        }
+        for (place, token, count) in action.requirements() {
+            let key = (place, token);
+            let Some(&at) = numbers.get(&key) else {
+                if constant.get(&key).is_none_or(|&there| there < count) {
+                    continue 'actions;
+                }
+                continue;
+            };
+            // What is taken and put back is read; what is only read or gained stays out of the inputs.
+            let gain = gains.remove(&key).unwrap_or(0);
+            let (taken, added) = ((-i64::from(gain)).max(0) as u32, gain.max(0) as u32);
+            if taken >= count {
+                transition.inputs.push(pt::Arc { place: at, weight: taken });
+            } else {
+                transition.reads.push(pt::Arc { place: at, weight: count });
+                if taken > 0 {
+                    transition.inputs.push(pt::Arc { place: at, weight: taken });
+                }
+            }
+            if added > 0 {
+                transition.outputs.push(pt::Arc { place: at, weight: added });
+            }
+        }
+        let mut rest: Vec<((u32, u32), i32)> = gains.into_iter().collect();
+        rest.sort_unstable();
+        for (key, gain) in rest {
+            debug_assert!(gain > 0, "what is taken is required");
+            if let Some(&place) = numbers.get(&key) {
+                transition.outputs.push(pt::Arc { place, weight: gain.max(0) as u32 });
+            }
+        }
+        for (place, token, count) in inhibitors(engine, known, number)? {
+            match numbers.get(&(place, token)) {
+                Some(&place) => transition.inhibitors.push(pt::Arc { place, weight: count }),
+                None if constant.get(&(place, token)).is_some_and(|&there| there >= count) => continue 'actions,
+                None => {}
+            }
+        }
+        arcs +=
+            transition.inputs.len() + transition.outputs.len() + transition.reads.len() + transition.inhibitors.len();
+        if arcs > limits.arcs {
+            return Err(format!("it has more than {} arcs", limits.arcs));
+        }
+        transition.name = engine.action_name(number);
+        transition.id.clone_from(&transition.name);
+        kept.push(number);
+        net.transitions.push(transition);
+    }
+    if net.places.is_empty() {
+        return Err("nothing in it ever changes".into());
+    }
+    pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
+    pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
+    net.validate()?;
+    Ok(Parts { net, places, actions: kept, constants })
+}
+
+/// The tokens that block a binding: any one of them in this number.
+fn inhibitors(engine: &Engine, known: &[BTreeSet<u32>], number: u32) -> Result<Vec<(u32, u32, u32)>, String> {
+    let action = engine.actions.get(number);
+    let plan = &engine.plans[action.transition() as usize];
+    let [term] = plan.inhibitors.as_slice() else { return Ok(Vec::new()) };
+    if !plan.existential {
+        return Ok(action.inhibitors().collect());
+    }
+    let (place, weight) = (term.place.0, term.factor.max(1) as u32);
+    let mut blocking = Vec::new();
+    for &token in &known[place as usize] {
+        let mut markings = engine.initial.clone();
+        markings[place as usize] = engine.places[place as usize].marking(&[(token, weight)]);
+        let look = Marking { engine, markings: &markings };
+        match engine.inhibited(plan, number, &look) {
+            Ok(true) => blocking.push((place, token, weight)),
+            Ok(false) => {}
+            Err(fault) => return Err(format!("it cannot be ruled out beforehand: {}", engine.message(&fault, None))),
+        }
+    }
+    Ok(blocking)
+}

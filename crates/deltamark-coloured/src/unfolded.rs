@@ -1,0 +1,360 @@
+//! A coloured net that runs unfolded and is told as coloured.
+//!
+//! In: a coloured net. Out: a [`System`] that runs the P/T net it unfolds to. What stays true: to whoever
+//! asks for names, markings, actions or properties it is the coloured net; and a token that lies in a
+//! place more often than the place's capacity allows is a fault, as it is for the coloured net.
+//!
+//! # Capacities
+//! The P/T net knows none. While the fields of all places with a capacity can hold no more
+//! than it allows (one bit for the usual capacity of 1), a count above it shows as a field that overflows. So only
+//! places whose field could hold too much are looked at, step by step; as a rule there are none.
+
+use std::sync::{PoisonError, RwLock};
+
+use deltamark_core::{
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Observable, Observe,
+    Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
+};
+use deltamark_nets::NetSystem;
+
+use crate::engine::Engine;
+use crate::eval::{Eval, Look};
+use crate::net::{Net, PlaceId};
+use crate::unfold::{Parts, UnfoldLimits, unfold};
+use crate::values::Code;
+
+/// A coloured net that runs as the P/T net it unfolds to.
+pub struct UnfoldedSystem {
+    engine: Engine,
+    inner: NetSystem,
+    parts: Parts,
+    /// For each coloured place its P/T places, each with its token.
+    of_place: Vec<Vec<(u32, u32)>>,
+    /// For each coloured place what never changes in it.
+    constants: Vec<Vec<(u32, u32)>>,
+    /// Capacities of P/T places; `u64::MAX` for none.
+    capacities: Vec<u64>,
+    /// P/T places whose field could hold more than their capacity.
+    watched: RwLock<Vec<u32>>,
+}
+
+/// Why a net was not unfolded.
+pub enum NotUnfolded {
+    /// The net cannot be run at all.
+    Wrong(Vec<Diagnostic>),
+    /// A clause without a full stop.
+    Refused(String),
+}
+
+impl UnfoldedSystem {
+    /// Unfolds a net; `text` is what its spans point into.
+    pub fn new(net: Net, text: &str, limits: UnfoldLimits) -> Result<Self, NotUnfolded> {
+        let engine = Engine::new(net, text).map_err(NotUnfolded::Wrong)?;
+        let mut parts = unfold(&engine, limits).map_err(NotUnfolded::Refused)?;
+        let inner = NetSystem::new(std::mem::take(&mut parts.net));
+        let mut of_place = vec![Vec::new(); engine.net.places.len()];
+        for (number, &(place, token)) in (0..).zip(&parts.places) {
+            of_place[place as usize].push((number, token));
+        }
+        let mut constants = vec![Vec::new(); engine.net.places.len()];
+        for &(place, token, count) in parts.constants.iter().filter(|(_, _, count)| *count > 0) {
+            constants[place as usize].push((token, count));
+        }
+        let capacity =
+            |&(place, _): &(u32, u32)| engine.net.places[place as usize].capacity.map_or(u64::MAX, u64::from);
+        let capacities = parts.places.iter().map(capacity).collect();
+        let system =
+            UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched: RwLock::default() };
+        system.watch();
+        Ok(system)
+    }
+
+    /// The P/T net.
+    pub fn net(&self) -> &deltamark_nets::Net {
+        self.inner.net()
+    }
+
+    /// Finds out which places must be watched in the layout in use.
+    fn watch(&self) {
+        let mut watched = self.watched.write().unwrap_or_else(PoisonError::into_inner);
+        watched.clear();
+        for (place, (bits, &capacity)) in (0..).zip(self.inner.field_bits().into_iter().zip(&self.capacities)) {
+            if bits > 0 && (bits >= 63 || (1u64 << bits) - 1 > capacity) {
+                watched.push(place);
+            }
+        }
+    }
+
+    /// The first watched place that holds more than it may.
+    fn exceeded(&self, watched: &[u32], scratch: &mut Scratch, state: &[Slot]) -> Option<u32> {
+        watched.iter().copied().find(|&place| {
+            let count = self.inner.read(scratch, state, Observable { index: place, kind: Kind::Int });
+            count as u64 > self.capacities[place as usize]
+        })
+    }
+
+    fn message(&self, place: u32) -> String {
+        self.engine.exceeded(self.parts.places[place as usize].0)
+    }
+
+    /// Has the inner net append to `out`, and makes faults of targets that hold too much.
+    fn checked(
+        &self,
+        scratch: &mut Scratch,
+        out: &mut Batch,
+        append: impl FnOnce(&mut Scratch, &mut Batch) -> Result<(), Widen>,
+    ) -> Result<(), Widen> {
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        if watched.is_empty() {
+            return append(scratch, out);
+        }
+        let mut inner = Batch::new(self.width());
+        append(scratch, &mut inner)?;
+        for index in 0..inner.len() {
+            out.begin(inner.source(index));
+            let (action, target) = (inner.action(index), inner.target(index));
+            match self.exceeded(&watched, scratch, target) {
+                None => out.push_hashed(action, target, inner.hash(index)),
+                Some(place) => out.fault(Some(action), self.message(place)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl System for UnfoldedSystem {
+    fn width(&self) -> Width {
+        self.inner.width()
+    }
+
+    fn scratch(&self) -> Scratch {
+        self.inner.scratch()
+    }
+
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        self.inner.initial(scratch, out)
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        let current = out.current();
+        self.checked(scratch, out, |scratch, out| {
+            out.begin(current);
+            self.inner.successors(scratch, source, out)
+        })
+    }
+
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        self.checked(scratch, out, |scratch, out| self.inner.expand(scratch, block, out))
+    }
+
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        let fired = self.inner.fire(scratch, source, action, target)?;
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        if fired == Fired::Done
+            && let Some(place) = self.exceeded(&watched, scratch, target)
+        {
+            return Ok(Fired::Fault(self.message(place)));
+        }
+        Ok(fired)
+    }
+
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        self.inner.fire_each(scratch, sources, actions, targets);
+    }
+
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        self.inner.hash(scratch, state)
+    }
+
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
+        self.inner.hashes(scratch, states, out);
+    }
+
+    fn widen(&self) -> Recoding {
+        let recoding = self.inner.widen();
+        self.watch();
+        recoding
+    }
+
+    fn action_count(&self) -> Option<u32> {
+        self.inner.action_count()
+    }
+
+    fn tables(&self) -> Bytes {
+        self.engine.bytes()
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self
+    }
+
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn independence(&self) -> Option<&dyn Independence> {
+        // Steps that are faults are not to be left out.
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        if watched.is_empty() && self.capacities.iter().all(|&capacity| capacity == u64::MAX) {
+            self.inner.independence()
+        } else {
+            None
+        }
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Some(self)
+    }
+}
+
+impl Reversible for UnfoldedSystem {
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        self.inner.unfire(scratch, target, action, source)
+    }
+
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        self.inner.predecessors(scratch, target, out);
+    }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        self.inner.unfire_each(scratch, targets, hashes, actions, out);
+    }
+}
+
+/// An unfolded marking that expressions look at.
+struct Unfolded<'a> {
+    system: &'a UnfoldedSystem,
+    counts: &'a [u64],
+}
+
+impl Look for Unfolded<'_> {
+    fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)> {
+        let place = place.0 as usize;
+        let changing = self.system.of_place[place].iter().map(|&(at, token)| (token, self.counts[at as usize]));
+        let constant = self.system.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
+        let mut tokens: Vec<(u32, u64)> = changing.chain(constant).filter(|&(_, count)| count > 0).collect();
+        tokens.sort_unstable();
+        tokens
+    }
+
+    fn distinct(&self, place: PlaceId) -> u64 {
+        self.tokens(place).len() as u64
+    }
+
+    fn total(&self, place: PlaceId) -> u64 {
+        self.tokens(place).iter().map(|&(_, count)| count).sum()
+    }
+
+    fn component(&self, place: PlaceId, token: u32, index: u32) -> Code {
+        self.system.engine.places[place.0 as usize].component(token, index as usize)
+    }
+}
+
+impl Describe for UnfoldedSystem {
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        let counts = self.inner.marking(state);
+        let look = Unfolded { system: self, counts: &counts };
+        (0..self.engine.net.places.len())
+            .filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32))))
+            .collect()
+    }
+
+    fn growth(&self) -> Option<Growth> {
+        self.inner.growth()
+    }
+
+    fn action(&self, _source: &[Slot], action: Action) -> String {
+        self.engine.tell_action(self.parts.actions[action.0 as usize])
+    }
+}
+
+impl Observe for UnfoldedSystem {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        self.engine.resolve(name)
+    }
+
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        self.engine.fireable(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
+    }
+
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        let index = observable.index as usize;
+        let places = self.engine.net.places.len();
+        if index < places {
+            let read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
+            let changing: i64 = self.of_place[index].iter().map(|&(at, _)| at).map(read).sum();
+            return changing + self.constants[index].iter().map(|&(_, count)| i64::from(count)).sum::<i64>();
+        }
+        if index < places + self.engine.net.transitions.len() {
+            let first = self.inner.net().places.len() as u32;
+            let of =
+                |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
+            let mut bindings = (0..).zip(&self.parts.actions).filter(of);
+            return i64::from(bindings.any(|(at, _)| {
+                self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
+            }));
+        }
+        let counts = self.inner.marking(state);
+        self.engine.read(observable, &Unfolded { system: self, counts: &counts })
+    }
+
+    fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        let counts = self.inner.marking(state);
+        self.engine.why_undefined(observable, &Unfolded { system: self, counts: &counts })
+    }
+}
+
+impl Engine {
+    /// Why a proposition has no value in a marking.
+    pub fn why_undefined(&self, observable: Observable, look: &dyn Look) -> String {
+        let index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
+        let Some(proposition) = self.net.propositions.get(index) else { return String::new() };
+        let mut frame = vec![0; proposition.frame as usize];
+        match Eval::new(&self.net.functions, &self.values, Some(look)).truth(&proposition.holds, &mut frame) {
+            Ok(_) => String::new(),
+            Err(fault) => self.message(&fault, None),
+        }
+    }
+
+    /// The value in a marking of an observable that is neither a place nor a transition.
+    pub fn read(&self, observable: Observable, look: &dyn Look) -> i64 {
+        let mut index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
+        if let Some(proposition) = self.net.propositions.get(index) {
+            let mut frame = vec![0; proposition.frame as usize];
+            let mut eval = Eval::new(&self.net.functions, &self.values, Some(look));
+            return eval.truth(&proposition.holds, &mut frame).map_or(UNDEFINED, i64::from);
+        }
+        index -= self.net.propositions.len();
+        if index < self.net.places.len() {
+            return look.distinct(PlaceId(index as u32)) as i64;
+        }
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((place, pattern)) = named.get(index - self.net.places.len()) else { return 0 };
+        let place = PlaceId(*place);
+        let fits = |&&(token, _): &&(u32, u64)| {
+            (0..).zip(pattern).all(|(at, wanted)| wanted.is_none_or(|code| look.component(place, token, at) == code))
+        };
+        look.tokens(place).iter().filter(fits).map(|&(_, count)| count as i64).sum()
+    }
+}

@@ -1,0 +1,366 @@
+//! Random coloured nets, and a dull explorer of such nets.
+//!
+//! What stays true: the explorer knows nothing of plans, tries or tables. It tries every value of every variable and
+//! counts tokens in maps.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use deltamark_coloured::Net;
+use deltamark_coloured::net::{
+    Arc, Binary, Domain, Expr, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId, Value,
+    Var, Variable,
+};
+use deltamark_core::Span;
+use deltamark_testkit::Rng;
+
+/// What a marking is: for each place how often each token lies there.
+pub type Marking = Vec<BTreeMap<Vec<i64>, i64>>;
+
+/// What an explorer counts.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Counts {
+    pub states: usize,
+    pub edges: usize,
+    pub deadlocks: usize,
+    pub faults: usize,
+}
+
+pub fn expr(kind: Kind) -> Expr {
+    Expr::new(kind, Span::at(0))
+}
+
+pub fn int(number: i32) -> Expr {
+    Expr::int(number, Span::at(0))
+}
+
+pub fn var(number: u32) -> Expr {
+    expr(Kind::Var(Var(number)))
+}
+
+pub fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
+    expr(Kind::Binary(op, Box::new(one), Box::new(other)))
+}
+
+pub fn term(factor: i64, token: Vec<Expr>) -> Term {
+    Term { iterations: Vec::new(), condition: None, factor, token, span: Span::at(0) }
+}
+
+/// A type of integers from 0.
+pub fn discrete(name: &str, high: i32) -> Type {
+    Type { name: name.into(), shape: Shape::Discrete { low: 0, high, names: None } }
+}
+
+fn high(net: &Net, of: TypeId) -> i32 {
+    match net.types[of.0 as usize].shape {
+        Shape::Discrete { high, .. } => high,
+        _ => unreachable!("the nets here have discrete types"),
+    }
+}
+
+fn eval(expression: &Expr, frame: &[i64], marking: &Marking) -> i64 {
+    match &expression.kind {
+        Kind::Const(Value::Int(number)) => i64::from(*number),
+        Kind::Var(var) => frame[var.0 as usize],
+        Kind::Total(place) => marking[place.0 as usize].values().sum(),
+        Kind::Distinct(place) => marking[place.0 as usize].len() as i64,
+        Kind::Cycle { of, low, high, by } => {
+            let low = i64::from(*low);
+            low + (eval(of, frame, marking) - low + i64::from(*by)).rem_euclid(i64::from(*high) - low + 1)
+        }
+        Kind::Binary(op, one, other) => {
+            let (one, other) = (eval(one, frame, marking), eval(other, frame, marking));
+            match op {
+                Binary::Add => one + other,
+                Binary::And => i64::from(one != 0 && other != 0),
+                Binary::Eq => i64::from(one == other),
+                Binary::Ne => i64::from(one != other),
+                Binary::Lt => i64::from(one < other),
+                other => unreachable!("the nets here have no {other:?}"),
+            }
+        }
+        other => unreachable!("the nets here have no {other:?}"),
+    }
+}
+
+/// The tokens of a label. Tokens of factor 0 are there with 0.
+fn label(terms: &[Term], frame: &[i64], marking: &Marking, out: &mut BTreeMap<Vec<i64>, i64>) {
+    for term in terms {
+        let mut frames = vec![frame.to_vec()];
+        for Iteration { variable, domain } in &term.iterations {
+            let Domain::Range(low, high) = domain else { unreachable!("the nets here iterate over ranges") };
+            let (low, high) = (eval(low, frame, marking), eval(high, frame, marking));
+            frames = frames
+                .into_iter()
+                .flat_map(|frame| {
+                    (low..=high).map(move |value| {
+                        let mut frame = frame.clone();
+                        frame[variable.0 as usize] = value;
+                        frame
+                    })
+                })
+                .collect();
+        }
+        for frame in frames {
+            if term.condition.as_ref().is_none_or(|condition| eval(condition, &frame, marking) != 0) {
+                let token = term.token.iter().map(|component| eval(component, &frame, marking)).collect();
+                *out.entry(token).or_default() += term.factor;
+            }
+        }
+    }
+}
+
+/// Every assignment of values to the variables, lets computed.
+fn assignments(net: &Net, transition: &Transition) -> Vec<Vec<i64>> {
+    let mut frames = vec![vec![0; transition.frame as usize]];
+    for (number, variable) in transition.variables.iter().enumerate() {
+        let values = 0..=i64::from(high(net, variable.of));
+        frames = frames
+            .into_iter()
+            .flat_map(|frame| {
+                let values: Vec<i64> = match &variable.role {
+                    Role::Let(value) => vec![eval(value, &frame, &Vec::new())],
+                    Role::Inhibitor => vec![0],
+                    Role::Bound | Role::Pick(_) => values.clone().collect(),
+                };
+                values.into_iter().map(move |value| {
+                    let mut frame = frame.clone();
+                    frame[number] = value;
+                    frame
+                })
+            })
+            .collect();
+    }
+    frames
+}
+
+fn gathered(arcs: &[Arc], frame: &[i64], marking: &Marking) -> BTreeMap<u32, BTreeMap<Vec<i64>, i64>> {
+    let mut all: BTreeMap<u32, BTreeMap<Vec<i64>, i64>> = BTreeMap::new();
+    for arc in arcs {
+        label(&arc.label, frame, marking, all.entry(arc.place.0).or_default());
+    }
+    all
+}
+
+fn blocked(net: &Net, transition: &Transition, frame: &[i64], marking: &Marking) -> bool {
+    let own: Vec<usize> = (0..transition.variables.len())
+        .filter(|&number| matches!(transition.variables[number].role, Role::Inhibitor))
+        .collect();
+    let mut frames = vec![frame.to_vec()];
+    for number in own {
+        let values = 0..=i64::from(high(net, transition.variables[number].of));
+        frames = frames
+            .into_iter()
+            .flat_map(|frame| {
+                values.clone().map(move |value| {
+                    let mut frame = frame.clone();
+                    frame[number] = value;
+                    frame
+                })
+            })
+            .collect();
+    }
+    let any = transition.inhibitors.iter().any(|arc| !arc.label.is_empty());
+    any && frames.iter().any(|frame| {
+        transition.inhibitors.iter().all(|arc| {
+            arc.label.iter().all(|term| {
+                let token: Vec<i64> = term.token.iter().map(|component| eval(component, frame, marking)).collect();
+                marking[arc.place.0 as usize].get(&token).is_some_and(|&count| count >= term.factor)
+            })
+        })
+    })
+}
+
+/// The markings that the enabled bindings lead to; nothing for a binding that is a fault.
+fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
+    let mut enabled = Vec::new();
+    for transition in &net.transitions {
+        for frame in assignments(net, transition) {
+            let inputs = gathered(&transition.inputs, &frame, marking);
+            let there = inputs.iter().all(|(place, tokens)| {
+                tokens
+                    .iter()
+                    .all(|(token, &count)| marking[*place as usize].get(token).copied().unwrap_or(0) >= count.max(1))
+            });
+            let guard = transition.guard.as_ref().is_none_or(|guard| eval(guard, &frame, marking) != 0);
+            if there && guard && !blocked(net, transition, &frame, marking) {
+                let priority = transition.priority.as_ref().map_or(0, |priority| eval(priority, &frame, marking));
+                enabled.push((priority, transition, frame, inputs));
+            }
+        }
+    }
+    let most = enabled.iter().map(|&(priority, ..)| priority).max();
+    enabled.retain(|&(priority, ..)| Some(priority) == most);
+    enabled
+        .into_iter()
+        .map(|(_, transition, frame, inputs)| {
+            let mut next = marking.clone();
+            for (place, tokens) in &inputs {
+                for (token, count) in tokens {
+                    *next[*place as usize].entry(token.clone()).or_default() -= count;
+                }
+            }
+            for (place, tokens) in gathered(&transition.outputs, &frame, marking) {
+                for (token, count) in tokens {
+                    *next[place as usize].entry(token).or_default() += count;
+                }
+            }
+            for place in &mut next {
+                place.retain(|_, count| *count != 0);
+            }
+            let fits = |(place, tokens): (&Place, &BTreeMap<Vec<i64>, i64>)| {
+                place.capacity.is_none_or(|most| tokens.values().all(|&count| count <= i64::from(most)))
+            };
+            net.places.iter().zip(&next).all(fits).then_some(next)
+        })
+        .collect()
+}
+
+/// Explores a net, or gives nothing when it has more than `most` states.
+pub fn explore_dully(net: &Net, most: usize) -> Option<Counts> {
+    let mut first: Marking = Vec::new();
+    for place in &net.places {
+        let mut tokens = BTreeMap::new();
+        label(&place.initial, &vec![0; place.frame as usize], &Vec::new(), &mut tokens);
+        tokens.retain(|_, count| *count != 0);
+        first.push(tokens);
+    }
+    let mut seen: HashMap<Marking, ()> = HashMap::from([(first.clone(), ())]);
+    let mut queue = VecDeque::from([first]);
+    let mut counts = Counts { states: 0, edges: 0, deadlocks: 0, faults: 0 };
+    while let Some(marking) = queue.pop_front() {
+        counts.states += 1;
+        if seen.len() > most {
+            return None;
+        }
+        let steps = steps(net, &marking);
+        counts.deadlocks += usize::from(steps.is_empty());
+        for next in steps {
+            match next {
+                None => counts.faults += 1,
+                Some(next) => {
+                    counts.edges += 1;
+                    if seen.insert(next.clone(), ()).is_none() {
+                        queue.push_back(next);
+                    }
+                }
+            }
+        }
+    }
+    Some(counts)
+}
+
+/// What random nets may have.
+#[derive(Clone, Copy)]
+pub struct Features {
+    pub capacities: bool,
+    pub priorities: bool,
+    pub inhibitors: bool,
+}
+
+/// A random net.
+pub fn random_net(seed: u64, features: Features) -> Net {
+    let mut rng = Rng::new(seed);
+    let mut net = Net { name: format!("random-{seed}"), ..Net::default() };
+    net.types = vec![discrete("three", 2), discrete("two", 1)];
+    for number in 0..2 + rng.below(3) {
+        let domain: Vec<TypeId> = (0..rng.below(3)).map(|_| TypeId(rng.below(2) as u32)).collect();
+        let initial = (0..1 + rng.below(2))
+            .map(|_| term(1, domain.iter().map(|&of| int(rng.below(high(&net, of) as usize + 1) as i32)).collect()));
+        let initial = initial.collect();
+        let capacity = (features.capacities && rng.below(2) == 0).then(|| 2 + rng.below(2) as u32);
+        let name = format!("p{number}");
+        net.places.push(Place { name, domain, initial, frame: 0, capacity, span: Span::at(0) });
+    }
+    for number in 0..2 + rng.below(3) {
+        let transition = random_transition(&mut rng, &net, number, features);
+        net.transitions.push(transition);
+    }
+    net
+}
+
+fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features) -> Transition {
+    let mut variables: Vec<Variable> = (0..rng.below(3))
+        .map(|number| Variable { name: format!("x{number}"), of: TypeId(rng.below(2) as u32), role: Role::Bound })
+        .collect();
+    if let Some(first) = variables.first().map(|variable| variable.of) {
+        match rng.below(6) {
+            0 => {
+                let role = Role::Let(next(net, var(0), first, 1));
+                variables.push(Variable { name: "computed".into(), of: first, role });
+            }
+            1 => {
+                let role = Role::Pick(Domain::Range(int(0), int(high(net, first))));
+                variables.push(Variable { name: "picked".into(), of: first, role });
+            }
+            _ => {}
+        }
+    }
+    let usable = variables.len();
+    if features.inhibitors && rng.below(3) == 0 {
+        let of = TypeId(rng.below(2) as u32);
+        variables.push(Variable { name: "any".into(), of, role: Role::Inhibitor });
+    }
+    let frame = variables.len() as u32 + 1;
+    let iterated = Var(frame - 1);
+    let component = |rng: &mut Rng, of: TypeId, from: &[Variable]| {
+        let fitting: Vec<u32> =
+            (0..).zip(from).filter(|(_, variable)| variable.of == of).map(|(number, _)| number).collect();
+        match rng.below(5) {
+            0 => int(rng.below(high(net, of) as usize + 1) as i32),
+            1 if !fitting.is_empty() => next(net, var(fitting[rng.below(fitting.len())]), of, 1),
+            _ if !fitting.is_empty() => var(fitting[rng.below(fitting.len())]),
+            _ => int(rng.below(high(net, of) as usize + 1) as i32),
+        }
+    };
+    let arcs = |rng: &mut Rng, input: bool| -> Vec<Arc> {
+        (0..rng.below(3) + usize::from(input))
+            .map(|_| {
+                let place = rng.below(net.places.len());
+                let domain = &net.places[place].domain;
+                let terms = (0..1 + rng.below(5) / 4).map(|_| {
+                    let token = domain.iter().map(|&of| component(rng, of, &variables[..usable])).collect();
+                    let mut made = term([1, 1, 1, 1, 2, 0][rng.below(if input { 6 } else { 5 })], token);
+                    if let (0, Some(&of)) = (rng.below(8), domain.first()) {
+                        // All values in the first component, perhaps under a condition.
+                        let domain = Domain::Range(int(0), int(high(net, of)));
+                        made.iterations = vec![Iteration { variable: iterated, domain }];
+                        made.token[0] = expr(Kind::Var(iterated));
+                        made.factor = 1;
+                        if rng.below(2) == 0 {
+                            made.condition = Some(binary(Binary::Ne, expr(Kind::Var(iterated)), int(0)));
+                        }
+                    }
+                    made
+                });
+                Arc { place: PlaceId(place as u32), label: terms.collect() }
+            })
+            .collect()
+    };
+    let (inputs, outputs) = (arcs(rng, true), arcs(rng, false));
+    let mut inhibitors = Vec::new();
+    if features.inhibitors && rng.below(2) == 0 {
+        let place = rng.below(net.places.len());
+        let domain = &net.places[place].domain;
+        let token = domain.iter().map(|&of| component(rng, of, &variables)).collect();
+        let factor = 1 + rng.below(2) as i64;
+        inhibitors.push(Arc { place: PlaceId(place as u32), label: vec![term(factor, token)] });
+    }
+    let guard = match usable {
+        0 => None,
+        _ if rng.below(2) == 0 => None,
+        1 => Some(binary(Binary::Ne, var(0), int(1))),
+        _ => Some(binary(Binary::And, binary(Binary::Ne, var(0), var(1)), binary(Binary::Lt, var(1), int(2)))),
+    };
+    let priority = (features.priorities && rng.below(2) == 0).then(|| {
+        let total = expr(Kind::Total(PlaceId(rng.below(net.places.len()) as u32)));
+        if rng.below(2) == 0 || usable == 0 { total } else { var(0) }
+    });
+    // A variable that inhibitors alone know must not stand anywhere else, and need not stand there.
+    let name = format!("t{number}");
+    let span = Span::at(0);
+    Transition { name, variables, frame, inputs, outputs, inhibitors, guard, priority, description: None, span }
+}
+
+fn next(net: &Net, of: Expr, sort: TypeId, by: i32) -> Expr {
+    expr(Kind::Cycle { of: Box::new(of), low: 0, high: high(net, sort), by })
+}

@@ -1,0 +1,189 @@
+//! What is said about wrong nets: all at once, with places, types and advice.
+
+use super::{complaints, complaints_of};
+use deltamark_coloured::lna::{parse, parse_properties, property_texts};
+
+/// A net with one place and one transition, and something wrong in it.
+fn with(declared: &str, transition: &str) -> String {
+    format!(
+        "n (N := 2) {{\n   type t : range 1 .. N;\n   type col : enum (red, green);\n   {declared}\n   \
+         place p {{ dom : t * int; init : <( 1, 0 )>; }}\n   place e {{ dom : epsilon; }}\n   {transition}\n}}"
+    )
+}
+
+#[test]
+fn wrong_text() {
+    let rows = [
+        "",
+        "n",
+        "n {",
+        "n { place }",
+        "n { place p { dom : epsilon } }",
+        "n { place p { init : epsilon; } }",
+        "n { place p { dom : epsilon; dom : epsilon; capcity : 1; } }",
+        "n { plaec p { dom : epsilon; } }",
+        "n { place p { dom : epsilon; } } more",
+        "n (N = 3) { place p { dom : epsilon; } }",
+        "n { type t : rnage 1 .. 2; place p { dom : t; } }",
+        "n { type t : int; place p { dom : t; } }",
+        "n { type in : mod 3; }",
+        "n { type t : range 1 .. 99999999999; place p { dom : t; } }",
+        "n { place p { dom : epsilon; } transition t { out { } in { } } }",
+        "n { place p { dom : epsilon; } transition t { in { p : epsilon; } } }",
+        "n { place p { dom : epsilon; } transition t { in { } out { } guard : true; guard : true; } }",
+        "n { place p { dom : int; init : <( 1 ); } }",
+        "n { place p { dom : int; init : 1 + 2 * <( 1 )>; } }",
+        "n { place p { dom : int; init : || ; } }",
+        "n { place p { dom : int; init : <( | )>; } }",
+        "n { function f () -> int { } place p { dom : int; } }",
+        "n { function f () -> int { return 1; int x := 1; } place p { dom : int; } }",
+        "n { function f () -> int { case (1) { default : return 1; 2 : return 2; } } place p { dom : int; } }",
+        "n { place p { dom : int; } proposition q : exists (x in p : true); }",
+        "n { place p { dom : int; } proposition q : forall (x in p | true); }",
+        "n { place p { dom : int; init : <( 1 ≤ 2 )>; } }",
+        "n { place p { dom : int; } \"text",
+        "n { place p { dom : int; } /* comment",
+        "n {\n#ifdef A\nplace p { dom : int; } }",
+        "n {\n#include other\nplace p { dom : int; } }",
+    ];
+    let told: Vec<String> =
+        rows.iter().map(|text| format!("{text}\n    {}", complaints(text).join("\n    "))).collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn wrong_names_and_types() {
+    let rows = [
+        ("", "transition x { in { q : <( a, b )>; } out { } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { p : <( a, c )>; } }"),
+        ("", "transition x { in { p : <( a )>; } out { e : <( 1 )>; p : epsilon; } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : a; }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : a < b; }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : b < N and b + true = 2; }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : b = red or red < 1; }"),
+        ("", "transition x { in { p : <( a, b )>; p : <( a, c )>; } out { } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } } transition x { in { } out { } }"),
+        ("", "transition x { in { p : if (true) <( a, b )>; } out { } }"),
+        ("", "transition x { in { p : <( t(b), b + 1 )>; } out { } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } inhibit { p : <( c, d + 1 )>; } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } pick { c in p; } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } pick { a in t; } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : p'card > 1; }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } guard : exists (i in t | i = a); }"),
+        ("", "transition x { in { p : b * <( a, b )>; } out { } }"),
+        ("", "transition x { in { p : for (i in t range a .. 2) <( i, b )>; } out { } }"),
+        ("", "transition x { in { p : <( a, b )>; } out { } description : \"%d %d\", a; }"),
+        ("", "proposition q : p'card > red;"),
+        ("", "proposition q : exists (x in p | x->3 = 1);"),
+        ("", "proposition q : exists (x in p | x = 1);"),
+        ("", "proposition q : mult (x in t) = 1;"),
+        ("", "proposition q : p'crad = 1;"),
+        ("", "proposition q : t'size = 1;"),
+        ("", "proposition q : col'first = 0;"),
+        ("type t : mod 3;", ""),
+        ("type u : range 3 .. 1; type v : mod 0; type w : range 1 .. 1 / 0;", ""),
+        ("subtype u : t range 0 .. 1; subtype v : x; subtype w : bool range false .. true;", ""),
+        ("type v : vector [int] of bool; type w : vector [nope] of bool;", ""),
+        ("type l : list [nat] of int with capacity 0; type m : set of int with capacity 100000;", ""),
+        ("type s : struct { int a; int a; };", ""),
+        ("constant t C := 3; constant int D := 1 / 0; constant bool E := 1;", ""),
+        ("constant int A := B; constant int B := 1;", ""),
+        ("function f (int x) -> int { x := 1; return y; }", ""),
+        ("function f (int x) -> int { for (i in t) i := 1; return true; }", ""),
+        ("function f (int x) -> int; constant int C := f(1, 2) + g(3);", ""),
+        ("function f (int x) -> int { return 1; } function f (int y) -> int { return 2; }", ""),
+        ("function f (int x) -> int; function f (bool x) -> int { return 2; }", ""),
+        ("function f (int x) -> int { print \"a\", x; return 1; }", ""),
+        ("import function f (int x) -> int; constant int C := f(1);", ""),
+        ("function f (col c) -> int { case (c) { red : return 1; red : return 2; 3 : return 3; } return 0; }", ""),
+        ("type s : struct { int left; int right; }; function f (s x) -> int { return x.lfet + x[1]; }", ""),
+        (
+            "type a : list [nat] of int with capacity 2; type b : list [nat] of int with capacity 2; constant bool C := empty = empty;",
+            "",
+        ),
+        ("constant t C := t(red); constant col D := col(1);", ""),
+        ("place p { dom : int; type : prcess; capacity : -1; }", ""),
+        ("constant int C := (((1 + + 2 ; constant int D := 1;", ""),
+    ];
+    let told: Vec<String> = rows
+        .iter()
+        .map(|(declared, transition)| {
+            let text = with(declared, transition);
+            format!("{declared}{transition}\n    {}", complaints(&text).join("\n    "))
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_and_in_order() {
+    let text = "n {\n  type t : range 1 .. ;\n  place a { dom : t; init : <( 1 }\n  place b { dom : epsilon; int : 1; }\n  \
+                transition x {\n    in { a : <( x ) ; b : epsilon }\n    out { b epsilon; }\n    guard : x > ;\n  }\n  \
+                proposition p : ;\n  function f () -> int { return }\n}\n";
+    insta::assert_snapshot!(complaints(text).join("\n"));
+}
+
+#[test]
+fn no_more_than_twenty_are_told() {
+    let text = format!("n {{ {} }}", "place p { dom : nope; } ".repeat(100));
+    assert_eq!(complaints(&text).len(), 20);
+}
+
+#[test]
+fn wrong_parameters() {
+    let text = "n (N := 2) { constant bool B := true; place p { dom : epsilon; } }";
+    let told = |name: &str, value: &str| {
+        let diagnostics = parse(text.as_bytes(), &[(name.into(), value.into())]).expect_err("refused");
+        complaints_of(text, &diagnostics).join("; ")
+    };
+    let rows = [
+        ("N", "x", "the parameter `N` takes a whole number, not `x` (numbers go from -2147483648 to 2147483647)"),
+        ("M", "1", "the net has no parameter or numeric constant `M` (its parameters: N)"),
+        ("B", "1", "the net has no parameter or numeric constant `B` (its parameters: N)"),
+    ];
+    for (name, value, expected) in rows {
+        assert_eq!(told(name, value), expected);
+    }
+}
+
+#[test]
+fn wrong_properties() {
+    let net = || parse(b"n { place p { dom : epsilon; } proposition full : p'card = 1; }", &[]).expect("a net");
+    let rows = [
+        "state property a : reject ful;",
+        "state property a reject full;",
+        "state property a : accept full;",
+        "property a : reject full;",
+        "state property a : reject full; state property a : reject deadlock;",
+        "ltl property a : [] (full => <> not full) until nothing;",
+        "ltl property a : [] (full;",
+        "ltl property a : full and;",
+    ];
+    let told: Vec<String> = rows
+        .iter()
+        .map(|text| {
+            let diagnostics = parse_properties(&mut net(), text.as_bytes()).expect_err(text);
+            format!("{text}\n    {}", complaints_of(text, &diagnostics).join("\n    "))
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn temporal_formulas_are_read_and_refused() {
+    let text = "ltl property a : ([] (full => <> (not full)) or true until false) <=> full;";
+    let names = ["full".to_string()];
+    let told = complaints_of(text, &property_texts(text.as_bytes(), &names, &[]).expect_err("refused"));
+    assert_eq!(
+        told,
+        [
+            "1:14 `a` is a formula of temporal logic, which this version does not check (state properties (`state property`) can be checked)"
+        ]
+    );
+    // Beside a model it is noted, and the others count.
+    let mut net = parse(b"n { place p { dom : epsilon; } proposition full : p'card = 1; }", &[]).expect("a net");
+    let both = format!("{text} state property b : reject full; accept deadlock;");
+    parse_properties(&mut net, both.as_bytes()).expect("properties");
+    assert_eq!(net.temporal, ["a"]);
+    assert_eq!(net.property_texts(), [("b".to_string(), "not full or deadlock".to_string())]);
+}

@@ -1,0 +1,316 @@
+//! Symmetric nets in PNML: every construct, what is refused, and how things are told.
+
+use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem, pnml};
+use deltamark_core::{Batch, Fired, System};
+use deltamark_testkit::{check_system, explore};
+
+const SORTS: &str = r#"
+  <namedsort id="dot" name="dot"><dot/></namedsort>
+  <namedsort id="col" name="Colour"><cyclicenumeration>
+    <feconstant id="r" name="red"/><feconstant id="g" name="green"/><feconstant id="b" name="blue"/></cyclicenumeration></namedsort>
+  <namedsort id="num" name="Num"><finiteintrange start="1" end="4"/></namedsort>
+  <namedsort id="pair" name="Pair"><productsort><usersort declaration="col"/><usersort declaration="num"/></productsort></namedsort>
+  <partition id="warm" name="warm"><usersort declaration="col"/>
+    <partitionelement id="hot" name="hot"><useroperator declaration="r"/></partitionelement>
+    <partitionelement id="cold" name="cold"><useroperator declaration="g"/><useroperator declaration="b"/></partitionelement></partition>
+  <variabledecl id="x" name="x"><usersort declaration="col"/></variabledecl>
+  <variabledecl id="y" name="y"><usersort declaration="col"/></variabledecl>
+  <variabledecl id="n" name="n"><usersort declaration="num"/></variabledecl>
+  <variabledecl id="p" name="p"><usersort declaration="pair"/></variabledecl>
+"#;
+
+fn document(body: &str) -> String {
+    format!(
+        r#"<pnml><net id="net" type="http://www.pnml.org/version-2009/grammar/symmetricnet">
+<declaration><structure><declarations>{SORTS}</declarations></structure></declaration>
+<page id="page">{body}</page></net></pnml>"#
+    )
+}
+
+fn place(id: &str, sort: &str, marking: &str) -> String {
+    let marking = if marking.is_empty() {
+        String::new()
+    } else {
+        format!("<hlinitialMarking><structure>{marking}</structure></hlinitialMarking>")
+    };
+    format!(r#"<place id="{id}"><type><structure><usersort declaration="{sort}"/></structure></type>{marking}</place>"#)
+}
+
+fn transition(id: &str, condition: &str) -> String {
+    let condition = if condition.is_empty() {
+        String::new()
+    } else {
+        format!("<condition><structure>{condition}</structure></condition>")
+    };
+    format!(r#"<transition id="{id}">{condition}</transition>"#)
+}
+
+fn arc(source: &str, target: &str, inscription: &str) -> String {
+    format!(
+        r#"<arc id="{source}-{target}" source="{source}" target="{target}"><hlinscription><structure>{inscription}</structure></hlinscription></arc>"#
+    )
+}
+
+fn op(name: &str, operands: &[&str]) -> String {
+    let operands: String = operands.iter().map(|operand| format!("<subterm>{operand}</subterm>")).collect();
+    format!("<{name}>{operands}</{name}>")
+}
+
+fn number_of(number: u32, of: &str) -> String {
+    op("numberof", &[&format!(r#"<numberconstant value="{number}"><positive/></numberconstant>"#), of])
+}
+
+fn variable(id: &str) -> String {
+    format!(r#"<variable refvariable="{id}"/>"#)
+}
+
+fn constant(id: &str) -> String {
+    format!(r#"<useroperator declaration="{id}"/>"#)
+}
+
+fn all(sort: &str) -> String {
+    format!(r#"<all><usersort declaration="{sort}"/></all>"#)
+}
+
+/// States and edges, coloured and unfolded.
+fn counts(body: &str) -> (usize, usize) {
+    let text = document(body);
+    let net = pnml::parse(&text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    assert_eq!(net.validate(), Ok(()));
+    let system = ColouredSystem::new(net.clone(), &text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    check_system(&system);
+    let found = explore(&system);
+    match UnfoldedSystem::new(net, &text, UnfoldLimits::AUTO) {
+        Ok(system) => {
+            check_system(&system);
+            let unfolded = explore(&system);
+            assert_eq!((unfolded.states.len(), unfolded.edges.len()), (found.states.len(), found.edges.len()));
+        }
+        Err(NotUnfolded::Refused(_)) => {}
+        Err(NotUnfolded::Wrong(wrong)) => panic!("{wrong:?}"),
+    }
+    (found.states.len(), found.edges.len())
+}
+
+#[test]
+fn conditions_choose_bindings() {
+    let in_range = |number: i32| {
+        format!(
+            r#"<finiteintrangeconstant value="{number}"><finiteintrange start="1" end="4"/></finiteintrangeconstant>"#
+        )
+    };
+    let (x, n, red, two) = (variable("x"), variable("n"), constant("r"), in_range(2));
+    let hot = op("partitionelementof refpartition=\"warm\"", &[&x])
+        .replace("</partitionelementof refpartition=\"warm\">", "</partitionelementof>");
+    let equal = op("equality", &[&x, &red]);
+    let less = op("lessthan", &[&n, &two]);
+    // Of the twelve tokens, how many may go.
+    let cases = [
+        ("".to_string(), 12),
+        (equal.clone(), 4),
+        (op("inequality", &[&x, &red]), 8),
+        (less.clone(), 3),
+        (op("lessthanorequal", &[&n, &two]), 6),
+        (op("greaterthan", &[&n, &two]), 6),
+        (op("greaterthanorequal", &[&n, &two]), 9),
+        (op("and", &[&equal, &less]), 1),
+        (op("or", &[&equal, &less]), 6),
+        (op("not", &[&equal]), 8),
+        (op("imply", &[&equal, &less]), 9),
+        (op("equality", &[&hot, &constant("cold")]), 8),
+        (op("equality", &[&op("successor", &[&x]), &red]), 4),
+        ("<booleanconstant value=\"false\"/>".to_string(), 0),
+    ];
+    for (condition, edges) in cases {
+        // The token goes round, so that each binding is one edge of the one state.
+        let tuple = number_of(1, &op("tuple", &[&x, &n]));
+        let body = place("a", "pair", &number_of(1, &op("tuple", &[&all("col"), &all("num")])))
+            + &transition("t", &condition)
+            + &arc("a", "t", &tuple)
+            + &arc("t", "a", &tuple);
+        assert_eq!(counts(&body), (1, edges), "{condition}");
+    }
+}
+
+#[test]
+fn labels_of_every_kind_are_read() {
+    let (x, y, p) = (variable("x"), variable("y"), variable("p"));
+    let one = |of: &str| number_of(1, of);
+    let round = |input: &str, output: &str| {
+        place("a", "col", &one(&all("col"))) + &transition("t", "") + &arc("a", "t", input) + &arc("t", "a", output)
+    };
+    // A token stays; it becomes the next; two exchange; all go and come back; all but one.
+    assert_eq!(counts(&round(&one(&x), &one(&x))), (1, 3));
+    assert_eq!(counts(&round(&one(&x), &op("successor", &[&x]))), (10, 18));
+    assert_eq!(counts(&round(&one(&x), &op("predecessor", &[&x]))), (10, 18));
+    let two = op("add", &[&one(&x), &one(&y)]);
+    assert_eq!(counts(&round(&two, &two)), (1, 6));
+    assert_eq!(counts(&round(&one(&all("col")), &one(&all("col")))), (1, 1));
+    let rest = op("subtract", &[&one(&all("col")), &one(&x)]);
+    assert_eq!(counts(&round(&rest, &rest)), (1, 3));
+    // A variable that nothing binds takes every value.
+    assert_eq!(counts(&round(&one(&x), &one(&y))), (10, 54));
+    // A variable of a product.
+    let body = place("a", "pair", &one(&op("tuple", &[&constant("r"), &all("num")])))
+        + &place("b", "pair", "")
+        + &transition("t", "")
+        + &arc("a", "t", &one(&p))
+        + &arc("t", "b", &one(&p));
+    assert_eq!(counts(&body), (16, 32));
+    // Black tokens, several at once.
+    let dots = |number| number_of(number, "<dotconstant/>");
+    let body = place("a", "dot", &dots(5))
+        + &place("b", "dot", "")
+        + &transition("t", "")
+        + &arc("a", "t", &dots(2))
+        + &arc("t", "b", &dots(1));
+    assert_eq!(counts(&body), (3, 2));
+}
+
+#[test]
+fn tests_references_and_pages_are_followed() {
+    let x = number_of(1, &variable("x"));
+    let body = place("a", "col", &number_of(1, &all("col")))
+        + r#"<page id="inner"><referencePlace id="ref" ref="a"/>"#
+        + &transition("t", "")
+        + &arc("ref", "t", &x)
+        + "</page>"
+        + &place("b", "col", &number_of(1, &constant("r")))
+        + &arc("b", "t", &x).replace("<hlinscription>", r#"<type value="test"/><hlinscription>"#);
+    // Only red may go, and only once.
+    assert_eq!(counts(&body), (2, 1));
+}
+
+#[test]
+fn states_and_actions_are_told_in_the_words_of_the_model() {
+    let (x, n) = (variable("x"), variable("n"));
+    let tuple = number_of(1, &op("tuple", &[&x, &n]));
+    let body = place("a", "pair", &number_of(2, &op("tuple", &[&constant("g"), &all("num")])))
+        + &place("d", "dot", &number_of(3, "<dotconstant/>"))
+        + &transition("take", "")
+        + &arc("a", "take", &tuple)
+        + &arc("take", "d", &number_of(1, "<dotconstant/>"));
+    let text = document(&body);
+    let net = pnml::parse(&text).expect("it is right");
+    let coloured: Box<dyn System> = Box::new(ColouredSystem::new(net.clone(), &text).expect("it runs"));
+    let unfolded: Box<dyn System> = match UnfoldedSystem::new(net, &text, UnfoldLimits::AUTO) {
+        Ok(system) => {
+            assert!(system.net().places.iter().any(|place| place.name == "a(green,3)"));
+            Box::new(system)
+        }
+        Err(_) => panic!("it unfolds"),
+    };
+    for system in [coloured, unfolded] {
+        let mut scratch = system.scratch();
+        let mut batch = Batch::new(system.width());
+        while system.initial(&mut scratch, &mut batch).is_err() {
+            system.widen();
+            batch.reset(system.width());
+        }
+        let mut state = batch.target(0).to_vec();
+        let tell = |state: &[u32]| -> Vec<String> {
+            system.describe().state(state).iter().map(|(name, value)| format!("{name}: {value}")).collect()
+        };
+        assert_eq!(tell(&state), ["a: 2'(green,1) ++ 2'(green,2) ++ 2'(green,3) ++ 2'(green,4)", "d: 3"]);
+        let observe = system.observe().expect("nets can be observed");
+        let read = |scratch: &mut deltamark_core::Scratch, name: &str, state: &[u32]| {
+            observe.resolve(name).map(|observable| observe.read(scratch, state, observable))
+        };
+        let names = [
+            ("a", Some(8)),
+            ("a'card", Some(4)),
+            ("a(green,2)", Some(2)),
+            ("a(red,2)", Some(0)),
+            ("a(*,2)", Some(2)),
+            ("a(green,*)", Some(8)),
+            ("d", Some(3)),
+            ("a(pink,2)", None),
+        ];
+        for (name, value) in names {
+            assert_eq!(read(&mut scratch, name, &state), value, "{name}");
+        }
+        // The successors may need a wider layout than the initial state.
+        let mut next = Batch::new(system.width());
+        while system.successors(&mut scratch, &state, &mut next).is_err() {
+            let recoding = system.widen();
+            let mut wider = Vec::new();
+            recoding.translate(&state, &mut wider);
+            state = wider;
+            next.reset(system.width());
+        }
+        let names: Vec<String> =
+            next.actions().iter().map(|&action| system.describe().action(&state, action)).collect();
+        assert_eq!(names, ["take(x=green,n=1)", "take(x=green,n=2)", "take(x=green,n=3)", "take(x=green,n=4)"]);
+        let mut target = Vec::new();
+        assert_eq!(system.fire(&mut scratch, &state, next.action(1), &mut target), Ok(Fired::Done));
+        assert_eq!(tell(&target), ["a: 2'(green,1) ++ 1'(green,2) ++ 2'(green,3) ++ 2'(green,4)", "d: 4"]);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let x = number_of(1, &variable("x"));
+    let fine = place("a", "col", "") + &transition("t", "");
+    let cases = [
+        (place("a", "hue", ""), "there is no sort `hue`"),
+        (fine.clone() + &arc("a", "u", &x), "the arc leads nowhere: there is no node `u`"),
+        (fine.clone() + &arc("a", "t", &variable("z")), "there is no variable `z`"),
+        (fine.clone() + &arc("a", "t", &variable("n")), "the tokens of this term are not those of the place"),
+        (fine.clone() + &arc("a", "t", &op("concatenation", &[])), "a `concatenation` is not supported here"),
+        (fine.clone() + &arc("a", "a", &x), "an arc leads from a place to a place"),
+        (place("a", "col", "") + &place("a", "col", ""), "the id `a` is used twice"),
+        (place("a", "col", "") + &transition("t", &op("maybe", &[])), "a condition is expected here, not a `maybe`"),
+        (
+            fine + &arc("a", "t", &x).replace("<hlinscription>", r#"<type value="inhibitor"/><hlinscription>"#),
+            "arcs of type `inhibitor` are not supported in a coloured net",
+        ),
+    ];
+    for (body, message) in cases {
+        let wrong = pnml::parse(&document(&body)).expect_err(message);
+        assert!(wrong.iter().any(|diagnostic| diagnostic.message == message && diagnostic.span.is_some()), "{wrong:?}");
+    }
+}
+
+/// Whatever is changed in a file, it is read or refused, and what is read can be run.
+#[test]
+fn mutilated_files_do_no_harm() {
+    let (x, n) = (variable("x"), variable("n"));
+    let tuple = number_of(1, &op("tuple", &[&x, &n]));
+    let body = place("a", "pair", &number_of(1, &op("tuple", &[&all("col"), &all("num")])))
+        + &place("b", "col", &number_of(2, &constant("r")))
+        + &transition("t", &op("equality", &[&op("successor", &[&x]), &constant("r")]))
+        + &arc("a", "t", &tuple)
+        + &arc("t", "b", &op("subtract", &[&all("col"), &number_of(1, &x)]));
+    let text = document(&body);
+    let pieces: Vec<&str> = text.split_inclusive('>').collect();
+    let mut rng = deltamark_testkit::Rng::new(5);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        let mut changed: Vec<&str> = pieces.clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(changed.len());
+            match rng.below(3) {
+                0 => drop(changed.remove(at)),
+                1 => changed.insert(at, pieces[rng.below(pieces.len())]),
+                _ => changed[at] = pieces[rng.below(pieces.len())],
+            }
+        }
+        let text = changed.concat();
+        match pnml::parse(&text) {
+            Ok(net) => {
+                read += 1;
+                if let Ok(system) = ColouredSystem::new(net, &text) {
+                    let _ = deltamark_testkit::explore_up_to(&system, 50);
+                }
+            }
+            Err(wrong) => {
+                refused += 1;
+                assert!((1..=20).contains(&wrong.len()));
+                for span in wrong.iter().filter_map(|diagnostic| diagnostic.span) {
+                    assert!(span.start <= span.end && span.end <= text.len());
+                }
+            }
+        }
+    }
+    assert!(read > 50 && refused > 500, "{read} read, {refused} refused");
+}
