@@ -75,8 +75,8 @@ pub struct Model {
     /// Format of the file [default: by its ending]
     #[arg(long, value_name = "NAME", long_help = formats_help())]
     pub format: Option<String>,
-    /// Value of a parameter of the model.
-    #[arg(long, value_name = "NAME=VALUE", hide = true, value_parser = parameter)]
+    /// Value of a parameter of the model
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub param: Vec<(String, String)>,
     /// Run a coloured net as the P/T net it unfolds to: yes, no, or auto, which does so if it is small
     #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true)]
