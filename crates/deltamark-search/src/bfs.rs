@@ -428,15 +428,6 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     /// Goes on to the next level. Says whether there is one.
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
-            // A thread that was not started has found nothing.
-            let mut nothing: Vec<Later> = found
-                .iter()
-                .map(|_| Later::new(run.store, run.system.width(), self.search.plan.leaves_out()))
-                .collect();
-            let found = found.iter_mut().zip(&mut nothing).map(|(found, nothing)| match found {
-                Some(later) => &mut **later,
-                None => nothing,
-            });
             let more = level.advance(run.store.len(), found);
             self.search.divide(level.numbers());
             more
