@@ -201,8 +201,8 @@ impl<'a> Search<'a> {
     }
 
     /// The next states of the level: a block, or less where the level is small for so many
-    /// threads. Of the thread's own stretch, as long as there are any: neighbours have successors
-    /// in common, and threads that insert the same states at the same time wait for each other.
+    /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
+    /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
     fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
         let mut most = run.block_size() as u64;
