@@ -63,11 +63,12 @@ impl Piece {
         }
     }
 
-    fn clear(&mut self) {
+    /// Empties the first entries.
+    fn clear(&mut self, count: usize) {
         match self {
-            Piece::One(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
-            Piece::Two(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
-            Piece::Four(entries) => entries.iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::One(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::Two(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::Four(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
         }
     }
 }
@@ -154,11 +155,17 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the next level.
-    pub fn advance(&mut self) {
+    /// Goes on to the next level; the one in hand had `len` states. No more than these are
+    /// cleared: levels can be tiny, and many.
+    pub fn advance(&mut self, len: u64) {
         std::mem::swap(&mut self.hand, &mut self.later);
-        let segments = self.later.segments.iter_mut().filter_map(OnceLock::get_mut);
-        segments.flatten().filter_map(OnceLock::get_mut).for_each(Piece::clear);
+        for start in (0..len).step_by(PIECE) {
+            let (segment, piece, _) = locate(start);
+            let found = self.later.segments[segment].get_mut().and_then(|pieces| pieces[piece].get_mut());
+            if let Some(found) = found {
+                found.clear((len - start).min(PIECE as u64) as usize);
+            }
+        }
     }
 
     /// The bytes it holds.
@@ -179,10 +186,10 @@ mod tests {
                 0 => Action::NONE,
                 rest => Action((count.unwrap_or(u32::MAX) - 1).wrapping_sub(rest as u32)),
             };
-            for level in 0..5 {
-                let len = [1, 5_000, 100, 19_000, 3][level as usize];
+            let lengths = [1, 5_000, 100, 19_000, 3, 19_000];
+            for (level, &len) in (0..).zip(&lengths) {
                 (0..len).rev().for_each(|place| arrivals.note(place, action(level, place), level % 2 == 0));
-                arrivals.advance();
+                arrivals.advance(if level == 0 { 0 } else { lengths[level as usize - 1] });
                 assert!((0..len).all(|place| arrivals.get(place) == action(level, place)), "level {level}");
                 assert_eq!(arrivals.get(len), Action::NONE, "level {level}");
             }
@@ -204,7 +211,7 @@ mod tests {
                 });
             }
         });
-        arrivals.advance();
+        arrivals.advance(0);
         for place in 0..states {
             let smallest = (0..4).map(|thread| (place as u32 * 7 + thread * 31) % 100).min();
             assert_eq!(Some(arrivals.get(place).0), smallest, "{place}");

@@ -201,8 +201,8 @@ impl<'a> Search<'a> {
     }
 
     /// The next states of the level: a block, or less where the level is small for so many
-    /// threads. Of the thread's own stretch, as long as there are any: neighbours have successors
-    /// in common, and threads that insert the same states at the same time wait for each other.
+    /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
+    /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
     fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
         let mut most = run.block_size() as u64;
@@ -428,15 +428,6 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     /// Goes on to the next level. Says whether there is one.
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
-            // A thread that was not started has found nothing.
-            let mut nothing: Vec<Later> = found
-                .iter()
-                .map(|_| Later::new(run.store, run.system.width(), self.search.plan.leaves_out()))
-                .collect();
-            let found = found.iter_mut().zip(&mut nothing).map(|(found, nothing)| match found {
-                Some(later) => &mut **later,
-                None => nothing,
-            });
             let more = level.advance(run.store.len(), found);
             self.search.divide(level.numbers());
             more

@@ -197,9 +197,15 @@ impl Level {
 
     /// Goes on to the next level, which is what all threads have found; `len` is how many
     /// states there are now. Says whether it has any.
-    pub fn advance<'l>(&mut self, len: u64, found: impl Iterator<Item = &'l mut Later>) -> bool {
+    pub fn advance(&mut self, len: u64, found: &mut [Option<&mut Later>]) -> bool {
+        let before = self.numbers.end - self.numbers.start;
         self.numbers.start = self.numbers.end;
-        for (thread, (later, Part { first, list, actions })) in found.zip(&mut self.parts).enumerate() {
+        for (thread, (later, Part { first, list, actions })) in found.iter_mut().zip(&mut self.parts).enumerate() {
+            // A thread that was not started has found nothing.
+            let Some(later) = later else {
+                *first = self.numbers.end;
+                continue;
+            };
             std::mem::swap(list, &mut later.list);
             later.list.clear();
             std::mem::swap(actions, &mut later.actions);
@@ -220,7 +226,7 @@ impl Level {
             }
         }
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.advance();
+            arrivals.advance(before);
         }
         if matches!(self.parts[0].list, List::Sequential) {
             self.numbers.end = len;

@@ -282,7 +282,7 @@ impl<'a> Part<'a> {
     /// All levels.
     fn levels(&mut self, common: &Common) -> Option<Stop> {
         loop {
-            self.level.advance(self.run.store.len(), std::iter::empty());
+            self.level.advance(self.run.store.len(), &mut []);
             self.next = self.level.numbers().start;
             self.last = self.depth as u64 >= self.run.depth_limit();
             self.run.statistics.depth = self.depth as u64;
