@@ -64,6 +64,8 @@ pub struct Expanded {
     pub text: String,
     /// For each byte of the text the byte of the file it comes from.
     origins: Vec<u32>,
+    /// The length of the file: no place lies beyond it.
+    length: usize,
 }
 
 impl Expanded {
@@ -72,12 +74,12 @@ impl Expanded {
     pub fn origin(&self, span: Span) -> Span {
         let last = self.origins.last().map_or(0, |&last| last as usize + 1);
         let at = |offset: usize| self.origins.get(offset).map_or(last, |&origin| origin as usize);
-        let start = at(span.start);
-        if span.end <= span.start {
+        let start = at(span.start).min(self.length);
+        if span.end <= span.start || start == self.length {
             return Span::at(start);
         }
         // A piece that begins and ends in different macros is shown by where it begins.
-        let end = at(span.end - 1) + 1;
+        let end = (at(span.end - 1) + 1).min(self.length);
         Span::new(start, if end > start && end - start <= 4 * (span.end - span.start) { end } else { start + 1 })
     }
 
@@ -96,6 +98,7 @@ impl Expanded {
 /// Expands a text with macros, with these parameters.
 pub fn expand(bytes: &[u8], parameters: &[(String, String)]) -> Result<Expanded, Vec<Diagnostic>> {
     let text = deltamark_core::text::utf8(bytes)?;
+    let bytes_read = bytes.len();
     let mut machine = Machine::new();
     machine.read_prelude();
     for (name, value) in parameters {
@@ -122,7 +125,7 @@ pub fn expand(bytes: &[u8], parameters: &[(String, String)]) -> Result<Expanded,
     }
     let Text { bytes, origins } = machine.output;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Expanded { text, origins }),
+        Ok(text) => Ok(Expanded { text, origins, length: bytes_read }),
         Err(_) => Err(Diagnostic::new("a macro cuts a character in two").into()),
     }
 }
