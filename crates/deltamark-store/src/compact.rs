@@ -243,9 +243,7 @@ impl Tables {
 
     /// The code of a state all of whose nodes are there.
     fn find_code(&self, state: &[Slot]) -> Option<u64> {
-        if self.roots.is_none() {
-            return None;
-        }
+        self.roots.as_ref()?;
         let mut numbers: Vec<u32> = Vec::with_capacity(self.plan.positions());
         for (position, table) in self.halves.iter().enumerate() {
             let key = if position < self.plan.leaves() {

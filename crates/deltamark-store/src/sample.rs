@@ -21,6 +21,8 @@ const MOST: usize = 64;
 const STRIDE: usize = 3;
 /// One in so many steps leads back to a state that was kept.
 const LENGTH: u64 = 16;
+/// Rounds without a new state after which the system is taken as small.
+const IDLE: usize = 32;
 /// Bytes that a sample takes at most.
 const BYTES: usize = 4 << 20;
 
@@ -65,15 +67,18 @@ impl Walk<'_> {
         if walkers.is_empty() {
             return;
         }
-        // Walks of a small system find nothing new; so many steps are tried.
+        let mut idle = 0;
+        // Walks may find little that is new; so many steps are tried.
         for step in 0..3 * STRIDE * most / BLOCK {
             walkers = self.step(&walkers);
             if step % STRIDE == 0 {
+                let before = self.kept.len();
                 for index in 0..walkers.len() {
                     self.keep(walkers.get(index));
                 }
+                idle = if self.kept.len() == before { idle + 1 } else { 0 };
             }
-            if self.kept.len() >= most {
+            if self.kept.len() >= most || idle >= IDLE {
                 return;
             }
         }
