@@ -79,7 +79,8 @@ fn every_model_is_ready_in_a_tenth_of_a_second() {
 #[test]
 fn property_files_are_read() {
     let Some(corpus) = Corpus::find("property_files_are_read") else { return };
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         ("bakery", &[("cs_ok", "not cs_not_ok")], &[]),
         ("dining", &[("not_dead", "not deadlock")], &["p0_no_starvation"]),
         ("leader", &[], &["leader_elected", "leader_remains"]),
