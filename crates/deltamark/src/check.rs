@@ -231,10 +231,8 @@ impl<'a> Check<'a> {
     pub fn run(mut self) -> Result<Report, CheckError> {
         let by_default = self.properties.is_empty();
         if by_default {
-            // Who asks nothing asks what the model itself brings, if it brings anything.
-            if self.info.properties.is_empty() {
-                self.properties.push(Property::deadlock_free());
-            }
+            // Who asks nothing asks for deadlocks and faults, and what the model itself brings.
+            self.properties.push(Property::deadlock_free());
             if self.info.can_fault != Some(false) {
                 self.properties.push(Property::fault_free());
             }
