@@ -11,7 +11,7 @@
 //!   states  s0 s1 s2 s3            b: 0010      expand_P_a(1101), expand_P_b(0010), expand_Q_…
 //! ```
 //!
-//! Each function (see [`function`]) loops over the states of its mask, tries the transitions of its location, and writes
+//! Each function (see `function.rs`) loops over the states of its mask, tries the transitions of its location, and writes
 //! targets straight into the memory of the batch. So the dispatch over locations is paid once for a block and
 //! not for each state, and the processor meets the same code for many states in a row.
 //!
@@ -21,8 +21,8 @@
 //! Locations with very many transitions are cut into several functions: the time to make code grows faster than its length.
 //!
 //! # Memory safety
-//! Functions trust what they are given: [`Context`] has room for every step of the sources (`most`), sources and targets have the
-//! width of states. They do *not* trust the bits of states: see [`facts`].
+//! Functions trust what they are given: `Context` has room for every step of the sources (`most`), sources and targets have the
+//! width of states. They do *not* trust the bits of states: see `facts.rs`.
 //!
 //! # What is left to the interpreter
 //! Synchronous systems, channels with very large buffers, expressions that are nested very deeply; [`Native::new`] says so.

@@ -5,9 +5,9 @@
 //!
 //! * no entity is ever expanded: a file that declares any is refused, so ten lines cannot
 //!   become gigabytes and nothing outside the file is named;
-//! * elements nest at most [`DEEPEST`] deep, so that whoever walks the tree may recurse;
-//! * an element has at most [`MOST_ATTRIBUTES`] attributes and a document at most
-//!   [`MOST_PREFIXES`] namespace prefixes, since the parser compares each with each.
+//! * elements nest at most `DEEPEST` deep, so that whoever walks the tree may recurse;
+//! * an element has at most `MOST_ATTRIBUTES` attributes and a document at most
+//!   `MOST_PREFIXES` namespace prefixes, since the parser compares each with each.
 //!
 //! The scan agrees with the parser up to the first place where the XML is malformed;
 //! there the parser stops, so what the scan thinks of the rest does not matter.
