@@ -50,7 +50,7 @@ fn a_store_that_may_miss_states_proves_nothing_and_says_so() {
         ("lossy_violated", "check handover.net --store bitstate:bits=20"),
         ("lossy_stats", "stats ring.net --store compaction"),
         ("lossy_too_full", "check crowd.net --store bitstate:bits=13 --threads 1"),
-        ("lossy_too_short", "check crowd.net --store compaction:bits=16 --quiet"),
+        ("lossy_too_short", "check crowd.net --store compaction:bits=16 --quiet --threads 1"),
     ];
     for (name, arguments) in cases {
         snapshot(name, arguments);

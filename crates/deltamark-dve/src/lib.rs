@@ -75,8 +75,9 @@ pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::at(Span::at(0), format!("the model is longer than {MAX_LENGTH} bytes"))]);
     }
-    let (model, findings) = parse::parse(text);
+    let (model, mut findings) = parse::parse(text);
     if !findings.is_empty() {
+        findings.truncate(MAX_FINDINGS);
         return Err(findings);
     }
     let (mut program, pool) = check::check(text, &model)?;

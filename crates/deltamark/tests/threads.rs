@@ -69,7 +69,9 @@ fn nets(test: &str, sizes: std::ops::RangeInclusive<u64>) -> Vec<(String, String
 
 fn same_for_all_threads(test: &str, sizes: std::ops::RangeInclusive<u64>, threads: &[usize]) {
     for (model, path, row) in nets(test, sizes) {
-        for store in stores() {
+        // A lossy array may miss a state of many, and not always the same.
+        let few = row.number("states").is_some_and(|states| states <= 6_000);
+        for store in stores().filter(|store| few || store.name != "bitstate") {
             // The largest array by default is of 128 MiB, which takes longer to clear than a search.
             let spec = if store.name == "bitstate" { "bitstate:bits=26".into() } else { store.name.to_string() };
             let one = search(&path, &spec, 1);
