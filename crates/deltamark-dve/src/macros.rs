@@ -49,7 +49,7 @@ use std::rc::Rc;
 const PRELUDE: &str = include_str!("macros/prelude.m4");
 
 /// The most bytes that macros may produce on the way, replacements of replacements included.
-const MOST_WORK: usize = 1 << 25;
+const MOST_WORK: usize = 1 << 26;
 /// The most replacements.
 const MOST_REPLACEMENTS: usize = 1 << 19;
 /// The most bytes of plain text.
@@ -319,7 +319,7 @@ impl Machine {
             self.place = origin;
             if self.work > MOST_WORK || self.replacements > MOST_REPLACEMENTS {
                 return Err(Diagnostic::at(point(origin), "the macros do not come to an end")
-                    .help("is a macro defined by itself? At most half a million of them are replaced, by 32 MiB of text")
+                    .help("is a macro defined by itself? At most half a million of them are replaced, by 64 MiB of text")
                     .into());
             }
             if self.follows(b"//") {
