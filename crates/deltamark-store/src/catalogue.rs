@@ -152,8 +152,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "A state as its predecessor and an action; every k-th level is kept in full. A state that may be known \
                is walked back to a level kept in full and compared there.",
         guarantee: "exact",
-        when: "When any other model does not fit, or depth-first: 6 to 8 bytes a state breadth-first, whatever its \
-               width, in one to four times the time of `plain`; depth-first some 9, in about ten times.",
+        when: "When any other model does not fit, or depth-first: 6 to 7 bytes a state breadth-first, whatever its \
+               width, in one to three times the time of `plain`; depth-first some 9, in about ten times.",
         threads: false,
         needs: &[],
         options: &[
@@ -181,7 +181,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
                known is walked back to one kept in full and compared there.",
         guarantee: "exact",
-        when: "As `delta`, with more to choose: 6 to 7 bytes a state breadth-first, some 9 depth-first, in about the \
+        when: "As `delta`, with more to choose: 5 to 6 bytes a state breadth-first, some 9 depth-first, in about the \
                same time, for any model and any search.",
         threads: false,
         needs: &[],
@@ -233,7 +233,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                that may be known is confirmed by undoing actions back to a level kept in full.",
         guarantee: "exact",
         when: "When a Petri net does not fit into memory: 2.5 to 4.5 bytes a state, whatever its width, the least of the \
-               exact stores, in one to four times the time of `plain`.",
+               exact stores, in one to three times the time of `plain`.",
         threads: false,
         needs: &[Need::Levels, Need::Undo],
         options: &[

@@ -60,7 +60,7 @@
 //! Rebuilding goes forwards and computes all successors of each state on the way: small and slow.
 //!
 //! # When to choose it
-//! When memory is what is missing, also for narrow states: 6 to 7 bytes a state level by level,
+//! When memory is what is missing, also for narrow states: 5 to 6 bytes a state level by level,
 //! some 9 in any order, in the time of `delta`.
 
 use crate::catalogue::{SpecError, StoreSpec};

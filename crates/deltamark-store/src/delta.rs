@@ -38,7 +38,7 @@
 //! shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
 //! # When to choose it
-//! When `plain` does not fit, for any system and any search: 6 to 8 bytes a state level by level,
+//! When `plain` does not fit, for any system and any search: 6 to 7 bytes a state level by level,
 //! whatever their width, in up to four times the time of `plain` for narrow states and in about
 //! its time for those of hundreds of slots; in any order some 9 bytes, in about ten times. A
 //! small `k` is faster and takes more.
