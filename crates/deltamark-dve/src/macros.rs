@@ -319,7 +319,9 @@ impl Machine {
             self.place = origin;
             if self.work > MOST_WORK || self.replacements > MOST_REPLACEMENTS {
                 return Err(Diagnostic::at(point(origin), "the macros do not come to an end")
-                    .help("is a macro defined by itself? At most half a million of them are replaced, by 64 MiB of text")
+                    .help(
+                        "is a macro defined by itself? At most half a million of them are replaced, by 64 MiB of text",
+                    )
                     .into());
             }
             if self.follows(b"//") {
