@@ -18,7 +18,6 @@ mod dve;
 mod instructions;
 mod nets;
 mod once;
-mod plot;
 mod process;
 mod stores;
 mod table;

@@ -8,9 +8,9 @@
 
 use crate::nets;
 use crate::once::{Record, search_named};
-use crate::plot::{Point, Series, draw};
 use crate::process::{Failure, append, history, measure};
 use comfy_table::{CellAlignment, Table, presets::ASCII_FULL_CONDENSED};
+use deltamark_reproduce::plot::{Point, Scatter, Series};
 use deltamark_store::{CATALOGUE, StoreSpec};
 use deltamark_testkit::Corpus;
 use std::path::PathBuf;
@@ -87,7 +87,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         // The picture so far: a path that cannot be written to shows early.
         if let Some(path) = &options.svg {
-            std::fs::write(path, draw(&series)).map_err(|error| format!("{}: {error}", path.display()))?;
+            let scatter = Scatter {
+                title: "Memory against time, both in times of plain's",
+                below: "Small marks are nets, large ones the geometric mean of a store.",
+            };
+            std::fs::write(path, scatter.draw(&series)).map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
     print_means(options, &series);

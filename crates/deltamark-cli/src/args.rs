@@ -17,6 +17,7 @@ use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
 use deltamark::{EngineChoice, LoadError, LoadOptions, Unfold};
+use deltamark_reproduce::Paper;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub enum Command {
     Generate(Generate),
     /// List the stores and their options
     Stores(Stores),
+    /// Measure the tables of a paper again, and show them beside what was published
+    Reproduce(Reproduce),
     /// Print completions for a shell
     Completions(Completions),
     /// Print the manual page
@@ -339,6 +342,46 @@ pub struct Simulate {
     /// Seed of chance: the same seed takes the same steps [default: by the clock, and told]
     #[arg(long, value_name = "S", requires = "random", allow_hyphen_values = true, value_parser = units::seed)]
     pub seed: Option<u64>,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args, Debug)]
+#[command(after_help = papers_help())]
+pub struct Reproduce {
+    /// The paper, called by its method
+    #[arg(value_parser = paper)]
+    pub paper: &'static Paper,
+    /// Run small instances, about a minute of them; this is the default
+    #[arg(long)]
+    pub quick: bool,
+    /// Run the sizes of the paper, for up to half an hour
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
+    /// Folder with models that do not come with Deltamark: `tree` needs those of BEEM
+    #[arg(long, value_name = "DIR")]
+    pub models: Option<PathBuf>,
+    /// Folder to write report.html, report.json and the pictures to [default: reproduce-PAPER]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Say nothing while runs are made
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+fn paper(name: &str) -> Result<&'static Paper, String> {
+    Paper::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Paper::ALL.iter().map(|paper| paper.name).collect();
+        match did_you_mean(name, names.iter().copied()) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("papers are called {}", names.join(", ")),
+        }
+    })
+}
+
+fn papers_help() -> String {
+    let wide = Paper::ALL.iter().map(|paper| paper.name.len()).max().unwrap_or(0);
+    let lines = Paper::ALL.iter().map(|paper| format!("  {:wide$}  {}\n", paper.name, paper.about));
+    format!("Papers:\n{}", lines.collect::<String>())
 }
 
 /// Arguments of `generate`.

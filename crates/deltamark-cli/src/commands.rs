@@ -8,6 +8,7 @@ mod dump;
 mod extras;
 mod generate;
 mod graph;
+mod reproduce;
 mod simulate;
 mod stats;
 mod stores;
@@ -30,6 +31,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Stores(arguments) => stores::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Completions(arguments) => extras::completions(&arguments),
         Command::Man(arguments) => extras::man(&arguments),
     }

@@ -35,7 +35,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("deltamark-testkit", &["deltamark-core", "deltamark-nets", "deltamark-search"]),
-    ("deltamark-cli", &["deltamark"]),
+    ("deltamark-reproduce", &["deltamark"]),
+    ("deltamark-cli", &["deltamark", "deltamark-reproduce"]),
     (
         "deltamark-bench",
         &[
@@ -45,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "deltamark-search",
             "deltamark-store",
             "deltamark-testkit",
+            "deltamark-reproduce",
         ],
     ),
 ];

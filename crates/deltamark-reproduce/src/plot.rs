@@ -178,19 +178,35 @@ impl Axis {
     }
 }
 
-/// Draws it.
-pub fn draw(series: &[Series]) -> String {
+/// What a picture says of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Scatter<'a> {
+    /// Its head.
+    pub title: &'a str,
+    /// What its marks are.
+    pub below: &'a str,
+}
+
+impl Scatter<'_> {
+    /// Draws it.
+    pub fn draw(&self, series: &[Series]) -> String {
+        draw(self, series)
+    }
+}
+
+fn draw(scatter: &Scatter<'_>, series: &[Series]) -> String {
     let drawn = || series.iter().flat_map(|series| series.points.iter().filter(|point| point.can_be_drawn()));
     let across = Axis::new(drawn().map(|point| point.time), LEFT, RIGHT);
     let up = Axis::new(drawn().map(|point| point.bytes), BOTTOM, TOP);
     let height = HEIGHT.max(LEGEND_TOP + LEGEND_STEP * (series.len() + 1) as f64);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-labelledby=\"title\">\n<title id=\"title\">Memory against time for all stores, both against \
-         plain</title>\n{}<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
+         aria-labelledby=\"title\">\n<title id=\"title\">{}</title>\n{}<rect class=\"ground\" width=\"{WIDTH}\" \
+         height=\"{height}\"/>\n",
+        escaped(scatter.title),
         style(series.len())
     );
-    frame(&mut svg, &across, &up);
+    frame(&mut svg, scatter, &across, &up);
     for (index, series) in series.iter().enumerate() {
         for point in series.points.iter().filter(|point| point.can_be_drawn()) {
             let Point { net, time, bytes, per_state } = point;
@@ -253,7 +269,7 @@ fn style(stores: usize) -> String {
 }
 
 /// Axes, grid, ticks and what they mean.
-fn frame(svg: &mut String, across: &Axis, up: &Axis) {
+fn frame(svg: &mut String, scatter: &Scatter<'_>, across: &Axis, up: &Axis) {
     let class = |value: f64| if value == 1.0 { "one" } else { "grid" };
     for (value, label) in across.ticks() {
         let x = across.place(value);
@@ -265,13 +281,8 @@ fn frame(svg: &mut String, across: &Axis, up: &Axis) {
         line(svg, class(value), (LEFT, y), (RIGHT, y));
         text(svg, "right", (LEFT - 8.0, y + 4.0), &label);
     }
-    text(svg, "head", (LEFT, 26.0), "Memory against time, both in times of plain's");
-    text(
-        svg,
-        "small",
-        (LEFT, 46.0),
-        "↑ bytes a state. Small marks are nets, large ones the geometric mean of a store.",
-    );
+    text(svg, "head", (LEFT, 26.0), scatter.title);
+    text(svg, "small", (LEFT, 46.0), &format!("↑ memory. {}", scatter.below));
     text(svg, "small right", (RIGHT, BOTTOM + 38.0), "processor time →");
 }
 
@@ -297,13 +308,17 @@ fn mark(svg: &mut String, kind: &str, store: usize, (x, y): (f64, f64), radius: 
     );
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn draw(series: &[Series]) -> String {
+        Scatter { title: "a < b", below: "c & d" }.draw(series)
+    }
 
     fn series(name: &str, points: &[(f64, f64)]) -> Series {
         let point = |&(time, bytes)| Point { net: "a<b".into(), time, bytes, per_state: 3.0 };

@@ -1,0 +1,51 @@
+//! `deltamark reproduce`.
+//!
+//! In: a paper. Out: its tables, with what was published and what we find, on standard output and as
+//! files. What stays true: what was measured before Ctrl-C is written.
+
+use super::cancel_on_interrupt;
+use crate::args;
+use crate::exit::{Exit, Failure};
+use crate::output::{print, write_file};
+use deltamark_reproduce::{Extent, Options};
+use std::path::Path;
+
+/// Measures, prints and writes.
+pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
+    let paper = arguments.paper;
+    if let Some(folder) = arguments.models.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(format!("there is no folder `{}`", folder.display())));
+    }
+    let folder = arguments.output.clone().unwrap_or_else(|| format!("reproduce-{}", paper.name).into());
+    // Before the runs: who cannot be told the result should know it now.
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::new(format!("cannot make the folder `{}`: {error}", folder.display())))?;
+    let tell = |run: &str| {
+        if !arguments.quiet {
+            eprintln!("{run}");
+        }
+    };
+    let options = Options {
+        extent: if arguments.full { Extent::Full } else { Extent::Quick },
+        models: arguments.models.clone(),
+        cancel: cancel_on_interrupt(),
+        tell: &tell,
+    };
+    let study = paper.reproduce(&options);
+    let json = serde_json::to_string_pretty(&study).map_err(|error| Failure::new(error.to_string()))?;
+    write(&folder, "report.json", &json)?;
+    write(&folder, "report.html", &study.to_html())?;
+    for figure in &study.figures {
+        write(&folder, &format!("{}.svg", figure.name), &figure.svg)?;
+    }
+    let page = folder.join("report.html");
+    print(|out| {
+        out.write_all(study.to_text().as_bytes())?;
+        writeln!(out, "\nwritten to {}", page.display())
+    })?;
+    Ok(if study.complete { Exit::Good } else { Exit::NoAnswer })
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    write_file(&folder.join(name).display().to_string(), |out| out.write_all(text.as_bytes()))
+}

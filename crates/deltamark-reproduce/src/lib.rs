@@ -1,0 +1,84 @@
+//! The tables of the papers, measured again.
+//!
+//! In: the name of a paper, how much time there is, a folder with models that are not ours. Out: a
+//! [`Study`]: the paper's tables, each cell with the figure that was published and the one measured
+//! here and now. What stays true: a figure of ours comes from a run that was made for it, over
+//! the whole state space or the part that the paper says; a cell without such a run says why.
+//!
+//! ```text
+//! paper ─▶ models ─▶ runs (measure) ─▶ Study ─┬─▶ text     tables for a terminal
+//!                                             ├─▶ html     a page with its pictures
+//!                                             └─▶ JSON
+//! ```
+//! One file a paper: its figures, its models, its runs. What the model of a paper was can
+//! sometimes not be known; then the counts of states differ, and the table says so.
+
+mod comback;
+mod delta;
+mod difference;
+mod html;
+mod measure;
+mod models;
+pub mod plot;
+mod study;
+mod text;
+mod tokens;
+mod tree;
+
+pub use study::{Cell, Figure, Grid, Ours, Published, Row, Study, Unit};
+pub use tokens::Tokens;
+
+use deltamark::core::Cancel;
+use std::path::PathBuf;
+
+/// How much to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Small instances: about a minute a paper.
+    #[default]
+    Quick,
+    /// The paper's own sizes.
+    Full,
+}
+
+/// What to run, and who is told.
+pub struct Options<'a> {
+    /// How much.
+    pub extent: Extent,
+    /// A folder with models that are not ours.
+    pub models: Option<PathBuf>,
+    /// How to be asked to stop: what has no figure by then stays without.
+    pub cancel: Cancel,
+    /// Is told of each run that begins.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// A paper whose tables are measured.
+#[derive(Debug)]
+pub struct Paper {
+    /// Its name on the command line: that of the method.
+    pub name: &'static str,
+    /// What it is about, in a line.
+    pub about: &'static str,
+    run: fn(&Options<'_>) -> Study,
+}
+
+impl Paper {
+    /// All there are.
+    pub const ALL: &[Paper] = &[
+        Paper { name: "difference", about: "states as differences, on nets that move tokens", run: difference::run },
+        Paper { name: "delta", about: "Δ-markings, on coloured nets", run: delta::run },
+        Paper { name: "comback", about: "hash compaction without loss, on coloured nets", run: comback::run },
+        Paper { name: "tree", about: "tree compression, on models in DVE", run: tree::run },
+    ];
+
+    /// The paper of this name.
+    pub fn by_name(name: &str) -> Option<&'static Paper> {
+        Self::ALL.iter().find(|paper| paper.name == name)
+    }
+
+    /// Measures its tables.
+    pub fn reproduce(&self, options: &Options<'_>) -> Study {
+        (self.run)(options)
+    }
+}

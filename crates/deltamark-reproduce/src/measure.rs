@@ -1,0 +1,134 @@
+//! One run.
+//!
+//! In: a system, a store, a search, limits. Out: what it took, or why it did not end. What stays
+//! true: one thread; every run has a system of its own, so that nothing is warm from the
+//! run before; memory is what the budget granted, at the real load of all tables.
+
+use crate::Options;
+use crate::study::Ours;
+use deltamark::core::{Control, Limits, Stop, System};
+use deltamark::search::{Search, Task, run};
+use deltamark::store::{StoreSpec, build};
+use std::time::{Duration, Instant};
+
+/// What a run took.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub states: u64,
+    pub edges: u64,
+    pub seconds: f64,
+    /// What the store held at the end, with the tables of the system.
+    pub bytes: u64,
+    /// The most that store and frontier held at one time, with the tables of the system.
+    pub peak: u64,
+}
+
+/// When a run is given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// States to find; a run that finds so many has done what it should.
+    pub states: Option<u64>,
+    /// Time it may take.
+    pub time: Duration,
+}
+
+/// Runs, as often as it takes to tell the time of a short run, and gives the quickest.
+pub(crate) fn measure(
+    options: &Options<'_>,
+    make: &dyn Fn() -> Result<Box<dyn System>, String>,
+    store: &str,
+    search: Search,
+    bounds: Bounds,
+) -> Result<Taken, String> {
+    /// Short runs are repeated for so long, so often.
+    const REPEAT: Duration = Duration::from_millis(60);
+    const MOST: u32 = 40;
+    let begun = Instant::now();
+    let mut best: Option<Taken> = None;
+    for turn in 0..MOST {
+        let taken = once(options, make, store, search, bounds)?;
+        if best.as_ref().is_none_or(|best| taken.seconds < best.seconds) {
+            best = Some(taken);
+        }
+        if turn > 0 && begun.elapsed() > REPEAT || begun.elapsed() > 4 * REPEAT {
+            break;
+        }
+    }
+    best.ok_or_else(|| "not run".into())
+}
+
+fn once(
+    options: &Options<'_>,
+    make: &dyn Fn() -> Result<Box<dyn System>, String>,
+    store: &str,
+    search: Search,
+    bounds: Bounds,
+) -> Result<Taken, String> {
+    if options.cancel.is_cancelled() {
+        return Err("stopped".into());
+    }
+    let system = make()?;
+    let spec: StoreSpec = store.parse().map_err(|error| format!("{error}"))?;
+    let limits = Limits {
+        states: bounds.states,
+        time: Some(bounds.time),
+        memory: deltamark::memory::default_limit(),
+        depth: None,
+    };
+    let control =
+        Control { limits, cancel: options.cancel.clone(), resident: deltamark::memory::resident, ..Control::new() };
+    let store = build(&spec, &*system, search.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let before = thread_time();
+    let clock = Instant::now();
+    let task = Task {
+        system: &*system,
+        store: &*store,
+        properties: &[],
+        control: &control,
+        explore_all: true,
+        observer: None,
+    };
+    let outcome = run(search, task);
+    let seconds = match (before, thread_time()) {
+        (Some(before), Some(after)) => after - before,
+        _ => clock.elapsed().as_secs_f64(),
+    };
+    match outcome.stopped_by {
+        None => {}
+        Some(Stop::States) if bounds.states.is_some() => {}
+        Some(Stop::Time) => return Err(format!("> {} s", bounds.time.as_secs())),
+        Some(Stop::Memory) => return Err("no memory".into()),
+        Some(_) => return Err("stopped".into()),
+    }
+    let tables = system.tables().total();
+    Ok(Taken {
+        states: outcome.statistics.states,
+        edges: outcome.statistics.edges,
+        seconds,
+        bytes: outcome.store_bytes.total() + tables,
+        peak: control.budget.peak() + tables,
+    })
+}
+
+/// Seconds this thread has spent on the processor, where the system tells.
+fn thread_time() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
+}
+
+/// A figure of a run.
+pub(crate) fn figure(taken: &Result<Taken, String>, of: impl Fn(&Taken) -> f64) -> Ours {
+    match taken {
+        Ok(taken) => Ours::Value(of(taken)),
+        Err(why) => Ours::Missing(why.clone()),
+    }
+}
+
+/// A figure of a run against that of another, in per cent.
+pub(crate) fn percent(
+    taken: &Result<Taken, String>,
+    against: &Result<Taken, String>,
+    of: impl Fn(&Taken) -> f64,
+) -> Ours {
+    figure(taken, &of).with(&figure(against, &of), |one, two| 100.0 * one / two)
+}
