@@ -56,6 +56,13 @@ pub struct Grid {
     pub rows: Vec<Row>,
 }
 
+impl Grid {
+    /// Whether the paper has figures for it.
+    pub fn has_published(&self) -> bool {
+        self.rows.iter().any(|row| row.cells.iter().any(|cell| cell.published.is_some()))
+    }
+}
+
 /// What a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -11,9 +11,10 @@ impl Study {
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n{}; measured on: {}\n", self.title, self.source, self.machine);
         for grid in &self.grids {
-            let unit = match grid.unit.words() {
-                "" => String::new(),
-                words => format!(" ({words}; paper | ours)"),
+            let unit = match (grid.unit.words(), grid.has_published()) {
+                ("", _) => String::new(),
+                (words, true) => format!(" ({words}; paper | ours)"),
+                (words, false) => format!(" ({words})"),
             };
             let _ = writeln!(text, "\n{}{unit}\n{}", grid.title, table(grid));
         }
