@@ -5,11 +5,10 @@
 //! |---|---|---|
 //! | 20,000 | native code with every exact store; the interpreter | `plain` |
 //! | 100,000 | native code with `plain`, `tree` and `compact`; the interpreter | `plain` |
-//! | 300,000 | the same | |
-//! | 3,000,000 | native code with `plain` | |
+//! | 3,000,000 | the same | |
 //!
-//! What is above is part of the long run (see `scripts/long`): all stores up to a million states, the interpreter, `tree` and
-//! `compact` up to three million, and models up to 32 million.
+//! What is above is part of the long run (see `scripts/long`): every store up to a million states, and both engines up to
+//! 32 million.
 
 use deltamark::search::Search;
 use deltamark::store::{CATALOGUE, Need, StoreInfo};
@@ -100,7 +99,6 @@ fn agree(test: &str, engine: EngineChoice, sizes: RangeInclusive<u64>, count: us
 
 /// Native code where this build has it.
 const NATIVE: EngineChoice = if cfg!(feature = "native") { EngineChoice::Native } else { EngineChoice::Auto };
-const INTERPRETER: EngineChoice = EngineChoice::Interpreter;
 
 #[test]
 fn small_models_agree_with_every_store() {
@@ -108,49 +106,32 @@ fn small_models_agree_with_every_store() {
 }
 
 #[test]
-fn models_up_to_300_000_states_agree_with_shared_parts() {
-    agree("models_up_to_300_000_states_agree_with_shared_parts", NATIVE, 20_001..=300_000, 25, With::Shared);
-}
-
-#[test]
 fn models_up_to_three_million_states_agree() {
-    agree("models_up_to_three_million_states_agree", NATIVE, 300_001..=3_000_000, 27, With::Plain);
+    agree("models_up_to_three_million_states_agree", NATIVE, 20_001..=3_000_000, 52, With::Shared);
 }
 
 #[test]
-fn models_up_to_300_000_states_agree_by_the_interpreter() {
-    agree("models_up_to_300_000_states_agree_by_the_interpreter", INTERPRETER, 0..=300_000, 63, With::Plain);
-}
-
-#[test]
-#[ignore = "long: minutes; part of scripts/long"]
-fn models_up_to_three_million_states_agree_with_shared_parts() {
-    let test = "models_up_to_three_million_states_agree_with_shared_parts";
-    agree(test, NATIVE, 300_001..=3_000_000, 27, With::Shared);
-}
-
-#[test]
-#[ignore = "long: minutes; part of scripts/long"]
 fn models_up_to_three_million_states_agree_by_the_interpreter() {
-    agree(
-        "models_up_to_three_million_states_agree_by_the_interpreter",
-        INTERPRETER,
-        300_001..=3_000_000,
-        27,
-        With::Plain,
-    );
+    let test = "models_up_to_three_million_states_agree_by_the_interpreter";
+    agree(test, EngineChoice::Interpreter, 0..=3_000_000, 90, With::Plain);
 }
 
 #[test]
 #[ignore = "long: minutes; part of scripts/long"]
 fn models_up_to_a_million_states_agree_with_every_store() {
-    agree("models_up_to_a_million_states_agree_with_every_store", NATIVE, 20_001..=1_000_000, 38, With::OtherStores);
+    agree("models_up_to_a_million_states_agree_with_every_store", NATIVE, 20_001..=1_000_000, 40, With::OtherStores);
 }
 
 #[test]
 #[ignore = "long: minutes and a gigabyte; part of scripts/long"]
 fn large_models_agree() {
-    agree("large_models_agree", NATIVE, 3_000_001..=u64::MAX, 5, With::Plain);
+    agree("large_models_agree", NATIVE, 3_000_001..=u64::MAX, 5, With::Shared);
+}
+
+#[test]
+#[ignore = "long: minutes and a gigabyte; part of scripts/long"]
+fn large_models_agree_by_the_interpreter() {
+    agree("large_models_agree_by_the_interpreter", EngineChoice::Interpreter, 3_000_001..=u64::MAX, 5, With::Plain);
 }
 
 #[test]
