@@ -182,3 +182,49 @@ impl Touched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seventy processes, so that a row has several words: each has a variable of its own and one that it shares with a
+    /// neighbour, and every tenth sends to the next.
+    fn model() -> String {
+        let mut text = String::from("byte shared[70]; channel c;\n");
+        for number in 0..70 {
+            let next = (number + 1) % 70;
+            let sync = match number % 10 {
+                0 => "sync c!own;",
+                1 => "sync c?own;",
+                _ => "",
+            };
+            text += &format!(
+                "process P_{number} {{ byte own; state s, t; init s; trans
+                   s -> t {{ guard shared[{next}] == 0; {sync} effect shared[{number}] = 1; }},
+                   t -> s {{ effect own = 1 - own; }}; }}\n"
+            );
+        }
+        text + "system async;"
+    }
+
+    #[test]
+    fn rows_hold_the_later_steps_that_have_nothing_in_common() {
+        let program = crate::parse(model().as_bytes()).expect("a model");
+        let sleep = Sleep::new(&program).expect("some steps do not concern each other");
+        let touched: Vec<Touched> = program.steps.iter().map(|step| Touched::of(&program, step)).collect();
+        let meet = |one: &[u64], other: &[u64]| one.iter().zip(other).any(|(one, other)| one & other != 0);
+        let mut left_out = 0;
+        for (a, one) in touched.iter().enumerate() {
+            for (b, other) in touched.iter().enumerate() {
+                let apart = !meet(&one.writes, &other.writes)
+                    && !meet(&one.writes, &other.reads)
+                    && !meet(&one.reads, &other.writes);
+                let expected = a < b && apart;
+                assert_eq!(sleep.row(Action(a as u32))[b / 64] >> (b % 64) & 1 == 1, expected, "{a} and {b}");
+                left_out += u32::from(expected);
+            }
+        }
+        assert!(touched.len() > 128 && left_out > 5_000, "{} steps, {left_out} pairs", touched.len());
+        assert!(sleep.row(Action::NONE).iter().all(|&word| word == 0));
+    }
+}

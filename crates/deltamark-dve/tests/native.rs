@@ -30,8 +30,9 @@ fn found(batch: &Batch) -> Vec<Found> {
 /// What both find when steps are left out as if the states of a block had been reached by some actions or other.
 fn compare_awake(name: &str, oracle: (&DveSystem, &mut Scratch), native: (&DveSystem, &mut Scratch), block: &Block) {
     let count = native.0.action_count().unwrap_or(1).max(1);
-    let action =
-        |index: usize| if index % 5 == 0 { Action::NONE } else { Action((index * 2_654_435_761) as u32 % count) };
+    let action = |index: usize| {
+        if index.is_multiple_of(5) { Action::NONE } else { Action((index * 2_654_435_761) as u32 % count) }
+    };
     let start = block.serial().0 as usize;
     let arrivals: Vec<Action> = (0..block.len()).map(|index| action(start * BLOCK + index)).collect();
     let [expected, actual] = [oracle, native].map(|(system, scratch)| {
