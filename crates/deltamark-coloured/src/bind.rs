@@ -87,6 +87,8 @@ struct Node {
 enum Next {
     /// All variables are bound.
     Action(u32),
+    /// They are, and the state has a word in it.
+    Late(u32),
     /// Evaluating went wrong.
     Fault(u32),
     /// The tokens of a place are tried.
@@ -203,9 +205,9 @@ impl Binder {
             }
         }
         match next {
-            Next::Action(action) => {
-                let known = engine.actions.get(action);
-                if !self.candidates && (known.inhibited() || known.is_late()) {
+            Next::Action(action) => found.push(action),
+            Next::Late(action) => {
+                if !self.candidates {
                     match engine.allowed(action, markings) {
                         Ok(true) => {}
                         Ok(false) => return,
@@ -381,7 +383,12 @@ impl Binder {
         let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
         let next = loop {
             match plan.steps.get(step) {
-                None => break Next::Action(engine.action(transition as u32, frame, &claims)),
+                None => {
+                    let action = engine.action(transition as u32, frame, &claims);
+                    let known = engine.actions.get(action);
+                    let late = known.inhibited() || known.is_late();
+                    break if late { Next::Late(action) } else { Next::Action(action) };
+                }
                 Some(Step::Test(test)) => match eval.truth(test, frame) {
                     Ok(true) => {}
                     Ok(false) => return DEAD,

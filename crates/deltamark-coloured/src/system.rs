@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::sync::{Arc, PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Recoding, Reversible, Scratch, Slot, States,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Recoding, Reversible, Scratch, Slot, States,
     System, Undone, Widen, Width,
 };
 
@@ -26,6 +26,7 @@ use crate::bind::Binder;
 use crate::engine::{After, Engine};
 use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
+use crate::sleep::Sleep;
 use crate::steps::Steps;
 
 /// A coloured net that can be run.
@@ -50,6 +51,7 @@ pub(crate) struct Work {
     pub current: Arc<Current>,
     pub binder: Binder,
     steps: Steps,
+    sleep: Sleep,
     pub markings: Vec<u32>,
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
@@ -138,16 +140,21 @@ impl ColouredSystem {
         }
     }
 
-    /// Appends all successors of a state.
-    fn expand_one(&self, work: &mut Work, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+    /// Appends the successors of a state that was reached by `arrival`; all of them if that is none.
+    fn expand_one(&self, work: &mut Work, source: &[Slot], arrival: Action, out: &mut Batch) -> Result<(), Widen> {
         self.look(work, source);
         let hash = self.hash_of(&work.markings);
-        let Work { current, steps, markings, found, faults, target, .. } = work;
+        let Work { current, steps, sleep, markings, found, faults, target, .. } = work;
         target.resize(source.len(), 0);
         for (transition, fault) in faults.drain(..) {
             out.fault(None, self.engine.message(&fault, Some(transition)));
         }
+        let here = 1 << out.current();
         'actions: for &number in found.iter() {
+            if sleep.leaves_out(&self.engine, arrival, number, markings) {
+                out.leave_out(here);
+                continue;
+            }
             let action = self.engine.actions.get(number);
             if action.is_fault() {
                 out.fault(Some(Action(number)), self.fault_of(number));
@@ -171,6 +178,22 @@ impl ColouredSystem {
         Ok(())
     }
 
+    /// Appends the successors of the states of a block, each reached by what `arrival` says.
+    fn expand_all(
+        &self,
+        work: &mut Work,
+        block: &Block,
+        arrival: impl Fn(usize) -> Action,
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        for (index, state) in block.states().iter().enumerate() {
+            out.begin(index);
+            self.expand_one(work, state, arrival(index), out)?;
+        }
+        self.account(work);
+        Ok(())
+    }
+
     fn fault_of(&self, action: u32) -> String {
         let transition = self.engine.actions.get(action).transition();
         match self.engine.actions.fault(action) {
@@ -181,9 +204,9 @@ impl ColouredSystem {
 
     /// Brings the count of this thread's bytes up to date, now and then.
     fn account(&self, work: &mut Work) {
-        let grown = work.binder.take_grown() + work.steps.take_grown();
+        let grown = work.binder.take_grown() + work.steps.take_grown() + work.sleep.take_grown();
         if grown > 0 {
-            let bytes = (work.binder.bytes() + work.steps.bytes()) as u64;
+            let bytes = (work.binder.bytes() + work.steps.bytes() + work.sleep.bytes()) as u64;
             let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
             work.thread_bytes.fetch_sub(work.counted, Relaxed);
             self.most_thread_bytes.fetch_max(all - work.counted, Relaxed);
@@ -234,6 +257,7 @@ impl System for ColouredSystem {
             current: self.current(),
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
+            sleep: Sleep::default(),
             markings: Vec::new(),
             found: Vec::new(),
             faults: Vec::new(),
@@ -253,19 +277,14 @@ impl System for ColouredSystem {
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        self.expand_one(work, source, out)?;
+        self.expand_one(work, source, Action::NONE, out)?;
         self.account(work);
         Ok(())
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        for (index, state) in block.states().iter().enumerate() {
-            out.begin(index);
-            self.expand_one(work, state, out)?;
-        }
-        self.account(work);
-        Ok(())
+        self.expand_all(work, block, |_| Action::NONE, out)
     }
 
     fn fire(
@@ -368,8 +387,25 @@ impl System for ColouredSystem {
         Some(self)
     }
 
+    fn independence(&self) -> Option<&dyn Independence> {
+        if self.engine.prioritised { None } else { Some(self) }
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Independence for ColouredSystem {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        self.expand_all(work, block, |index| arrivals[index], out)
     }
 }
 
