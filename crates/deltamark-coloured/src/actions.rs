@@ -5,7 +5,7 @@
 //! successor; equal pairs have equal numbers.
 //!
 //! ```text
-//! action   [ transition | flags | changes | requirements | hash:64 | inhibitors | ceilings | bound | priority:64 ]
+//! action   [ transition | flags | changes | requirements | inhibitors | ceilings | bound | priority:64 ]
 //!          [ place effect ]…         what happens to places that change
 //!          [ place token count ]…    what must be there
 //!          [ place token count ]…    what blocks it, if all of them are there
@@ -24,7 +24,7 @@ use crate::net::Fault;
 use crate::values::Code;
 
 /// Words before the lists of an action.
-const HEAD: usize = 11;
+const HEAD: usize = 9;
 const FAULT: u32 = 1;
 const LATE: u32 = 2;
 
@@ -41,7 +41,6 @@ pub(crate) struct NewAction<'a> {
     pub changes: &'a [(u32, u32)],
     pub inhibitors: &'a [Claim],
     pub ceilings: &'a [Claim],
-    pub hash: u64,
     pub priority: i64,
     /// Whether inhibitors, guard or priority must be worked out in each state.
     pub late: bool,
@@ -99,7 +98,6 @@ impl Actions {
         let flags = if new.fault.is_some() { FAULT } else { 0 } | if new.late { LATE } else { 0 };
         words.clear();
         words.extend([new.transition, flags, new.changes.len() as u32, new.requirements.len() as u32]);
-        words.extend(halves(new.hash));
         words.extend([new.inhibitors.len() as u32, new.ceilings.len() as u32, new.binding.len() as u32]);
         words.extend(halves(new.priority as u64));
         debug_assert_eq!(words.len(), HEAD);
@@ -193,20 +191,14 @@ impl<'a> ActionRef<'a> {
         self.word(1) & LATE != 0
     }
 
-    /// What it adds to the hash of a state.
-    #[inline]
-    pub fn hash(self) -> u64 {
-        self.long(4)
-    }
-
     /// Its priority, where that does not depend on the state.
     pub fn priority(self) -> i64 {
-        self.long(9) as i64
+        self.long(7) as i64
     }
 
     /// Where the lists begin: requirements, inhibitors, ceilings, binding.
     fn starts(self) -> [usize; 4] {
-        let [changes, requirements, inhibitors, ceilings] = [2, 3, 6, 7].map(|at| self.word(at) as usize);
+        let [changes, requirements, inhibitors, ceilings] = [2, 3, 4, 5].map(|at| self.word(at) as usize);
         let first = HEAD + 2 * changes;
         let second = first + 3 * requirements;
         let third = second + 3 * inhibitors;
@@ -234,7 +226,7 @@ impl<'a> ActionRef<'a> {
     /// Whether there are any inhibitors whose tokens are known.
     #[inline]
     pub fn inhibited(self) -> bool {
-        self.word(6) > 0
+        self.word(4) > 0
     }
 
     /// What blocks it, if all are there.
@@ -253,7 +245,7 @@ impl<'a> ActionRef<'a> {
     /// The values of the variables.
     pub fn binding(self) -> impl Iterator<Item = Code> + 'a {
         let from = self.starts()[3];
-        (0..self.word(8) as usize).map(move |number| self.long(from + 2 * number) as Code)
+        (0..self.word(6) as usize).map(move |number| self.long(from + 2 * number) as Code)
     }
 }
 

@@ -202,8 +202,6 @@ impl Engine {
                     ceilings.push((place, token, count));
                 }
             }
-            let token_hash = self.places[place as usize].token_hash(token);
-            new.hash = new.hash.wrapping_add(token_hash.wrapping_mul(gain as u64));
         }
         let changes: Vec<(u32, u32)> =
             effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();

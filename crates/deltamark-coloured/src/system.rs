@@ -11,7 +11,7 @@
 //!
 //! step     enabled actions of the state    bind.rs: a walk along the tokens
 //!          for each place that changes     steps.rs: (marking 3, effect 5) ─▶ marking 8
-//!          hash + what the action adds     one addition
+//!          and the hash with it            linear in the numbers, with a coefficient a place
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -21,6 +21,7 @@ use deltamark_core::{
     Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Recoding, Reversible, Scratch, Slot, States,
     System, Undone, Widen, Width,
 };
+use deltamark_core::hash::coefficient;
 
 use crate::bind::Binder;
 use crate::engine::{After, Engine};
@@ -38,6 +39,8 @@ pub struct ColouredSystem {
     thread_bytes: Arc<AtomicU64>,
     /// The most they came to: threads are gone when a report is made.
     most_thread_bytes: AtomicU64,
+    /// What the number of each place's marking counts for in the hash of a state.
+    coefficients: Vec<u64>,
 }
 
 /// The layout in use.
@@ -77,12 +80,14 @@ impl ColouredSystem {
             .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
             .collect();
         let layout = Layout::new(&bits, &engine.initial, 0);
+        let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
         Ok(ColouredSystem {
             engine,
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
+            coefficients,
         })
     }
 
@@ -106,8 +111,14 @@ impl ColouredSystem {
     }
 
     fn hash_of(&self, markings: &[u32]) -> u64 {
-        let places = self.engine.places.iter().zip(markings);
-        places.fold(0, |hash, (place, &marking)| hash.wrapping_add(place.hash(marking)))
+        let places = self.coefficients.iter().zip(markings);
+        places.fold(0, |hash, (factor, &marking)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))))
+    }
+
+    /// What a change of a place's marking adds to the hash of a state.
+    #[inline]
+    fn moved(&self, place: u32, from: u32, to: u32) -> u64 {
+        self.coefficients[place as usize].wrapping_mul(u64::from(to).wrapping_sub(u64::from(from)))
     }
 
     /// Reads a state and finds its enabled actions, those of the largest priority alone.
@@ -161,10 +172,15 @@ impl ColouredSystem {
                 continue;
             }
             target.copy_from_slice(source);
+            let mut hash = hash;
             for (place, effect) in action.changes() {
                 let field = &current.layout.fields[place as usize];
-                match steps.after(&self.engine, place, markings[place as usize], effect) {
-                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                let before = markings[place as usize];
+                match steps.after(&self.engine, place, before, effect) {
+                    After::Marking(marking) if marking <= field.limit => {
+                        field.write(target, marking);
+                        hash = hash.wrapping_add(self.moved(place, before, marking));
+                    }
                     After::Marking(_) => return Err(Widen),
                     After::Exceeded => {
                         out.fault(Some(Action(number)), self.engine.exceeded(place));
@@ -173,7 +189,7 @@ impl ColouredSystem {
                     After::Impossible => unreachable!("what an enabled action takes is there"),
                 }
             }
-            out.push_hashed(Action(number), target, hash.wrapping_add(action.hash()));
+            out.push_hashed(Action(number), target, hash);
         }
         Ok(())
     }
@@ -232,18 +248,24 @@ impl ColouredSystem {
         Ok(true)
     }
 
-    /// Writes the state before an action, if it is one that has been seen place by place.
-    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> bool {
+    /// Writes the state before an action, if it is one that has been seen place by place, and says what
+    /// is to be added to the hash of the state after it.
+    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
         source.copy_from_slice(target);
+        let mut moved = 0u64;
         let fields = &work.current.layout.fields;
         for (place, effect) in self.engine.actions.get(action).changes() {
             let field = &fields[place as usize];
-            match work.steps.before(&self.engine, place, field.read(target), effect) {
-                After::Marking(marking) if marking <= field.limit => field.write(source, marking),
-                _ => return false,
+            let after = field.read(target);
+            match work.steps.before(&self.engine, place, after, effect) {
+                After::Marking(marking) if marking <= field.limit => {
+                    field.write(source, marking);
+                    moved = moved.wrapping_add(self.moved(place, after, marking));
+                }
+                _ => return None,
             }
         }
-        self.can(work, source, action) == Ok(true)
+        (self.can(work, source, action) == Ok(true)).then_some(moved)
     }
 }
 
@@ -334,8 +356,8 @@ impl System for ColouredSystem {
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
         let fields = &self.work(scratch).current.layout.fields;
-        let places = self.engine.places.iter().zip(fields);
-        places.fold(0, |hash, (place, field)| hash.wrapping_add(place.hash(field.read(state))))
+        let places = self.coefficients.iter().zip(fields);
+        places.fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read(state)))))
     }
 
     fn widen(&self) -> Recoding {
@@ -414,7 +436,7 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         source.clear();
         source.resize(target.len(), 0);
-        action.0 < self.engine.actions.count() && self.undo(work, target, action.0, source)
+        action.0 < self.engine.actions.count() && self.undo(work, target, action.0, source).is_some()
     }
 
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
@@ -422,9 +444,10 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         let mut source = vec![0; target.len()];
         for action in 0..self.engine.actions.count() {
-            if !self.engine.actions.get(action).is_fault() && self.undo(work, target, action, &mut source) {
-                let hash = hash.wrapping_sub(self.engine.actions.get(action).hash());
-                out.push_hashed(Action(action), &source, hash);
+            if !self.engine.actions.get(action).is_fault()
+                && let Some(moved) = self.undo(work, target, action, &mut source)
+            {
+                out.push_hashed(Action(action), &source, hash.wrapping_add(moved));
             }
         }
     }
@@ -441,9 +464,11 @@ impl Reversible for ColouredSystem {
         let mut source = Vec::new();
         for (number, (target, &action)) in targets.iter().zip(actions).enumerate() {
             source.resize(target.len(), 0);
-            if action.0 < self.engine.actions.count() && self.undo(work, target, action.0, &mut source) {
+            if action.0 < self.engine.actions.count()
+                && let Some(moved) = self.undo(work, target, action.0, &mut source)
+            {
                 out.states.push(&source);
-                out.hashes.push(hashes[number].wrapping_sub(self.engine.actions.get(action.0).hash()));
+                out.hashes.push(hashes[number].wrapping_add(moved));
                 out.from.push(number as u32);
             }
         }

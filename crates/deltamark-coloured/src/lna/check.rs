@@ -8,7 +8,7 @@
 //! expressions are in [`roots`](super::roots), expressions in [`lower`](super::lower), functions, labels and
 //! transitions in files of their own.
 
-use super::findings::Findings;
+use deltamark_nets::findings::Findings;
 use super::fold::{fault_of, number};
 use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
 use super::types::{BOOL, Class, INT, MOST_ELEMENTS, Types};

@@ -10,7 +10,7 @@
 //! Conditions nest, also inside what is left out: there Helena forgets at an `#else` how
 //! deep it is, and we do not.
 
-use super::findings::Findings;
+use deltamark_nets::findings::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
