@@ -142,6 +142,8 @@ pub(crate) struct Binder {
     combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
     pub candidates: bool,
+    /// How many nodes may still be visited; at 0 what is found is not all.
+    pub left: usize,
 }
 
 impl Binder {
@@ -155,6 +157,7 @@ impl Binder {
             sets: Vec::new(),
             combinations: 0,
             candidates: false,
+            left: usize::MAX,
         };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
@@ -208,13 +211,18 @@ impl Binder {
         found: &mut Vec<u32>,
         faults: &mut Vec<(u32, Fault)>,
     ) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
         let trie = &self.tries[transition];
         let Node { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
             let (set, exact) = self.sets[place as usize];
             let place = place as usize;
             if set >> (token & 63) & 1 == 0
-                || (count > 1 || !exact || token > 63) && engine.places[place].count_in_list(markings[place], token) < count
+                || (count > 1 || !exact || token > 63)
+                    && engine.places[place].count_in_list(markings[place], token) < count
             {
                 return;
             }
@@ -270,9 +278,7 @@ impl Binder {
                     if many <= 2 * table.length(marking) {
                         for at in 0..many {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
-                            if child != DEAD
-                                && set >> (token & 63) & 1 == 1
-                                && table.count_in_list(marking, token) > 0
+                            if child != DEAD && set >> (token & 63) & 1 == 1 && table.count_in_list(marking, token) > 0
                             {
                                 self.follow(engine, transition, number, at, token, markings, found, faults);
                             }
@@ -308,11 +314,8 @@ impl Binder {
         faults: &mut Vec<(u32, Fault)>,
     ) {
         let node = &self.tries[transition].binds[bind as usize];
-        let mut child = if node.list.is_some() {
-            node.matches[at].1
-        } else {
-            node.children.get(at).copied().unwrap_or(UNKNOWN)
-        };
+        let mut child =
+            if node.list.is_some() { node.matches[at].1 } else { node.children.get(at).copied().unwrap_or(UNKNOWN) };
         if child == UNKNOWN {
             child = self.child(engine, transition, bind, token);
             let node = &mut self.tries[transition].binds[bind as usize];

@@ -119,8 +119,9 @@ fn apart(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
             .flat_map(|(place, effect)| engine.effects.get(effect).map(move |(token, gain)| (place, token, gain)))
             .collect::<Vec<_>>()
     };
-    let requires =
-        |action: ActionRef<'_>, place: u32, token: u32| action.requirements().any(|known| (known.0, known.1) == (place, token));
+    let requires = |action: ActionRef<'_>, place: u32, token: u32| {
+        action.requirements().any(|known| (known.0, known.1) == (place, token))
+    };
     let (of_a, of_b) = (gains(a), gains(b));
     let inhibits = |action: ActionRef<'_>, gains: &[(u32, u32, i32)]| {
         action.inhibitors().any(|(place, ..)| gains.iter().any(|gain| gain.0 == place))
@@ -131,7 +132,9 @@ fn apart(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
     !inhibits(a, &of_b)
         && !inhibits(b, &of_a)
         && !of_b.iter().any(|&(place, token, gain)| gain < 0 && requires(a, place, token))
-        && !of_a.iter().any(|&(place, token, gain)| {
-            if gain > 0 { requires(b, place, token) } else { adds(&of_b, place, token) }
-        })
+        && !of_a.iter().any(
+            |&(place, token, gain)| {
+                if gain > 0 { requires(b, place, token) } else { adds(&of_b, place, token) }
+            },
+        )
 }

@@ -17,11 +17,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Recoding, Reversible, Scratch, Slot, States,
-    System, Undone, Widen, Width,
-};
 use deltamark_core::hash::coefficient;
+use deltamark_core::{
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Recoding, Reversible, Scratch,
+    Slot, States, System, Undone, Widen, Width,
+};
 
 use crate::bind::Binder;
 use crate::engine::{After, Engine};
@@ -29,6 +29,9 @@ use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
 use crate::sleep::Sleep;
 use crate::steps::Steps;
+
+/// The most places that are given bits which are free.
+const MOST_FILLED: usize = 64;
 
 /// A coloured net that can be run.
 pub struct ColouredSystem {
@@ -382,7 +385,12 @@ impl System for ColouredSystem {
             }
             [] => "nothing outgrew its field".into(),
         };
-        let layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
+        let mut layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
+        let mut order: Vec<usize> = (0..bits.len()).collect();
+        order.sort_by_key(|&number| std::cmp::Reverse(self.engine.places[number].marking_count()));
+        // Nets of very many places do not grow place by place.
+        order.truncate(MOST_FILLED);
+        layout.fill(&order, &self.engine.initial);
         let new = Arc::new(Current { layout, version: old.version + 1 });
         *current = Arc::clone(&new);
         self.version.store(new.version, Release);

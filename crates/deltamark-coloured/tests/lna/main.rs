@@ -14,8 +14,8 @@ mod robust;
 
 use deltamark_coloured::ColouredSystem;
 use deltamark_coloured::lna::parse;
-use deltamark_core::diagnostic::line_column;
 use deltamark_core::Diagnostic;
+use deltamark_core::diagnostic::line_column;
 pub use explored::{Found, explore_system};
 
 /// Parameters from `N=5,K=2`.
