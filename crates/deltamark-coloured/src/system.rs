@@ -366,14 +366,17 @@ impl System for ColouredSystem {
     fn widen(&self) -> Recoding {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(&current);
-        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
+        // What a place was given because it was free is not kept: others may need it now.
+        let mut bits = vec![0; self.engine.places.len()];
         let mut widened = Vec::new();
-        for (number, place) in self.engine.places.iter().enumerate() {
-            let needed = bits_for(place.marking_count());
-            if bits[number] > 0 && needed > bits[number] {
-                bits[number] = needed;
+        for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
+            if field.bits == 0 {
+                continue;
+            }
+            bits[number] = bits_for(place.marking_count());
+            if bits[number] > field.bits {
                 widened.push(self.engine.net.places[number].name.as_str());
-            } else if bits[number] > 0 && u64::from(place.marking_count()) * 8 > 7 << bits[number] {
+            } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would follow soon, and translating all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
             }

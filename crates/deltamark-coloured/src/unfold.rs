@@ -29,7 +29,7 @@ use crate::engine::{Engine, Marking};
 const PLENTY: u32 = i32::MAX as u32;
 
 /// How many steps the search for bindings may take, for each binding that there may be.
-const VISITS: usize = 8;
+const VISITS: usize = 5;
 
 /// How large an unfolded net may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

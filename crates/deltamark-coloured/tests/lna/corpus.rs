@@ -16,7 +16,7 @@ fn text_of(corpus: &Corpus, model: &str) -> String {
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Coloured,
-    /// Unfolded where that can be, otherwise coloured.
+    /// Unfolded where that is done without being asked for, otherwise coloured.
     Unfolded,
 }
 
@@ -34,7 +34,7 @@ fn check(test: &str, states: std::ops::RangeInclusive<u64>, form: Form, store: &
         let coloured = || system(&text, given);
         let unfolded = || {
             let net = parse(text.as_bytes(), &parameters(given)).expect("a net");
-            UnfoldedSystem::new(net, &text, UnfoldLimits::DEMANDED).ok()
+            UnfoldedSystem::new(net, &text, UnfoldLimits::AUTO).ok()
         };
         let (found, shown) = match Some(()).filter(|()| form == Form::Unfolded).and_then(|()| unfolded()) {
             Some(system) => (explore_system(&system, store), "unfolded"),
