@@ -58,7 +58,7 @@ fn counts_agree_with_helena() {
 #[test]
 fn counts_agree_with_helena_up_to_three_million_states_unfolded() {
     let test = "counts_agree_with_helena_up_to_three_million_states_unfolded";
-    assert!(check(test, 0..=3_000_000, Form::Unfolded, "plain") > 50);
+    assert!(check(test, 0..=3_000_000, Form::Unfolded, "plain") >= 50);
 }
 
 #[test]
