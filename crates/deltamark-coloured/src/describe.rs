@@ -17,9 +17,38 @@ use crate::net::{Piece, PlaceId, Shape};
 use crate::system::ColouredSystem;
 use crate::values::Code;
 
+/// The part of [`Observe`] that is about names: the same for coloured and unfolded nets, which both
+/// have an `engine`.
+macro_rules! names_of_the_net {
+    () => {
+        fn resolve(&self, name: &str) -> Option<Observable> {
+            self.engine.resolve(name)
+        }
+
+        fn fireable(&self, name: &str) -> Option<Observable> {
+            self.engine.fireable(name)
+        }
+
+        fn names(&self) -> Vec<String> {
+            self.engine.net.places.iter().map(|place| place.name.clone()).collect()
+        }
+
+        fn action_names(&self) -> Vec<String> {
+            self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
+        }
+    };
+}
+pub(crate) use names_of_the_net;
+
 impl Engine {
+    /// All places in which something lies, with what lies there.
+    pub fn tell_all(&self, look: &dyn Look) -> Vec<(String, Value)> {
+        let places = 0..self.net.places.len();
+        places.filter_map(|place| self.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+    }
+
     /// A place and what lies in it, if anything does.
-    pub fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
+    fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
         if tokens.is_empty() {
             return None;
         }
@@ -151,9 +180,7 @@ impl Describe for ColouredSystem {
         let current = self.current();
         let mut markings = Vec::new();
         current.layout.unpack(state, &mut markings);
-        let look = Marking { engine: &self.engine, markings: &markings };
-        let places = 0..self.engine.net.places.len();
-        places.filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+        self.engine.tell_all(&Marking { engine: &self.engine, markings: &markings })
     }
 
     fn action(&self, _source: &[Slot], action: Action) -> String {
@@ -162,21 +189,7 @@ impl Describe for ColouredSystem {
 }
 
 impl Observe for ColouredSystem {
-    fn resolve(&self, name: &str) -> Option<Observable> {
-        self.engine.resolve(name)
-    }
-
-    fn fireable(&self, name: &str) -> Option<Observable> {
-        self.engine.fireable(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
-    }
-
-    fn action_names(&self) -> Vec<String> {
-        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
-    }
+    names_of_the_net!();
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let net = &self.engine.net;

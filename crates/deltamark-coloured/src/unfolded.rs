@@ -17,6 +17,7 @@ use deltamark_core::{
 };
 use deltamark_nets::NetSystem;
 
+use crate::describe::names_of_the_net;
 use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
@@ -266,10 +267,7 @@ impl Look for Unfolded<'_> {
 impl Describe for UnfoldedSystem {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let counts = self.inner.marking(state);
-        let look = Unfolded { system: self, counts: &counts };
-        (0..self.engine.net.places.len())
-            .filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32))))
-            .collect()
+        self.engine.tell_all(&Unfolded { system: self, counts: &counts })
     }
 
     fn growth(&self) -> Option<Growth> {
@@ -282,21 +280,7 @@ impl Describe for UnfoldedSystem {
 }
 
 impl Observe for UnfoldedSystem {
-    fn resolve(&self, name: &str) -> Option<Observable> {
-        self.engine.resolve(name)
-    }
-
-    fn fireable(&self, name: &str) -> Option<Observable> {
-        self.engine.fireable(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
-    }
-
-    fn action_names(&self) -> Vec<String> {
-        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
-    }
+    names_of_the_net!();
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let index = observable.index as usize;
