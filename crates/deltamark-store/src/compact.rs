@@ -55,14 +55,14 @@ use crate::apart::Apart;
 use crate::cuts::cuts;
 use crate::plan::Plan;
 use crate::retrace::retrace;
-use crate::sample;
+use crate::sample::{self, search};
 use crate::tiles::Added;
 use deltamark_core::{
     Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
     Store, System, Trace, Width,
 };
 use group::Group;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tables::Tables;
 
@@ -75,6 +75,8 @@ pub struct Compact<'a> {
     pending: Apart<AtomicU64>,
     /// In a box, so that threads that pass the gate do not take from each other what they read.
     gate: Apart<RwLock<Box<Tables>>>,
+    /// How many threads have asked for working memory.
+    threads: AtomicU32,
 }
 
 /// Successors that are looked up together: enough to hide the way to memory.
@@ -104,17 +106,33 @@ impl<'a> Compact<'a> {
         // Without the memory for a sample, states are cut without one.
         let granted = budget.request(cost);
         let states = if granted { sample::sample(system) } else { States::new(system.width()) };
-        let plan = Plan::new(&cuts(&states, slots), slots);
+        let first = cuts(&states, slots);
         drop(states);
         if granted {
             budget.release(cost);
         }
-        Some(Self::with_plan(system, plan, budget))
+        let plan = Plan::new(&first, slots);
+        let better = if first.doubtful { Self::look_again(system, slots, &plan, &budget) } else { None };
+        Some(Self::with_plan(system, better.unwrap_or(plan), budget))
+    }
+
+    /// A tree by a longer look at a system, if it has many states and there is memory to look.
+    fn look_again(system: &'a dyn System, slots: usize, plan: &Plan, budget: &Arc<Budget>) -> Option<Plan> {
+        let cost = search::cost(slots);
+        if !budget.request(cost) {
+            return None;
+        }
+        let twin = Self::with_plan(system, plan.clone(), Arc::clone(budget));
+        let states = search::search(system, &twin, budget);
+        drop(twin);
+        let plan = states.map(|states| Plan::new(&cuts(&states, slots), slots));
+        budget.release(cost);
+        plan
     }
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
         let gate = Apart(RwLock::new(Box::new(Tables::new(plan, &budget))));
-        Compact { system, budget, len: Apart::default(), pending: Apart::default(), gate }
+        Compact { system, budget, len: Apart::default(), pending: Apart::default(), gate, threads: AtomicU32::new(0) }
     }
 
     fn shared(&self) -> RwLockReadGuard<'_, Box<Tables>> {
@@ -180,6 +198,7 @@ impl Store for Compact<'_> {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        let among_others = self.threads.load(Ordering::Relaxed) > 1;
         let mut walked = false;
         for start in (0..batch.len()).step_by(TOGETHER * GROUP) {
             let end = batch.len().min(start + TOGETHER * GROUP);
@@ -208,7 +227,7 @@ impl Store for Compact<'_> {
             for first in (start..end).step_by(GROUP) {
                 let Some(roots) = &tables.roots else { break };
                 let range = first..end.min(first + GROUP);
-                new += Group { tables: &tables, roots, working, block, batch, range, out }.insert();
+                new += Group { tables: &tables, roots, working, block, batch, range, out, among_others }.insert();
                 if out.last() == Some(&Insert::Full) {
                     break;
                 }
@@ -240,6 +259,7 @@ impl Store for Compact<'_> {
     }
 
     fn scratch(&self) -> Scratch {
+        self.threads.fetch_add(1, Ordering::Relaxed);
         Scratch::new(Working { parents: Vec::new(), numbers: Vec::new(), differing: Vec::new() })
     }
 

@@ -58,6 +58,14 @@ impl Roots {
         }
     }
 
+    /// Asks for that memory to write to it, where threads would otherwise wait for each other.
+    #[inline(always)]
+    pub fn prefetch_to_enter(&self, code: u64) {
+        if let Roots::Tiles(tiles, _) = self {
+            tiles.prefetch_to_set(code);
+        }
+    }
+
     /// Whether a code is there.
     #[inline(always)]
     pub fn contains(&self, code: u64) -> bool {
