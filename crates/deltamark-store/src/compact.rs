@@ -15,8 +15,8 @@
 //! ```text
 //! state      [ 0110 1001 1100 … ]         some bits go left, the others right
 //!               ╱          ╲
-//! halves   left #3        right #5        a table each (`dense.rs`), 13 bytes an entry;
-//!               ╲          ╱              halves of more than 64 bits are trees themselves
+//! halves   left #3        right #5        a table each (`dense.rs`), 13 bytes an entry; halves of
+//!               ╲          ╱              more than 64 bits are trees, inner nodes narrow (`narrow.rs`)
 //! root      code(3,5) = 0b100111          bits of both, in turn (`code.rs`): the id
 //!               │
 //! roots      bit 39 of a bitmap in tiles (`tiles.rs`), or an entry of a set (`pairs.rs`)
@@ -55,7 +55,7 @@ use crate::apart::Apart;
 use crate::cuts::cuts;
 use crate::plan::Plan;
 use crate::retrace::retrace;
-use crate::sample::{self, search};
+use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
     Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
@@ -106,28 +106,12 @@ impl<'a> Compact<'a> {
         // Without the memory for a sample, states are cut without one.
         let granted = budget.request(cost);
         let states = if granted { sample::sample(system) } else { States::new(system.width()) };
-        let first = cuts(&states, slots);
+        let plan = Plan::new(&cuts(&states, slots), slots);
         drop(states);
         if granted {
             budget.release(cost);
         }
-        let plan = Plan::new(&first, slots);
-        let better = if first.doubtful { Self::look_again(system, slots, &plan, &budget) } else { None };
-        Some(Self::with_plan(system, better.unwrap_or(plan), budget))
-    }
-
-    /// A tree by a longer look at a system, if it has many states and there is memory to look.
-    fn look_again(system: &'a dyn System, slots: usize, plan: &Plan, budget: &Arc<Budget>) -> Option<Plan> {
-        let cost = search::cost(slots);
-        if !budget.request(cost) {
-            return None;
-        }
-        let twin = Self::with_plan(system, plan.clone(), Arc::clone(budget));
-        let states = search::search(system, &twin, budget);
-        drop(twin);
-        let plan = states.map(|states| Plan::new(&cuts(&states, slots), slots));
-        budget.release(cost);
-        plan
+        Some(Self::with_plan(system, plan, budget))
     }
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {

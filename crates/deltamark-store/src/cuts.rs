@@ -41,11 +41,8 @@ const RELATED_ATOMS: usize = 1024;
 const TRY_ALL: usize = 9;
 /// Beginnings that mean nothing.
 const RANDOM: u64 = 3;
-/// States of the sample by which beginnings are compared: these, or one in so many.
+/// States of the sample by which beginnings are compared.
 const FEW: usize = 2048;
-const FEW_OF: usize = 8;
-/// Values of a half, for each state of the sample, from which on a cut is doubtful.
-const DOUBT: f64 = 1.25;
 /// Moves that are tried at each level, with few states and with all.
 const TRIES: usize = 2000;
 const WHOLE_TRIES: usize = 800;
@@ -65,9 +62,6 @@ pub(crate) struct Cuts {
     pub left: Cut,
     pub right: Cut,
     pub skew: u32,
-    /// Whether a half takes more values, it seems, than the sample has states: then it cannot tell
-    /// a good cut from a bad one.
-    pub doubtful: bool,
 }
 
 /// Cuts states of `slots` slots by what a sample of them shows.
@@ -86,7 +80,7 @@ pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
     let rest = spread(still, &mut halves);
     let [left, right] = halves;
     let right = rest.into_iter().fold(right, |tree, leaf| Cut::Node(Box::new(tree), Box::new(Cut::Leaf(leaf))));
-    Cuts { left, right, skew: skew.min(16), doubtful: many > DOUBT * sample.len() as f64 }
+    Cuts { left, right, skew: skew.min(16) }
 }
 
 /// Spreads bits over leaves that have room, and gives back leaves of what is left.
@@ -306,7 +300,7 @@ fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     }
     let levels = clusters(columns, atoms);
     // A part of the sample is enough to choose among beginnings.
-    let few = columns.thinned(FEW.max(columns.len / FEW_OF));
+    let few = columns.thinned(FEW);
     let mut whole = Bisection::new(columns, atoms);
     let mut best: Option<(f64, Vec<bool>)> = None;
     for beginning in 0..=RANDOM {

@@ -212,12 +212,7 @@ mod tests {
         // Three slots, so that the last word is half there; bits are dealt out in turn.
         let deal = |of: usize| (0..96).filter(|bit| bit % 3 == of).collect::<Vec<_>>();
         let node = |one: Cut, other: Cut| Cut::Node(Box::new(one), Box::new(other));
-        let cuts = Cuts {
-            left: node(Cut::Leaf(deal(0)), Cut::Leaf(deal(1))),
-            right: Cut::Leaf(deal(2)),
-            skew: 0,
-            doubtful: false,
-        };
+        let cuts = Cuts { left: node(Cut::Leaf(deal(0)), Cut::Leaf(deal(1))), right: Cut::Leaf(deal(2)), skew: 0 };
         let plan = Plan::new(&cuts, 3);
         assert_eq!((plan.leaves(), plan.positions(), plan.left, plan.right), (3, 4, 3, 2));
         assert_eq!(plan.children(3), (0, 1));

@@ -9,8 +9,6 @@
 //! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
 //! Walks and not the first levels of a search: those know only what happens at the beginning.
 
-pub(crate) mod search;
-
 use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
 use std::collections::HashSet;
 
