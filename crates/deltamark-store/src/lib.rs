@@ -37,6 +37,7 @@
 //! * Rebuilding: `spanning` (parents and actions), `rebuild` (walks along them), `numbered` (the
 //!   store made of these).
 
+mod apart;
 mod arena;
 mod bits;
 pub mod bitstate;
@@ -63,6 +64,7 @@ mod intern;
 mod journal;
 mod kept;
 mod lists;
+mod narrow;
 mod numbered;
 mod packed;
 mod pairs;
