@@ -14,14 +14,17 @@ mod bfs;
 mod crew;
 mod dfs;
 mod frontier;
+mod guided;
 mod log;
 mod numbers;
 mod partition;
 mod path;
 mod quota;
 mod run;
+mod sweep;
 
 pub use partition::{Partitioned, owner, run_partitioned};
+pub use sweep::{SweepTask, Swept, run_sweep};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
