@@ -22,6 +22,7 @@ mod path;
 mod quota;
 mod run;
 mod sweep;
+pub mod trial;
 
 pub use partition::{Partitioned, owner, run_partitioned};
 pub use sweep::{SweepTask, Swept, run_sweep};

@@ -72,6 +72,9 @@ use deltamark_core::{
 /// Up to this many initial states are kept for good.
 const FEW: usize = 64;
 
+/// Of so many states that are held one may be expanded ahead of the line.
+const AHEAD: u64 = 16;
+
 /// What to sweep.
 pub struct SweepTask<'a> {
     /// The model.
@@ -99,7 +102,7 @@ pub struct Swept {
     pub sweeps: u64,
     /// How many ranks it stopped at.
     pub ranks: u64,
-    /// Edges that led to a lower rank.
+    /// Edges that led behind the line.
     pub regress_edges: u64,
     /// States that were kept for good, without the initial ones.
     pub persistent: u64,
@@ -168,8 +171,8 @@ pub(crate) struct Ranking<'a> {
     pub gains: Option<&'a [i64]>,
     /// Whether steps are left out.
     pub leaves_out: bool,
-    /// Whether every action is known to advance or to regress, so that no step leads to a state of the same rank.
-    pub moves: bool,
+    /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
+    pub advances: bool,
     part: Option<Block>,
     /// The ranks of the batch that was looked at last.
     pub ranks: Vec<Rank>,
@@ -182,19 +185,20 @@ impl<'a> Ranking<'a> {
             measure,
             gains,
             leaves_out: may_leave_out && gains.is_some_and(|gains| gains.iter().all(|&gain| gain >= 0)),
-            moves: gains.is_some_and(|gains| gains.iter().all(|&gain| gain != 0)),
+            advances: gains.is_some_and(|gains| gains.iter().all(|&gain| gain > 0)),
             part: None,
             ranks: Vec::new(),
         }
     }
 
-    /// Works out the ranks of the batch of a run, whose sources have this rank; of initial states,
-    /// without one.
-    fn rank(&mut self, run: &mut Run<'_>, line: Option<Rank>) {
+    /// Works out the ranks of the batch of a run, whose sources have these ranks; of initial states,
+    /// without any.
+    fn rank(&mut self, run: &mut Run<'_>, sources: Option<&[Rank]>) {
         self.ranks.clear();
-        if let (Some(gains), Some(line)) = (self.gains, line) {
-            let gain = |action: &Action| line + Rank::from(gains.get(action.0 as usize).copied().unwrap_or(0));
-            self.ranks.extend(run.batch.actions().iter().map(gain));
+        if let (Some(gains), Some(sources)) = (self.gains, sources) {
+            let gain = |action: Action| Rank::from(gains.get(action.0 as usize).copied().unwrap_or(0));
+            let (batch, ranks) = (&run.batch, &mut self.ranks);
+            ranks.extend((0..batch.len()).map(|index| sources[batch.source(index)] + gain(batch.action(index))));
             return;
         }
         let width = run.system.width();
@@ -234,6 +238,9 @@ pub(crate) struct Sweep<'s, 'a> {
     pub witness: Option<&'s mut dyn Witness>,
     found: Vec<Found>,
     arrivals: Vec<Action>,
+    /// The ranks of the states of the block: how many there are of each, and that of each.
+    parts: Vec<(Rank, usize)>,
+    sources: Vec<Rank>,
     edges: Edges,
     swept: Swept,
     /// How many states have a number.
@@ -255,6 +262,8 @@ impl<'s, 'a> Sweep<'s, 'a> {
             witness: None,
             found: Vec::new(),
             arrivals: Vec::new(),
+            parts: Vec::new(),
+            sources: Vec::new(),
             edges: Edges::new(),
             swept: Swept::default(),
             numbers: 0,
@@ -302,7 +311,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
     fn sweep(&mut self, run: &mut Run<'_>, first: Rank) -> Result<(), Stop> {
         let mut next = Some(first);
         while let Some(line) = next {
-            self.window.advance(line, self.ranking.moves);
+            self.window.advance(line, self.ranking.advances);
             self.swept.ranks += 1;
             while self.block(run, line)? {}
             next = self.window.waiting(line);
@@ -311,7 +320,33 @@ impl<'s, 'a> Sweep<'s, 'a> {
         Ok(())
     }
 
-    /// Expands a block of states that wait at the line. Says whether there were any.
+    /// Fills the block with states that wait at the line. If these are few, those that wait next are
+    /// expanded with them: a block that is nearly empty takes as long as a full one. What comes to lie between the line and
+    /// them is still ahead of the line, so nothing is lost by it.
+    fn fill(&mut self, run: &mut Run<'_>, line: Rank) {
+        run.block.reset(run.system.width());
+        self.arrivals.clear();
+        self.parts.clear();
+        self.sources.clear();
+        let most = run.block_size();
+        let mut next = Some(line);
+        while let Some(rank) = next {
+            let before = run.block.len();
+            let room = if before == 0 { most } else { (self.window.len() / AHEAD) as usize }.min(most).saturating_sub(before);
+            self.window.fill(rank, room, &mut run.block, &mut self.arrivals);
+            let count = run.block.len() - before;
+            if count > 0 {
+                self.parts.push((rank, count));
+                self.sources.resize(run.block.len(), rank);
+            }
+            // Not too many, for a window of a few states: they make it larger.
+            let ahead = most.min((self.window.len() / AHEAD) as usize);
+            let full = run.block.len() >= ahead || self.parts.is_empty();
+            next = if full { None } else { self.window.waiting(rank + 1) };
+        }
+    }
+
+    /// Expands a block of states that wait, those at the line first. Says whether there were any at the line.
     fn block(&mut self, run: &mut Run<'_>, line: Rank) -> Result<bool, Stop> {
         if !run.frontier_holds(self.edges.held_bytes()) {
             return Err(Stop::Memory);
@@ -327,9 +362,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
             return Err(stop);
         }
         loop {
-            run.block.reset(run.system.width());
-            self.arrivals.clear();
-            self.window.fill(line, run.block_size(), &mut run.block, &mut self.arrivals);
+            self.fill(run, line);
             if run.block.is_empty() {
                 return Ok(false);
             }
@@ -343,7 +376,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
             run.settle(&finding);
             self.found.push(Found { state: run.block.state(finding.state).to_vec(), finding });
         }
-        self.ranking.rank(run, Some(line));
+        self.ranking.rank(run, Some(&self.sources));
         self.swept.regress_edges += self.ranking.ranks.iter().filter(|&&rank| rank < line).count() as u64;
         self.enter(run, false)?;
         run.count();
@@ -353,7 +386,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
             self.swept.unrecorded = Some(why);
             return Err(Stop::Cancelled);
         }
-        self.window.pass(line, run.block.len());
+        self.parts.iter().for_each(|&(rank, count)| self.window.pass(rank, count));
         Ok(true)
     }
 

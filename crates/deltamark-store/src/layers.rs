@@ -312,11 +312,11 @@ impl Window for Layers<'_> {
     fn pass(&self, rank: Rank, count: usize) {
         let inner = &mut *self.inner();
         let number = inner.find(rank);
-        debug_assert!(number != NONE && rank == inner.line);
+        debug_assert!(number != NONE && rank >= inner.line);
         let ranked = &mut inner.ranked[number as usize];
         ranked.next += count as u32;
         debug_assert!(ranked.next <= ranked.layer.len());
-        if ranked.kept == 0 && !ranked.layer.is_open() {
+        if !ranked.layer.is_open() {
             let held = ranked.layer.held();
             ranked.layer.let_go(ranked.next, &mut inner.grant);
             inner.len -= u64::from(held - ranked.layer.held());
