@@ -4,7 +4,7 @@
 //! a function of the state alone. Nothing else is asked of a measure: a poor one costs a
 //! sweep memory and time, never an answer.
 
-use crate::{Block, Scratch, System};
+use crate::{Block, Observable, Scratch, System};
 
 /// How far a state has come, as a number.
 pub type Rank = i128;
@@ -58,4 +58,10 @@ pub trait Measure: Send + Sync {
 pub trait Progress {
     /// Measures worth trying, the most promising first; none, if there is nothing that progresses.
     fn measures(&self) -> Vec<Box<dyn Measure>>;
+
+    /// The measure that is a sum of observables, each with a factor, if the system knows more about it than
+    /// can be seen from the observables.
+    fn linear(&self, _terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+        None
+    }
 }

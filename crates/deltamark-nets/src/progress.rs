@@ -53,9 +53,9 @@ impl Linear {
         }
         weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
         let gain = |effect: &Vec<(u32, i64)>| {
-            effect.iter().try_fold(0i64, |sum, &(place, count)| {
-                sum.checked_add(weights[place as usize].checked_mul(count)?)
-            })
+            effect
+                .iter()
+                .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
         };
         let gains: Vec<i64> = effects.iter().map(gain).collect::<Option<_>>()?;
         if gains.iter().all(|&gain| gain == 0) || weights.iter().any(|weight| weight.abs() > LARGEST) {
@@ -152,6 +152,16 @@ impl Progress for NetSystem {
         }
         let made = candidates.into_iter().filter_map(|weights| Linear::new(net, effects, weights));
         made.map(|linear| Box::new(linear) as Box<dyn Measure>).collect()
+    }
+
+    fn linear(&self, terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+        let mut weights = vec![0i64; self.net().places.len()];
+        for &(observable, factor) in terms {
+            // Whether a transition can fire is no count of tokens.
+            let weight = weights.get_mut(observable.index as usize).filter(|_| observable.kind == Kind::Int)?;
+            *weight = weight.checked_add(factor)?;
+        }
+        Linear::new(self.net(), self.effects(), weights).map(|linear| Box::new(linear) as Box<dyn Measure>)
     }
 }
 

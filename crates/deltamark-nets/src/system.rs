@@ -13,8 +13,8 @@ use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Progress, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Progress,
+    Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};

@@ -37,17 +37,22 @@ pub enum Search {
     Bfs,
     /// Deep paths first; finds deep errors early.
     Dfs,
+    /// In the order of progress, forgetting what lies behind: see [`run_sweep`]. It takes a window instead of a store.
+    Sweep,
 }
 
 impl Search {
-    /// All searches there are.
+    /// All searches over a store.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
+
+    /// All searches there are.
+    pub const NAMED: &[Search] = &[Search::Bfs, Search::Dfs, Search::Sweep];
 
     /// In what order states reach the store.
     pub fn order(self) -> Order {
         match self {
             Search::Bfs => Order::Levels,
-            Search::Dfs => Order::Any,
+            Search::Dfs | Search::Sweep => Order::Any,
         }
     }
 
@@ -67,6 +72,7 @@ impl Search {
         match self {
             Search::Bfs => "bfs",
             Search::Dfs => "dfs",
+            Search::Sweep => "sweep",
         }
     }
 }
@@ -142,10 +148,11 @@ pub fn run(search: Search, task: Task<'_>) -> Outcome {
 /// which the parents of a level come.
 ///
 /// # Panics
-/// As [`run`].
+/// As [`run`]; and for [`Search::Sweep`], which takes no store: that is [`run_sweep`].
 pub fn run_on(threads: Threads, search: Search, task: Task<'_>) -> Outcome {
     match search {
         Search::Bfs => bfs::run(task, threads),
         Search::Dfs => dfs::run(task),
+        Search::Sweep => panic!("a sweep takes a window, not a store"),
     }
 }

@@ -332,7 +332,8 @@ impl<'s, 'a> Sweep<'s, 'a> {
         let mut next = Some(line);
         while let Some(rank) = next {
             let before = run.block.len();
-            let room = if before == 0 { most } else { (self.window.len() / AHEAD) as usize }.min(most).saturating_sub(before);
+            let room =
+                if before == 0 { most } else { (self.window.len() / AHEAD) as usize }.min(most).saturating_sub(before);
             self.window.fill(rank, room, &mut run.block, &mut self.arrivals);
             let count = run.block.len() - before;
             if count > 0 {

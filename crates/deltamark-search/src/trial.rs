@@ -114,7 +114,8 @@ impl Sample {
         const MOST: u64 = 6;
         let count = self.states.len();
         let ranks = self.ranks(system, measure);
-        let edges_of = |state: u32| &self.targets[self.starts[state as usize] as usize..self.starts[state as usize + 1] as usize];
+        let edges_of =
+            |state: u32| &self.targets[self.starts[state as usize] as usize..self.starts[state as usize + 1] as usize];
         let mut trial = Trial {
             states: count as u64,
             complete: self.complete,
