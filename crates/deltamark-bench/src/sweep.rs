@@ -26,9 +26,6 @@ pub struct Options {
     /// Runs of which the fastest counts
     #[arg(long, default_value = "1")]
     runs: usize,
-    /// Run every measure that was found, not the best alone
-    #[arg(long)]
-    every: bool,
 }
 
 /// Runs and prints.
@@ -68,39 +65,31 @@ fn corpus(most: u64) -> Result<Vec<String>, String> {
 
 fn one(name: &str, options: &Options) -> Result<f64, String> {
     let (system, known) = nets::system(name)?;
-    let progress = system.progress().ok_or("it knows no measures")?;
-    let measures = progress.measures();
-    let (best, trial) = trial::best(&*system, &measures, options.sample).ok_or("no measure")?;
+    let (measure, trial) = trial::best(&*system, options.sample).ok_or("no measure")?;
     let plain = (0..options.runs).map(|_| plain(&*system)).fold(f64::MAX, f64::min);
-    let mut share = 1.0;
-    for (number, measure) in measures.iter().enumerate().filter(|(number, _)| options.every || *number == best) {
-        let runs = (0..options.runs).map(|_| swept(&*system, &**measure));
-        let (time, states, swept) = runs.min_by(|one, other| one.0.total_cmp(&other.0)).ok_or("no run")?;
-        let total = known.map_or(states, |known| known.0);
-        if !swept.unfolding && states != total {
-            return Err(format!("WRONG: {states} states instead of {total}"));
-        }
-        let directions = measure.directions().unwrap_or_default();
-        let this = swept.peak_states as f64 / total as f64;
-        if number == best {
-            share = this;
-        }
-        println!(
-            "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6.1} {:>6.1} {:>7} {:>9} {:>7} {:>7.3} {:>7.3}",
-            name,
-            total,
-            directions.advance,
-            directions.regress,
-            swept.peak_states,
-            100.0 * this,
-            if number == best { 100.0 * trial.share() } else { 0.0 },
-            swept.sweeps,
-            states,
-            swept.persistent,
-            time,
-            plain
-        );
+    let runs = (0..options.runs).map(|_| swept(&*system, &*measure));
+    let (time, states, swept) = runs.min_by(|one, other| one.0.total_cmp(&other.0)).ok_or("no run")?;
+    let total = known.map_or(states, |known| known.0);
+    if !swept.unfolding && states != total {
+        return Err(format!("WRONG: {states} states instead of {total}"));
     }
+    let directions = measure.directions().unwrap_or_default();
+    let share = swept.peak_states as f64 / total as f64;
+    println!(
+        "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6.1} {:>6.1} {:>7} {:>9} {:>7} {:>7.3} {:>7.3}",
+        name,
+        total,
+        directions.advance,
+        directions.regress,
+        swept.peak_states,
+        100.0 * share,
+        100.0 * trial.share(),
+        swept.sweeps,
+        states,
+        swept.persistent,
+        time,
+        plain
+    );
     Ok(share)
 }
 

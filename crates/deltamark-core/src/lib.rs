@@ -27,6 +27,7 @@ pub mod progress;
 pub mod property;
 pub mod record;
 pub mod scratch;
+pub mod separate;
 pub mod state;
 pub mod store;
 pub mod system;

@@ -59,6 +59,12 @@ pub trait Progress {
     /// Measures worth trying, the most promising first; none, if there is nothing that progresses.
     fn measures(&self) -> Vec<Box<dyn Measure>>;
 
+    /// What a measure that is learnt from a sample may look at, beside all [names](crate::Observe::names): how it is called, and
+    /// itself.
+    fn features(&self) -> Vec<(String, Observable)> {
+        Vec::new()
+    }
+
     /// The measure that is a sum of observables, each with a factor, if the system knows more about it than
     /// can be seen from the observables.
     fn linear(&self, _terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {

@@ -15,6 +15,7 @@ mod crew;
 mod dfs;
 mod frontier;
 mod guided;
+pub mod learn;
 mod log;
 mod numbers;
 mod partition;

@@ -4,7 +4,10 @@
 //! What stays true: the sample is the first states that breadth-first search meets, the same for all measures; of a small
 //! system it is all of it, and the figures are those of the run to come.
 
-use deltamark_core::{Batch, Block, Measure, Rank, StateId, States, System, Widen};
+use crate::learn;
+use deltamark_core::{
+    BLOCK, Batch, Block, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen,
+};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first states of a system and the steps among them.
@@ -178,23 +181,57 @@ impl Sample {
     }
 
     fn ranks(&self, system: &dyn System, measure: &dyn Measure) -> Vec<Rank> {
+        let mut ranks = Vec::with_capacity(self.states.len());
+        self.blocks(system, |scratch, block| measure.ranks(system, scratch, block, &mut ranks));
+        ranks
+    }
+
+    /// The value of an observable in every state.
+    pub(crate) fn values(&self, system: &dyn System, observable: Observable) -> Vec<i64> {
+        let mut all = Vec::with_capacity(self.states.len());
+        let Some(observe) = system.observe() else { return vec![0; self.states.len()] };
+        let mut values = [0; BLOCK];
+        self.blocks(system, |scratch, block| {
+            observe.read_block(scratch, block, observable, &mut values);
+            // As `Learnt` reads it.
+            let read = |&value: &i64| if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
+            all.extend(values[..block.len()].iter().map(read));
+        });
+        all
+    }
+
+    /// All steps: source and target.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.states.len()).flat_map(|source| {
+            let steps = self.starts[source] as usize..self.starts[source + 1] as usize;
+            self.targets[steps].iter().map(move |&target| (source, target as usize))
+        })
+    }
+
+    /// Shows all states, a block at a time.
+    fn blocks(&self, system: &dyn System, mut show: impl FnMut(&mut Scratch, &Block)) {
         let mut scratch = system.scratch();
         let mut block = Block::new(system.width());
-        let mut ranks = Vec::with_capacity(self.states.len());
-        for start in (0..self.states.len()).step_by(deltamark_core::BLOCK) {
+        for start in (0..self.states.len()).step_by(BLOCK) {
             block.reset(system.width());
-            for index in start..self.states.len().min(start + deltamark_core::BLOCK) {
+            for index in start..self.states.len().min(start + BLOCK) {
                 block.push(StateId::NAMELESS, self.states.get(index));
             }
-            measure.ranks(system, &mut scratch, &block, &mut ranks);
+            show(&mut scratch, &block);
         }
-        ranks
     }
 }
 
-/// The best of several measures, by trial on a sample.
-pub fn best(system: &dyn System, measures: &[Box<dyn Measure>], most: usize) -> Option<(usize, Trial)> {
+/// The best of the measures that the system proposes and of those that a sample of about `most` states suggests.
+pub fn best(system: &dyn System, most: usize) -> Option<(Box<dyn Measure>, Trial)> {
     let sample = Sample::new(system, most);
-    let trials = measures.iter().enumerate().map(|(number, measure)| (number, sample.trial(system, &**measure)));
+    let mut measures = system.progress().map(|progress| progress.measures()).unwrap_or_default();
+    if measures.is_empty() {
+        measures = learn::learnt(system, &sample);
+    }
+    let trials = measures.into_iter().map(|measure| {
+        let trial = sample.trial(system, &*measure);
+        (measure, trial)
+    });
     trials.min_by(|(_, one), (_, other)| one.cost().total_cmp(&other.cost()))
 }

@@ -52,7 +52,8 @@ fn locate(place: u32) -> (usize, usize) {
 
 /// How many states a chunk takes.
 fn capacity(chunk: usize) -> u32 {
-    if chunk == 0 { FIRST } else { FIRST.checked_shl(chunk as u32 - 1).unwrap_or(LARGEST).clamp(FIRST, LARGEST) }
+    // Beyond ten doublings all are of the largest size.
+    if chunk == 0 { FIRST } else { (FIRST << (chunk - 1).min(10)).min(LARGEST) }
 }
 
 /// Some states one behind the other, and what is remembered of each.
@@ -510,7 +511,7 @@ mod tests {
     fn chunks_follow_each_other() {
         let mut chunk = 0;
         let mut start = 0;
-        for place in 0..30_000 {
+        for place in 0..1_000_000 {
             if place == start + capacity(chunk) {
                 start = place;
                 chunk += 1;

@@ -75,10 +75,11 @@ pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>) -> Result<Foun
         let trial = Sample::new(system, SAMPLE).trial(system, &*measure);
         return Ok(Found { measure, automatic: false, trial });
     }
-    let progress = system.progress().ok_or_else(|| none("no progress measure is known for models of this kind"))?;
-    let mut measures = progress.measures();
-    match deltamark_search::trial::best(system, &measures, SAMPLE) {
-        Some((best, trial)) => Ok(Found { measure: measures.swap_remove(best), automatic: true, trial }),
+    if system.progress().is_none() && system.observe().is_none() {
+        return Err(none("no progress measure is known for models of this kind"));
+    }
+    match deltamark_search::trial::best(system, SAMPLE) {
+        Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
         None => Err(none("no progress measure was found for this model: nothing in it progresses")),
     }
 }
