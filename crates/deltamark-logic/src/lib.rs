@@ -26,7 +26,7 @@
 //! atom       = number | true | false | deadlock | name | ( expr )
 //!            | fireable( name {, name} )                some of these transitions can fire
 //!            | tokens( name {, name} )                  the sum of these numbers
-//! name       = word { .word | ->word | [number] }       without spaces: P_0.CS  P->x  a[0]
+//! name       = word { .word | ->word | ->number | [number] }   without spaces: P_0.CS  P->x  p->1  a[0]
 //!            | "any text" | 'any text'                  escapes: \" \' \\ \n \r \t
 //! comment    = # up to the end of the line
 //! ```

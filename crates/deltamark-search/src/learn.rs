@@ -71,10 +71,17 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     changes.sort_unstable_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     changes.truncate(MOST_CHANGES);
     let (vectors, often): (Vec<Vec<(u32, i64)>>, Vec<u64>) = changes.into_iter().unzip();
+    let steady = steady(features.len(), &vectors);
+    // Contents of buffers and the like jump about, and spoil the search for weights: once more without them.
+    let calm: Vec<bool> = features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
+    let calmed: Vec<Vec<(u32, i64)>> =
+        vectors.iter().map(|vector| vector.iter().copied().filter(|&(at, _)| calm[at as usize]).collect()).collect();
     let found = separate(features.len(), &vectors, &often);
-    let still = monotone(features.len(), &vectors, found.cyclic.clone());
+    let quiet = separate(features.len(), &calmed, &often);
+    let still = monotone(features.len(), &vectors, found.cyclic);
+    let calm_still = monotone(features.len(), &calmed, quiet.cyclic);
     let mut measures: Vec<Box<dyn Measure>> = Vec::new();
-    for mut weights in [found.weights, still].into_iter().flatten() {
+    for mut weights in [Some(steady), calm_still, still, quiet.weights, found.weights].into_iter().flatten() {
         let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
         if divisor == 0 || weights.iter().any(|weight| weight.abs() > LARGEST) {
             continue;
@@ -86,6 +93,16 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
         measures.push(Box::new(Learnt { terms: terms.iter().map(|&(feature, weight)| (feature.1, weight)).collect(), text }));
     }
     measures
+}
+
+/// The sum of what never decreases, less what never increases.
+fn steady(features: usize, vectors: &[Vec<(u32, i64)>]) -> Vec<i64> {
+    let mut signs = vec![(false, false); features];
+    for &(at, by) in vectors.iter().flatten() {
+        let sign = &mut signs[at as usize];
+        *sign = (sign.0 || by > 0, sign.1 || by < 0);
+    }
+    signs.into_iter().map(|(up, down)| i64::from(up && !down) - i64::from(down && !up)).collect()
 }
 
 /// The sum as people read it.

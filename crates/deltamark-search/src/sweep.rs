@@ -73,7 +73,7 @@ use deltamark_core::{
 const FEW: usize = 64;
 
 /// Of so many states that are held one may be expanded ahead of the line.
-const AHEAD: u64 = 16;
+const AHEAD: u64 = 128;
 
 /// What to sweep.
 pub struct SweepTask<'a> {
