@@ -238,3 +238,46 @@ fn a_recorder_that_fails_ends_the_run() {
     assert_eq!(swept.unrecorded.as_deref(), Some("no room"));
     assert!(outcome.stopped_by.is_some());
 }
+
+/// Every measure of random nets, with all edges and with some left out, against the dull explorer.
+mod random_nets {
+    use super::*;
+    use deltamark_core::Progress;
+    use deltamark_nets::NetSystem;
+    use deltamark_testkit::random::bounded_nets;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn agree(net in bounded_nets(7, 8), weights in proptest::collection::vec(-3i64..4, 7)) {
+            let oracle = NetSystem::new(net.clone());
+            let expected = explore(&oracle);
+            let mut measures = oracle.measures();
+            let terms: Vec<_> = (0..).zip(weights).map(|(index, weight)| {
+                (deltamark_core::Observable { index, kind: deltamark_core::Kind::Int }, weight)
+            }).filter(|(observable, _)| (observable.index as usize) < net.places.len()).collect();
+            measures.extend(oracle.linear(&terms));
+            for measure in measures {
+                let (outcome, swept) = sweep(&NetSystem::new(net.clone()), &*measure, &[], &Control::new(), None);
+                prop_assert!(outcome.complete());
+                let monotone = measure.directions().is_some_and(|directions| directions.regress == 0);
+                prop_assert!(!monotone || !swept.unfolding);
+                let mut graph = Graph::default();
+                let (all, _) = sweep(&NetSystem::new(net.clone()), &*measure, &[], &Control::new(), Some(&mut graph));
+                let states = states_of(&oracle, &expected, &graph);
+                let mut seen = vec![false; expected.states.len()];
+                states.iter().for_each(|&state| seen[state] = true);
+                prop_assert!(seen.iter().all(|&seen| seen));
+                if !swept.unfolding {
+                    for outcome in [&outcome, &all] {
+                        prop_assert_eq!(outcome.statistics.states, expected.states.len() as u64);
+                        prop_assert_eq!(outcome.statistics.edges, expected.edges.len() as u64);
+                        prop_assert_eq!(outcome.statistics.deadlocks, expected.deadlocks.len() as u64);
+                    }
+                }
+            }
+        }
+    }
+}
