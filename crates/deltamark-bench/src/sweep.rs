@@ -1,13 +1,13 @@
 //! Sweeps beside `plain`.
 //!
-//! In: nets. Out: a table: the measure that was found, how much of the state space a sweep holds at once, and its
-//! time against breadth-first search over `plain`. What stays true: counts of a sweep that says that it explored nothing twice
+//! In: nets. Out: a table: how many transitions the measure that was found moves forwards and back, how much of the state space
+//! a sweep holds at once, and its time against breadth-first search over `plain`, with edges left out and with all. What stays true: counts of a sweep that says that it explored nothing twice
 //! are compared with what is known of the net.
 
 use crate::nets;
 use crate::process::Failure;
-use deltamark_core::{Control, Measure, Property, Remember, System, Window};
-use deltamark_search::{Search, SweepTask, Swept, Task, run, run_sweep, trial};
+use deltamark_core::{Batch, Block, Control, Insert, Measure, Remember, Scratch, System, Window};
+use deltamark_search::{Observer, Search, SweepTask, Swept, Task, run, run_sweep, trial};
 use deltamark_store::layers::Layers;
 use deltamark_store::plain::Plain;
 use deltamark_testkit::Corpus;
@@ -32,8 +32,20 @@ pub struct Options {
 pub fn run_all(options: &Options) -> Result<(), Failure> {
     let names = if options.nets.is_empty() { corpus(options.most)? } else { options.nets.clone() };
     println!(
-        "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6} {:>6} {:>7} {:>9} {:>7} {:>7} {:>7}",
-        "net", "states", "moves", "regress", "peak", "%", "trial%", "sweeps", "numbered", "kept", "s", "plain s"
+        "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6} {:>6} {:>7} {:>9} {:>7} {:>7} {:>7} {:>7}",
+        "net",
+        "states",
+        "moves",
+        "regress",
+        "peak",
+        "%",
+        "trial%",
+        "sweeps",
+        "numbered",
+        "kept",
+        "s",
+        "plain s",
+        "all s"
     );
     let (mut below, mut all) = (0, 0);
     for name in &names {
@@ -66,7 +78,8 @@ fn corpus(most: u64) -> Result<Vec<String>, String> {
 fn one(name: &str, options: &Options) -> Result<f64, String> {
     let (system, known) = nets::system(name)?;
     let (measure, trial) = trial::best(&*system, options.sample).ok_or("no measure")?;
-    let plain = (0..options.runs).map(|_| plain(&*system)).fold(f64::MAX, f64::min);
+    let [plain, all] =
+        [false, true].map(|all| (0..options.runs).map(|_| plain(&*system, all)).fold(f64::MAX, f64::min));
     let runs = (0..options.runs).map(|_| swept(&*system, &*measure));
     let (time, states, swept) = runs.min_by(|one, other| one.0.total_cmp(&other.0)).ok_or("no run")?;
     let total = known.map_or(states, |known| known.0);
@@ -76,7 +89,7 @@ fn one(name: &str, options: &Options) -> Result<f64, String> {
     let directions = measure.directions().unwrap_or_default();
     let share = swept.peak_states as f64 / total as f64;
     println!(
-        "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6.1} {:>6.1} {:>7} {:>9} {:>7} {:>7.3} {:>7.3}",
+        "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6.1} {:>6.1} {:>7} {:>9} {:>7} {:>7.3} {:>7.3} {:>7.3}",
         name,
         total,
         directions.advance,
@@ -88,7 +101,8 @@ fn one(name: &str, options: &Options) -> Result<f64, String> {
         states,
         swept.persistent,
         time,
-        plain
+        plain,
+        all
     );
     Ok(share)
 }
@@ -97,13 +111,12 @@ fn one(name: &str, options: &Options) -> Result<f64, String> {
 fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
     let control = Control::new();
     let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
-    let properties = [Property::deadlock_free()];
     let before = crate::once::thread_time();
     let (outcome, swept) = run_sweep(SweepTask {
         system,
         window: &window,
         measure,
-        properties: &properties[..0],
+        properties: &[],
         control: &control,
         explore_all: true,
         observer: None,
@@ -113,13 +126,28 @@ fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
     (time, outcome.statistics.states, swept)
 }
 
-fn plain(system: &dyn System) -> f64 {
+/// Wants to see all edges, and looks at none.
+struct Idle;
+
+impl Observer for Idle {
+    fn expanded(&mut self, _: &dyn System, _: &mut Scratch, _: &Block, _: &Batch, _: &[Insert]) {}
+}
+
+/// The processor time of a search over `plain`, with edges left out or with all of them.
+fn plain(system: &dyn System, all: bool) -> f64 {
     let control = Control::new();
     let store = Plain::new(system, control.budget.clone());
     let before = crate::once::thread_time();
     run(
         Search::Bfs,
-        Task { system, store: &store, properties: &[], control: &control, explore_all: true, observer: None },
+        Task {
+            system,
+            store: &store,
+            properties: &[],
+            control: &control,
+            explore_all: true,
+            observer: all.then_some(&mut Idle as &mut dyn Observer),
+        },
     );
     crate::once::thread_time().zip(before).map_or(0.0, |(after, before)| after - before)
 }

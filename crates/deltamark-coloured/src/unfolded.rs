@@ -338,10 +338,16 @@ impl Observe for UnfoldedSystem {
         }
         if observable.index & SUM != 0 {
             let (place, component) = sum_of(observable);
-            let counts = self.inner.marking(state);
             let table = &self.engine.places[place];
-            let tokens = Unfolded { system: self, counts: &counts }.tokens(PlaceId(place as u32));
-            return tokens.iter().map(|&(token, count)| count as i64 * table.component(token, component)).sum();
+            let of = |token: u32| table.component(token, component);
+            let mut read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
+            let changing: i64 = self.of_place[place]
+                .iter()
+                .map(|&(at, token)| (read(at), token))
+                .map(|(count, token)| if count == 0 { 0 } else { count * of(token) })
+                .sum();
+            return changing
+                + self.constants[place].iter().map(|&(token, count)| i64::from(count) * of(token)).sum::<i64>();
         }
         let counts = self.inner.marking(state);
         self.engine.read(observable, &Unfolded { system: self, counts: &counts })

@@ -12,7 +12,8 @@
 //! ```
 //! Chunks begin small because some measures give nearly every state a rank of its own. The index is
 //! that of [`plain`](crate::plain): entries of 32 bits in buckets of a cache line, at most 17 of
-//! 20 used; it grows by doubling, later by half, and is filled again from the states.
+//! 20 used; it grows by doubling, later by half, and is filled again from the states. Where the layer before was much larger, it
+//! grows by four.
 
 use crate::bucket::{Bucket, LANES, Lanes, prefetch};
 use crate::grant::Grant;
@@ -108,6 +109,8 @@ pub(crate) struct Means<'s, 'a> {
     pub width: Width,
     pub buffer: &'s mut States,
     pub hashes: &'s mut Vec<u64>,
+    /// How many states a layer may be expected to get.
+    pub expected: u32,
 }
 
 /// What became of a state.
@@ -354,6 +357,8 @@ impl Layer {
     fn grow(&mut self, means: &mut Means<'_, '_>) -> bool {
         let buckets = match self.index.as_ref().map(|index| index.all().len() as u64) {
             None => 1,
+            // Entering all again is most of what growing costs.
+            Some(buckets) if self.len < means.expected / 4 => 4 * buckets,
             Some(buckets) if buckets < SMALL => 2 * buckets,
             Some(buckets) => buckets + buckets / 2,
         };

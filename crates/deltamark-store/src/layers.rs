@@ -72,6 +72,8 @@ struct Inner {
     grant: Grant,
     buffer: States,
     hashes: Vec<u64>,
+    /// How many states the layer had that was forgotten last.
+    expected: u32,
     /// For each run of entrants of one rank: where it ends, and its layer.
     runs: Vec<(usize, u32)>,
 }
@@ -101,6 +103,7 @@ impl<'a> Layers<'a> {
             grant: Grant::new(budget),
             buffer: States::new(width),
             hashes: Vec::new(),
+            expected: 0,
             runs: Vec::new(),
         };
         Layers { system, inner: Mutex::new(inner) }
@@ -146,8 +149,9 @@ impl Inner {
     /// A layer, and what it needs to grow.
     #[inline(always)]
     fn open<'s, 'a>(&'s mut self, system: &'a dyn System, number: u32) -> (&'s mut Ranked, Means<'s, 'a>) {
-        let Inner { scratch, width, remember, ranked, grant, buffer, hashes, .. } = self;
-        let means = Means { system, scratch, grant, remember: *remember, width: *width, buffer, hashes };
+        let Inner { scratch, width, remember, ranked, grant, buffer, hashes, expected, .. } = self;
+        let means =
+            Means { system, scratch, grant, remember: *remember, width: *width, buffer, hashes, expected: *expected };
         (&mut ranked[number as usize], means)
     }
 
@@ -155,13 +159,14 @@ impl Inner {
     fn cut(&mut self, system: &dyn System, number: u32) {
         let (ranked, mut means) = self.open(system, number);
         debug_assert!(ranked.next == ranked.layer.len(), "nothing is forgotten before it was handed out");
-        let held = ranked.layer.held();
+        let (held, len) = (ranked.layer.held(), ranked.layer.len());
         // A smaller index takes less than what was just given back.
         let cut = ranked.layer.cut(ranked.kept, &mut means);
         assert!(cut, "there is memory for less than what was there");
         ranked.next = ranked.kept;
         let (rank, kept) = (ranked.rank, ranked.kept);
         self.len -= u64::from(held - kept);
+        self.expected = len;
         if kept == 0 {
             self.by_rank.remove(&rank);
             let recent = &mut self.recent[rank as usize % RECENT];
