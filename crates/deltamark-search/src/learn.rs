@@ -17,6 +17,8 @@ use std::collections::HashMap;
 
 /// The most numbers that are looked at.
 const MOST_FEATURES: usize = 400;
+/// The most values that are held at once: of many numbers fewer states are looked at.
+const MOST_VALUES: usize = 4 << 20;
 /// The most different changes that are told apart; the more frequent ones count.
 const MOST_CHANGES: usize = 3000;
 
@@ -54,13 +56,14 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let mut features: Vec<(String, Observable)> = observe.names().into_iter().filter_map(resolve).collect();
     features.extend(system.progress().map(|progress| progress.features()).unwrap_or_default());
     features.truncate(MOST_FEATURES);
-    let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1)).collect();
+    let states = sample.len().min(MOST_VALUES / features.len().max(1));
+    let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1, states)).collect();
     // What never changes cannot progress.
     let changing = |values: &Vec<i64>| values.windows(2).any(|pair| pair[0] != pair[1]);
     let (features, values): (Vec<_>, Vec<_>) =
         features.into_iter().zip(values).filter(|(_, values)| changing(values)).unzip();
     let mut changes: HashMap<Vec<(u32, i64)>, u64> = HashMap::new();
-    for (source, target) in sample.edges() {
+    for (source, target) in sample.edges(states) {
         let change = |values: &Vec<i64>| values[target].saturating_sub(values[source]).clamp(-LARGEST, LARGEST);
         let change: Vec<(u32, i64)> = (0u32..).zip(values.iter().map(change)).filter(|&(_, by)| by != 0).collect();
         if !change.is_empty() {

@@ -55,7 +55,16 @@ impl Trial {
     }
 }
 
+/// The most slots of all states of a sample, and the most steps: it takes some tens of megabytes at most.
+const MOST_SLOTS: usize = 2 << 20;
+const MOST_STEPS: usize = 4 << 20;
+
 impl Sample {
+    /// How many states there are.
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
     /// At most about `most` states of a system.
     pub fn new(system: &dyn System, most: usize) -> Self {
         loop {
@@ -78,7 +87,7 @@ impl Sample {
             let next = states.len() as u32;
             match known.get(state) {
                 Some(&number) => Some(number),
-                None if states.len() >= most => None,
+                None if states.len() >= most || states.slots().len() > MOST_SLOTS => None,
                 None => {
                     known.insert(state.to_vec(), next);
                     states.push(state);
@@ -100,8 +109,8 @@ impl Sample {
             system.expand(&mut scratch, &block, &mut batch)?;
             for index in 0..batch.len() {
                 match enter(batch.target(index), &mut states) {
-                    Some(number) => targets.push(number),
-                    None => complete = false,
+                    Some(number) if targets.len() < MOST_STEPS => targets.push(number),
+                    _ => complete = false,
                 }
             }
             starts.push(targets.len() as u32);
@@ -180,16 +189,16 @@ impl Sample {
 
     fn ranks(&self, system: &dyn System, measure: &dyn Measure) -> Vec<Rank> {
         let mut ranks = Vec::with_capacity(self.states.len());
-        self.blocks(system, |scratch, block| measure.ranks(system, scratch, block, &mut ranks));
+        self.blocks(system, self.states.len(), |scratch, block| measure.ranks(system, scratch, block, &mut ranks));
         ranks
     }
 
-    /// The value of an observable in every state.
-    pub(crate) fn values(&self, system: &dyn System, observable: Observable) -> Vec<i64> {
-        let mut all = Vec::with_capacity(self.states.len());
-        let Some(observe) = system.observe() else { return vec![0; self.states.len()] };
+    /// The value of an observable in each of the first `count` states.
+    pub(crate) fn values(&self, system: &dyn System, observable: Observable, count: usize) -> Vec<i64> {
+        let mut all = Vec::with_capacity(count);
+        let Some(observe) = system.observe() else { return vec![0; count] };
         let mut values = [0; BLOCK];
-        self.blocks(system, |scratch, block| {
+        self.blocks(system, count, |scratch, block| {
             observe.read_block(scratch, block, observable, &mut values);
             // As `Learnt` reads it.
             let read = |&value: &i64| if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
@@ -198,21 +207,22 @@ impl Sample {
         all
     }
 
-    /// All steps: source and target.
-    pub(crate) fn edges(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.states.len()).flat_map(|source| {
+    /// All steps among the first `count` states: source and target.
+    pub(crate) fn edges(&self, count: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let all = (0..count).flat_map(|source| {
             let steps = self.starts[source] as usize..self.starts[source + 1] as usize;
             self.targets[steps].iter().map(move |&target| (source, target as usize))
-        })
+        });
+        all.filter(move |&(_, target)| target < count)
     }
 
-    /// Shows all states, a block at a time.
-    fn blocks(&self, system: &dyn System, mut show: impl FnMut(&mut Scratch, &Block)) {
+    /// Shows the first `count` states, a block at a time.
+    fn blocks(&self, system: &dyn System, count: usize, mut show: impl FnMut(&mut Scratch, &Block)) {
         let mut scratch = system.scratch();
         let mut block = Block::new(system.width());
-        for start in (0..self.states.len()).step_by(BLOCK) {
+        for start in (0..count).step_by(BLOCK) {
             block.reset(system.width());
-            for index in start..self.states.len().min(start + BLOCK) {
+            for index in start..count.min(start + BLOCK) {
                 block.push(StateId::NAMELESS, self.states.get(index));
             }
             show(&mut scratch, &block);
