@@ -135,7 +135,7 @@ impl Engine {
         let of = self.net.places[place as usize].domain.get(component)?;
         let discrete = matches!(self.net.types[of.0 as usize].shape, Shape::Discrete { .. });
         let fits = discrete && component < SUMS as usize && place < (1 << 22);
-        fits.then(|| Observable { index: SUM | place * SUMS | component as u32, kind: Kind::Int })
+        fits.then(|| Observable { index: SUM + place * SUMS + component as u32, kind: Kind::Int })
     }
 
     /// The values that tokens of a place must have, all of discrete types; `*` stands for any.

@@ -96,7 +96,7 @@ impl Buckets {
     }
 
     fn bytes(&self) -> u64 {
-        (self.all().len() * size_of::<Bucket>()) as u64
+        size_of_val(self.all()) as u64
     }
 }
 

@@ -249,9 +249,9 @@ impl Window for Layers<'_> {
             let (behind, named) = (rank < inner.line, inner.remember.numbers);
             let (mut numbers, first) = (inner.numbers, inner.numbers);
             let (ranked, mut means) = inner.open(self.system, number);
-            for index in start..end {
+            for (index, &hash) in (start..end).zip(&hashes[start..end]) {
                 let action = actions.get(index).copied().unwrap_or(Action::NONE);
-                let entrant = Entrant { state: states.get(index), hash: hashes[index], number: numbers, action };
+                let entrant = Entrant { state: states.get(index), hash, number: numbers, action };
                 let answer = match ranked.layer.enter(entrant, room > 0, &mut means) {
                     Entered::New => {
                         room -= 1;
