@@ -11,9 +11,10 @@ use crate::memory;
 use crate::report::{Answer, Report};
 use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
+use crate::sweep::{self, Sweeping};
 use deltamark_core::{
-    Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
-    System, Verdict,
+    Budget, Cancel, Control, Diagnostic, Limits, Listener, Measure, Observe, Outcome, Property, Recorder, ReplayError,
+    Silent, Stop, System, Verdict,
 };
 use deltamark_search::{Observer, Search, Task, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
@@ -37,6 +38,8 @@ pub struct Check<'a> {
     listener: Arc<dyn Listener>,
     explore_all: bool,
     since: Instant,
+    measure: Option<Box<dyn Measure>>,
+    recorder: Option<&'a mut dyn Recorder>,
 }
 
 /// Why a run could not be made, or its result not be told.
@@ -46,6 +49,13 @@ pub enum CheckError {
     Store(SpecError),
     /// What was chosen does not run with several threads.
     Threads(String),
+    /// What was chosen does not go with a sweep, or a sweep not with the model.
+    Sweep {
+        /// Why.
+        message: String,
+        /// What to do; empty, if there is nothing.
+        help: String,
+    },
     /// The memory limit is below what the process holds before the search begins.
     MemoryTooSmall {
         /// The limit.
@@ -75,7 +85,7 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
-            CheckError::Threads(message) => f.write_str(message),
+            CheckError::Threads(message) | CheckError::Sweep { message, .. } => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -112,6 +122,8 @@ impl<'a> Check<'a> {
             listener: Arc::new(Silent),
             explore_all: false,
             since: Instant::now(),
+            measure: None,
+            recorder: None,
         }
     }
 
@@ -181,6 +193,19 @@ impl<'a> Check<'a> {
     /// Visits states in this order.
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
+        self
+    }
+
+    /// Sweeps by this measure: a number, or several in parentheses, of which the first counts most. `name` is how errors
+    /// call it. Without it a sweep looks for a measure of its own.
+    pub fn progress(mut self, name: &str, text: &str) -> Result<Self, CheckError> {
+        self.measure = Some(sweep::given(self.system, name, text)?);
+        Ok(self)
+    }
+
+    /// Has the graph of a sweep taken down.
+    pub fn recorder(mut self, recorder: &'a mut dyn Recorder) -> Self {
+        self.recorder = Some(recorder);
         self
     }
 
@@ -259,22 +284,37 @@ impl<'a> Check<'a> {
 
     fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
         let threads = threads(self.threads, &self.store, self.search)?;
+        self.refuse_mixtures()?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
-        let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
-            .map_err(CheckError::Store)?;
-        let outcome = deltamark_search::run_on(
-            threads,
-            self.search,
-            Task {
-                system: self.system,
-                store: store.as_ref(),
+        let observer = observer.map(|observer| observer as &mut dyn Observer);
+        let (outcome, sweep) = if self.search == Search::Sweep {
+            let sweeping = Sweeping {
+                given: self.measure,
                 properties: &self.properties,
                 control: &control,
                 explore_all: self.explore_all,
-                observer: observer.map(|observer| observer as &mut dyn Observer),
-            },
-        );
-        drop(store);
+                observer,
+                recorder: self.recorder.map(|recorder| recorder as &mut dyn Recorder),
+            };
+            let (outcome, sweep) = sweep::explore(self.system, sweeping)?;
+            (outcome, Some(sweep))
+        } else {
+            let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
+                .map_err(CheckError::Store)?;
+            let outcome = deltamark_search::run_on(
+                threads,
+                self.search,
+                Task {
+                    system: self.system,
+                    store: store.as_ref(),
+                    properties: &self.properties,
+                    control: &control,
+                    explore_all: self.explore_all,
+                    observer,
+                },
+            );
+            (outcome, None)
+        };
         let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
@@ -303,7 +343,23 @@ impl<'a> Check<'a> {
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
             growth,
+            sweep,
         })
+    }
+
+    /// Refuses options that do not go with each other.
+    fn refuse_mixtures(&self) -> Result<(), CheckError> {
+        if self.search == Search::Sweep {
+            return sweep::refuse(&self.store, self.limits.depth);
+        }
+        if self.measure.is_some() || self.recorder.is_some() {
+            let what = if self.measure.is_some() { "a progress measure is" } else { "numbered states are" };
+            return Err(CheckError::Sweep {
+                message: format!("{what} of no use to the search `{}`", self.search.name()),
+                help: "add `--search sweep`, or leave it out".into(),
+            });
+        }
+        Ok(())
     }
 }
 
