@@ -15,7 +15,7 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Reversible, Scratch, Slot, States, Width,
+    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Reversible, Scratch, Slot, States, Width,
     hash,
 };
 
@@ -140,6 +140,11 @@ pub trait System: Send + Sync {
 
     /// Whether steps can be undone.
     fn reversible(&self) -> Option<&dyn Reversible> {
+        None
+    }
+
+    /// How actions are carried over to another run, where their numbers are not the same.
+    fn portable(&self) -> Option<&dyn Portable> {
         None
     }
 

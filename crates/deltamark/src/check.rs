@@ -6,15 +6,17 @@
 //! set, by the user or from what the machine has; the store is gone before traces are
 //! put into words.
 
+use crate::condensed::{Both, Condensed, EdgeLog, Walked};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory;
-use crate::report::{Answer, Report};
+use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
 use deltamark_core::{
     Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
     System, Verdict,
 };
+use deltamark_graph::Way;
 use deltamark_search::{Observer, Search, Task, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
 use std::fmt;
@@ -37,6 +39,10 @@ pub struct Check<'a> {
     listener: Arc<dyn Listener>,
     explore_all: bool,
     since: Instant,
+    /// Where the graph goes.
+    graph: Option<String>,
+    /// The graph that takes the place of a search.
+    pub(crate) walked: Option<(&'a Condensed, Way)>,
 }
 
 /// Why a run could not be made, or its result not be told.
@@ -62,6 +68,8 @@ pub enum CheckError {
         /// What is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The graph cannot be written or walked: a sentence.
+    Graph(String),
     /// A trace could not be replayed: a bug of Deltamark or of the system.
     Replay {
         /// The property it belongs to.
@@ -75,7 +83,7 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
-            CheckError::Threads(message) => f.write_str(message),
+            CheckError::Threads(message) | CheckError::Graph(message) => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -112,7 +120,14 @@ impl<'a> Check<'a> {
             listener: Arc::new(Silent),
             explore_all: false,
             since: Instant::now(),
+            graph: None,
+            walked: None,
         }
+    }
+
+    /// A run along a graph that was written before, instead of a search.
+    pub fn along(graph: &'a Condensed, way: Way) -> Self {
+        Check { walked: Some((graph, way)), ..Check::loaded(&graph.model) }
     }
 
     /// A run of a model that was loaded.
@@ -221,6 +236,14 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Writes the graph of all reachable states to this file, if the run comes to its end. All of them are explored then,
+    /// whatever is answered on the way.
+    pub fn graph(mut self, path: impl Into<String>) -> Self {
+        self.graph = Some(path.into());
+        self.explore_all = true;
+        self
+    }
+
     /// Counts the total time from this moment, usually one before the model was loaded.
     pub fn since(mut self, since: Instant) -> Self {
         self.since = since;
@@ -249,6 +272,12 @@ impl<'a> Check<'a> {
         Ok(report)
     }
 
+    /// Explores everything, and asks nothing but what was asked for.
+    pub fn explore(mut self) -> Result<Report, CheckError> {
+        self.explore_all = true;
+        self.make(None)
+    }
+
     /// Explores everything and gives figures of the state space beside the report.
     pub fn stats(mut self) -> Result<Stats, CheckError> {
         self.explore_all = true;
@@ -257,11 +286,40 @@ impl<'a> Check<'a> {
         Ok(Stats { report, survey: surveyor.survey() })
     }
 
-    fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
+    fn make(self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+        if let Some((graph, way)) = self.walked {
+            let walked = Walked {
+                graph,
+                way,
+                properties: &self.properties,
+                limits: self.limits,
+                cancel: self.cancel,
+                listener: self.listener,
+                since: self.since,
+            };
+            return walked.report(surveyor);
+        }
         let threads = threads(self.threads, &self.store, self.search)?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
         let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
             .map_err(CheckError::Store)?;
+        let mut log = match &self.graph {
+            Some(path) => {
+                let log = EdgeLog::new(path, &self.info, &self.store, store.as_ref(), &control);
+                Some(log.map_err(CheckError::Graph)?)
+            }
+            None => None,
+        };
+        let mut both;
+        let observer: Option<&mut dyn Observer> = match (surveyor, log.as_mut()) {
+            (Some(surveyor), Some(log)) => {
+                both = Both(surveyor, log);
+                Some(&mut both)
+            }
+            (Some(surveyor), None) => Some(surveyor),
+            (None, Some(log)) => Some(log),
+            (None, None) => None,
+        };
         let outcome = deltamark_search::run_on(
             threads,
             self.search,
@@ -271,10 +329,19 @@ impl<'a> Check<'a> {
                 properties: &self.properties,
                 control: &control,
                 explore_all: self.explore_all,
-                observer: observer.map(|observer| observer as &mut dyn Observer),
+                observer,
             },
         );
+        let initial = log.as_ref().and_then(|log| log.initial(self.system, store.as_ref()));
         drop(store);
+        let graph = match (log, self.graph) {
+            (Some(log), Some(path)) => {
+                let levels = self.search.is_shortest();
+                let contents = log.finish(self.system, outcome.complete(), initial, levels).map_err(CheckError::Graph)?;
+                Some(GraphFile { path, walked: false, contents })
+            }
+            _ => None,
+        };
         let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
@@ -303,6 +370,7 @@ impl<'a> Check<'a> {
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
             growth,
+            graph,
         })
     }
 }
