@@ -264,14 +264,12 @@ pub fn components(found: &ComponentsReport) -> String {
     figure("  that no edge leaves", show_count(found.bottom));
     figure("  states of the largest", show_count(found.largest));
     let home = match (found.home_states, found.initial_is_home) {
-        (0, _) => "none: no state can be reached from all others".into(),
-        (count, true) => format!("{}, the initial state among them", show_count(count)),
-        (count, false) => format!("{}, the initial state not among them", show_count(count)),
+        (None, _) => "not known: the graph is an unfolding, of which several components may be one".into(),
+        (Some(0), _) => "none: no state can be reached from all others".into(),
+        (Some(count), Some(true)) => format!("{}, the initial state among them", show_count(count)),
+        (Some(count), _) => format!("{}, the initial state not among them", show_count(count)),
     };
     figure("home states", home);
-    if found.unfolding {
-        out.push_str("The graph is an unfolding: a state of the model may count several times.\n");
-    }
     out
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::sync::{Arc, PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Recoding, Reversible, Scratch, Slot, States,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Portable, Recoding, Reversible, Scratch, Slot, States,
     System, Undone, Widen, Width,
 };
 
@@ -365,6 +365,10 @@ impl System for ColouredSystem {
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
         Some(self)
     }
 

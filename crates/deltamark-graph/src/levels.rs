@@ -24,6 +24,9 @@ pub struct Path {
 
 /// The largest distance of a state from the initial ones.
 pub fn depth(graph: &Graph, budget: &Arc<Budget>) -> Result<u64, FileError> {
+    if let Some(depth) = graph.meta().depth {
+        return Ok(depth);
+    }
     if graph.meta().levels {
         return depth_in_order(graph);
     }
@@ -73,21 +76,26 @@ pub fn path_to(graph: &Graph, goals: &BitSet, budget: &Arc<Budget>) -> Result<Op
     }
     let mut parents = Packed::new(graph.states(), graph.states(), budget).ok_or(FileError::Memory)?;
     let mut end = None;
-    search(
-        graph,
-        budget,
-        |parent, child| parents.set(child, parent),
-        |number, _| {
-            end = goals.contains(number).then_some(number);
-            end.is_some()
-        },
-    )?;
+    if graph.meta().levels {
+        end = goals.iter().next();
+        end.map_or(Ok(()), |end| parents_in_order(graph, end, &mut parents))?;
+    } else {
+        search(
+            graph,
+            budget,
+            |parent, child| parents.set(child, parent + 1),
+            |number, _| {
+                end = goals.contains(number).then_some(number);
+                end.is_some()
+            },
+        )?;
+    }
     let Some(end) = end else { return Ok(None) };
     let mut actions = Vec::new();
     let mut edges = Vec::new();
     let mut number = end;
     while !initial.contains(&number) {
-        let parent = parents.get(number);
+        let parent = parents.get(number).checked_sub(1).ok_or_else(|| damaged("a state cannot be reached"))?;
         graph.edges(parent, &mut edges)?;
         let edge = edges.iter().find(|edge| edge.target == number);
         actions.push(edge.ok_or_else(|| damaged("it changed while it was read"))?.action);
@@ -99,6 +107,23 @@ pub fn path_to(graph: &Graph, goals: &BitSet, budget: &Arc<Budget>) -> Result<Op
     actions.reverse();
     let index = initial.iter().position(|&first| first == number).unwrap_or(0);
     Ok(Some(Path { initial: index as u32, actions, end }))
+}
+
+/// The smallest source of an edge to each state up to `end`, plus one, in a graph that is numbered level by level. The smallest
+/// number is of the least level, so such sources are on shortest ways.
+fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed) -> Result<(), FileError> {
+    let mut unpacked = Unpacked::default();
+    for block in 0..=end / STATES as u64 {
+        graph.unpack(block, &mut unpacked)?;
+        for &(source, edge) in unpacked.edges() {
+            let source = block * STATES as u64 + u64::from(source) + 1;
+            let parent = parents.get(edge.target);
+            if parent == 0 || source < parent {
+                parents.set(edge.target, source);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Visits all states breadth first: calls `found` with a state and the one it was reached from, then `visit` with it and its

@@ -54,6 +54,8 @@ pub struct Meta {
     pub ends: u64,
     /// In how many states the model declares something wrong, if whoever recorded the graph knew.
     pub faulty: Option<u64>,
+    /// The largest distance of a state from the initial ones, if whoever wrote the graph knew.
+    pub depth: Option<u64>,
     /// The numbers of its initial states, in the order of the system.
     pub initial: Vec<u64>,
     /// Whether some states of the model may stand for several of the graph, which then is an unfolding of the
@@ -124,7 +126,8 @@ impl Meta {
         out.extend(flags.to_le_bytes());
         out.extend(self.actions.to_le_bytes());
         let table = places.table.unwrap_or(0);
-        for number in [self.states, self.edges, self.ends, self.faulty.unwrap_or(u64::MAX)] {
+        let unknown = |number: Option<u64>| number.unwrap_or(u64::MAX);
+        for number in [self.states, self.edges, self.ends, unknown(self.faulty), unknown(self.depth)] {
             out.extend(number.to_le_bytes());
         }
         for number in [places.index, table, places.end] {
@@ -167,7 +170,8 @@ impl Meta {
         let mut cursor = Cursor { bytes: &body[FIXED..] };
         let flags = cursor.u32()?;
         let actions = cursor.u32()?;
-        let [states, edges, ends, faulty] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
+        let [states, edges, ends] = [cursor.u64()?, cursor.u64()?, cursor.u64()?];
+        let [faulty, depth] = [cursor.u64()?, cursor.u64()?];
         let [index, table, end] = [cursor.u64()?, cursor.u64()?, cursor.u64()?];
         let count = cursor.u32()? as usize;
         let initial = (0..count).map(|_| cursor.u64()).collect::<Result<Vec<_>, _>>()?;
@@ -192,6 +196,7 @@ impl Meta {
             actions,
             ends,
             faulty: Some(faulty).filter(|&faulty| faulty <= states),
+            depth: Some(depth).filter(|&depth| depth < states),
             initial,
             unfolding: flags & UNFOLDING != 0,
             levels: flags & LEVELS != 0,
@@ -252,6 +257,7 @@ mod tests {
             actions: 4,
             ends: 1,
             faulty: None,
+            depth: Some(7),
             initial: vec![0, 3],
             unfolding: true,
             levels: false,

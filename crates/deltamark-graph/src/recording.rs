@@ -7,19 +7,26 @@
 //! ```text
 //! search ──record──▶ FILE.dmg.PID.part    number, edges: as they come, a few bytes an edge
 //!              └───▶ order                the place of each number, see order.rs
-//! finish: .part, once from its beginning ──▶ FILE.dmg.PID.new ──rename──▶ FILE.dmg
+//! finish: .part ──▶ FILE.dmg.PID.new ──rename──▶ FILE.dmg
 //! ```
-//! Targets may be recorded after their sources, so the final numbers are known at the end only. They are the
-//! places in the order of recording, so that the second pass reads and writes from front to back and holds a block.
+//! Targets may be recorded after their sources, so the final numbers are known at the end only. There are two ways to give
+//! them:
+//! * Breadth first, if the budget has room for three packed numbers a state: from the initial states on, targets are
+//!   numbered as the edges of their sources mention them, sorted by action. One pass does it, because all targets of a state have
+//!   their numbers when it is its turn. Neighbours then lead to neighbours by the same action, and edges take half the
+//!   bits or less: 13.9 → 6.4 bits on 13 philosophers, 12.5 → 8.5 on kanban 5, 11.7 → 5.8 on 11 database managers
+//!   (whose states breadth-first search numbers in batches of 64, transition by transition).
+//! * As recorded, from front to back, holding a block.
 
 use crate::block::{Bounds, Encoder, STATES};
-use crate::graph::Graph;
+use crate::graph::{Granted, Graph};
 use crate::map::Mapped;
 use crate::meta::{Meta, ModelId, Places};
 use crate::order::Order;
+use crate::packed::Packed;
 use deltamark_core::{Action, Budget, Edge, Recorder};
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +40,7 @@ pub struct About {
     pub initial: Vec<u64>,
     /// Whether some states were recorded under several numbers.
     pub unfolding: bool,
-    /// Whether states were recorded level by level, and whether those of a level were so too.
+    /// Whether states were recorded level by level.
     pub levels: bool,
     /// In how many states the model declares something wrong, if that is known.
     pub faulty: Option<u64>,
@@ -175,27 +182,35 @@ impl Recording {
         let part = self.part.take().ok_or("a graph is written once")?;
         match part {
             Part::Memory(pieces, granted) => {
+                // Everything three times for a moment: pieces, records in a row, and the graph, which is smaller than both.
+                let _pieces = Granted(Arc::clone(&self.budget), granted);
+                if !self.budget.request(2 * granted) {
+                    return Err("the memory limit leaves no room for the graph".into());
+                }
+                let mut held = Granted(Arc::clone(&self.budget), 2 * granted);
+                let records = pieces.concat();
+                drop(pieces);
                 let mut out = Vec::new();
-                let written = {
-                    let chain: Vec<u8> = pieces.concat();
-                    self.write(&mut io::Cursor::new(chain), &mut io::Cursor::new(&mut out), about)
-                };
-                self.budget.release(granted);
+                let written = self.write(&records, &mut io::Cursor::new(&mut out), about);
                 let written = written.map_err(|why| why.to_string())?;
+                out.shrink_to_fit();
+                let keep = (out.len() as u64).min(held.1);
+                self.budget.release(held.1 - keep);
+                held.1 = keep;
                 let graph = Graph::from_bytes(Mapped::Memory(out)).map_err(|error| error.to_string())?;
-                Ok((graph, written))
+                Ok((graph.granted(held), written))
             }
             Part::File(writer, part_path) => {
                 let _part = Removed(&part_path);
                 let path = self.path.clone().ok_or("a graph in a file has a path")?;
                 let wrong = |error: io::Error| cannot_write(&path, &error);
-                let mut records = writer.into_inner().map_err(|error| wrong(error.into_error()))?;
-                records.seek(SeekFrom::Start(0)).map_err(wrong)?;
+                drop(writer.into_inner().map_err(|error| wrong(error.into_error()))?);
+                let records = Mapped::open(&part_path).map_err(wrong)?;
                 let new_path = beside(&path, "new");
                 let new = Removed(&new_path);
                 let written = File::create(new.0).and_then(|file| {
                     let mut out = BufWriter::with_capacity(BUFFER, file);
-                    let written = self.write(&mut BufReader::with_capacity(BUFFER, records), &mut out, about)?;
+                    let written = self.write(&records, &mut out, about)?;
                     out.flush()?;
                     Ok(written)
                 });
@@ -208,13 +223,13 @@ impl Recording {
     }
 
     /// The second pass: records in, file out.
-    fn write(&self, records: &mut dyn Read, out: &mut (impl Write + Seek), about: About) -> io::Result<Written> {
+    fn write(&self, records: &[u8], out: &mut (impl Write + Seek), about: About) -> io::Result<Written> {
         let states = self.order.recorded();
-        let place = |number: u64| {
-            // Numbers have no gaps, so a place for each below the count is a place for all.
-            self.order.place(number).ok_or_else(|| io::Error::other(format!("state {number} was never recorded")))
-        };
-        let initial = about.initial.iter().map(|&number| place(number)).collect::<io::Result<Vec<_>>>()?;
+        // Numbers have no gaps, so a place for each below the count is a place for all.
+        let missing = |number: u64| io::Error::other(format!("state {number} was never recorded"));
+        if let Some(gap) = (0..states).find(|&number| self.order.place(number).is_none()) {
+            return Err(missing(gap));
+        }
         let actions = self.actions.max(about.actions.as_ref().map_or(0, |table| table.len() as u32));
         let meta = Meta {
             states,
@@ -222,57 +237,199 @@ impl Recording {
             actions,
             ends: self.ends,
             faulty: about.faulty,
-            initial,
+            depth: None,
+            initial: about.initial,
             unfolding: about.unfolding,
             levels: about.levels,
             model: about.model,
         };
-        let mut places = Places { table: about.actions.is_some().then_some(0), ..Places::default() };
-        let head = meta.encode(&places);
-        out.write_all(&head)?;
-        let mut at = head.len() as u64;
-        let mut index: Vec<u64> = Vec::new();
-        let mut encoder = Encoder::default();
-        let (mut edges, mut ends, mut block) = (Vec::new(), Vec::new(), Vec::new());
-        let mut reader = Records { bytes: records, last: 0, row: Vec::new() };
-        let bounds = Bounds { states, actions };
-        for number in 0..states {
-            let row = reader.next()?;
-            for edge in row.iter_mut() {
+        let places = Places { table: about.actions.is_some().then_some(0), ..Places::default() };
+        let mut file = Writer::begin(out, meta, places)?;
+        match Renumbered::new(states, records, &file.meta.initial, &self.budget)? {
+            Some(renumbered) => renumbered.write(records, &mut file)?,
+            None => self.write_as_recorded(records, &mut file)?,
+        }
+        file.end(about.actions.as_deref())
+    }
+
+    fn write_as_recorded(&self, records: &[u8], file: &mut Writer<'_, impl Write + Seek>) -> io::Result<()> {
+        let place = |number: u64| {
+            self.order.place(number).ok_or_else(|| io::Error::other(format!("state {number} was never recorded")))
+        };
+        for number in &mut file.meta.initial {
+            *number = place(*number)?;
+        }
+        let mut reader = Records { bytes: records, at: 0, last: 0 };
+        let mut row = Vec::new();
+        for _ in 0..self.order.recorded() {
+            reader.next(&mut row)?;
+            for edge in &mut row {
                 edge.target = place(edge.target)?;
             }
             row.sort_unstable();
-            if row.windows(2).any(|pair| pair[0].action == pair[1].action) {
-                return Err(io::Error::other("a state has two edges of one action"));
-            }
-            edges.extend_from_slice(row);
-            ends.push(edges.len() as u32);
-            if ends.len() == STATES || number + 1 == states {
-                block.clear();
-                encoder.encode(bounds, &edges, &ends, &mut block);
-                block.extend(crc32fast::hash(&block).to_le_bytes());
-                index.push(at);
-                out.write_all(&block)?;
-                at += block.len() as u64;
-                edges.clear();
-                ends.clear();
-            }
+            file.push(&row)?;
         }
-        places.index = at;
-        let section = crate::index::encode(&index, head.len() as u64, at);
-        out.write_all(&section)?;
-        at += section.len() as u64;
-        let packed = at - head.len() as u64;
-        if let Some(table) = &about.actions {
-            places.table = Some(at);
+        Ok(())
+    }
+}
+
+/// A file that is being written.
+struct Writer<'a, W: Write + Seek> {
+    out: &'a mut W,
+    meta: Meta,
+    places: Places,
+    head: u64,
+    at: u64,
+    index: Vec<u64>,
+    encoder: Encoder,
+    edges: Vec<Edge>,
+    ends: Vec<u32>,
+    block: Vec<u8>,
+}
+
+impl<'a, W: Write + Seek> Writer<'a, W> {
+    fn begin(out: &'a mut W, meta: Meta, places: Places) -> io::Result<Self> {
+        let head = meta.encode(&places);
+        out.write_all(&head)?;
+        let head = head.len() as u64;
+        Ok(Writer {
+            out,
+            meta,
+            places,
+            head,
+            at: head,
+            index: Vec::new(),
+            encoder: Encoder::default(),
+            edges: Vec::new(),
+            ends: Vec::new(),
+            block: Vec::new(),
+        })
+    }
+
+    /// Appends the edges of the next state, sorted by action.
+    fn push(&mut self, row: &[Edge]) -> io::Result<()> {
+        if row.windows(2).any(|pair| pair[0].action == pair[1].action) {
+            return Err(io::Error::other("a state has two edges of one action"));
+        }
+        self.edges.extend_from_slice(row);
+        self.ends.push(self.edges.len() as u32);
+        if self.ends.len() == STATES { self.block() } else { Ok(()) }
+    }
+
+    fn block(&mut self) -> io::Result<()> {
+        self.block.clear();
+        let bounds = Bounds { states: self.meta.states, actions: self.meta.actions };
+        self.encoder.encode(bounds, &self.edges, &self.ends, &mut self.block);
+        self.block.extend(crc32fast::hash(&self.block).to_le_bytes());
+        self.index.push(self.at);
+        self.out.write_all(&self.block)?;
+        self.at += self.block.len() as u64;
+        self.edges.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    fn end(mut self, table: Option<&[Vec<u8>]>) -> io::Result<Written> {
+        if !self.ends.is_empty() {
+            self.block()?;
+        }
+        self.places.index = self.at;
+        let section = crate::index::encode(&self.index, self.head, self.at);
+        self.out.write_all(&section)?;
+        self.at += section.len() as u64;
+        let packed = self.at - self.head;
+        if let Some(table) = table {
+            self.places.table = Some(self.at);
             let section = crate::table::encode(table);
-            out.write_all(&section)?;
-            at += section.len() as u64;
+            self.out.write_all(&section)?;
+            self.at += section.len() as u64;
         }
-        places.end = at;
-        out.seek(SeekFrom::Start(0))?;
-        out.write_all(&meta.encode(&places))?;
-        Ok(Written { states, edges: self.edges, actions, bytes: at, packed })
+        self.places.end = self.at;
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&self.meta.encode(&self.places))?;
+        let Meta { states, edges, actions, .. } = self.meta;
+        Ok(Written { states, edges, actions, bytes: self.at, packed })
+    }
+}
+
+/// Numbers given breadth first.
+struct Renumbered {
+    /// Where the record of each state is, by the number it was found under.
+    records: Packed,
+    /// The new numbers, plus one.
+    numbers: Packed,
+    /// The old numbers, by the new ones.
+    queue: Packed,
+    queued: u64,
+}
+
+impl Renumbered {
+    /// Prepares to number states anew, if there is memory for it.
+    fn new(states: u64, bytes: &[u8], initial: &[u64], budget: &Arc<Budget>) -> io::Result<Option<Self>> {
+        let rows = [bytes.len() as u64, states, states].map(|largest| Packed::new(states, largest, budget));
+        let [Some(mut records), Some(numbers), Some(queue)] = rows else { return Ok(None) };
+        let mut reader = Records { bytes, at: 0, last: 0 };
+        for _ in 0..states {
+            let at = reader.at;
+            let number = reader.skip()?;
+            // What comes before a record tells its number; so the place behind the number is kept.
+            records.set(number, (at + reader.lead(at)) as u64);
+        }
+        let mut renumbered = Renumbered { records, numbers, queue, queued: 0 };
+        for &number in initial {
+            if number >= states {
+                return Err(io::Error::other("an initial state was never recorded"));
+            }
+            renumbered.number(number);
+        }
+        Ok(Some(renumbered))
+    }
+
+    /// The new number of a state, which it gets now unless it has one.
+    #[inline]
+    fn number(&mut self, old: u64) -> u64 {
+        match self.numbers.get(old) {
+            0 => {
+                self.numbers.set(old, self.queued + 1);
+                self.queue.set(self.queued, old);
+                self.queued += 1;
+                self.queued - 1
+            }
+            number => number - 1,
+        }
+    }
+
+    fn write(mut self, bytes: &[u8], file: &mut Writer<'_, impl Write + Seek>) -> io::Result<()> {
+        let states = file.meta.states;
+        for index in 0..file.meta.initial.len() {
+            file.meta.initial[index] = self.number(file.meta.initial[index]);
+        }
+        let (mut next, mut level, mut end) = (0, 0, self.queued);
+        let mut row = Vec::new();
+        while next < self.queued {
+            if next == end {
+                level += 1;
+                end = self.queued;
+            }
+            let old = self.queue.get(next);
+            next += 1;
+            let mut reader = Records { bytes, at: self.records.get(old) as usize, last: 0 };
+            reader.edges(old, &mut row)?;
+            row.sort_unstable_by_key(|edge| edge.action);
+            for edge in &mut row {
+                if edge.target >= states {
+                    return Err(io::Error::other(format!("state {} was never recorded", edge.target)));
+                }
+                edge.target = self.number(edge.target);
+            }
+            file.push(&row)?;
+        }
+        if self.queued != states {
+            return Err(io::Error::other("a state was recorded that cannot be reached"));
+        }
+        file.meta.levels = true;
+        file.meta.depth = Some(level);
+        Ok(())
     }
 }
 
@@ -338,34 +495,61 @@ impl Drop for Removed<'_> {
 
 /// Reads records.
 struct Records<'a> {
-    bytes: &'a mut dyn Read,
+    bytes: &'a [u8],
+    at: usize,
     last: u64,
-    row: Vec<Edge>,
 }
 
 impl Records<'_> {
+    #[inline]
     fn number(&mut self) -> io::Result<u64> {
         let (mut number, mut shift) = (0, 0);
         loop {
-            let mut byte = [0];
-            self.bytes.read_exact(&mut byte)?;
-            number |= u64::from(byte[0] & 0x7f) << shift;
-            if byte[0] < 0x80 {
+            let byte = *self.bytes.get(self.at).ok_or(io::ErrorKind::UnexpectedEof)?;
+            self.at += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
                 return Ok(number);
             }
             shift += 7;
         }
     }
 
-    fn next(&mut self) -> io::Result<&mut Vec<Edge>> {
+    /// Bytes of the number at a place.
+    fn lead(&self, at: usize) -> usize {
+        self.bytes[at..].iter().take_while(|&&byte| byte >= 0x80).count() + 1
+    }
+
+    /// The number of the state whose record comes next.
+    fn head(&mut self) -> io::Result<u64> {
         let number = self.last.wrapping_add(unfold(self.number()?) as u64);
         self.last = number + 1;
-        self.row.clear();
+        Ok(number)
+    }
+
+    /// Leaves out a record and gives its number.
+    fn skip(&mut self) -> io::Result<u64> {
+        let number = self.head()?;
+        for _ in 0..2 * self.number()? {
+            self.at += self.lead(self.at);
+        }
+        Ok(number)
+    }
+
+    /// The edges of the state of this number, whose own number was read.
+    fn edges(&mut self, number: u64, row: &mut Vec<Edge>) -> io::Result<()> {
+        row.clear();
         for _ in 0..self.number()? {
             let action = Action(self.number()? as u32);
             let target = number.wrapping_add(unfold(self.number()?) as u64);
-            self.row.push(Edge { action, target });
+            row.push(Edge { action, target });
         }
-        Ok(&mut self.row)
+        Ok(())
+    }
+
+    /// The edges of the next state.
+    fn next(&mut self, row: &mut Vec<Edge>) -> io::Result<()> {
+        let number = self.head()?;
+        self.edges(number, row)
     }
 }

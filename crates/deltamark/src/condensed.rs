@@ -359,10 +359,11 @@ pub struct ComponentsReport {
     pub bottom: u64,
     /// States of the largest one.
     pub largest: u64,
-    /// The states that can be reached from every state; of an unfolding they may count several times.
-    pub home_states: u64,
+    /// The states that can be reached from every state; nothing where an unfolding does not tell, because several of its
+    /// components may stand for one.
+    pub home_states: Option<u64>,
     /// Whether all initial states are among them.
-    pub initial_is_home: bool,
+    pub initial_is_home: Option<bool>,
     /// Whether the graph is an unfolding of the real one, in which a component may stand for a part of one.
     pub unfolding: bool,
 }
@@ -391,15 +392,16 @@ impl Condensed {
     pub fn components(&self, limits: Limits, cancel: Cancel) -> Result<ComponentsReport, CheckError> {
         let (control, _) = control(limits, cancel, Arc::new(deltamark_core::Silent))?;
         let found = deltamark_graph::components(&self.graph, &control.budget).map_err(|error| self.broken(error))?;
-        let home = found.has_home();
+        let (home, initial) = (found.has_home(), &self.graph.meta().initial);
+        let known = !self.graph.meta().unfolding;
         Ok(ComponentsReport {
             path: self.path.clone(),
             count: found.count,
             trivial: found.trivial,
             bottom: found.bottom,
             largest: found.largest,
-            home_states: if home { found.in_bottom.count() } else { 0 },
-            initial_is_home: home && self.graph.meta().initial.iter().all(|&number| found.in_bottom.contains(number)),
+            home_states: known.then(|| if home { found.in_bottom.count() } else { 0 }),
+            initial_is_home: known.then(|| home && initial.iter().all(|&number| found.in_bottom.contains(number))),
             unfolding: self.graph.meta().unfolding,
         })
     }
