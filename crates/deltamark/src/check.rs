@@ -305,7 +305,8 @@ impl<'a> Check<'a> {
             .map_err(CheckError::Store)?;
         let mut log = match &self.graph {
             Some(path) => {
-                let log = EdgeLog::new(path, &self.info, &self.store, store.as_ref(), &control);
+                let log = EdgeLog::new(path, &self.info, &control);
+                let log = log.and_then(|log| log.over(&self.store, store.as_ref(), &control));
                 Some(log.map_err(CheckError::Graph)?)
             }
             None => None,
@@ -332,12 +333,13 @@ impl<'a> Check<'a> {
                 observer,
             },
         );
-        let initial = log.as_ref().and_then(|log| log.initial(self.system, store.as_ref()));
+        let complete = outcome.complete();
+        let initial = log.as_mut().filter(|_| complete).and_then(|log| log.initial_in(self.system, store.as_ref()));
         drop(store);
         let graph = match (log, self.graph) {
             (Some(log), Some(path)) => {
                 let levels = self.search.is_shortest();
-                let contents = log.finish(self.system, outcome.complete(), initial, levels).map_err(CheckError::Graph)?;
+                let contents = log.finish(self.system, initial, levels, false).map_err(CheckError::Graph)?;
                 Some(GraphFile { path, walked: false, contents })
             }
             _ => None,

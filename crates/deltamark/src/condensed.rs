@@ -32,7 +32,8 @@ pub(crate) struct EdgeLog {
     model: ModelId,
     /// The edges of each state of a block.
     rows: Vec<Vec<Edge>>,
-    faulty: u64,
+    /// States in which the model has a fault, where they are counted.
+    faulty: Option<u64>,
     error: Option<String>,
     cancel: Cancel,
 }
@@ -86,32 +87,15 @@ impl Drop for Numbers {
 }
 
 impl EdgeLog {
-    /// Prepares to write a file. Refuses stores that do not tell which state is which.
-    pub(crate) fn new(
-        path: &str,
-        info: &ModelInfo,
-        spec: &StoreSpec,
-        store: &dyn Store,
-        control: &Control,
-    ) -> Result<Self, String> {
+    /// Prepares to write a file. A search that numbers states itself hands them over as to any [`Recorder`]; one that shows
+    /// blocks with ids of a store needs [`over`](Self::over).
+    pub(crate) fn new(path: &str, info: &ModelInfo, control: &Control) -> Result<Self, String> {
         let Some((length, hash)) = info.text else {
             return Err("a graph can be written of models that come from a file".into());
         };
-        let recall = store.recall().filter(|recall| recall.whole() && store.guarantee() == Guarantee::Exact);
-        let Some(recall) = recall else {
-            return Err(format!(
-                "the store `{}` does not tell which state is which, so no graph can be written; `plain` and `tree` do",
-                spec.name
-            ));
-        };
-        let numbers = if recall.sequential() {
-            Numbers::Same
-        } else {
-            Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 }
-        };
         Ok(EdgeLog {
             recording: Recording::to_file(Path::new(path), Arc::clone(&control.budget))?,
-            numbers,
+            numbers: Numbers::Same,
             model: ModelId {
                 path: info.path.clone().unwrap_or_default(),
                 format: info.format.into(),
@@ -120,44 +104,56 @@ impl EdgeLog {
                 hash,
             },
             rows: vec![Vec::new(); deltamark_core::BLOCK],
-            faulty: 0,
+            faulty: None,
             error: None,
             cancel: control.cancel.clone(),
         })
     }
 
-    /// The ids of the initial states. Asked for while the store is there.
-    pub(crate) fn initial(&self, system: &dyn System, store: &dyn Store) -> Option<Vec<StateId>> {
+    /// Takes ids of this store for numbers, or numbers them. Refuses stores that do not tell which state is which.
+    pub(crate) fn over(mut self, spec: &StoreSpec, store: &dyn Store, control: &Control) -> Result<Self, String> {
+        let recall = store.recall().filter(|recall| recall.whole() && store.guarantee() == Guarantee::Exact);
+        let Some(recall) = recall else {
+            return Err(format!(
+                "the store `{}` does not tell which state is which, so no graph can be written; `plain` and `tree` do",
+                spec.name
+            ));
+        };
+        if !recall.sequential() {
+            self.numbers =
+                Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 };
+        }
+        self.faulty = Some(0);
+        Ok(self)
+    }
+
+    /// The numbers of the initial states, whose ids the store tells. Asked for while the store is there.
+    pub(crate) fn initial_in(&mut self, system: &dyn System, store: &dyn Store) -> Option<Vec<u64>> {
         let mut batch = Batch::new(system.width());
         system.initial(&mut system.scratch(), &mut batch).ok()?;
         let mut scratch = store.scratch();
-        (0..batch.len()).map(|index| store.find(&mut scratch, batch.target(index), batch.hash(index))).collect()
+        let mut find = |index| store.find(&mut scratch, batch.target(index), batch.hash(index));
+        (0..batch.len()).map(|index| self.numbers.of(find(index)?).ok()).collect()
     }
 
-    /// Writes the file of a complete run; without one there is none.
+    /// Writes the file of a complete run; without one there is none. `initial` are the numbers of the system's initial states, in its
+    /// order.
     pub(crate) fn finish(
-        mut self,
+        self,
         system: &dyn System,
-        complete: bool,
-        initial: Option<Vec<StateId>>,
+        initial: Option<Vec<u64>>,
         levels: bool,
+        unfolding: bool,
     ) -> Result<Option<GraphContents>, String> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let Some(initial) = initial.filter(|_| complete) else { return Ok(None) };
-        let initial = initial.into_iter().map(|id| self.numbers.of(id)).collect::<Result<_, _>>()?;
+        let Some(initial) = initial else { return Ok(None) };
         let table = |portable: &dyn deltamark_core::Portable| {
             (0..self.recording.actions()).map(|action| portable.carry(Action(action))).collect()
         };
-        let about = About {
-            initial,
-            unfolding: false,
-            levels,
-            faulty: Some(self.faulty),
-            model: self.model,
-            actions: system.portable().map(table),
-        };
+        let actions = system.portable().map(table);
+        let about = About { initial, unfolding, levels, faulty: self.faulty, model: self.model, actions };
         let (graph, _) = self.recording.finish(about)?;
         Ok(Some(contents(&graph)))
     }
@@ -176,7 +172,7 @@ impl EdgeLog {
             let number = self.numbers.of(block.id(index))?;
             self.recording.record(number, &self.rows[index])?;
         }
-        self.faulty += u64::from(fault_mask(batch).count_ones());
+        self.faulty = self.faulty.map(|faulty| faulty + u64::from(fault_mask(batch).count_ones()));
         Ok(())
     }
 }
@@ -184,6 +180,12 @@ impl EdgeLog {
 /// The states of a block in which the model declares something wrong.
 fn fault_mask(batch: &Batch) -> u64 {
     batch.faults().iter().fold(0, |mask, fault| mask | 1 << fault.source)
+}
+
+impl Recorder for EdgeLog {
+    fn record(&mut self, number: u64, edges: &[Edge]) -> Result<(), String> {
+        self.recording.record(number, edges)
+    }
 }
 
 impl Observer for EdgeLog {
