@@ -122,8 +122,9 @@ impl From<CondensedError> for Failure {
                 }
                 other => other,
             },
-            CondensedError::Changed { .. } => Failure::new(message)
-                .help("give the text it was made from with `--model FILE`, or make the graph anew"),
+            CondensedError::Changed { .. } => {
+                Failure::new(message).help("give the text it was made from with `--model FILE`, or make the graph anew")
+            }
             CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
         }
     }

@@ -106,7 +106,10 @@ fn what_is_wrong_is_told_in_a_sentence_and_by_the_exit_code() {
         (&["graph", "ring.dmg", "--trace", "x.json"], "none is asked for"),
         (&["graph", "ring.net"], "there is no file to write the graph to"),
         (&["graph", "ring.net", "--stats", "-o", "x.dot"], "`--stats` belongs to a graph that was written before"),
-        (&["graph", "ring.net", "--deadlock", "-o", "x.dot"], "properties are checked of a graph that was written before"),
+        (
+            &["graph", "ring.net", "--deadlock", "-o", "x.dot"],
+            "properties are checked of a graph that was written before",
+        ),
         (&["graph", "ring.net", "-o", "-", "--to", "dmg"], "is written to a file, not to standard output"),
         (&["check", "ring.net", "--graph", "ring.net"], "would be overwritten"),
         (&["check", "ring.net", "--graph", "no/such/folder.dmg"], "its folder does not exist"),

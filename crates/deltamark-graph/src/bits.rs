@@ -18,7 +18,7 @@ pub fn bits_of(number: u64) -> u32 {
 pub struct BitWriter {
     bytes: Vec<u8>,
     word: u64,
-    /// Bits of `word` in use, fewer than 8.
+    /// Bits of `word` in use, fewer than 64.
     used: u32,
 }
 
@@ -29,19 +29,18 @@ impl BitWriter {
         debug_assert!(bits <= MOST_BITS && bits_of(number) <= bits);
         self.word |= number << self.used;
         self.used += bits;
-        while self.used >= 8 {
-            self.bytes.push(self.word as u8);
-            self.word >>= 8;
-            self.used -= 8;
+        if self.used >= 64 {
+            self.bytes.extend_from_slice(&self.word.to_le_bytes());
+            self.used -= 64;
+            // What did not fit: the high bits of the number, of which some did.
+            self.word = number >> (bits - self.used);
         }
     }
 
     /// Fills up the last byte and hands over all of them.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        if self.used > 0 {
-            self.bytes.push(self.word as u8);
-        }
         out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(&self.word.to_le_bytes()[..self.used.div_ceil(8) as usize]);
         self.bytes.clear();
         (self.word, self.used) = (0, 0);
     }

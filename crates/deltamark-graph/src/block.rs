@@ -74,6 +74,7 @@ pub(crate) struct Encoder {
     out: BitWriter,
     cells: Vec<Cell>,
     actions: Vec<u32>,
+    next: Vec<usize>,
     columns: Vec<Column>,
 }
 
@@ -116,21 +117,31 @@ impl Encoder {
     /// Appends a block: the edges of all states, sorted by action within each, and where those of each state end.
     pub fn encode(&mut self, bounds: Bounds, edges: &[Edge], ends: &[u32], out: &mut Vec<u8>) {
         debug_assert!(ends.len() <= STATES);
+        self.actions.clear();
+        self.actions.extend(edges.iter().map(|edge| edge.action.0));
+        self.actions.sort_unstable();
+        // How many edges an action has, then where its next cell goes.
+        self.next.clear();
+        let mut counted = 0;
+        for run in self.actions.chunk_by(|one, other| one == other) {
+            self.next.push(counted);
+            counted += run.len();
+        }
+        self.actions.dedup();
         self.cells.clear();
+        self.cells.resize(edges.len(), Cell::default());
         let mut start = 0;
         for (source, &end) in ends.iter().enumerate() {
-            let row = &edges[start..end as usize];
-            self.cells.extend(row.iter().map(|edge| Cell {
-                action: edge.action.0,
-                source: source as u8,
-                target: edge.target,
-            }));
+            let mut place = 0;
+            for edge in &edges[start..end as usize] {
+                // Edges of a state are sorted, so the search begins where the last one ended.
+                place += self.actions[place..].partition_point(|&action| action < edge.action.0);
+                let cell = Cell { action: edge.action.0, source: source as u8, target: edge.target };
+                self.cells[self.next[place]] = cell;
+                self.next[place] += 1;
+            }
             start = end as usize;
         }
-        self.cells.sort_unstable_by_key(|cell| (cell.action, cell.source));
-        self.actions.clear();
-        self.actions.extend(self.cells.iter().map(|cell| cell.action));
-        self.actions.dedup();
         let (base, base_bits) = self.plan_columns();
         let columns = self.columns_size(bounds, base, base_bits);
         let rows = Rows::plan(bounds, edges, ends, &self.actions);

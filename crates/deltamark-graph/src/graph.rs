@@ -36,7 +36,10 @@ impl Drop for Granted {
 
 impl std::fmt::Debug for Graph {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Graph").field("meta", &self.meta).field("held", &self.granted.as_ref().map(|granted| granted.1)).finish_non_exhaustive()
+        f.debug_struct("Graph")
+            .field("meta", &self.meta)
+            .field("held", &self.granted.as_ref().map(|granted| granted.1))
+            .finish_non_exhaustive()
     }
 }
 

@@ -3,11 +3,11 @@
 //! In: a graph. Out: how deep it is, and shortest paths. What stays true: no state is rebuilt. In a graph that is
 //! numbered level by level the order of the file is that of the search, and nothing is queued.
 
+use crate::BitSet;
 use crate::block::{STATES, Unpacked};
 use crate::graph::Graph;
 use crate::meta::{FileError, damaged};
 use crate::packed::Packed;
-use crate::BitSet;
 use deltamark_core::{Action, Budget, Edge};
 use std::sync::Arc;
 
@@ -31,10 +31,15 @@ pub fn depth(graph: &Graph, budget: &Arc<Budget>) -> Result<u64, FileError> {
         return depth_in_order(graph);
     }
     let mut depth = 0;
-    search(graph, budget, |_, _| {}, |_, level| {
-        depth = level;
-        false
-    })?;
+    search(
+        graph,
+        budget,
+        |_, _| {},
+        |_, level| {
+            depth = level;
+            false
+        },
+    )?;
     Ok(depth)
 }
 

@@ -33,10 +33,10 @@ mod table;
 pub mod walk;
 
 pub use bitset::BitSet;
+pub use components::{Components, components};
 pub use graph::Graph;
 pub use meta::{FileError, Meta, ModelId, text_hash};
 pub use packed::Packed;
-pub use components::{Components, components};
 pub use recording::{About, Recording, Written};
 pub use reverse::Reverse;
 pub use walk::{Visitor, Walk, WalkError, Way};

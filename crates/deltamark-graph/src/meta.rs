@@ -178,7 +178,8 @@ impl Meta {
         let (length_of_text, hash) = (cursor.u64()?, cursor.u64()?);
         let (path, format) = (cursor.text()?, cursor.text()?);
         let count = cursor.u32()?;
-        let options = (0..count).map(|_| Ok((cursor.text()?, cursor.text()?))).collect::<Result<Vec<_>, FileError>>()?;
+        let options =
+            (0..count).map(|_| Ok((cursor.text()?, cursor.text()?))).collect::<Result<Vec<_>, FileError>>()?;
         if !cursor.bytes.is_empty() || flags & !(UNFOLDING | LEVELS | TABLE) != 0 {
             return Err(damaged("its head holds what nobody knows"));
         }

@@ -88,7 +88,10 @@ fn each_edge(graph: &Graph, mut each: impl FnMut(u64, u64)) -> Result<(), FileEr
     let mut unpacked = Unpacked::default();
     for block in 0..graph.blocks() {
         graph.unpack(block, &mut unpacked)?;
-        unpacked.edges().iter().for_each(|(source, edge)| each(block * STATES as u64 + u64::from(*source), edge.target));
+        unpacked
+            .edges()
+            .iter()
+            .for_each(|(source, edge)| each(block * STATES as u64 + u64::from(*source), edge.target));
     }
     Ok(())
 }

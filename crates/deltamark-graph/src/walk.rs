@@ -20,7 +20,9 @@ mod by_file;
 
 use crate::graph::Graph;
 use crate::meta::FileError;
-use deltamark_core::{Action, Batch, Block, Control, Event, Fired, Recoding, Scratch, Slot, Snapshot, Stop, System, Widen};
+use deltamark_core::{
+    Action, Batch, Block, Control, Event, Fired, Recoding, Scratch, Slot, Snapshot, Stop, System, Widen,
+};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -161,18 +163,7 @@ impl<'a> Walk<'a> {
         }
         let started = Instant::now();
         let (told, until_check) = (Duration::ZERO, 0);
-        Ok(Walk {
-            graph,
-            system,
-            actions,
-            control,
-            started,
-            told,
-            until_check,
-            seen: 0,
-            widenings: 0,
-            peak: 0,
-        })
+        Ok(Walk { graph, system, actions, control, started, told, until_check, seen: 0, widenings: 0, peak: 0 })
     }
 
     /// How often the layout was widened.

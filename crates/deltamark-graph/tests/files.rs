@@ -38,7 +38,8 @@ fn record(graph: &Plain, mut recording: Recording, key: impl Fn(u64) -> u64) -> 
     let mut order: Vec<u64> = (0..graph.len() as u64).collect();
     order.sort_by_key(|&number| key(number));
     for number in order {
-        let edges = graph[number as usize].iter().rev().map(|(&action, &target)| Edge { action: Action(action), target });
+        let edges =
+            graph[number as usize].iter().rev().map(|(&action, &target)| Edge { action: Action(action), target });
         recording.record(number, &edges.collect::<Vec<_>>()).expect("room");
     }
     let model = ModelId { path: "a.net".into(), format: "tina".into(), ..ModelId::default() };
@@ -80,7 +81,9 @@ fn edges(graph: &Graph) -> BTreeSet<(u64, u32, u64)> {
     let mut again = BTreeSet::new();
     for block in 0..graph.blocks() {
         graph.unpack(block, &mut unpacked).expect("a block");
-        again.extend(unpacked.edges().iter().map(|(place, edge)| (64 * block + u64::from(*place), edge.action.0, edge.target)));
+        again.extend(
+            unpacked.edges().iter().map(|(place, edge)| (64 * block + u64::from(*place), edge.action.0, edge.target)),
+        );
     }
     assert!(found == again, "both ways of reading");
     found

@@ -1,7 +1,7 @@
 //! Walks show every state of the graph under its number, whatever the system can do: states of any width, layouts that widen, several
 //! initial states, steps that cannot be undone; with plenty of memory and with little.
 
-use deltamark_core::{Block, Budget, Control, Edge, Recorder, Recoding, Scratch, Stop, System, Widen};
+use deltamark_core::{Block, Budget, Control, Edge, Recoding, Recorder, Scratch, Stop, System, Widen};
 use deltamark_graph::walk::Ended;
 use deltamark_graph::{About, Graph, Recording, Visitor, Walk, WalkError, Way};
 use deltamark_testkit::systems::{Cells, Counters, Odometer, Stacks, Still, Workers};
@@ -25,7 +25,7 @@ fn systems() -> Vec<(&'static str, Make)> {
         ("stacks", make(|| Stacks::new(2, 3, 2))),
         ("stacks, forwards", make(|| Forward::new(Box::new(Stacks::new(2, 3, 2))))),
         ("workers", make(|| Workers::new(2, 2, 2))),
-        ("cells", make(|| Cells::new(20, 4))),
+        ("cells", make(|| Cells::new(40, 3))),
     ];
     for seed in 0..20 {
         systems.push(("random", make(move || RandomGraph::new(seed, 200))));

@@ -9,8 +9,8 @@
 
 use deltamark_core::hash::mix;
 use deltamark_core::{
-    Action, Batch, Block, Components, Describe, Fired, Observe, Portable, Recoding, Reversible, Scratch, Slot, States, System,
-    Undone, Widen, Width,
+    Action, Batch, Block, Components, Describe, Fired, Observe, Portable, Recoding, Reversible, Scratch, Slot, States,
+    System, Undone, Widen, Width,
 };
 
 /// The same system with a hash of few bits.

@@ -120,8 +120,7 @@ impl EdgeLog {
             ));
         };
         if !recall.sequential() {
-            self.numbers =
-                Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 };
+            self.numbers = Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 };
         }
         self.faulty = Some(0);
         Ok(self)

@@ -10,8 +10,8 @@ use crate::condensed::Condensed;
 use crate::json::{Model as ModelJson, SCHEMA, State};
 use crate::load::Loaded;
 use deltamark_core::{
-    Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Recoding, Scratch, StateId, States,
-    Stop, System, Widen, Width,
+    Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Recoding, Scratch, StateId, States, Stop, System,
+    Widen, Width,
 };
 use deltamark_graph::walk::Ended;
 use deltamark_graph::{Visitor, Way};

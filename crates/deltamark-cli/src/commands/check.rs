@@ -40,12 +40,7 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
 }
 
 /// Shows a report, and writes its traces.
-pub(super) fn show(
-    report: &Report,
-    trace: Option<&str>,
-    memory_given: bool,
-    say: &args::Say,
-) -> Result<Exit, Failure> {
+pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
     if let Some(path) = trace {
         write_file(path, |out| report.write_traces(out))?;
         if report.answers.iter().all(|answer| answer.story.is_none()) {

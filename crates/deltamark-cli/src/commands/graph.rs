@@ -52,8 +52,9 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
             .help("`deltamark graph MODEL -o FILE.dmg` writes one"));
     }
     if !arguments.asked.is_empty() {
-        return Err(Failure::new("properties are checked of a graph that was written before, a FILE.dmg")
-            .help("of a model `deltamark check` checks them, and with `--graph FILE.dmg` it writes the graph as well"));
+        return Err(Failure::new("properties are checked of a graph that was written before, a FILE.dmg").help(
+            "of a model `deltamark check` checks them, and with `--graph FILE.dmg` it writes the graph as well",
+        ));
     }
     let Some(output) = &arguments.output else {
         return Err(Failure::new("there is no file to write the graph to").help("add `-o FILE`"));

@@ -236,12 +236,7 @@ fn place_initial(
 }
 
 #[cold]
-fn widen(
-    walk: &mut Walk<'_>,
-    window: &mut Window,
-    reached: &BitSet,
-    visitor: &mut dyn Visitor,
-) -> Result<(), Blocked> {
+fn widen(walk: &mut Walk<'_>, window: &mut Window, reached: &BitSet, visitor: &mut dyn Visitor) -> Result<(), Blocked> {
     let recoding = walk.system.widen();
     walk.widenings += 1;
     visitor.widened(&recoding);
