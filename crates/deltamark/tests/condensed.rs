@@ -32,8 +32,11 @@ fn written(loaded: &Loaded, path: &Path, check: impl FnOnce(Check<'_>) -> Check<
     Condensed::open(&path, None, ALL_OF_IT).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// An answer: name, verdict, steps of its trace, whether there is a message.
+type Told = (String, &'static str, Option<usize>, bool);
+
 /// What must be the same.
-fn essence(report: &Report) -> (Vec<u64>, Vec<(String, &'static str, Option<usize>, bool)>) {
+fn essence(report: &Report) -> (Vec<u64>, Vec<Told>) {
     let found = &report.statistics;
     let answer = |answer: &deltamark::Answer| {
         let steps = answer.story.as_ref().map(|story| story.len());
