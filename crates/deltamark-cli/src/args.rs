@@ -136,9 +136,12 @@ pub struct Explore {
     /// Where visited states are kept; `deltamark stores` lists all with their options
     #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
     pub store: StoreSpec,
-    /// Order in which states are visited; bfs gives shortest traces
+    /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
     #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
     search: Search,
+    /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    progress: Option<String>,
     /// Number of threads that search [default: as many as the machine runs at once]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
     threads: Option<usize>,
@@ -180,6 +183,11 @@ impl Explore {
         self.search
     }
 
+    /// What the user said about progress.
+    pub fn progress(&self) -> Option<&str> {
+        self.progress.as_deref()
+    }
+
     /// The number of threads the user gave.
     pub fn threads(&self) -> Option<usize> {
         self.threads
@@ -215,13 +223,13 @@ impl TypedValueParser for Searches {
 
     /// For help texts and completions.
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new(Search::ALL.iter().map(|search| PossibleValue::new(search.name()))))
+        Some(Box::new(Search::NAMED.iter().map(|search| PossibleValue::new(search.name()))))
     }
 }
 
 fn search(text: &str) -> Result<Search, String> {
-    let names = Search::ALL.iter().map(|search| search.name());
-    Search::ALL.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
+    let names = Search::NAMED.iter().map(|search| search.name());
+    Search::NAMED.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
         match did_you_mean(text, names.clone()) {
             Some(close) => format!("there is no search `{text}`; did you mean `{close}`?"),
             None => format!("there is no search `{text}`; known searches: {}", names.collect::<Vec<_>>().join(", ")),

@@ -17,8 +17,14 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Live;
 use deltamark::Check;
 use deltamark::core::Cancel;
+use deltamark::load;
+use deltamark::search::Search;
+use deltamark::sweep::AUTO;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The most bytes of a file with a measure.
+const LARGEST_MEASURE: u64 = 1 << 20;
 
 /// Runs a command that began at `since`.
 pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
@@ -32,6 +38,32 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         Command::Stores(arguments) => stores::run(&arguments),
         Command::Completions(arguments) => extras::completions(&arguments),
         Command::Man(arguments) => extras::man(&arguments),
+    }
+}
+
+/// The check with the progress measure of the command line, if there is one.
+fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a>, Failure> {
+    let Some(given) = explore.progress() else { return Ok(check) };
+    if explore.search() != Search::Sweep {
+        return Err(Failure::new(format!("`--progress` is of no use to the search `{}`", explore.search().name()))
+            .help("add `--search sweep`, or leave `--progress` out"));
+    }
+    match measure(given)? {
+        Some((name, text)) => Ok(check.progress(&name, &text)?),
+        None => Ok(check),
+    }
+}
+
+/// The name and the text of a measure; nothing, if one is to be found.
+fn measure(given: &str) -> Result<Option<(String, String)>, Failure> {
+    if given == AUTO {
+        return Ok(None);
+    }
+    let Some(path) = given.strip_prefix('@') else { return Ok(Some(("--progress".into(), given.into()))) };
+    let bytes = load::read(path, LARGEST_MEASURE)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some((path.into(), text))),
+        Err(_) => Err(Failure::new(format!("`{path}` is not a text in UTF-8, so it holds no measure"))),
     }
 }
 

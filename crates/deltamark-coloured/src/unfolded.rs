@@ -12,11 +12,12 @@
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Observable, Observe,
-    Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure, Observable, Observe,
+    Progress, Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
 };
 use deltamark_nets::NetSystem;
 
+use crate::describe::{SUM, features, sum_of};
 use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
@@ -208,8 +209,25 @@ impl System for UnfoldedSystem {
         }
     }
 
+    fn progress(&self) -> Option<&dyn Progress> {
+        Some(self)
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+/// From here on observables are places of the P/T net.
+const INNER: u32 = 1 << 31;
+
+impl Progress for UnfoldedSystem {
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        self.inner.measures_from(INNER)
+    }
+
+    fn features(&self) -> Vec<(String, Observable)> {
+        features(&self.engine)
     }
 }
 
@@ -299,6 +317,9 @@ impl Observe for UnfoldedSystem {
     }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        if let Some(index) = observable.index.checked_sub(INNER) {
+            return self.inner.read(scratch, state, Observable { index, kind: Kind::Int });
+        }
         let index = observable.index as usize;
         let places = self.engine.net.places.len();
         if index < places {
@@ -306,7 +327,7 @@ impl Observe for UnfoldedSystem {
             let changing: i64 = self.of_place[index].iter().map(|&(at, _)| at).map(read).sum();
             return changing + self.constants[index].iter().map(|&(_, count)| i64::from(count)).sum::<i64>();
         }
-        if index < places + self.engine.net.transitions.len() {
+        if observable.index & SUM == 0 && index < places + self.engine.net.transitions.len() {
             let first = self.inner.net().places.len() as u32;
             let of =
                 |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
@@ -314,6 +335,13 @@ impl Observe for UnfoldedSystem {
             return i64::from(bindings.any(|(at, _)| {
                 self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
             }));
+        }
+        if observable.index & SUM != 0 {
+            let (place, component) = sum_of(observable);
+            let counts = self.inner.marking(state);
+            let table = &self.engine.places[place];
+            let tokens = Unfolded { system: self, counts: &counts }.tokens(PlaceId(place as u32));
+            return tokens.iter().map(|&(token, count)| count as i64 * table.component(token, component)).sum();
         }
         let counts = self.inner.marking(state);
         self.engine.read(observable, &Unfolded { system: self, counts: &counts })

@@ -15,7 +15,7 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Reversible, Scratch, Slot,
+    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch, Slot,
     States, Width, hash,
 };
 
@@ -150,6 +150,11 @@ pub trait System: Send + Sync {
 
     /// Whether it knows which steps can be exchanged.
     fn independence(&self) -> Option<&dyn Independence> {
+        None
+    }
+
+    /// Whether it knows measures of its own progress.
+    fn progress(&self) -> Option<&dyn Progress> {
         None
     }
 

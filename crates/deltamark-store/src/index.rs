@@ -197,6 +197,13 @@ pub(crate) struct IndexView<'a> {
 }
 
 impl<'a> IndexView<'a> {
+    /// Buckets that somebody else holds, as an index of numbers that take `number_bits` bits when
+    /// one is added to them.
+    #[inline(always)]
+    pub fn over(buckets: &'a [Bucket], number_bits: u32) -> Self {
+        IndexView { buckets, number_bits, mask: (u64::from(u32::MAX) << number_bits) as u32 }
+    }
+
     #[inline(always)]
     pub fn bucket(self, number: u64) -> &'a Bucket {
         debug_assert!((number as usize) < self.buckets.len());

@@ -21,6 +21,7 @@
 //! # The helpers
 //! * Memory: `region` (pages of the system), `arena` (items that never move), `grant` (what was
 //!   granted).
+//! * Sweeps: [`layers`] (states by rank, forgotten behind a line), `layer` (those of one rank).
 //! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
 //!   hand), `kept` (some among many), `cache` (a few, by number).
 //! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
@@ -62,6 +63,8 @@ mod index;
 mod intern;
 mod journal;
 mod kept;
+mod layer;
+pub mod layers;
 mod lists;
 mod numbered;
 mod packed;

@@ -111,7 +111,7 @@ impl EdgeLog {
     }
 
     /// Takes ids of this store for numbers, or numbers them. Refuses stores that do not tell which state is which.
-    pub(crate) fn over(mut self, spec: &StoreSpec, store: &dyn Store, control: &Control) -> Result<Self, String> {
+    pub(crate) fn over(&mut self, spec: &StoreSpec, store: &dyn Store, control: &Control) -> Result<(), String> {
         let recall = store.recall().filter(|recall| recall.whole() && store.guarantee() == Guarantee::Exact);
         let Some(recall) = recall else {
             return Err(format!(
@@ -123,7 +123,7 @@ impl EdgeLog {
             self.numbers = Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 };
         }
         self.faulty = Some(0);
-        Ok(self)
+        Ok(())
     }
 
     /// The numbers of the initial states, whose ids the store tells. Asked for while the store is there.
@@ -647,6 +647,7 @@ impl Walked<'_, '_> {
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
             growth: None,
+            sweep: None,
             graph: Some(GraphFile { path: condensed.path.clone(), walked: true, contents: Some(condensed.contents()) }),
         })
     }

@@ -9,6 +9,7 @@ use crate::load::ModelInfo;
 use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
 use crate::story::{Change, StateWords, Story};
+use crate::sweep::SweepReport;
 use deltamark_core::{Guarantee, Value, Verdict};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::io::{self, Write};
@@ -79,6 +80,8 @@ struct Contract<'a> {
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<GraphJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<SweepJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
 }
@@ -118,6 +121,7 @@ impl<'a> Contract<'a> {
                 .chain(report.model.note.as_deref())
                 .collect(),
             graph: report.graph.as_ref().map(GraphJson::new),
+            sweep: report.sweep.as_ref().map(SweepJson::new),
             survey: survey.map(SurveyJson::new),
         }
     }
@@ -143,6 +147,92 @@ impl<'a> GraphJson<'a> {
             unfolding: graph.contents.map(|contents| contents.unfolding),
         }
     }
+}
+
+/// A sweep, or a measure that was tried.
+#[derive(serde::Serialize)]
+pub(crate) struct SweepJson<'a> {
+    measure: &'a str,
+    automatic: bool,
+    transitions: Option<DirectionsJson>,
+    trial: Option<TrialJson>,
+    #[serde(flatten)]
+    swept: Option<SweptJson>,
+}
+
+#[derive(serde::Serialize)]
+struct DirectionsJson {
+    advance: usize,
+    stay: usize,
+    regress: usize,
+}
+
+#[derive(serde::Serialize)]
+struct TrialJson {
+    states: u64,
+    complete: bool,
+    peak_states: u64,
+    sweeps: u64,
+    regress_edges: u64,
+    edges: u64,
+    useful: bool,
+}
+
+#[derive(serde::Serialize)]
+struct SweptJson {
+    sweeps: u64,
+    ranks: u64,
+    regress_edges: u64,
+    persistent: u64,
+    peak_states: u64,
+    peak_bytes: u64,
+    unfolding: bool,
+}
+
+impl<'a> SweepJson<'a> {
+    pub(crate) fn new(report: &'a SweepReport) -> Self {
+        SweepJson {
+            measure: &report.measure,
+            automatic: report.automatic,
+            transitions: report.directions.map(|directions| DirectionsJson {
+                advance: directions.advance,
+                stay: directions.stay,
+                regress: directions.regress,
+            }),
+            trial: report.trial.map(|trial| TrialJson {
+                states: trial.states,
+                complete: trial.complete,
+                peak_states: trial.peak,
+                sweeps: trial.sweeps,
+                regress_edges: trial.regress_edges,
+                edges: trial.edges,
+                useful: trial.is_useful(),
+            }),
+            swept: report.swept.as_ref().map(|swept| SweptJson {
+                sweeps: swept.sweeps,
+                ranks: swept.ranks,
+                regress_edges: swept.regress_edges,
+                persistent: swept.persistent,
+                peak_states: swept.peak_states,
+                peak_bytes: swept.peak_bytes,
+                unfolding: swept.unfolding,
+            }),
+        }
+    }
+}
+
+/// Writes what is known of a measure before a run.
+pub fn write_measure(model: &ModelInfo, report: &SweepReport, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Measured<'a> {
+        schema: u32,
+        tool: Tool,
+        model: Model<'a>,
+        progress: SweepJson<'a>,
+    }
+    let measured =
+        Measured { schema: SCHEMA, tool: Tool::new(), model: Model(model), progress: SweepJson::new(report) };
+    Ok(serde_json::to_writer(out, &measured)?)
 }
 
 /// Rounded to millionths: more digits are noise.

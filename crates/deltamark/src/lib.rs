@@ -27,6 +27,7 @@ pub mod report;
 pub mod simulate;
 pub mod stats;
 pub mod story;
+pub mod sweep;
 
 pub use check::{Check, CheckError};
 pub use condensed::{Condensed, CondensedError};

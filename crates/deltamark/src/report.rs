@@ -7,6 +7,7 @@
 
 use crate::load::ModelInfo;
 use crate::story::Story;
+use crate::sweep::SweepReport;
 use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
 use deltamark_search::Search;
 use deltamark_store::{StoreInfo, StoreSpec};
@@ -115,6 +116,8 @@ pub struct Report {
     pub total_time: Duration,
     /// What grows without end, or seems to, where the run ended early.
     pub growth: Option<Growth>,
+    /// What is to be said of a sweep.
+    pub sweep: Option<SweepReport>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
 }
@@ -217,6 +220,7 @@ pub(crate) mod tests {
             peak_resident: None,
             total_time: Duration::from_secs(1),
             growth: None,
+            sweep: None,
             graph: None,
         }
     }

@@ -259,3 +259,45 @@ fn graphs_of_outside_nets_answer_as_a_full_run() {
         agree(name, &loaded, &graph, Way::ALL);
     }
 }
+
+#[test]
+fn graphs_recorded_by_sweeps_answer_as_a_full_run() {
+    let folder = folder("sweeps");
+    let (mut same, mut unfolded) = (0, 0);
+    for name in [
+        "mutex.net",
+        "producer-consumer.net",
+        "philosophers-5.pnml",
+        "peterson.dve",
+        "alternating-bit.dve",
+        "database-managers.lna",
+        "stop-and-wait.lna",
+        "leader-election.lna",
+        "sieve.lna",
+    ] {
+        let loaded = model(name, &LoadOptions { unfold: Unfold::Auto, ..LoadOptions::default() });
+        let path = folder.join(format!("{name}.dmg"));
+        let check = Check::loaded(&loaded).search(Search::Sweep).graph(path.to_string_lossy());
+        match check.explore() {
+            Ok(report) => assert!(report.graph.is_some_and(|graph| graph.contents.is_some()), "{name}"),
+            Err(CheckError::Sweep { .. }) => continue,
+            Err(error) => panic!("{name}: {error}"),
+        }
+        let graph = Condensed::open(&path.to_string_lossy(), None, ALL_OF_IT).unwrap_or_else(|error| panic!("{error}"));
+        let full = Check::loaded(&loaded).explore_all(true).run().expect("a run");
+        if graph.graph.meta().unfolding {
+            unfolded += 1;
+            assert!(graph.graph.states() >= full.statistics.states, "{name}");
+            for &way in Way::ALL {
+                let walked = Check::along(&graph, way).run().expect("a walk");
+                assert_eq!(essence(&walked).1, essence(&full).1, "{name}, {way:?}");
+                let bounds = Check::along(&graph, way).stats().expect("a walk").survey;
+                assert_eq!(bounds, Check::loaded(&loaded).stats().expect("a run").survey, "{name}, {way:?}");
+            }
+        } else {
+            same += 1;
+            agree(name, &loaded, &graph, Way::ALL);
+        }
+    }
+    assert!(same >= 1 && unfolded >= 1, "{same} graphs and {unfolded} unfoldings");
+}

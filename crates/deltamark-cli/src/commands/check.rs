@@ -2,7 +2,7 @@
 //!
 //! In: a model and properties. Out: the answers, on standard output.
 
-use super::explored_as;
+use super::{explored_as, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, write_file};
@@ -27,7 +27,8 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     )?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
-    let check = with_properties(Check::loaded(&model), &model, &arguments.asked)?;
+    let check = progressing(Check::loaded(&model), &arguments.explore)?;
+    let check = with_properties(check, &model, &arguments.asked)?;
     if check.property_count() == 0 {
         for name in &model.info.temporal {
             render::note(&format!("`{name}` is a formula of temporal logic, which this version does not check"));

@@ -2,13 +2,15 @@
 //!
 //! In: a model. Out: its state space in figures, on standard output.
 
-use super::explored_as;
+use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print};
 use crate::{render, text};
-use deltamark::Check;
+use deltamark::search::Search;
 use deltamark::stats::Stats;
+use deltamark::sweep::{self, SweepReport};
+use deltamark::{Check, Loaded, json};
 use std::time::Instant;
 
 /// Explores everything.
@@ -18,7 +20,11 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         keep_inputs(graph, &[("the model", &arguments.model.model)])?;
     }
     let model = arguments.model.load(arguments.explore.memory())?;
-    let (check, live) = explored_as(Check::loaded(&model), &arguments.explore, say, since);
+    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
+        return measured(&model, given, arguments);
+    }
+    let check = progressing(Check::loaded(&model), &arguments.explore)?;
+    let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.stats();
     live.clear();
     let stats = result?;
@@ -41,4 +47,23 @@ pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say
         }
     })?;
     Ok(stats.report.overall().into())
+}
+
+/// Tells what a measure is worth, without the long run.
+fn measured(model: &Loaded, given: &str, arguments: &args::Stats) -> Result<Exit, Failure> {
+    let system = model.system.as_ref();
+    let given = match measure(given)? {
+        Some((name, text)) => Some(sweep::given(system, &name, &text)?),
+        None => None,
+    };
+    let report = SweepReport::new(&sweep::find(system, given)?);
+    print(|out| {
+        if arguments.say.json {
+            json::write_measure(&model.info, &report, out)?;
+            writeln!(out)
+        } else {
+            out.write_all(text::measure(&report, arguments.all, &Look::stdout()).as_bytes())
+        }
+    })?;
+    Ok(Exit::Good)
 }
