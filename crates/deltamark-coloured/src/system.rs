@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::sync::{Arc, PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Portable, Progress, Recoding, Reversible, Scratch,
-    Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Portable, Progress, Recoding, Reversible,
+    Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;

@@ -57,7 +57,8 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1)).collect();
     // What never changes cannot progress.
     let changing = |values: &Vec<i64>| values.windows(2).any(|pair| pair[0] != pair[1]);
-    let (features, values): (Vec<_>, Vec<_>) = features.into_iter().zip(values).filter(|(_, values)| changing(values)).unzip();
+    let (features, values): (Vec<_>, Vec<_>) =
+        features.into_iter().zip(values).filter(|(_, values)| changing(values)).unzip();
     let mut changes: HashMap<Vec<(u32, i64)>, u64> = HashMap::new();
     for (source, target) in sample.edges() {
         let change = |values: &Vec<i64>| values[target].saturating_sub(values[source]).clamp(-LARGEST, LARGEST);
@@ -73,7 +74,8 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let (vectors, often): (Vec<Vec<(u32, i64)>>, Vec<u64>) = changes.into_iter().unzip();
     let steady = steady(features.len(), &vectors);
     // Contents of buffers and the like jump about, and spoil the search for weights: once more without them.
-    let calm: Vec<bool> = features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
+    let calm: Vec<bool> =
+        features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
     let calmed: Vec<Vec<(u32, i64)>> =
         vectors.iter().map(|vector| vector.iter().copied().filter(|&(at, _)| calm[at as usize]).collect()).collect();
     let found = separate(features.len(), &vectors, &often);
@@ -90,7 +92,10 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
         let terms: Vec<(&(String, Observable), i64)> =
             features.iter().zip(weights).filter(|&(_, weight)| weight != 0).collect();
         let text = text(&terms);
-        measures.push(Box::new(Learnt { terms: terms.iter().map(|&(feature, weight)| (feature.1, weight)).collect(), text }));
+        measures.push(Box::new(Learnt {
+            terms: terms.iter().map(|&(feature, weight)| (feature.1, weight)).collect(),
+            text,
+        }));
     }
     measures
 }

@@ -5,9 +5,7 @@
 //! system it is all of it, and the figures are those of the run to come.
 
 use crate::learn;
-use deltamark_core::{
-    BLOCK, Batch, Block, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen,
-};
+use deltamark_core::{BLOCK, Batch, Block, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first states of a system and the steps among them.

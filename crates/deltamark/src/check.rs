@@ -14,8 +14,8 @@ use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
 use crate::sweep::{self, Sweeping};
 use deltamark_core::{
-    Batch, Budget, Cancel, Control, Diagnostic, Limits, Listener, Measure, Observe, Outcome, Property, Recorder, ReplayError,
-    Silent, Stop, System, Verdict,
+    Batch, Budget, Cancel, Control, Diagnostic, Limits, Listener, Measure, Observe, Outcome, Property, Recorder,
+    ReplayError, Silent, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
 use deltamark_search::{Observer, Search, Task, Threads};
