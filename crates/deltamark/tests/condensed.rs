@@ -56,7 +56,14 @@ fn agree(name: &str, loaded: &Loaded, graph: &Condensed, ways: &[Way]) {
     // Each bound as a property that holds, and one that does not; and the goals that belong to them.
     let mut texts: Vec<(bool, String)> = Vec::new();
     for (place, bound) in full.survey.bounds.iter().take(6) {
+        let observable = loaded.system.observe().and_then(|observe| observe.resolve(place)).expect("a name");
         let place = format!("\"{place}\"");
+        if observable.kind == deltamark::core::Kind::Bool {
+            texts.push((true, format!("{place} or not {place}")));
+            texts.push((true, format!("not {place}")));
+            texts.push((false, place));
+            continue;
+        }
         texts.push((true, format!("{place} <= {}", bound.most)));
         texts.push((true, format!("{place} < {}", bound.most)));
         texts.push((false, format!("{place} == {}", bound.most)));
