@@ -57,7 +57,9 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
         ));
     }
     let Some(output) = &arguments.output else {
-        return Err(Failure::new("there is no file to write the graph to").help("add `--output FILE`, or `-o FILE` for short"));
+        return Err(
+            Failure::new("there is no file to write the graph to").help("add `--output FILE`, or `-o FILE` for short")
+        );
     };
     let format = format(arguments, output)?;
     keep_inputs(output, &[("the model", &arguments.model.model)])?;
