@@ -94,7 +94,6 @@ fn every_state_is_shown_under_its_number() {
             let mut walk = Walk::new(&graph, &*fresh, None, &control).expect("a walk");
             assert_eq!(walk.run(way, &mut notes), Ok(Ended::Whole), "{name}, {way:?}");
             assert!(walk.widenings() >= notes.widened, "{name}, {way:?}");
-            drop(walk);
             assert_eq!(control.budget.used(), 0, "{name}, {way:?}");
             let mut found: BTreeMap<String, u32> = BTreeMap::new();
             notes.seen.values().for_each(|(words, _)| *found.entry(words.clone()).or_default() += 1);
