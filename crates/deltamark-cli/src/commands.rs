@@ -31,7 +31,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
-        Command::Graph(arguments) => graph::run(&arguments),
+        Command::Graph(arguments) => graph::run(&arguments, since),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
@@ -89,6 +89,10 @@ fn explored_as<'a>(
         .since(since);
     let check = match explore.threads() {
         Some(threads) => check.threads(threads),
+        None => check,
+    };
+    let check = match &explore.graph {
+        Some(path) => check.graph(path.as_str()),
         None => check,
     };
     if say.verbose {

@@ -6,8 +6,10 @@
 
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
+use deltamark::Condensed;
+use deltamark::condensed::ComponentsReport;
 use deltamark::core::{Guarantee, Stop, Value, Verdict};
-use deltamark::report::{Answer, Kind, Report};
+use deltamark::report::{Answer, GraphContents, Kind, Report};
 use deltamark::search::Search;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
@@ -224,6 +226,53 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     if !try_next.is_empty() {
         let _ = writeln!(out, "{}", wrap(&format!("To get further, try {}.", try_next.join("; or ")), "", look.width));
     }
+}
+
+/// What was written of a graph.
+pub fn written(path: &str, contents: &GraphContents) -> String {
+    format!(
+        "{} and {} written to `{path}`: {}, {:.2} bits an edge",
+        show_counted(contents.states, "state"),
+        show_counted(contents.edges, "edge"),
+        show_bytes(contents.bytes),
+        contents.bits_per_edge()
+    )
+}
+
+/// What the file of a graph says of itself.
+pub fn graph(graph: &Condensed) -> String {
+    let (meta, contents) = (graph.graph.meta(), graph.contents());
+    let mut out = String::new();
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    let options: String = meta.model.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+    figure("model", format!("{} ({}){options}", meta.model.path, meta.model.format));
+    figure("states", show_count(meta.states));
+    figure("edges", show_count(meta.edges));
+    figure("states without edges", show_count(meta.ends));
+    figure("bytes", show_count(contents.bytes));
+    figure("bits an edge", format!("{:.2}", contents.bits_per_edge()));
+    if meta.unfolding {
+        figure("kind", "an unfolding of the real graph, bisimilar to it".into());
+    }
+    out
+}
+
+/// The components of a graph.
+pub fn components(found: &ComponentsReport) -> String {
+    let mut out = String::new();
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    figure("components", show_count(found.count));
+    figure("  single states", format!("{} (without an edge to themselves)", show_count(found.trivial)));
+    figure("  that no edge leaves", show_count(found.bottom));
+    figure("  states of the largest", show_count(found.largest));
+    let home = match (found.home_states, found.initial_is_home) {
+        (None, _) => "not known: the graph is an unfolding, of which several components may be one".into(),
+        (Some(0), _) => "none: no state can be reached from all others".into(),
+        (Some(count), Some(true)) => format!("{}, the initial state among them", show_count(count)),
+        (Some(count), _) => format!("{}, the initial state not among them", show_count(count)),
+    };
+    figure("home states", home);
+    out
 }
 
 /// The figures of a run.

@@ -67,7 +67,11 @@ fn a_wrong_option_is_told() {
         (&["check", "ring.net", "--search", "bsf"], 2, &["there is no search `bsf`", "did you mean `bfs`?"]),
         (&["check", "ring.net", "--store", "plain,k=1"], 2, &["the store `plain` has no options"]),
         (&["stats", "ring.net", "--invariant", "a <= 1"], 2, &["properties belong to `deltamark check`"]),
-        (&["graph", "ring.net", "-o", "-", "--deadlock"], 2, &["properties belong to `deltamark check`"]),
+        (
+            &["graph", "ring.net", "-o", "-", "--deadlock"],
+            2,
+            &["properties are checked of a graph", "`deltamark check`"],
+        ),
         (&["check", "ring.net", "--json", "--trace", "-"], 2, &["the traces are already in it"]),
         (&["simulate", "ring.net", "--random", "x"], 2, &["`x` is not a number of steps"]),
         (&["simulate", "ring.net", "--random", "-1"], 2, &["`-1` is not a number of steps"]),

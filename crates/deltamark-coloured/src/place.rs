@@ -74,6 +74,11 @@ impl PlaceTable {
         table
     }
 
+    /// How many components a token has.
+    pub fn arity(&self) -> usize {
+        self.arity
+    }
+
     /// How many tokens have a number.
     #[inline]
     pub fn token_count(&self) -> u32 {

@@ -19,8 +19,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Progress, Recoding, Reversible,
-    Scratch, Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Portable, Progress, Recoding,
+    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;
@@ -422,6 +422,10 @@ impl System for ColouredSystem {
 
     fn independence(&self) -> Option<&dyn Independence> {
         if self.engine.prioritised { None } else { Some(self) }
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
     }
 
     fn progress(&self) -> Option<&dyn Progress> {

@@ -39,7 +39,8 @@ pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Reversible, UNDEFINED, Undone, Value,
+    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Portable, Reversible, UNDEFINED,
+    Undone, Value,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};

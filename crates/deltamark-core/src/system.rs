@@ -15,8 +15,8 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Progress, Reversible, Scratch, Slot,
-    States, Width, hash,
+    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch,
+    Slot, States, Width, hash,
 };
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
@@ -140,6 +140,11 @@ pub trait System: Send + Sync {
 
     /// Whether steps can be undone.
     fn reversible(&self) -> Option<&dyn Reversible> {
+        None
+    }
+
+    /// How actions are carried over to another run, where their numbers are not the same.
+    fn portable(&self) -> Option<&dyn Portable> {
         None
     }
 

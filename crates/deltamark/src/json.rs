@@ -6,7 +6,7 @@
 //! states are written one after the other and never all held at once.
 
 use crate::load::ModelInfo;
-use crate::report::{Answer, Report};
+use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
 use crate::story::{Change, StateWords, Story};
 use crate::sweep::SweepReport;
@@ -79,6 +79,8 @@ struct Contract<'a> {
     memory_limit_bytes: Option<u64>,
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<GraphJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
@@ -107,7 +109,7 @@ impl<'a> Contract<'a> {
                 search: micros(statistics.search_time.as_secs_f64()),
             },
             states_per_second: report.states_per_second().round() as u64,
-            search: report.search.name(),
+            search: report.search_name(),
             expanded: statistics.expanded,
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,
@@ -118,8 +120,31 @@ impl<'a> Contract<'a> {
                 .chain(report.warning.as_deref())
                 .chain(report.model.note.as_deref())
                 .collect(),
+            graph: report.graph.as_ref().map(GraphJson::new),
             sweep: report.sweep.as_ref().map(SweepJson::new),
             survey: survey.map(SurveyJson::new),
+        }
+    }
+}
+
+/// The file of a graph.
+#[derive(serde::Serialize)]
+struct GraphJson<'a> {
+    path: &'a str,
+    written: bool,
+    bytes: Option<u64>,
+    bits_per_edge: Option<f64>,
+    unfolding: Option<bool>,
+}
+
+impl<'a> GraphJson<'a> {
+    fn new(graph: &'a GraphFile) -> Self {
+        GraphJson {
+            path: &graph.path,
+            written: !graph.walked && graph.contents.is_some(),
+            bytes: graph.contents.map(|contents| contents.bytes),
+            bits_per_edge: graph.contents.map(|contents| (contents.bits_per_edge() * 1e3).round() / 1e3),
+            unfolding: graph.contents.map(|contents| contents.unfolding),
         }
     }
 }

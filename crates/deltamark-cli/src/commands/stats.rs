@@ -5,9 +5,10 @@
 use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, print};
+use crate::output::{Look, keep_inputs, print};
 use crate::{render, text};
 use deltamark::search::Search;
+use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
 use deltamark::{Check, Loaded, json};
 use std::time::Instant;
@@ -15,6 +16,9 @@ use std::time::Instant;
 /// Explores everything.
 pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let say = &arguments.say;
+    if let Some(graph) = &arguments.explore.graph {
+        keep_inputs(graph, &[("the model", &arguments.model.model)])?;
+    }
     let model = arguments.model.load(arguments.explore.memory())?;
     if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
         return measured(&model, given, arguments);
@@ -27,13 +31,18 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     if let Some(warning) = &stats.report.warning {
         render::warning(warning);
     }
+    super::check::tell_of_graph(&stats.report, say);
+    show(&stats, arguments.all, arguments.explore.memory().is_some(), say)
+}
+
+/// Shows figures.
+pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
     print(|out| {
         if say.json {
             stats.write_json(out)?;
             writeln!(out)
         } else {
-            let given = arguments.explore.memory().is_some();
-            let shown = text::stats(&stats.report, &stats.survey, arguments.all, given, &Look::stdout());
+            let shown = text::stats(&stats.report, &stats.survey, all, memory_given, &Look::stdout());
             out.write_all(shown.as_bytes())
         }
     })?;
