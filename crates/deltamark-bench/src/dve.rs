@@ -6,21 +6,27 @@
 //!
 //! ```text
 //! cargo run --release -p deltamark-bench -- dve
-//! cargo run --release -p deltamark-bench -- dve --models at.3,bakery.4 --promela FOLDER
+//! cargo run --release -p deltamark-bench -- dve --models at.3,peterson.4 --promela crates/deltamark-bench/promela
 //! ```
 //!
+//! Edges a second are those of the model, as counts have them. A search by levels follows only some of them (see `sleep.rs` of the
+//! crate `deltamark-dve`); how many of these a second stands beside.
+//!
 //! SPIN is run where `spin` and `cc` are installed and the folder has `NAME.pm` or `NAME.pml`: compiled by `cc -O2`, exact storage, no
-//! reduction, no stop at errors. Its models are not the same state for state, so what is compared is transitions a second.
+//! reduction, no stop at errors; `-o2` keeps it from clearing variables that are not needed any more, which other tools do
+//! not do either. The sources in `promela` then have the states and transitions of BEEM's models, one for one; where a
+//! source has others, its states are told. What is compared is transitions a second.
 
 use crate::nets::Counts;
-use crate::once::Record;
+use crate::once::{Record, thread_time};
 use crate::process::{Failure, append, measure};
 use comfy_table::{CellAlignment, Table};
-use deltamark_dve::native::{Made, Native};
+use deltamark_dve::DveSystem;
+use deltamark_dve::native::Native;
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -79,35 +85,41 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return code(&names);
     }
     let mut table = Table::new();
-    let header = ["model", "states", "M states/s", "M edges/s", "bytes/state", "code ms", "interpreter M states/s"];
-    table.set_header(header.into_iter().chain(["times slower", "SPIN M edges/s", "ratio"]));
+    let header = ["model", "states", "M states/s", "M edges/s", "followed M edges/s", "bytes/state", "ready ms"];
+    let others = ["interpreter M states/s", "times slower", "SPIN M edges/s", "ratio", "ratio of followed"];
+    table.set_header(header.into_iter().chain(others));
     let mut means = Means::default();
     for name in &names {
         let native = best(options, &format!("dve:{name}@native"))?;
-        let code = make(name)?.1;
+        let ready = make(name)?.ready();
         let interpreted =
             if options.native_only { None } else { Some(best(options, &format!("dve:{name}@interpreter"))?) };
-        let spin = options.promela.as_deref().and_then(|folder| spin(folder, name));
+        let spin = options.promela.as_deref().and_then(|folder| spin(folder, name, &native));
         let rate = |count: u64, time: f64| count as f64 / time / 1e6;
         let (states, edges) = (rate(native.states, native.time()), rate(native.edges, native.time()));
+        let followed = rate(native.edges - native.left_out, native.time());
         let slower = interpreted.as_ref().map(|record| record.time() / native.time());
         means.states.push(states);
         means.edges.push(edges);
+        means.followed.push(followed);
         means.bytes.push(native.per_state(native.total()));
         means.slower.extend(slower);
         means.spin.extend(spin.map(|spin| edges / spin));
+        means.spin_followed.extend(spin.map(|spin| followed / spin));
         let or_dash = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
         table.add_row([
             name.clone(),
             native.states.to_string(),
             format!("{states:.2}"),
             format!("{edges:.2}"),
+            format!("{followed:.2}"),
             format!("{:.1}", native.per_state(native.total())),
-            format!("{:.1}", code.time.as_secs_f64() * 1e3),
+            format!("{ready:.1}"),
             or_dash(interpreted.as_ref().map(|record| rate(record.states, record.time()))),
             or_dash(slower),
             or_dash(spin),
             or_dash(spin.map(|spin| edges / spin)),
+            or_dash(spin.map(|spin| followed / spin)),
         ]);
     }
     let or_dash = |values: &[f64]| geometric(values).map_or("-".to_string(), |mean| format!("{mean:.2}"));
@@ -116,13 +128,18 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         String::new(),
         or_dash(&means.states),
         or_dash(&means.edges),
+        or_dash(&means.followed),
         or_dash(&means.bytes),
         String::new(),
         String::new(),
         or_dash(&means.slower),
         String::new(),
         or_dash(&means.spin),
+        or_dash(&means.spin_followed),
     ]);
+    let count = means.bytes.len().max(1) as f64;
+    let bytes = format!("{:.2}", means.bytes.iter().sum::<f64>() / count);
+    table.add_row(["arithmetic mean", "", "", "", "", &bytes]);
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     println!("{table}");
     Ok(())
@@ -132,9 +149,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 struct Means {
     states: Vec<f64>,
     edges: Vec<f64>,
+    followed: Vec<f64>,
     bytes: Vec<f64>,
     slower: Vec<f64>,
     spin: Vec<f64>,
+    spin_followed: Vec<f64>,
 }
 
 /// The geometric mean, where there are values.
@@ -156,68 +175,109 @@ fn best(options: &Options, net: &str) -> Result<Record, Failure> {
     quickest.ok_or_else(|| Failure::Broken("nothing was run".into()))
 }
 
-/// Makes the code of all locations of a model; how long it took to read it, and to make the code.
-fn make(name: &str) -> Result<(Duration, Made), String> {
+/// How long it takes until a model can run, in milliseconds of processor time.
+struct Making {
+    /// From its text to the intermediate form.
+    read: f64,
+    /// Native code for all its locations.
+    code: f64,
+    /// Names, and which steps concern each other.
+    rest: f64,
+    functions: u32,
+}
+
+impl Making {
+    fn ready(&self) -> f64 {
+        self.read + self.code + self.rest
+    }
+}
+
+/// Makes all that a model needs to run, the code of all locations included.
+fn make(name: &str) -> Result<Making, String> {
     let (text, _) = text(name)?;
     let started = Instant::now();
+    let before = thread_time();
+    // Processor time where the system tells, as for runs.
+    let now = || before.zip(thread_time()).map_or(started.elapsed().as_secs_f64(), |(before, now)| now - before) * 1e3;
     let program = deltamark_dve::parse(&text).map_err(|problems| format!("{name}: {}", problems[0].message))?;
-    let read = started.elapsed();
-    Ok((read, Native::new(&program)?.make_all(&program)))
+    let read = now();
+    let native = Native::new(&program)?;
+    let functions = native.make_all(&program).functions;
+    let code = now();
+    let system = DveSystem::with_engine(program, Box::new(native));
+    let rest = now();
+    drop(system);
+    Ok(Making { read, code: code - read, rest: rest - code, functions })
 }
 
 /// Tells how long making code takes.
 fn code(names: &[String]) -> Result<(), Failure> {
     let mut table = Table::new();
-    table.set_header(["model", "read ms", "code ms", "functions"]);
+    table.set_header(["model", "read ms", "code ms", "rest ms", "ready ms", "functions"]);
     for name in names {
-        let (read, made) = make(name)?;
-        let milliseconds = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
-        table.add_row([name.clone(), milliseconds(read), milliseconds(made.time), made.functions.to_string()]);
+        let made = make(name)?;
+        let times = [made.read, made.code, made.rest, made.ready()].map(|time| format!("{time:.1}"));
+        table.add_row([name.clone()].into_iter().chain(times).chain([made.functions.to_string()]));
     }
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     println!("{table}");
     Ok(())
 }
 
-/// Millions of transitions a second of SPIN on the Promela source of this name, where there is one, and SPIN.
-fn spin(folder: &Path, name: &str) -> Option<f64> {
+/// Millions of transitions a second of SPIN on the Promela source of this name, where there is one, and SPIN; beside our own run.
+fn spin(folder: &Path, name: &str, own: &Record) -> Option<f64> {
     let source = ["pm", "pml"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
     let source = source.into_iter().find(|path| path.is_file())?.canonicalize().ok()?;
     let place = std::env::temp_dir().join(format!("deltamark-bench-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&place).ok()?;
     let result = spin_in(&place, &source);
-    if let Err(why) = &result {
-        eprintln!("SKIPPED: SPIN on {name}: {why}");
-    }
     let _ = std::fs::remove_dir_all(&place);
-    result.ok()
+    let reading = result.inspect_err(|why| eprintln!("SKIPPED: SPIN on {name}: {why}")).ok()?;
+    if reading.states != own.states as f64 {
+        eprintln!("SPIN on {name}: {} states, not {}", reading.states, own.states);
+    }
+    Some(reading.transitions / reading.seconds / 1e6)
 }
 
-fn spin_in(place: &Path, source: &Path) -> Result<f64, String> {
+/// What SPIN found.
+#[derive(Debug, PartialEq)]
+struct Reading {
+    states: f64,
+    transitions: f64,
+    /// Of processor time.
+    seconds: f64,
+}
+
+fn spin_in(place: &Path, source: &Path) -> Result<Reading, String> {
     let run = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).current_dir(place).output();
         let output = output.map_err(|error| format!("{program}: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() { Ok(text) } else { Err(format!("{program}: {}", output.status)) }
     };
-    run("spin", &["-a", source.to_str().ok_or("its path is no text")?])?;
+    run("spin", &["-o2", "-a", source.to_str().ok_or("its path is no text")?])?;
     run("cc", &["-O2", "-w", "-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000", "-o", "pan", "pan.c"])?;
     // `times` tells the processor time of what the shell ran.
     let text = run("sh", &["-c", "./pan -m10000000 -w24 -A -E -c0 -n; times"])?;
-    let (transitions, seconds) = reading(&text).ok_or("what it printed is not understood")?;
-    Ok(transitions / seconds / 1e6)
+    if text.contains("max search depth too small") || text.contains("out of memory") {
+        return Err("it did not come to its end".into());
+    }
+    reading(&text).ok_or_else(|| "what it printed is not understood".into())
 }
 
-/// Transitions, and seconds of processor time, from what `pan` and `times` print.
-fn reading(text: &str) -> Option<(f64, f64)> {
-    let line = text.lines().find(|line| line.contains("transitions (= stored+matched)"))?;
-    let transitions = line.split_whitespace().next()?.parse().ok()?;
+/// What `pan` and `times` print.
+fn reading(text: &str) -> Option<Reading> {
+    let number = |words: &str| {
+        let line = text.lines().find(|line| line.contains(words))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let (states, transitions) = (number("states, stored")?, number("transitions (= stored+matched)")?);
     // The last line has the times of the children: `1m2.34s 0m0.10s`.
     let seconds = text.lines().rev().find(|line| !line.trim().is_empty())?.split_whitespace().map(|word| {
         let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
         Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
     });
-    Some((transitions, seconds.sum::<Option<f64>>()?))
+    Some(Reading { states, transitions, seconds: seconds.sum::<Option<f64>>()? })
 }
 
 #[cfg(test)]
@@ -228,7 +288,8 @@ mod tests {
     fn what_spin_prints_is_understood() {
         let text = "(Spin Version 6.5.2 -- 6 December 2019)\n   124704 states, stored\n   274434 states, matched\n   \
                     399138 transitions (= stored+matched)\n0m0.00s 0m0.00s\n1m0.25s 0m0.25s\n";
-        assert_eq!(reading(text), Some((399138.0, 60.5)));
+        let expected = Reading { states: 124704.0, transitions: 399138.0, seconds: 60.5 };
+        assert_eq!(reading(text), Some(expected));
         assert_eq!(reading("error: max search depth too small"), None);
     }
 

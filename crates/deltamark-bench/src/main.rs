@@ -11,6 +11,7 @@
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
 //! cargo run --release -p deltamark-bench -- dve              models in DVE: native code, interpreter, SPIN
 //! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
+//! cargo run --release -p deltamark-bench -- sweep            sweeps: what they hold at once, and their time
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
@@ -20,6 +21,7 @@ mod nets;
 mod once;
 mod process;
 mod stores;
+mod sweep;
 mod table;
 mod threads;
 
@@ -42,6 +44,8 @@ enum Command {
     Stores(stores::Options),
     /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
     Dve(dve::Options),
+    /// Sweeps over nets with the measure that is found for each, and prints a table
+    Sweep(sweep::Options),
     /// Runs nets with one thread, with several that share a store, and in parts
     Threads(threads::Options),
     /// Counts instructions per edge on small nets, with valgrind
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
         Command::Dve(options) => dve::run(&options),
+        Command::Sweep(options) => sweep::run_all(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),

@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use deltamark::condensed_graph::Way;
 use deltamark::core::Limits;
 use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::{Format, LARGEST_FILE};
@@ -52,7 +53,7 @@ pub enum Command {
     Check(Check),
     /// Explore everything and show the state space in figures
     Stats(Stats),
-    /// Write the state space as a graph: DOT, Aldebaran or JSON
+    /// Write the state space as a graph, or answer questions from one that was written
     Graph(Graph),
     /// Step through a model, by hand or by chance
     Simulate(Simulate),
@@ -138,12 +139,18 @@ pub struct Explore {
     /// Where visited states are kept; `deltamark stores` lists all with their options
     #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
     pub store: StoreSpec,
-    /// Order in which states are visited; bfs gives shortest traces
+    /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
     #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
     search: Search,
+    /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    progress: Option<String>,
     /// Number of threads that search [default: as many as the machine runs at once]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
     threads: Option<usize>,
+    /// Write the graph of all states to a file, which `deltamark graph FILE.dmg` answers further questions from
+    #[arg(long, value_name = "FILE.dmg")]
+    pub graph: Option<String>,
     #[command(flatten)]
     limits: LimitOptions,
     /// Stop after this many states
@@ -177,6 +184,11 @@ impl Explore {
     /// The order in which states are visited.
     pub fn search(&self) -> Search {
         self.search
+    }
+
+    /// What the user said about progress.
+    pub fn progress(&self) -> Option<&str> {
+        self.progress.as_deref()
     }
 
     /// The number of threads the user gave.
@@ -214,13 +226,13 @@ impl TypedValueParser for Searches {
 
     /// For help texts and completions.
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new(Search::ALL.iter().map(|search| PossibleValue::new(search.name()))))
+        Some(Box::new(Search::NAMED.iter().map(|search| PossibleValue::new(search.name()))))
     }
 }
 
 fn search(text: &str) -> Result<Search, String> {
-    let names = Search::ALL.iter().map(|search| search.name());
-    Search::ALL.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
+    let names = Search::NAMED.iter().map(|search| search.name());
+    Search::NAMED.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
         match did_you_mean(text, names.clone()) {
             Some(close) => format!("there is no search `{text}`; did you mean `{close}`?"),
             None => format!("there is no search `{text}`; known searches: {}", names.collect::<Vec<_>>().join(", ")),
@@ -253,11 +265,9 @@ pub struct Say {
     pub verbose: bool,
 }
 
-/// Arguments of `check`.
+/// What to check.
 #[derive(Args, Debug)]
-pub struct Check {
-    #[command(flatten)]
-    pub model: Model,
+pub struct Properties {
     /// Check that every reachable state has a successor
     #[arg(long, help_heading = "Properties")]
     pub deadlock: bool,
@@ -270,6 +280,22 @@ pub struct Check {
     /// Check all properties of a file
     #[arg(long, value_name = "FILE", help_heading = "Properties")]
     pub properties: Option<String>,
+}
+
+impl Properties {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        !self.deadlock && self.invariant.is_empty() && self.reach.is_empty() && self.properties.is_none()
+    }
+}
+
+/// Arguments of `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub asked: Properties,
     /// Temporal properties of paths; refused by this version.
     #[arg(long, value_name = "FORMULA", hide = true)]
     pub ltl: Vec<String>,
@@ -312,24 +338,67 @@ pub struct Stats {
 
 /// Arguments of `graph`.
 #[derive(Args, Debug)]
+#[command(after_help = GRAPH_HELP)]
 pub struct Graph {
     #[command(flatten)]
     pub model: Model,
-    /// File to write: its ending .dot, .aut or .json tells the format; `-` for standard output
+    /// File to write: its ending .dmg, .dot, .aut or .json tells the format; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
-    pub output: String,
-    /// Format to write: dot, aut or json [default: by the file's ending]
-    #[arg(long, value_name = "NAME")]
+    pub output: Option<String>,
+    /// Format to write: dmg, dot, aut or json [default: by the file's ending]
+    #[arg(long, value_name = "NAME", requires = "output")]
     pub to: Option<String>,
-    /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count)]
+    /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json, none for dmg]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count, requires = "output")]
     pub max_states: Option<u64>,
     #[command(flatten)]
+    pub asked: Properties,
+    /// Show the state space in figures, as `deltamark stats` does
+    #[arg(long, help_heading = "Of a FILE.dmg")]
+    pub stats: bool,
+    /// Find the strongly connected components, and whether there are home states
+    #[arg(long, help_heading = "Of a FILE.dmg")]
+    pub components: bool,
+    /// Where the model of the graph is now [default: beside the graph, or where it was]
+    #[arg(long = "model", value_name = "PATH", id = "model-path", help_heading = "Of a FILE.dmg")]
+    pub model_path: Option<String>,
+    /// How states are rebuilt: in the order of the file, depth first (in less memory), or auto [default: auto]
+    #[arg(long, value_name = "auto|file|depth", value_parser = way, help_heading = "Of a FILE.dmg")]
+    pub walk: Option<Way>,
+    /// Show every row of long tables
+    #[arg(long, help_heading = "Of a FILE.dmg")]
+    pub all: bool,
+    /// Write the traces to a file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Of a FILE.dmg")]
+    pub trace: Option<String>,
+    #[command(flatten)]
     pub limits: LimitOptions,
-    /// Show no progress and no summary
-    #[arg(short, long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub say: Say,
 }
+
+impl Graph {
+    /// Whether the input is a condensed graph and no model.
+    pub fn is_condensed(&self) -> bool {
+        let ending = std::path::Path::new(&self.model.model).extension();
+        self.model.format.is_none() && ending.is_some_and(|ending| ending.eq_ignore_ascii_case("dmg"))
+    }
+}
+
+fn way(text: &str) -> Result<Way, String> {
+    Way::ALL.iter().copied().find(|way| way.name() == text).ok_or_else(|| "write auto, file or depth".into())
+}
+
+const GRAPH_HELP: &str = "\
+Examples:
+  deltamark graph net.pnml -o net.dot                         a picture
+  deltamark graph net.pnml -o net.dmg                         the condensed graph, a few bits an edge
+  deltamark graph net.dmg --invariant 'buffer <= 3'           answered without exploring again
+  deltamark graph net.dmg --stats --components
+  deltamark graph net.dmg -o net.aut
+
+Exit codes: 0 all properties hold; 1 one is violated; 2 the input or the command line is wrong; \
+3 no answer (a limit was reached).";
 
 /// Arguments of `simulate`.
 #[derive(Args, Debug)]

@@ -18,15 +18,21 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Live;
 use deltamark::Check;
 use deltamark::core::Cancel;
+use deltamark::load;
+use deltamark::search::Search;
+use deltamark::sweep::AUTO;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The most bytes of a file with a measure.
+const LARGEST_MEASURE: u64 = 1 << 20;
 
 /// Runs a command that began at `since`.
 pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
-        Command::Graph(arguments) => graph::run(&arguments),
+        Command::Graph(arguments) => graph::run(&arguments, since),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
@@ -34,6 +40,32 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Completions(arguments) => extras::completions(&arguments),
         Command::Man(arguments) => extras::man(&arguments),
+    }
+}
+
+/// The check with the progress measure of the command line, if there is one.
+fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a>, Failure> {
+    let Some(given) = explore.progress() else { return Ok(check) };
+    if explore.search() != Search::Sweep {
+        return Err(Failure::new(format!("`--progress` is of no use to the search `{}`", explore.search().name()))
+            .help("add `--search sweep`, or leave `--progress` out"));
+    }
+    match measure(given)? {
+        Some((name, text)) => Ok(check.progress(&name, &text)?),
+        None => Ok(check),
+    }
+}
+
+/// The name and the text of a measure; nothing, if one is to be found.
+fn measure(given: &str) -> Result<Option<(String, String)>, Failure> {
+    if given == AUTO {
+        return Ok(None);
+    }
+    let Some(path) = given.strip_prefix('@') else { return Ok(Some(("--progress".into(), given.into()))) };
+    let bytes = load::read(path, LARGEST_MEASURE)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some((path.into(), text))),
+        Err(_) => Err(Failure::new(format!("`{path}` is not a text in UTF-8, so it holds no measure"))),
     }
 }
 
@@ -59,6 +91,10 @@ fn explored_as<'a>(
         .since(since);
     let check = match explore.threads() {
         Some(threads) => check.threads(threads),
+        None => check,
+    };
+    let check = match &explore.graph {
+        Some(path) => check.graph(path.as_str()),
         None => check,
     };
     if say.verbose {

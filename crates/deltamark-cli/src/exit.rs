@@ -4,7 +4,7 @@
 //! that knows the numbers, and they are the ones users' scripts rely on.
 
 use deltamark::load::Source;
-use deltamark::{CheckError, LoadError, Overall, core::Diagnostic};
+use deltamark::{CheckError, CondensedError, LoadError, Overall, core::Diagnostic};
 use std::process::ExitCode;
 
 /// How the command ends.
@@ -112,13 +112,34 @@ impl From<LoadError> for Failure {
     }
 }
 
+impl From<CondensedError> for Failure {
+    fn from(error: CondensedError) -> Self {
+        let message = error.to_string();
+        match error {
+            CondensedError::Model(error) => match Failure::from(error) {
+                Failure::Plain { message, help: None, .. } => {
+                    Failure::new(message).help("`--model FILE` tells where the model of the graph is now")
+                }
+                other => other,
+            },
+            CondensedError::Changed { .. } => {
+                Failure::new(message).help("give the text it was made from with `--model FILE`, or make the graph anew")
+            }
+            CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
+        }
+    }
+}
+
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
         let message = error.to_string();
         match error {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
+            CheckError::Graph(_) => Failure::new(message),
             CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
+            CheckError::Sweep { help, .. } if help.is_empty() => Failure::new(message).no_answer(),
+            CheckError::Sweep { help, .. } => Failure::new(message).help(help),
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
                 let margin = least.saturating_sub(held);

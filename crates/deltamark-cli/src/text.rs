@@ -6,11 +6,14 @@
 
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
+use deltamark::Condensed;
+use deltamark::condensed::ComponentsReport;
 use deltamark::core::{Guarantee, Stop, Value, Verdict};
-use deltamark::report::{Answer, Kind, Report};
+use deltamark::report::{Answer, GraphContents, Kind, Report};
 use deltamark::search::Search;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
+use deltamark::sweep::SweepReport;
 use std::fmt::Write;
 
 /// Traces of more steps than this are cut in the middle.
@@ -64,6 +67,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report);
+    sweep(&mut out, report, look);
     out
 }
 
@@ -224,6 +228,53 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     }
 }
 
+/// What was written of a graph.
+pub fn written(path: &str, contents: &GraphContents) -> String {
+    format!(
+        "{} and {} written to `{path}`: {}, {:.2} bits an edge",
+        show_counted(contents.states, "state"),
+        show_counted(contents.edges, "edge"),
+        show_bytes(contents.bytes),
+        contents.bits_per_edge()
+    )
+}
+
+/// What the file of a graph says of itself.
+pub fn graph(graph: &Condensed) -> String {
+    let (meta, contents) = (graph.graph.meta(), graph.contents());
+    let mut out = String::new();
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    let options: String = meta.model.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+    figure("model", format!("{} ({}){options}", meta.model.path, meta.model.format));
+    figure("states", show_count(meta.states));
+    figure("edges", show_count(meta.edges));
+    figure("states without edges", show_count(meta.ends));
+    figure("bytes", show_count(contents.bytes));
+    figure("bits an edge", format!("{:.2}", contents.bits_per_edge()));
+    if meta.unfolding {
+        figure("kind", "an unfolding of the real graph, bisimilar to it".into());
+    }
+    out
+}
+
+/// The components of a graph.
+pub fn components(found: &ComponentsReport) -> String {
+    let mut out = String::new();
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    figure("components", show_count(found.count));
+    figure("  single states", format!("{} (without an edge to themselves)", show_count(found.trivial)));
+    figure("  that no edge leaves", show_count(found.bottom));
+    figure("  states of the largest", show_count(found.largest));
+    let home = match (found.home_states, found.initial_is_home) {
+        (None, _) => "not known: the graph is an unfolding, of which several components may be one".into(),
+        (Some(0), _) => "none: no state can be reached from all others".into(),
+        (Some(count), Some(true)) => format!("{}, the initial state among them", show_count(count)),
+        (Some(count), _) => format!("{}, the initial state not among them", show_count(count)),
+    };
+    figure("home states", home);
+    out
+}
+
 /// The figures of a run.
 fn summary(out: &mut String, report: &Report) {
     let statistics = &report.statistics;
@@ -235,11 +286,12 @@ fn summary(out: &mut String, report: &Report) {
     };
     let _ = writeln!(
         out,
-        "{}, {}, {}, depth {}; {extent}; {} ({} states/s)",
+        "{}, {}, {}{}; {extent}; {} ({} states/s)",
         show_counted(statistics.states, "state"),
         show_counted(statistics.edges, "edge"),
         show_counted(statistics.deadlocks, "deadlock"),
-        show_count(statistics.depth),
+        // A sweep knows no distances.
+        if report.sweep.is_some() { String::new() } else { format!(", depth {}", show_count(statistics.depth)) },
         show_duration(report.total_time),
         show_count(report.states_per_second().round() as u64),
     );
@@ -260,6 +312,69 @@ fn summary(out: &mut String, report: &Report) {
     }
 }
 
+/// The most characters of a measure that are shown.
+const MEASURE: usize = 160;
+
+fn shown_measure(measure: &str, all: bool) -> String {
+    match measure.char_indices().nth(MEASURE) {
+        Some((end, _)) if !all => format!("{}…", &measure[..end]),
+        _ => measure.into(),
+    }
+}
+
+/// What is known of a measure before a run.
+pub fn measure(report: &SweepReport, all: bool, look: &Look) -> String {
+    let mut out = String::new();
+    let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
+    figure("progress measure", shown_measure(&report.measure, all));
+    figure("  found", if report.automatic { "automatically".into() } else { "given".to_string() });
+    if let Some(directions) = report.directions {
+        let of = |count: usize| format!("{} of {}", show_count(count as u64), show_count(directions.total() as u64));
+        figure("transitions that advance", of(directions.advance));
+        figure("transitions that stay", of(directions.stay));
+        figure("transitions that regress", of(directions.regress));
+    }
+    let Some(trial) = report.trial else { return out };
+    figure(if trial.complete { "states, all of them" } else { "states of the sample" }, show_count(trial.states));
+    figure("  held at once, at most", format!("{} ({:.1} %)", show_count(trial.peak), 100.0 * trial.share()));
+    figure("  edges that regress", format!("{} of {}", show_count(trial.regress_edges), show_count(trial.edges)));
+    figure("  sweeps", show_count(trial.sweeps));
+    let advice = if trial.is_useful() {
+        "`--search sweep` explores with it, `--progress EXPR` with another.".to_string()
+    } else {
+        "This measure is of little use: a sweep would hold nearly all states at once. A better one can be given with \
+         `--progress EXPR`, or the model has nothing that progresses."
+            .to_string()
+    };
+    let _ = writeln!(out, "\n{}", wrap(&advice, "", look.width));
+    out
+}
+
+/// What a sweep came to.
+fn sweep(out: &mut String, report: &Report, look: &Look) {
+    let Some(sweep) = &report.sweep else { return };
+    let Some(swept) = &sweep.swept else { return };
+    let states = report.statistics.states;
+    let mut text = format!(
+        "sweep by `{}`: {}, at most {} states held at once ({:.1} % of {}), {}; {} behind the line, {} kept for good",
+        shown_measure(&sweep.measure, false),
+        show_counted(swept.sweeps, "sweep"),
+        show_count(swept.peak_states),
+        100.0 * swept.peak_states as f64 / states.max(1) as f64,
+        show_count(states),
+        show_bytes(swept.peak_bytes),
+        show_counted(swept.regress_edges, "edge"),
+        show_counted(swept.persistent, "state"),
+    );
+    if swept.unfolding {
+        text.push_str(
+            ". States that were met again after they had been forgotten are counted again: these are the counts of an \
+             unfolding, and there may be fewer states, edges and deadlocks",
+        );
+    }
+    let _ = writeln!(out, "{}", wrap(&text, "", look.width));
+}
+
 /// A report of `stats`.
 pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, look: &Look) -> String {
     let mut out = String::new();
@@ -269,10 +384,12 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     figure("states", show_count(statistics.states) + so_far);
     figure("edges", show_count(statistics.edges) + so_far);
     figure("deadlocks", show_count(statistics.deadlocks) + so_far);
-    figure(
-        if report.search.is_shortest() { "depth" } else { "longest path searched" },
-        show_count(statistics.depth) + so_far,
-    );
+    if report.sweep.is_none() {
+        figure(
+            if report.search.is_shortest() { "depth" } else { "longest path searched" },
+            show_count(statistics.depth) + so_far,
+        );
+    }
     if let (Some(place), Some(marking)) = (survey.max_tokens_in_place, survey.max_tokens_in_marking) {
         figure("most tokens in a place", place.to_string() + so_far);
         figure("most tokens in a marking", marking.to_string() + so_far);
@@ -304,6 +421,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report);
+    sweep(&mut out, report, look);
     out
 }
 

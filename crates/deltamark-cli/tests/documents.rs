@@ -21,6 +21,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/lna.md",
     "docs/properties.md",
     "docs/stores.md",
+    "docs/sweep.md",
     "docs/threads.md",
     "docs/trees.md",
     "models/README.md",

@@ -67,7 +67,11 @@ fn a_wrong_option_is_told() {
         (&["check", "ring.net", "--search", "bsf"], 2, &["there is no search `bsf`", "did you mean `bfs`?"]),
         (&["check", "ring.net", "--store", "plain,k=1"], 2, &["the store `plain` has no options"]),
         (&["stats", "ring.net", "--invariant", "a <= 1"], 2, &["properties belong to `deltamark check`"]),
-        (&["graph", "ring.net", "-o", "-", "--deadlock"], 2, &["properties belong to `deltamark check`"]),
+        (
+            &["graph", "ring.net", "-o", "-", "--deadlock"],
+            2,
+            &["properties are checked of a graph", "`deltamark check`"],
+        ),
         (&["check", "ring.net", "--json", "--trace", "-"], 2, &["the traces are already in it"]),
         (&["simulate", "ring.net", "--random", "x"], 2, &["`x` is not a number of steps"]),
         (&["simulate", "ring.net", "--random", "-1"], 2, &["`-1` is not a number of steps"]),
@@ -231,4 +235,22 @@ fn exit_codes_are_those_of_the_contract() {
     for (arguments, exit) in cases {
         assert_eq!(run(arguments).exit, exit, "{arguments:?}");
     }
+}
+
+#[test]
+fn what_does_not_go_with_a_sweep_is_told() {
+    check(&[
+        (
+            &["check", "ring.net", "--progress", "a"],
+            2,
+            &["`--progress` is of no use to the search `bfs`", "`--search sweep`"],
+        ),
+        (&["check", "ring.net", "--search", "sweep", "--store", "tree"], 2, &["the store `tree` cannot be used"]),
+        (&["check", "ring.net", "--search", "sweep", "--depth", "3"], 2, &["knows no distances"]),
+        (&["check", "ring.net", "--search", "sweep", "--threads", "2"], 2, &["`sweep` runs with one thread"]),
+        (&["check", "ring.net", "--search", "sweep", "--progress", "nobody"], 2, &["--progress:1:1", "nobody"]),
+        (&["check", "ring.net", "--search", "sweep", "--progress", "(1, deadlock)"], 2, &["`deadlock` cannot be part"]),
+        (&["check", "ring.net", "--search", "sweep", "--progress", "@nowhere"], 2, &["there is no such file"]),
+        (&["check", "ring.net", "--search", "swep"], 2, &["did you mean `sweep`?"]),
+    ]);
 }

@@ -5,10 +5,11 @@
 //! successor; equal pairs have equal numbers.
 //!
 //! ```text
-//! action   [ transition | flags | requirements | changes | inhibitors | bound | hash:64 | priority:64 ]
-//!          [ place token count ]…    what must be there
+//! action   [ transition | flags | changes | requirements | inhibitors | ceilings | bound | priority:64 ]
 //!          [ place effect ]…         what happens to places that change
+//!          [ place token count ]…    what must be there
 //!          [ place token count ]…    what blocks it, if all of them are there
+//!          [ place token count ]…    where any of them is there, it fills a place beyond its capacity
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
@@ -23,7 +24,7 @@ use crate::net::Fault;
 use crate::values::Code;
 
 /// Words before the lists of an action.
-const HEAD: usize = 10;
+const HEAD: usize = 9;
 const FAULT: u32 = 1;
 const LATE: u32 = 2;
 
@@ -39,7 +40,7 @@ pub(crate) struct NewAction<'a> {
     /// Place and effect.
     pub changes: &'a [(u32, u32)],
     pub inhibitors: &'a [Claim],
-    pub hash: u64,
+    pub ceilings: &'a [Claim],
     pub priority: i64,
     /// Whether inhibitors, guard or priority must be worked out in each state.
     pub late: bool,
@@ -96,14 +97,14 @@ impl Actions {
         let number = self.count.load(Relaxed);
         let flags = if new.fault.is_some() { FAULT } else { 0 } | if new.late { LATE } else { 0 };
         words.clear();
-        words.extend([new.transition, flags, new.requirements.len() as u32, new.changes.len() as u32]);
-        words.extend([new.inhibitors.len() as u32, new.binding.len() as u32]);
-        words.extend(halves(new.hash));
+        words.extend([new.transition, flags, new.changes.len() as u32, new.requirements.len() as u32]);
+        words.extend([new.inhibitors.len() as u32, new.ceilings.len() as u32, new.binding.len() as u32]);
         words.extend(halves(new.priority as u64));
         debug_assert_eq!(words.len(), HEAD);
-        words.extend(new.requirements.iter().flat_map(|&(place, token, count)| [place, token, count]));
         words.extend(new.changes.iter().flat_map(|&(place, effect)| [place, effect]));
-        words.extend(new.inhibitors.iter().flat_map(|&(place, token, count)| [place, token, count]));
+        for claims in [new.requirements, new.inhibitors, new.ceilings] {
+            words.extend(claims.iter().flat_map(|&(place, token, count)| [place, token, count]));
+        }
         words.extend(new.binding.iter().flat_map(|&code| halves(code as u64)));
         let start = self.words.room(*used, words.len()).expect("memory ends before the actions");
         for (word, &value) in self.words.slice(start, words.len()).iter().zip(words.iter()) {
@@ -131,11 +132,7 @@ impl Actions {
     /// The action of this number.
     #[inline]
     pub fn get(&self, number: u32) -> ActionRef<'_> {
-        let start = self.starts.get(number as usize) as usize;
-        let head = self.words.slice(start, HEAD);
-        let counts = [2, 3, 4, 5].map(|at: usize| head[at].load(Relaxed) as usize);
-        let len = HEAD + 3 * counts[0] + 2 * counts[1] + 3 * counts[2] + 2 * counts[3];
-        ActionRef { words: self.words.slice(start, len), counts }
+        ActionRef { words: self.words.rest(self.starts.get(number as usize) as usize) }
     }
 
     /// What is wrong with an action that is a fault.
@@ -159,11 +156,10 @@ fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// One action of the table.
+/// One action of the table: its words, and whatever lies behind them.
 #[derive(Clone, Copy)]
 pub(crate) struct ActionRef<'a> {
     words: &'a [AtomicU32],
-    counts: [usize; 4],
 }
 
 impl<'a> ActionRef<'a> {
@@ -172,6 +168,7 @@ impl<'a> ActionRef<'a> {
         self.words[at].load(Relaxed)
     }
 
+    #[inline]
     fn long(self, at: usize) -> u64 {
         u64::from(self.word(at)) | u64::from(self.word(at + 1)) << 32
     }
@@ -194,52 +191,61 @@ impl<'a> ActionRef<'a> {
         self.word(1) & LATE != 0
     }
 
-    /// What it adds to the hash of a state.
-    #[inline]
-    pub fn hash(self) -> u64 {
-        self.long(6)
-    }
-
     /// Its priority, where that does not depend on the state.
     pub fn priority(self) -> i64 {
-        self.long(8) as i64
+        self.long(7) as i64
     }
 
-    fn claims(self, from: usize, count: usize) -> impl Iterator<Item = Claim> + 'a {
+    /// Where the lists begin: requirements, inhibitors, ceilings, binding.
+    fn starts(self) -> [usize; 4] {
+        let [changes, requirements, inhibitors, ceilings] = [2, 3, 4, 5].map(|at| self.word(at) as usize);
+        let first = HEAD + 2 * changes;
+        let second = first + 3 * requirements;
+        let third = second + 3 * inhibitors;
+        [first, second, third, third + 3 * ceilings]
+    }
+
+    fn claims(self, from: usize, to: usize) -> impl Iterator<Item = Claim> + 'a {
         let load = |word: &AtomicU32| word.load(Relaxed);
-        self.words[from..from + 3 * count]
-            .chunks_exact(3)
-            .map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
-    }
-
-    /// What must be there.
-    pub fn requirements(self) -> impl Iterator<Item = Claim> + 'a {
-        self.claims(HEAD, self.counts[0])
+        self.words[from..to].chunks_exact(3).map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
     }
 
     /// Places and what happens to them.
     #[inline]
     pub fn changes(self) -> impl Iterator<Item = (u32, u32)> + 'a {
-        let from = HEAD + 3 * self.counts[0];
-        let pairs = self.words[from..from + 2 * self.counts[1]].chunks_exact(2);
+        let pairs = self.words[HEAD..HEAD + 2 * self.word(2) as usize].chunks_exact(2);
         pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed)))
+    }
+
+    /// What must be there.
+    pub fn requirements(self) -> impl Iterator<Item = Claim> + 'a {
+        let [from, to, ..] = self.starts();
+        self.claims(from, to)
     }
 
     /// Whether there are any inhibitors whose tokens are known.
     #[inline]
     pub fn inhibited(self) -> bool {
-        self.counts[2] > 0
+        self.word(4) > 0
     }
 
     /// What blocks it, if all are there.
     pub fn inhibitors(self) -> impl Iterator<Item = Claim> + 'a {
-        self.claims(HEAD + 3 * self.counts[0] + 2 * self.counts[1], self.counts[2])
+        let [_, from, to, _] = self.starts();
+        self.claims(from, to)
+    }
+
+    /// Where any of these is there, a place would hold a token more often than it may; one with
+    /// count 0 is always there.
+    pub fn ceilings(self) -> impl Iterator<Item = Claim> + 'a {
+        let [_, _, from, to] = self.starts();
+        self.claims(from, to)
     }
 
     /// The values of the variables.
     pub fn binding(self) -> impl Iterator<Item = Code> + 'a {
-        let from = HEAD + 3 * self.counts[0] + 2 * self.counts[1] + 3 * self.counts[2];
-        (0..self.counts[3]).map(move |number| self.long(from + 2 * number) as Code)
+        let from = self.starts()[3];
+        (0..self.word(6) as usize).map(move |number| self.long(from + 2 * number) as Code)
     }
 }
 

@@ -87,6 +87,8 @@ struct Node {
 enum Next {
     /// All variables are bound.
     Action(u32),
+    /// They are, and the state has a word in it.
+    Late(u32),
     /// Evaluating went wrong.
     Fault(u32),
     /// The tokens of a place are tried.
@@ -107,6 +109,10 @@ struct BindNode {
     children: Vec<u32>,
     /// With a list: tokens of the list, ascending, each with its child.
     matches: Vec<(u32, u32)>,
+    /// With a list: bit `k mod 64` for each of these tokens `k`; without one all bits.
+    mask: u64,
+    /// Tokens below 64 that lead nowhere.
+    dead: u64,
 }
 
 /// The trie of one transition.
@@ -129,10 +135,15 @@ pub(crate) struct Binder {
     /// Bytes of what was made since they were last counted exactly.
     grown: usize,
     counts: Counts,
+    /// Of each place of the state in hand the tokens, modulo 64, and whether that says all: no
+    /// token of the place has a larger number.
+    sets: Vec<(u64, bool)>,
     /// How many picked values have been tried for the tokens in hand.
     combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
     pub candidates: bool,
+    /// How many nodes may still be visited; at 0 what is found is not all.
+    pub left: usize,
 }
 
 impl Binder {
@@ -143,8 +154,10 @@ impl Binder {
             postings: Vec::new(),
             grown: 0,
             counts: Counts::new(),
+            sets: Vec::new(),
             combinations: 0,
             candidates: false,
+            left: usize::MAX,
         };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
@@ -172,6 +185,9 @@ impl Binder {
 
     /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
     pub fn enabled(&mut self, engine: &Engine, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
+        self.sets.clear();
+        let places = engine.places.iter().zip(markings);
+        self.sets.extend(places.map(|(place, &marking)| (place.filter(marking), place.token_count() <= 64)));
         for transition in 0..self.tries.len() {
             if self.tries[transition].root == UNKNOWN {
                 let mut frame = vec![0; engine.plans[transition].frame];
@@ -195,17 +211,26 @@ impl Binder {
         found: &mut Vec<u32>,
         faults: &mut Vec<(u32, Fault)>,
     ) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
         let trie = &self.tries[transition];
         let Node { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
-            if !engine.places[place as usize].holds(markings[place as usize], token, count) {
+            let (set, exact) = self.sets[place as usize];
+            let place = place as usize;
+            if set >> (token & 63) & 1 == 0
+                || (count > 1 || !exact || token > 63)
+                    && engine.places[place].count_in_list(markings[place], token) < count
+            {
                 return;
             }
         }
         match next {
-            Next::Action(action) => {
-                let known = engine.actions.get(action);
-                if !self.candidates && (known.inhibited() || known.is_late()) {
+            Next::Action(action) => found.push(action),
+            Next::Late(action) => {
+                if !self.candidates {
                     match engine.allowed(action, markings) {
                         Ok(true) => {}
                         Ok(false) => return,
@@ -229,38 +254,43 @@ impl Binder {
                     return;
                 }
                 let table = &engine.places[place];
+                let (set, exact) = self.sets[place];
                 if let Some((postings, list)) = bind.list {
                     self.extend(engine, transition, number, postings, list);
-                    let matches = &self.tries[transition].binds[number as usize].matches;
-                    if matches.len() <= 2 * table.length(marking) {
-                        for at in 0..matches.len() {
+                }
+                let bind = &self.tries[transition].binds[number as usize];
+                let (listed, mask) = (bind.list.is_some(), bind.mask);
+                let mut rest = set & mask & !bind.dead;
+                // Tokens may get numbers while we walk, so that the list can be ahead of the set.
+                if exact && bind.matches.last().is_none_or(|&(token, _)| token < 64) {
+                    while rest != 0 {
+                        let token = rest.trailing_zeros();
+                        rest &= rest - 1;
+                        let at = if listed { (mask & ((1 << token) - 1)).count_ones() } else { token } as usize;
+                        self.follow(engine, transition, number, at, token, markings, found, faults);
+                    }
+                } else if !listed {
+                    for (token, _) in table.tokens(marking) {
+                        self.follow(engine, transition, number, token as usize, token, markings, found, faults);
+                    }
+                } else if set & mask != 0 {
+                    let many = bind.matches.len();
+                    if many <= 2 * table.length(marking) {
+                        for at in 0..many {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
-                            if child != DEAD && table.holds(marking, token, 1) {
-                                self.follow(engine, transition, number, at, token, child, markings, found, faults);
+                            if child != DEAD && set >> (token & 63) & 1 == 1 && table.count_in_list(marking, token) > 0
+                            {
+                                self.follow(engine, transition, number, at, token, markings, found, faults);
                             }
                         }
                     } else {
                         for (token, _) in table.tokens(marking) {
                             let matches = &self.tries[transition].binds[number as usize].matches;
-                            if let Ok(at) = matches.binary_search_by_key(&token, |&(token, _)| token) {
-                                let child = matches[at].1;
-                                if child != DEAD {
-                                    self.follow(engine, transition, number, at, token, child, markings, found, faults);
-                                }
+                            if mask >> (token & 63) & 1 == 1
+                                && let Ok(at) = matches.binary_search_by_key(&token, |&(token, _)| token)
+                            {
+                                self.follow(engine, transition, number, at, token, markings, found, faults);
                             }
-                        }
-                    }
-                } else {
-                    for (token, _) in table.tokens(marking) {
-                        let at = token as usize;
-                        let children = &mut self.tries[transition].binds[number as usize].children;
-                        if at >= children.len() {
-                            self.grown += 4 * (at + 1 - children.len());
-                            children.resize(at + 1, UNKNOWN);
-                        }
-                        let child = children[at];
-                        if child != DEAD {
-                            self.follow(engine, transition, number, at, token, child, markings, found, faults);
                         }
                     }
                 }
@@ -268,7 +298,8 @@ impl Binder {
         }
     }
 
-    /// Goes on to a child that is not dead, and makes it first if it is not known.
+    /// Goes on to a child, unless it is dead, and makes it first if it is not known. `at` is where
+    /// the node has it.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     fn follow(
@@ -278,24 +309,32 @@ impl Binder {
         bind: u32,
         at: usize,
         token: u32,
-        mut child: u32,
         markings: &[u32],
         found: &mut Vec<u32>,
         faults: &mut Vec<(u32, Fault)>,
     ) {
+        let node = &self.tries[transition].binds[bind as usize];
+        let mut child =
+            if node.list.is_some() { node.matches[at].1 } else { node.children.get(at).copied().unwrap_or(UNKNOWN) };
         if child == UNKNOWN {
             child = self.child(engine, transition, bind, token);
-            let bind = &mut self.tries[transition].binds[bind as usize];
-            if bind.list.is_some() {
-                bind.matches[at].1 = child;
+            let node = &mut self.tries[transition].binds[bind as usize];
+            if node.list.is_some() {
+                node.matches[at].1 = child;
             } else {
-                bind.children[at] = child;
+                if at >= node.children.len() {
+                    self.grown += 4 * (at + 1 - node.children.len());
+                    node.children.resize(at + 1, UNKNOWN);
+                }
+                node.children[at] = child;
             }
-            if child == DEAD {
-                return;
+            if child == DEAD && token < 64 {
+                node.dead |= 1 << token;
             }
         }
-        self.walk(engine, transition, child, markings, found, faults);
+        if child != DEAD {
+            self.walk(engine, transition, child, markings, found, faults);
+        }
     }
 
     /// Lists the tokens that are new since the node was last visited.
@@ -305,10 +344,12 @@ impl Binder {
             postings.refresh(engine);
         }
         let tokens = &postings.tokens[list as usize];
-        let matches = &mut self.tries[transition].binds[bind as usize].matches;
-        if matches.len() < tokens.len() {
-            self.grown += 8 * (tokens.len() - matches.len());
-            matches.extend(tokens[matches.len()..].iter().map(|&token| (token, UNKNOWN)));
+        let bind = &mut self.tries[transition].binds[bind as usize];
+        let known = bind.matches.len();
+        if known < tokens.len() {
+            self.grown += 8 * (tokens.len() - known);
+            bind.matches.extend(tokens[known..].iter().map(|&token| (token, UNKNOWN)));
+            bind.mask |= tokens[known..].iter().fold(0, |mask, &token| mask | 1 << (token & 63));
         }
     }
 
@@ -381,7 +422,12 @@ impl Binder {
         let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
         let next = loop {
             match plan.steps.get(step) {
-                None => break Next::Action(engine.action(transition as u32, frame, &claims)),
+                None => {
+                    let action = engine.action(transition as u32, frame, &claims);
+                    let known = engine.actions.get(action);
+                    let late = known.inhibited() || known.is_late();
+                    break if late { Next::Late(action) } else { Next::Action(action) };
+                }
                 Some(Step::Test(test)) => match eval.truth(test, frame) {
                     Ok(true) => {}
                     Ok(false) => return DEAD,
@@ -441,6 +487,8 @@ impl Binder {
                         list,
                         children: Vec::new(),
                         matches: Vec::new(),
+                        mask: if list.is_some() { 0 } else { u64::MAX },
+                        dead: 0,
                     };
                     self.tries[transition].binds.push(node);
                     break Next::Bind(self.tries[transition].binds.len() as u32 - 1);

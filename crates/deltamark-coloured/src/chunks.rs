@@ -64,6 +64,16 @@ impl<T: Default> Chunks<T> {
         }
     }
 
+    /// The items from `start` on to the end of their chunk.
+    #[inline]
+    pub fn rest(&self, start: usize) -> &[T] {
+        let (chunk, offset, _) = locate(start);
+        match self.chunks[chunk].get() {
+            Some(items) => &items[offset..],
+            None => unreachable!("items are asked for after they were appended"),
+        }
+    }
+
     /// Makes room for `len` items in one chunk, at `used` or as soon behind it as possible, and
     /// says where; nothing if the row is at its end.
     pub fn room(&self, used: usize, len: usize) -> Option<usize> {

@@ -5,11 +5,12 @@
 //! reading takes no look at a name; coloured and unfolded nets are told alike.
 //!
 //! Observables are numbered places first, then transitions, then propositions, then distinct
-//! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`).
+//! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`). Sums over the
+//! tokens of a place of one of their components (`p->1`) have numbers of their own.
 
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Describe, Kind, Observable, Observe, Scratch, Slot, Value};
+use deltamark_core::{Action, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
@@ -17,9 +18,43 @@ use crate::net::{Piece, PlaceId, Shape};
 use crate::system::ColouredSystem;
 use crate::values::Code;
 
+/// Observables with this bit are sums of components.
+pub(crate) const SUM: u32 = 1 << 30;
+/// Components of a place that can be summed up.
+pub(crate) const SUMS: u32 = 256;
+
+/// The part of [`Observe`] that is about names: the same for coloured and unfolded nets, which both
+/// have an `engine`.
+macro_rules! names_of_the_net {
+    () => {
+        fn resolve(&self, name: &str) -> Option<Observable> {
+            self.engine.resolve(name)
+        }
+
+        fn fireable(&self, name: &str) -> Option<Observable> {
+            self.engine.fireable(name)
+        }
+
+        fn names(&self) -> Vec<String> {
+            self.engine.net.places.iter().map(|place| place.name.clone()).collect()
+        }
+
+        fn action_names(&self) -> Vec<String> {
+            self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
+        }
+    };
+}
+pub(crate) use names_of_the_net;
+
 impl Engine {
+    /// All places in which something lies, with what lies there.
+    pub fn tell_all(&self, look: &dyn Look) -> Vec<(String, Value)> {
+        let places = 0..self.net.places.len();
+        places.filter_map(|place| self.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+    }
+
     /// A place and what lies in it, if anything does.
-    pub fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
+    fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
         if tokens.is_empty() {
             return None;
         }
@@ -106,6 +141,12 @@ impl Engine {
         if let Some(index) = name.strip_suffix("'mult").and_then(place) {
             return Some(Observable { index, kind: Kind::Int });
         }
+        // The sum of a component over the tokens of a place: `p->1`.
+        if let Some((before, component)) = name.split_once("->")
+            && let (Some(place), Ok(component)) = (place(before), component.parse::<usize>())
+        {
+            return self.sum(place, component.checked_sub(1)?);
+        }
         // Tokens of a place: `p(1,idle)`, or `p(*,idle)` for all that have this component.
         let (before, inside) = name.strip_suffix(')')?.split_once('(')?;
         let place = place(before)?;
@@ -116,6 +157,14 @@ impl Engine {
             named.len() - 1
         });
         Some(Observable { index: beyond + places + at as u32, kind: Kind::Int })
+    }
+
+    /// The sum of a component over the tokens of a place, if it is of a discrete type.
+    pub fn sum(&self, place: u32, component: usize) -> Option<Observable> {
+        let of = self.net.places[place as usize].domain.get(component)?;
+        let discrete = matches!(self.net.types[of.0 as usize].shape, Shape::Discrete { .. });
+        let fits = discrete && component < SUMS as usize && place < (1 << 22);
+        fits.then(|| Observable { index: SUM + place * SUMS + component as u32, kind: Kind::Int })
     }
 
     /// The values that tokens of a place must have, all of discrete types; `*` stands for any.
@@ -146,14 +195,40 @@ impl Engine {
     }
 }
 
+/// The place and the component of a sum.
+pub(crate) fn sum_of(observable: Observable) -> (usize, usize) {
+    let number = observable.index & (SUM - 1);
+    ((number / SUMS) as usize, (number % SUMS) as usize)
+}
+
+/// What a search for progress may look at beside places: sums of components.
+pub(crate) fn features(engine: &Engine) -> Vec<(String, Observable)> {
+    let places = (0u32..).zip(&engine.net.places);
+    places
+        .flat_map(|(number, place)| {
+            (0..place.domain.len()).filter_map(move |component| {
+                Some((format!("{}->{}", place.name, component + 1), engine.sum(number, component)?))
+            })
+        })
+        .collect()
+}
+
+impl Progress for ColouredSystem {
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        Vec::new()
+    }
+
+    fn features(&self) -> Vec<(String, Observable)> {
+        features(&self.engine)
+    }
+}
+
 impl Describe for ColouredSystem {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let current = self.current();
         let mut markings = Vec::new();
         current.layout.unpack(state, &mut markings);
-        let look = Marking { engine: &self.engine, markings: &markings };
-        let places = 0..self.engine.net.places.len();
-        places.filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+        self.engine.tell_all(&Marking { engine: &self.engine, markings: &markings })
     }
 
     fn action(&self, _source: &[Slot], action: Action) -> String {
@@ -162,25 +237,17 @@ impl Describe for ColouredSystem {
 }
 
 impl Observe for ColouredSystem {
-    fn resolve(&self, name: &str) -> Option<Observable> {
-        self.engine.resolve(name)
-    }
-
-    fn fireable(&self, name: &str) -> Option<Observable> {
-        self.engine.fireable(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
-    }
-
-    fn action_names(&self) -> Vec<String> {
-        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
-    }
+    names_of_the_net!();
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let net = &self.engine.net;
         let work = self.work(scratch);
+        if observable.index & SUM != 0 {
+            let (place, component) = sum_of(observable);
+            let table = &self.engine.places[place];
+            let tokens = table.tokens(work.current.layout.fields[place].read(state));
+            return tokens.map(|(token, count)| i64::from(count) * table.component(token, component)).sum();
+        }
         let index = observable.index as usize;
         if index < net.places.len() {
             let marking = work.current.layout.fields[index].read(state);

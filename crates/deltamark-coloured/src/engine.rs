@@ -186,6 +186,7 @@ impl Engine {
             *gains.entry((place, token)).or_default() -= i64::from(count);
         }
         let mut effects: BTreeMap<u32, Vec<(u32, i32)>> = BTreeMap::new();
+        let mut ceilings = Vec::new();
         for (&(place, token), &gain) in gains.iter().filter(|&(_, &gain)| gain != 0) {
             match i32::try_from(gain) {
                 Ok(gain) => effects.entry(place).or_default().push((token, gain)),
@@ -194,12 +195,18 @@ impl Engine {
                     fault = fault.or(Some(Fault { kind: FaultKind::Capacity, span }));
                 }
             }
-            let token_hash = self.places[place as usize].token_hash(token);
-            new.hash = new.hash.wrapping_add(token_hash.wrapping_mul(gain as u64));
+            if let Some(capacity) = self.net.places[place as usize].capacity.filter(|_| gain > 0) {
+                // Anything more than `capacity - gain` is too much.
+                let count = (i64::from(capacity) - gain + 1).max(0);
+                if let Ok(count) = u32::try_from(count) {
+                    ceilings.push((place, token, count));
+                }
+            }
         }
         let changes: Vec<(u32, u32)> =
             effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();
         new.changes = &changes;
+        new.ceilings = &ceilings;
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         if let Some(priority) = plan.priority.as_ref().filter(|_| !plan.late_priority) {
             match eval.eval(priority, frame) {

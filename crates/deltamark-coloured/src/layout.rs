@@ -70,6 +70,22 @@ impl Layout {
         Layout { fields, slots: used.len().max(least) }
     }
 
+    /// Gives the places in `order`, one after the other and at most twice each, a bit more as long as that
+    /// takes no further slot: what is free anyway may save a translation of all states later.
+    pub fn fill(&mut self, order: &[usize], constants: &[u32]) {
+        let mut bits: Vec<u8> = self.fields.iter().map(|field| field.bits).collect();
+        for &place in order.iter().chain(order).filter(|&&place| self.fields[place].bits > 0) {
+            if bits[place] < 32 {
+                bits[place] += 1;
+                let wider = Layout::new(&bits, constants, self.slots);
+                if wider.slots > self.slots {
+                    bits[place] -= 1;
+                }
+            }
+        }
+        *self = Layout::new(&bits, constants, self.slots);
+    }
+
     /// Replaces the contents of `out` by the state with these numbers.
     pub fn pack(&self, numbers: &[u32], out: &mut Vec<Slot>) {
         out.clear();
@@ -102,6 +118,15 @@ mod tests {
         layout.pack(&numbers, &mut state);
         layout.unpack(&state, &mut read);
         assert_eq!(read, numbers);
+    }
+
+    #[test]
+    fn what_is_free_is_given_away() {
+        let constants = [0; 4];
+        let mut layout = Layout::new(&[20, 10, 0, 30], &constants, 0);
+        layout.fill(&[1, 0, 2, 3], &constants);
+        let bits: Vec<u8> = layout.fields.iter().map(|field| field.bits).collect();
+        assert_eq!((layout.slots, bits), (2, vec![21, 11, 0, 32]));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub mod net;
 mod place;
 mod plan;
 pub mod pnml;
+mod portable;
+mod sleep;
 mod steps;
 mod system;
 mod unfold;

@@ -4,17 +4,19 @@
 //! given once and for ever; marking 0 is the empty one; equal markings have equal numbers.
 //!
 //! ```text
-//! token k      components  [ code | code ]          hash: of the components and the place
-//! marking m    list        [ k | k | k+MANY | n ]   ascending; a token that lies there n > 1 times
-//!                                                   is marked and followed by n
+//! token k      components  [ code | code ]
+//! marking m    list        [ bytes | gap·2 | gap·2+1 n | gap·2 ]    ascending; a gap says how many tokens were left
+//!                                                                   out since the last, and n > 1 is how often this
+//!                                                                   one lies there
 //!              filter      bit (k mod 64) set for each token: most absences are told by it
-//!              hash        sum over tokens of n · hash(k), so a step adds to it
-//!              head        [ start | len ]
+//!              start       of the list
 //! ```
+//! All numbers of a list are written in groups of seven bits, the eighth says that more follow. So a token mostly
+//! takes a byte, and a marking twelve bytes more, a hash index of 4 to 8 bytes included.
 //!
 //! Reading takes no lock. Appending does, one for the tokens and one for the markings of a place.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
@@ -22,9 +24,8 @@ use deltamark_core::hash::mix;
 use crate::chunks::{Chunks, Index};
 use crate::values::{Code, Values};
 
-/// Marks a token that is followed by its multiplicity.
-const MANY: u32 = 1 << 31;
-const LENGTH_BITS: u32 = 28;
+/// The most tokens of a place, so that a gap doubled is still a number.
+const MOST_TOKENS: u32 = 1 << 31;
 
 /// The tokens and markings of one place.
 pub(crate) struct PlaceTable {
@@ -33,10 +34,9 @@ pub(crate) struct PlaceTable {
     components: Chunks<AtomicU64>,
     token_hashes: Chunks<AtomicU64>,
     tokens: Mutex<Tokens>,
-    heads: Chunks<AtomicU64>,
-    lists: Chunks<AtomicU32>,
+    starts: Chunks<AtomicU32>,
+    lists: Chunks<AtomicU8>,
     filters: Chunks<AtomicU64>,
-    hashes: Chunks<AtomicU64>,
     markings: Mutex<Markings>,
     token_count: AtomicU32,
     marking_count: AtomicU32,
@@ -51,7 +51,7 @@ struct Tokens {
 struct Markings {
     used: usize,
     index: Index,
-    words: Vec<u32>,
+    list: Vec<u8>,
 }
 
 impl PlaceTable {
@@ -63,16 +63,20 @@ impl PlaceTable {
             components: Chunks::new(),
             token_hashes: Chunks::new(),
             tokens: Mutex::default(),
-            heads: Chunks::new(),
+            starts: Chunks::new(),
             lists: Chunks::new(),
             filters: Chunks::new(),
-            hashes: Chunks::new(),
             markings: Mutex::default(),
             token_count: AtomicU32::new(0),
             marking_count: AtomicU32::new(0),
         };
         assert_eq!(table.marking(&[]), 0);
         table
+    }
+
+    /// How many components a token has.
+    pub fn arity(&self) -> usize {
+        self.arity
     }
 
     /// How many tokens have a number.
@@ -97,7 +101,7 @@ impl PlaceTable {
             return number;
         }
         let number = self.token_count.load(Relaxed);
-        assert!(number < MANY, "memory ends before the tokens of a place");
+        assert!(number < MOST_TOKENS, "memory ends before the tokens of a place");
         let first = number as usize * self.arity;
         for (offset, &code) in components.iter().enumerate() {
             self.components.room(first + offset, 1).expect("memory ends before the tokens of a place");
@@ -122,33 +126,30 @@ impl PlaceTable {
         self.components.get(token as usize * self.arity + index) as Code
     }
 
-    /// What one such token adds to the hash of a state.
-    #[inline]
-    pub fn token_hash(&self, token: u32) -> u64 {
-        self.token_hashes.get(token as usize)
-    }
-
     /// The number of the marking with these tokens, ascending, each at least once.
     pub fn marking(&self, tokens: &[(u32, u32)]) -> u32 {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, filter) = self.describe(tokens, &mut markings.words);
+        let (hash, filter) = describe(tokens, &mut markings.list);
         if let Some(number) = self.known(&markings, hash) {
             return number;
         }
-        let Markings { used, index, words } = &mut *markings;
+        let Markings { used, index, list } = &mut *markings;
         let number = self.marking_count.load(Relaxed);
         assert!(number < u32::MAX, "memory ends before the markings of a place");
-        let start = self.lists.room(*used, words.len()).expect("memory ends before the markings of a place");
-        for (word, &value) in self.lists.slice(start, words.len()).iter().zip(words.iter()) {
-            word.store(value, Relaxed);
+        let mut bytes = Vec::with_capacity(5);
+        write_number(list.len() as u32, &mut bytes);
+        let len = bytes.len() + list.len();
+        let start = self.lists.room(*used, len).expect("memory ends before the markings of a place");
+        for (byte, &value) in self.lists.slice(start, len).iter().zip(bytes.iter().chain(list.iter())) {
+            byte.store(value, Relaxed);
         }
-        *used = start + words.len();
-        let head = (start as u64) << LENGTH_BITS | words.len() as u64;
-        for (row, value) in [(&self.heads, head), (&self.filters, filter), (&self.hashes, hash)] {
-            row.room(number as usize, 1).expect("memory ends before the markings of a place");
-            row.at(number as usize).store(value, Relaxed);
-        }
-        index.add(hash, number, |known| self.hashes.get(known as usize));
+        *used = start + len;
+        let start = u32::try_from(start).expect("memory ends before the markings of a place");
+        self.starts.room(number as usize, 1).expect("memory ends before the markings of a place");
+        self.starts.at(number as usize).store(start, Relaxed);
+        self.filters.room(number as usize, 1).expect("memory ends before the markings of a place");
+        self.filters.at(number as usize).store(filter, Relaxed);
+        index.add(hash, number, |known| hash_of(self.tokens(known)));
         self.marking_count.store(number + 1, Relaxed);
         number
     }
@@ -156,47 +157,42 @@ impl PlaceTable {
     /// The number of the marking with these tokens, if it has one.
     pub fn find_marking(&self, tokens: &[(u32, u32)]) -> Option<u32> {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, _) = self.describe(tokens, &mut markings.words);
+        let (hash, _) = describe(tokens, &mut markings.list);
         self.known(&markings, hash)
     }
 
-    /// Writes the list of a marking, and says its hash and filter.
-    fn describe(&self, tokens: &[(u32, u32)], words: &mut Vec<u32>) -> (u64, u64) {
-        words.clear();
-        let (mut hash, mut filter) = (0u64, 0);
-        for &(token, count) in tokens {
-            debug_assert!(count > 0);
-            hash = hash.wrapping_add(self.token_hash(token).wrapping_mul(u64::from(count)));
-            filter |= 1 << (token & 63);
-            if count == 1 { words.push(token) } else { words.extend([token | MANY, count]) }
-        }
-        (hash, filter)
-    }
-
     fn known(&self, markings: &Markings, hash: u64) -> Option<u32> {
-        let words = &markings.words;
+        let list = &markings.list;
         markings.index.find(hash, |number| {
             let known = self.list(number);
-            known.len() == words.len() && known.iter().zip(words).all(|(one, &other)| one.load(Relaxed) == other)
+            known.len() == list.len() && known.iter().zip(list).all(|(one, &other)| one.load(Relaxed) == other)
         })
     }
 
     #[inline]
-    fn list(&self, marking: u32) -> &[AtomicU32] {
-        let head = self.heads.get(marking as usize);
-        self.lists.slice((head >> LENGTH_BITS) as usize, (head & ((1 << LENGTH_BITS) - 1)) as usize)
+    fn list(&self, marking: u32) -> &[AtomicU8] {
+        let mut bytes = self.lists.rest(self.starts.get(marking as usize) as usize).iter();
+        let len = read_number(&mut bytes).unwrap_or(0);
+        &bytes.as_slice()[..len as usize]
     }
 
     /// The tokens of a marking with how often each lies there, ascending by token.
     #[inline]
     pub fn tokens(&self, marking: u32) -> TokenIter<'_> {
-        TokenIter { words: self.list(marking).iter() }
+        TokenIter { bytes: self.list(marking).iter(), next: 0 }
     }
 
     /// An upper bound for how many distinct tokens a marking has.
     #[inline]
     pub fn length(&self, marking: u32) -> usize {
-        (self.heads.get(marking as usize) & ((1 << LENGTH_BITS) - 1)) as usize
+        self.list(marking).len()
+    }
+
+    /// Which tokens may lie in a marking: bit `k mod 64` for token `k`. While a place has no more
+    /// than 64 tokens, they do lie there.
+    #[inline]
+    pub fn filter(&self, marking: u32) -> u64 {
+        self.filters.get(marking as usize)
     }
 
     /// How often a token lies in a marking.
@@ -218,7 +214,8 @@ impl PlaceTable {
         (count <= 1 && self.token_count() <= 64) || self.count_in_list(marking, token) >= count
     }
 
-    fn count_in_list(&self, marking: u32, token: u32) -> u32 {
+    /// How often a token lies in a marking, without a look at the filter.
+    pub fn count_in_list(&self, marking: u32, token: u32) -> u32 {
         for (known, count) in self.tokens(marking) {
             if known >= token {
                 return if known == token { count } else { 0 };
@@ -227,26 +224,73 @@ impl PlaceTable {
         0
     }
 
-    /// What a marking adds to the hash of a state.
-    #[inline]
-    pub fn hash(&self, marking: u32) -> u64 {
-        self.hashes.get(marking as usize)
-    }
-
     /// The bytes of the tokens, and of the markings.
     pub fn bytes(&self) -> (u64, u64) {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
         let markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
         (
             tokens + self.components.bytes() + self.token_hashes.bytes(),
-            markings + self.heads.bytes() + self.lists.bytes() + self.filters.bytes() + self.hashes.bytes(),
+            markings + self.starts.bytes() + self.lists.bytes() + self.filters.bytes(),
         )
     }
 }
 
+/// Writes the list of a marking, and says its hash and filter.
+fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> (u64, u64) {
+    list.clear();
+    let (mut next, mut filter) = (0, 0);
+    for &(token, count) in tokens {
+        debug_assert!(count > 0);
+        filter |= 1 << (token & 63);
+        write_number((token - next) << 1 | u32::from(count > 1), list);
+        if count > 1 {
+            write_number(count, list);
+        }
+        next = token + 1;
+    }
+    (hash_of(tokens.iter().copied()), filter)
+}
+
+/// The hash of a marking, for the index of its place.
+fn hash_of(tokens: impl Iterator<Item = (u32, u32)>) -> u64 {
+    tokens.fold(0, |hash: u64, (token, count)| {
+        hash.wrapping_add(mix(u64::from(token) + 1).wrapping_mul(u64::from(count)))
+    })
+}
+
+/// Appends a number, seven bits a byte, lowest first.
+fn write_number(mut number: u32, out: &mut Vec<u8>) {
+    while number >= 128 {
+        out.push(number as u8 | 128);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number off the front, if there is anything.
+#[inline]
+fn read_number(bytes: &mut std::slice::Iter<'_, AtomicU8>) -> Option<u32> {
+    let first = u32::from(bytes.next()?.load(Relaxed));
+    if first < 128 {
+        return Some(first);
+    }
+    let (mut number, mut shift) = (first & 127, 7);
+    for byte in bytes {
+        let byte = u32::from(byte.load(Relaxed));
+        number |= (byte & 127) << shift;
+        if byte < 128 {
+            break;
+        }
+        shift += 7;
+    }
+    Some(number)
+}
+
 /// Walks along the tokens of a marking.
 pub(crate) struct TokenIter<'a> {
-    words: std::slice::Iter<'a, AtomicU32>,
+    bytes: std::slice::Iter<'a, AtomicU8>,
+    /// The token that comes if none is left out.
+    next: u32,
 }
 
 impl Iterator for TokenIter<'_> {
@@ -254,12 +298,11 @@ impl Iterator for TokenIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<(u32, u32)> {
-        let word = self.words.next()?.load(Relaxed);
-        if word & MANY == 0 {
-            return Some((word, 1));
-        }
-        let count = self.words.next().map_or(1, |count| count.load(Relaxed));
-        Some((word & !MANY, count))
+        let word = read_number(&mut self.bytes)?;
+        let token = self.next + (word >> 1);
+        self.next = token + 1;
+        let count = if word & 1 == 0 { 1 } else { read_number(&mut self.bytes).unwrap_or(1) };
+        Some((token, count))
     }
 }
 
@@ -289,13 +332,24 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_a_marking_is_the_sum_of_its_tokens() {
+    fn long_gaps_and_large_counts_are_read_back() {
         let values = Values::new();
         let table = PlaceTable::new(0, 1);
-        let (a, b) = (table.token(&values, &[7]), table.token(&values, &[8]));
-        let marking = table.marking(&[(a, 2), (b, 1)]);
-        let sum = table.token_hash(a).wrapping_mul(2).wrapping_add(table.token_hash(b));
-        assert_eq!(table.hash(marking), sum);
+        for token in 0..40_000 {
+            assert_eq!(table.token(&values, &[token]), token as u32);
+        }
+        let lists: [&[(u32, u32)]; 4] = [
+            &[(0, 1), (63, 1), (64, 127), (127, 128), (128, 16_383)],
+            &[(127, 16_384), (20_000, 1), (39_999, u32::MAX)],
+            &[(39_998, 2), (39_999, 3)],
+            &[],
+        ];
+        for list in lists {
+            let number = table.marking(list);
+            assert_eq!(table.tokens(number).collect::<Vec<_>>(), list);
+            assert_eq!(table.find_marking(list), Some(number));
+            assert!(list.iter().all(|&(token, count)| table.count(number, token) == count));
+        }
     }
 
     #[test]

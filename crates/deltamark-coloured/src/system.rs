@@ -11,22 +11,27 @@
 //!
 //! step     enabled actions of the state    bind.rs: a walk along the tokens
 //!          for each place that changes     steps.rs: (marking 3, effect 5) ─▶ marking 8
-//!          hash + what the action adds     one addition
+//!          and the hash with it            linear in the numbers, with a coefficient a place
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Observe, Recoding, Reversible, Scratch, Slot, States,
-    System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Portable, Progress, Recoding,
+    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;
 use crate::engine::{After, Engine};
 use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
+use crate::sleep::Sleep;
 use crate::steps::Steps;
+
+/// The most places that are given bits which are free.
+const MOST_FILLED: usize = 64;
 
 /// A coloured net that can be run.
 pub struct ColouredSystem {
@@ -37,6 +42,8 @@ pub struct ColouredSystem {
     thread_bytes: Arc<AtomicU64>,
     /// The most they came to: threads are gone when a report is made.
     most_thread_bytes: AtomicU64,
+    /// What the number of each place's marking counts for in the hash of a state.
+    coefficients: Vec<u64>,
 }
 
 /// The layout in use.
@@ -50,6 +57,7 @@ pub(crate) struct Work {
     pub current: Arc<Current>,
     pub binder: Binder,
     steps: Steps,
+    sleep: Sleep,
     pub markings: Vec<u32>,
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
@@ -75,12 +83,14 @@ impl ColouredSystem {
             .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
             .collect();
         let layout = Layout::new(&bits, &engine.initial, 0);
+        let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
         Ok(ColouredSystem {
             engine,
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
+            coefficients,
         })
     }
 
@@ -104,8 +114,14 @@ impl ColouredSystem {
     }
 
     fn hash_of(&self, markings: &[u32]) -> u64 {
-        let places = self.engine.places.iter().zip(markings);
-        places.fold(0, |hash, (place, &marking)| hash.wrapping_add(place.hash(marking)))
+        let places = self.coefficients.iter().zip(markings);
+        places.fold(0, |hash, (factor, &marking)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))))
+    }
+
+    /// What a change of a place's marking adds to the hash of a state.
+    #[inline]
+    fn moved(&self, place: u32, from: u32, to: u32) -> u64 {
+        self.coefficients[place as usize].wrapping_mul(u64::from(to).wrapping_sub(u64::from(from)))
     }
 
     /// Reads a state and finds its enabled actions, those of the largest priority alone.
@@ -138,26 +154,36 @@ impl ColouredSystem {
         }
     }
 
-    /// Appends all successors of a state.
-    fn expand_one(&self, work: &mut Work, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+    /// Appends the successors of a state that was reached by `arrival`; all of them if that is none.
+    fn expand_one(&self, work: &mut Work, source: &[Slot], arrival: Action, out: &mut Batch) -> Result<(), Widen> {
         self.look(work, source);
         let hash = self.hash_of(&work.markings);
-        let Work { current, steps, markings, found, faults, target, .. } = work;
+        let Work { current, steps, sleep, markings, found, faults, target, .. } = work;
         target.resize(source.len(), 0);
         for (transition, fault) in faults.drain(..) {
             out.fault(None, self.engine.message(&fault, Some(transition)));
         }
+        let here = 1 << out.current();
         'actions: for &number in found.iter() {
+            if sleep.leaves_out(&self.engine, arrival, number, markings) {
+                out.leave_out(here);
+                continue;
+            }
             let action = self.engine.actions.get(number);
             if action.is_fault() {
                 out.fault(Some(Action(number)), self.fault_of(number));
                 continue;
             }
             target.copy_from_slice(source);
+            let mut hash = hash;
             for (place, effect) in action.changes() {
                 let field = &current.layout.fields[place as usize];
-                match steps.after(&self.engine, place, markings[place as usize], effect) {
-                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                let before = markings[place as usize];
+                match steps.after(&self.engine, place, before, effect) {
+                    After::Marking(marking) if marking <= field.limit => {
+                        field.write(target, marking);
+                        hash = hash.wrapping_add(self.moved(place, before, marking));
+                    }
                     After::Marking(_) => return Err(Widen),
                     After::Exceeded => {
                         out.fault(Some(Action(number)), self.engine.exceeded(place));
@@ -166,8 +192,24 @@ impl ColouredSystem {
                     After::Impossible => unreachable!("what an enabled action takes is there"),
                 }
             }
-            out.push_hashed(Action(number), target, hash.wrapping_add(action.hash()));
+            out.push_hashed(Action(number), target, hash);
         }
+        Ok(())
+    }
+
+    /// Appends the successors of the states of a block, each reached by what `arrival` says.
+    fn expand_all(
+        &self,
+        work: &mut Work,
+        block: &Block,
+        arrival: impl Fn(usize) -> Action,
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        for (index, state) in block.states().iter().enumerate() {
+            out.begin(index);
+            self.expand_one(work, state, arrival(index), out)?;
+        }
+        self.account(work);
         Ok(())
     }
 
@@ -181,9 +223,9 @@ impl ColouredSystem {
 
     /// Brings the count of this thread's bytes up to date, now and then.
     fn account(&self, work: &mut Work) {
-        let grown = work.binder.take_grown() + work.steps.take_grown();
+        let grown = work.binder.take_grown() + work.steps.take_grown() + work.sleep.take_grown();
         if grown > 0 {
-            let bytes = (work.binder.bytes() + work.steps.bytes()) as u64;
+            let bytes = (work.binder.bytes() + work.steps.bytes() + work.sleep.bytes()) as u64;
             let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
             work.thread_bytes.fetch_sub(work.counted, Relaxed);
             self.most_thread_bytes.fetch_max(all - work.counted, Relaxed);
@@ -209,18 +251,24 @@ impl ColouredSystem {
         Ok(true)
     }
 
-    /// Writes the state before an action, if it is one that has been seen place by place.
-    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> bool {
+    /// Writes the state before an action, if it is one that has been seen place by place, and says what
+    /// is to be added to the hash of the state after it.
+    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
         source.copy_from_slice(target);
+        let mut moved = 0u64;
         let fields = &work.current.layout.fields;
         for (place, effect) in self.engine.actions.get(action).changes() {
             let field = &fields[place as usize];
-            match work.steps.before(&self.engine, place, field.read(target), effect) {
-                After::Marking(marking) if marking <= field.limit => field.write(source, marking),
-                _ => return false,
+            let after = field.read(target);
+            match work.steps.before(&self.engine, place, after, effect) {
+                After::Marking(marking) if marking <= field.limit => {
+                    field.write(source, marking);
+                    moved = moved.wrapping_add(self.moved(place, after, marking));
+                }
+                _ => return None,
             }
         }
-        self.can(work, source, action) == Ok(true)
+        (self.can(work, source, action) == Ok(true)).then_some(moved)
     }
 }
 
@@ -234,6 +282,7 @@ impl System for ColouredSystem {
             current: self.current(),
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
+            sleep: Sleep::default(),
             markings: Vec::new(),
             found: Vec::new(),
             faults: Vec::new(),
@@ -253,19 +302,14 @@ impl System for ColouredSystem {
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        self.expand_one(work, source, out)?;
+        self.expand_one(work, source, Action::NONE, out)?;
         self.account(work);
         Ok(())
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        for (index, state) in block.states().iter().enumerate() {
-            out.begin(index);
-            self.expand_one(work, state, out)?;
-        }
-        self.account(work);
-        Ok(())
+        self.expand_all(work, block, |_| Action::NONE, out)
     }
 
     fn fire(
@@ -315,21 +359,24 @@ impl System for ColouredSystem {
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
         let fields = &self.work(scratch).current.layout.fields;
-        let places = self.engine.places.iter().zip(fields);
-        places.fold(0, |hash, (place, field)| hash.wrapping_add(place.hash(field.read(state))))
+        let places = self.coefficients.iter().zip(fields);
+        places.fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read(state)))))
     }
 
     fn widen(&self) -> Recoding {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(&current);
-        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
+        // What a place was given because it was free is not kept: others may need it now.
+        let mut bits = vec![0; self.engine.places.len()];
         let mut widened = Vec::new();
-        for (number, place) in self.engine.places.iter().enumerate() {
-            let needed = bits_for(place.marking_count());
-            if bits[number] > 0 && needed > bits[number] {
-                bits[number] = needed;
+        for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
+            if field.bits == 0 {
+                continue;
+            }
+            bits[number] = bits_for(place.marking_count());
+            if bits[number] > field.bits {
                 widened.push(self.engine.net.places[number].name.as_str());
-            } else if bits[number] > 0 && u64::from(place.marking_count()) * 8 > 7 << bits[number] {
+            } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would follow soon, and translating all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
             }
@@ -341,7 +388,12 @@ impl System for ColouredSystem {
             }
             [] => "nothing outgrew its field".into(),
         };
-        let layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
+        let mut layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
+        let mut order: Vec<usize> = (0..bits.len()).collect();
+        order.sort_by_key(|&number| std::cmp::Reverse(self.engine.places[number].marking_count()));
+        // Nets of very many places do not grow place by place.
+        order.truncate(MOST_FILLED);
+        layout.fill(&order, &self.engine.initial);
         let new = Arc::new(Current { layout, version: old.version + 1 });
         *current = Arc::clone(&new);
         self.version.store(new.version, Release);
@@ -368,8 +420,33 @@ impl System for ColouredSystem {
         Some(self)
     }
 
+    fn independence(&self) -> Option<&dyn Independence> {
+        if self.engine.prioritised { None } else { Some(self) }
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+
+    fn progress(&self) -> Option<&dyn Progress> {
+        Some(self)
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Independence for ColouredSystem {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        self.expand_all(work, block, |index| arrivals[index], out)
     }
 }
 
@@ -378,7 +455,7 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         source.clear();
         source.resize(target.len(), 0);
-        action.0 < self.engine.actions.count() && self.undo(work, target, action.0, source)
+        action.0 < self.engine.actions.count() && self.undo(work, target, action.0, source).is_some()
     }
 
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
@@ -386,9 +463,10 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         let mut source = vec![0; target.len()];
         for action in 0..self.engine.actions.count() {
-            if !self.engine.actions.get(action).is_fault() && self.undo(work, target, action, &mut source) {
-                let hash = hash.wrapping_sub(self.engine.actions.get(action).hash());
-                out.push_hashed(Action(action), &source, hash);
+            if !self.engine.actions.get(action).is_fault()
+                && let Some(moved) = self.undo(work, target, action, &mut source)
+            {
+                out.push_hashed(Action(action), &source, hash.wrapping_add(moved));
             }
         }
     }
@@ -405,9 +483,11 @@ impl Reversible for ColouredSystem {
         let mut source = Vec::new();
         for (number, (target, &action)) in targets.iter().zip(actions).enumerate() {
             source.resize(target.len(), 0);
-            if action.0 < self.engine.actions.count() && self.undo(work, target, action.0, &mut source) {
+            if action.0 < self.engine.actions.count()
+                && let Some(moved) = self.undo(work, target, action.0, &mut source)
+            {
                 out.states.push(&source);
-                out.hashes.push(hashes[number].wrapping_sub(self.engine.actions.get(action.0).hash()));
+                out.hashes.push(hashes[number].wrapping_add(moved));
                 out.from.push(number as u32);
             }
         }

@@ -28,6 +28,9 @@ use crate::engine::{Engine, Marking};
 /// How often each token lies in a place where nothing runs out.
 const PLENTY: u32 = i32::MAX as u32;
 
+/// How many steps the search for bindings may take, for each binding that there may be.
+const VISITS: usize = 5;
+
 /// How large an unfolded net may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnfoldLimits {
@@ -106,12 +109,17 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
             })
             .collect();
         actions.clear();
+        // Sets of tokens that go together with few others can be very many.
+        binder.left = VISITS * limits.transitions;
         binder.enabled(engine, &markings, &mut actions, &mut faults);
         if let Some((transition, fault)) = faults.first() {
             return Err(format!("it cannot be ruled out beforehand: {}", engine.message(fault, Some(*transition))));
         }
         if actions.len() > limits.transitions {
             return Err(format!("it has more than {} bindings", limits.transitions));
+        }
+        if binder.left == 0 {
+            return Err("there are too many combinations of tokens to try".into());
         }
         let mut grew = false;
         for &number in &actions {

@@ -12,11 +12,12 @@
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Observable, Observe,
-    Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
+    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure, Observable, Observe,
+    Progress, Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
 };
 use deltamark_nets::NetSystem;
 
+use crate::describe::{SUM, features, names_of_the_net, sum_of};
 use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
@@ -208,8 +209,25 @@ impl System for UnfoldedSystem {
         }
     }
 
+    fn progress(&self) -> Option<&dyn Progress> {
+        Some(self)
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+/// From here on observables are places of the P/T net.
+const INNER: u32 = 1 << 31;
+
+impl Progress for UnfoldedSystem {
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        self.inner.measures_from(INNER)
+    }
+
+    fn features(&self) -> Vec<(String, Observable)> {
+        features(&self.engine)
     }
 }
 
@@ -266,10 +284,7 @@ impl Look for Unfolded<'_> {
 impl Describe for UnfoldedSystem {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let counts = self.inner.marking(state);
-        let look = Unfolded { system: self, counts: &counts };
-        (0..self.engine.net.places.len())
-            .filter_map(|place| self.engine.tell(place, &look.tokens(PlaceId(place as u32))))
-            .collect()
+        self.engine.tell_all(&Unfolded { system: self, counts: &counts })
     }
 
     fn growth(&self) -> Option<Growth> {
@@ -282,23 +297,12 @@ impl Describe for UnfoldedSystem {
 }
 
 impl Observe for UnfoldedSystem {
-    fn resolve(&self, name: &str) -> Option<Observable> {
-        self.engine.resolve(name)
-    }
-
-    fn fireable(&self, name: &str) -> Option<Observable> {
-        self.engine.fireable(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.engine.net.places.iter().map(|place| place.name.clone()).collect()
-    }
-
-    fn action_names(&self) -> Vec<String> {
-        self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
-    }
+    names_of_the_net!();
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        if let Some(index) = observable.index.checked_sub(INNER) {
+            return self.inner.read(scratch, state, Observable { index, kind: Kind::Int });
+        }
         let index = observable.index as usize;
         let places = self.engine.net.places.len();
         if index < places {
@@ -306,7 +310,7 @@ impl Observe for UnfoldedSystem {
             let changing: i64 = self.of_place[index].iter().map(|&(at, _)| at).map(read).sum();
             return changing + self.constants[index].iter().map(|&(_, count)| i64::from(count)).sum::<i64>();
         }
-        if index < places + self.engine.net.transitions.len() {
+        if observable.index & SUM == 0 && index < places + self.engine.net.transitions.len() {
             let first = self.inner.net().places.len() as u32;
             let of =
                 |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
@@ -314,6 +318,19 @@ impl Observe for UnfoldedSystem {
             return i64::from(bindings.any(|(at, _)| {
                 self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
             }));
+        }
+        if observable.index & SUM != 0 {
+            let (place, component) = sum_of(observable);
+            let table = &self.engine.places[place];
+            let of = |token: u32| table.component(token, component);
+            let mut read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
+            let changing: i64 = self.of_place[place]
+                .iter()
+                .map(|&(at, token)| (read(at), token))
+                .map(|(count, token)| if count == 0 { 0 } else { count * of(token) })
+                .sum();
+            return changing
+                + self.constants[place].iter().map(|&(token, count)| i64::from(count) * of(token)).sum::<i64>();
         }
         let counts = self.inner.marking(state);
         self.engine.read(observable, &Unfolded { system: self, counts: &counts })

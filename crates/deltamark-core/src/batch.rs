@@ -263,6 +263,14 @@ impl Batch {
         self.moved |= sources;
     }
 
+    /// Says that one source has so many successors more, all of which are left out.
+    #[inline]
+    pub fn leave_out_of(&mut self, source: usize, count: u64) {
+        debug_assert!(source < BLOCK);
+        self.left_out += count;
+        self.moved |= u64::from(count > 0) << source;
+    }
+
     /// Leaves out those successors for whose source and action `out` says so, as
     /// [`leave_out`](Self::leave_out) does; for systems that make them all first.
     pub fn leave_out_where(&mut self, mut out: impl FnMut(usize, Action) -> bool) {

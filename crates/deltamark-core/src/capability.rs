@@ -82,6 +82,17 @@ impl Undone {
     }
 }
 
+/// Actions whose numbers are given as they come, and differ from run to run, can be carried over to another run of the same
+/// model. Systems that number an action alike in every run need nothing of the kind.
+pub trait Portable {
+    /// What an action is, in bytes that mean the same in every run.
+    fn carry(&self, action: Action) -> Vec<u8>;
+
+    /// The number of the action that these bytes stand for, which it gets now unless it has one. Nothing, if they stand for
+    /// none; whatever the bytes are.
+    fn receive(&self, bytes: &[u8]) -> Option<Action>;
+}
+
 /// States fall into components (a process, a channel, a group of places).
 pub trait Components {
     /// Appends the slot indices at which a component of `state` begins, ascending; the

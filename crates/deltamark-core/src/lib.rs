@@ -23,24 +23,29 @@ pub mod control;
 pub mod diagnostic;
 pub mod hash;
 pub mod outcome;
+pub mod progress;
 pub mod property;
 pub mod record;
 pub mod scratch;
+pub mod separate;
 pub mod state;
 pub mod store;
 pub mod system;
 pub mod text;
 pub mod trace;
+pub mod window;
 
 pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Reversible, UNDEFINED, Undone, Value,
+    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Portable, Reversible, UNDEFINED,
+    Undone, Value,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
+pub use progress::{Directions, Measure, Progress, Rank};
 pub use property::{Goal, Predicate, Property};
 pub use record::{Edge, Recorder};
 pub use scratch::Scratch;
@@ -48,3 +53,4 @@ pub use state::{Action, Slot, StateId, States, Width};
 pub use store::{Arrival, FieldId, Fields, Guarantee, Insert, Order, Recall, Store};
 pub use system::{Fired, Recoding, System, Widen};
 pub use trace::{Replay, ReplayError, Trace};
+pub use window::{Entrants, Remember, Window};

@@ -15,8 +15,8 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Reversible, Scratch, Slot, States, Width,
-    hash,
+    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch,
+    Slot, States, Width, hash,
 };
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
@@ -143,8 +143,18 @@ pub trait System: Send + Sync {
         None
     }
 
+    /// How actions are carried over to another run, where their numbers are not the same.
+    fn portable(&self) -> Option<&dyn Portable> {
+        None
+    }
+
     /// Whether it knows which steps can be exchanged.
     fn independence(&self) -> Option<&dyn Independence> {
+        None
+    }
+
+    /// Whether it knows measures of its own progress.
+    fn progress(&self) -> Option<&dyn Progress> {
         None
     }
 

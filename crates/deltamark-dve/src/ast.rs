@@ -27,10 +27,10 @@ pub(crate) enum Node<'t> {
     Number(i32),
     Name(Name<'t>),
     Index(Name<'t>, Box<Expr<'t>>),
-    /// `P.q`
-    At(Name<'t>, Name<'t>),
+    /// `P.q`; two names would make every node larger.
+    At(Box<(Name<'t>, Name<'t>)>),
     /// `P->x` or `P->a[e]`
-    Of(Name<'t>, Name<'t>, Option<Box<Expr<'t>>>),
+    Of(Box<(Name<'t>, Name<'t>, Option<Expr<'t>>)>),
     Unary(Unary, Box<Expr<'t>>),
     Binary(Operator, Box<Expr<'t>>, Box<Expr<'t>>),
 }

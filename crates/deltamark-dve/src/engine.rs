@@ -58,6 +58,21 @@ pub trait Engine: Send + Sync {
         }
     }
 
+    /// The same, but leaves some successors out: those of which `asleep` has, for their source, a bit set at the number of their
+    /// action. The batch counts them.
+    fn expand_awake(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        block: &Block,
+        asleep: &[&[u64]],
+        out: &mut Batch,
+        faults: &mut Vec<(usize, Action)>,
+    ) {
+        self.expand(program, scratch, block, out, faults);
+        out.leave_out_where(|source, action| asleep[source][action.0 as usize / 64] >> (action.0 % 64) & 1 == 1);
+    }
+
     /// Writes to `target`, which has the width of a state, the successor of `source` under `action`.
     fn fire(
         &self,

@@ -108,14 +108,14 @@ impl<'t> Parser<'t> {
         let (node, depth) = match self.peek() {
             Some(Token::Dot) => {
                 self.at += 1;
-                (Node::At(name, self.name("the name of a state behind `.`")?), 1)
+                (Node::At((name, self.name("the name of a state behind `.`")?).into()), 1)
             }
             Some(Token::Arrow) => {
                 self.at += 1;
                 let variable = self.name("the name of a variable behind `->`")?;
                 let index = self.size()?;
                 let depth = index.as_ref().map_or(1, |index| index.depth + 1);
-                (Node::Of(name, variable, index.map(Box::new)), depth)
+                (Node::Of((name, variable, index).into()), depth)
             }
             _ => match self.size()? {
                 Some(index) => {

@@ -54,8 +54,8 @@ impl<'t> Checker<'t> {
                 let index = (self.lower(index), index.span);
                 self.read(symbol?, *name, Some((index.0?, index.1)))
             }
-            Node::At(process, state) => self.at(*process, *state),
-            Node::Of(process, variable, index) => self.of(*process, *variable, index.as_deref()),
+            Node::At(names) => self.at(names.0, names.1),
+            Node::Of(parts) => self.of(parts.0, parts.1, parts.2.as_ref()),
             Node::Unary(operator, operand) => {
                 let operand = self.lower(operand)?;
                 Some(self.pool.unary(*operator, operand))

@@ -15,6 +15,13 @@
 //! targets straight into the memory of the batch. So the dispatch over locations is paid once for a block and
 //! not for each state, and the processor meets the same code for many states in a row.
 //!
+//! # What is not worked out again
+//! What guards of a location have in common is worked out once for a state. A step that may be left out because another path
+//! leads to its target too (see `sleep.rs`) is found enabled and counted, but neither hashed nor looked for. Guards are not
+//! remembered from a state to its successors: all native code, guards and targets, takes 11 to 16 % of a run with `plain` on
+//! BEEM's `peterson.4`, `plc.3` and `pgm_protocol.6`, and 42 % on `lamport_nonatomic.4`, the most of those looked at. Remembering
+//! could save a part of that alone, and would cost a bit a transition with each waiting state; it has not been tried.
+//!
 //! # When code is made
 //! A location's function is made when the location is first met, so that a large model pays for what it reaches. With
 //! `auto` the interpreter runs the first [`WARM_UP`] states: most models in tests and examples are over by then.
@@ -37,6 +44,7 @@ mod step;
 use crate::engine::{Engine, Taken};
 use crate::interpreter::Interpreter;
 use crate::ir::{Channel, Program, Step, Sync, Timing, TransitionId};
+use crate::sleep;
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
 use facts::Facts;
@@ -65,6 +73,8 @@ pub struct Native {
     spots: Vec<Spot>,
     /// For each step the spot and the part of it that can fire it.
     fired_by: Vec<(u32, u32)>,
+    /// A set of steps without any.
+    nothing: Vec<u64>,
     /// The most steps of one state.
     most: usize,
     commits: bool,
@@ -121,6 +131,8 @@ struct Piece<'a> {
     states: &'a [Slot],
     /// Which of them.
     range: Range<usize>,
+    /// For each of the list the steps that are left out, a bit each; nothing if none are.
+    asleep: Option<&'a [&'a [u64]]>,
     sources: Sources,
 }
 
@@ -190,6 +202,7 @@ impl Native {
         };
         Ok(Native {
             fired_by: program.steps.iter().map(first).collect(),
+            nothing: vec![0; sleep::words(program).max(1)],
             most: most_steps(program),
             commits: program.has_commit,
             interpreter: Interpreter::new(program),
@@ -263,11 +276,55 @@ impl Native {
         left > 0
     }
 
+    /// Appends the successors of a block, but for those that are left out.
+    fn expand_block(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        block: &Block,
+        asleep: Option<&[&[u64]]>,
+        out: &mut Batch,
+        faults: &mut Vec<(usize, Action)>,
+    ) {
+        let work = scratch.get::<Work>();
+        if self.warming_up(block.len()) {
+            let (interpreter, scratch) = (&self.interpreter, &mut work.interpreter);
+            return match asleep {
+                Some(asleep) => interpreter.expand_awake(program, scratch, block, asleep, out, faults),
+                None => interpreter.expand(program, scratch, block, out, faults),
+            };
+        }
+        let piece = (PIECE / self.most.max(1)).clamp(1, BLOCK);
+        let states = block.states().slots();
+        let mut start = 0;
+        while start < block.len() {
+            let end = (start + piece).min(block.len());
+            let piece = Piece { states, range: start..end, asleep, sources: Sources::Numbered };
+            if !self.expand_piece(program, work, &piece, out) {
+                // Nothing is left out here: it may be, and need not.
+                let mut wrong = Vec::new();
+                for number in start..end {
+                    out.begin(number);
+                    self.interpreter.successors(program, &mut work.interpreter, block.state(number), out, &mut wrong);
+                    work.found.extend(wrong.drain(..).map(|action| (number, action)));
+                }
+            }
+            start = end;
+        }
+        faults.append(&mut work.found);
+    }
+
     /// Appends the successors of some states; faults are left in `work.found`. Says whether there is code for them: if
     /// not, nothing was appended.
     fn expand_piece(&self, program: &Program, work: &mut Work, piece: &Piece<'_>, out: &mut Batch) -> bool {
-        let Piece { states, range, sources } = piece;
+        let Piece { states, range, asleep, sources } = piece;
         let width = program.slots;
+        let mut left_out = [0; BLOCK];
+        let mut rows = [self.nothing.as_ptr(); BLOCK];
+        for (row, set) in rows.iter_mut().zip(asleep.unwrap_or_default()) {
+            assert!(set.len() >= sleep::words(program), "there is a bit for each step");
+            *row = set.as_ptr();
+        }
         assert!(states.len() >= range.end * width && range.end <= BLOCK, "there are as many states as are asked for");
         for number in range.clone() {
             let state = &states[number * width..(number + 1) * width];
@@ -307,6 +364,8 @@ impl Native {
                 origins: room.sources.as_mut_ptr(),
                 faults: work.faults.as_mut_ptr(),
                 fault_count: 0,
+                asleep: rows.as_ptr(),
+                left_out: left_out.as_mut_ptr(),
             };
             let mut count = 0;
             for spot in work.met.drain(..) {
@@ -322,7 +381,8 @@ impl Native {
                     // SAFETY: the code was made for this program. The mask has a bit for states of `range` only, all of
                     // which are in `states` (asserted above). Each step of each of them is written at most once, by
                     // the one part that has it; there are at most `most` of them (see `most_steps`), which is what all
-                    // four lists have room for.
+                    // four lists have room for. Sets of steps have a bit for each (asserted above, or made so), and there
+                    // is a set and a number for each state of a block.
                     count = unsafe { expand(&mut context, mask, count) };
                 }
             }
@@ -332,6 +392,9 @@ impl Native {
             }
             count as usize
         });
+        for number in range.clone().filter(|&number| left_out[number] > 0) {
+            out.leave_out_of(number, left_out[number].into());
+        }
         let found = work.faults[..fault_count].iter();
         work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
         true
@@ -414,7 +477,7 @@ impl Engine for Native {
         if self.warming_up(1) {
             return self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
         }
-        let piece = Piece { states: source, range: 0..1, sources: Sources::Current };
+        let piece = Piece { states: source, range: 0..1, asleep: None, sources: Sources::Current };
         if self.expand_piece(program, work, &piece, out) {
             faults.extend(work.found.drain(..).map(|(_, action)| action));
         } else {
@@ -430,27 +493,19 @@ impl Engine for Native {
         out: &mut Batch,
         faults: &mut Vec<(usize, Action)>,
     ) {
-        let work = scratch.get::<Work>();
-        if self.warming_up(block.len()) {
-            return self.interpreter.expand(program, &mut work.interpreter, block, out, faults);
-        }
-        let piece = (PIECE / self.most.max(1)).clamp(1, BLOCK);
-        let states = block.states().slots();
-        let mut start = 0;
-        while start < block.len() {
-            let end = (start + piece).min(block.len());
-            let piece = Piece { states, range: start..end, sources: Sources::Numbered };
-            if !self.expand_piece(program, work, &piece, out) {
-                let mut wrong = Vec::new();
-                for number in start..end {
-                    out.begin(number);
-                    self.interpreter.successors(program, &mut work.interpreter, block.state(number), out, &mut wrong);
-                    work.found.extend(wrong.drain(..).map(|action| (number, action)));
-                }
-            }
-            start = end;
-        }
-        faults.append(&mut work.found);
+        self.expand_block(program, scratch, block, None, out, faults);
+    }
+
+    fn expand_awake(
+        &self,
+        program: &Program,
+        scratch: &mut Scratch,
+        block: &Block,
+        asleep: &[&[u64]],
+        out: &mut Batch,
+        faults: &mut Vec<(usize, Action)>,
+    ) {
+        self.expand_block(program, scratch, block, Some(asleep), out, faults);
     }
 
     fn fire(

@@ -19,42 +19,80 @@ use deltamark_core::Action;
 
 /// More steps than these would make the table larger than 8 MiB.
 const MOST_STEPS: usize = 8192;
+/// With more cells than these, what steps have in common would take longer to find than it is worth.
+const MOST_CELLS: usize = 1 << 14;
 
 /// What may be left out after what.
 #[derive(Debug)]
 pub(crate) struct Sleep {
     /// Words of a row.
     words: usize,
-    /// A row for each step, a bit for each later step that does not concern it.
+    /// A row for each step, a bit for each later step that does not concern it; then a row without any.
     rows: Vec<u64>,
+}
+
+/// Words in a set of steps.
+pub(crate) fn words(program: &Program) -> usize {
+    program.steps.len().div_ceil(64)
+}
+
+/// Whether there may be steps that do not concern each other.
+pub(crate) fn possible(program: &Program) -> bool {
+    let bearable = (1..=MOST_STEPS).contains(&program.steps.len()) && program.cells.len() <= MOST_CELLS;
+    bearable && program.timing == Timing::Asynchronous && !program.has_commit
 }
 
 impl Sleep {
     /// What may be left out; nothing, if nothing can be.
     pub fn new(program: &Program) -> Option<Self> {
-        let count = program.steps.len();
-        if program.timing == Timing::Synchronous || program.has_commit || count > MOST_STEPS {
+        if !possible(program) {
             return None;
         }
+        let (count, words) = (program.steps.len(), words(program));
         let touched: Vec<Touched> = program.steps.iter().map(|step| Touched::of(program, step)).collect();
-        let words = count.div_ceil(64);
-        let mut rows = vec![0u64; words * count];
-        for (a, one) in touched.iter().enumerate() {
-            for (b, other) in touched.iter().enumerate().skip(a + 1) {
-                if one.apart_from(other) {
-                    rows[a * words + b / 64] |= 1 << (b % 64);
-                }
+        // For each cell the steps that read it, and those that write it: so a step meets only those that it has a cell
+        // in common with, and not all others.
+        let mut readers = vec![0u64; words * program.cells.len()];
+        let mut writers = readers.clone();
+        for (step, Touched { reads, writes }) in touched.iter().enumerate() {
+            members(reads).for_each(|cell| readers[cell * words + step / 64] |= 1 << (step % 64));
+            members(writes).for_each(|cell| writers[cell * words + step / 64] |= 1 << (step % 64));
+        }
+        let mut rows = vec![0u64; words * (count + 1)];
+        for (step, (Touched { reads, writes }, row)) in touched.iter().zip(rows.chunks_exact_mut(words)).enumerate() {
+            let mut concerns = |steps: &[u64], cell: usize| {
+                let of_cell = &steps[cell * words..][..words];
+                row.iter_mut().zip(of_cell).for_each(|(word, other)| *word |= other);
+            };
+            members(writes).for_each(|cell| concerns(&readers, cell));
+            members(writes).chain(members(reads)).for_each(|cell| concerns(&writers, cell));
+            // Those that it does not concern, if they come later.
+            for (word, first) in row.iter_mut().zip((0..).step_by(64)) {
+                *word = !*word & below(count, first) & !below(step + 1, first);
             }
         }
         rows.iter().any(|&row| row != 0).then_some(Sleep { words, rows })
     }
 
-    /// Whether `action` may be left out in a state that was reached by `arrival`.
+    /// The steps that may be left out in a state that was reached by `arrival`: a bit each.
     #[inline]
-    pub fn leaves_out(&self, arrival: Action, action: Action) -> bool {
-        arrival != Action::NONE
-            && self.rows[arrival.0 as usize * self.words + action.0 as usize / 64] >> (action.0 % 64) & 1 == 1
+    pub fn row(&self, arrival: Action) -> &[u64] {
+        let row = if arrival == Action::NONE { self.rows.len() / self.words - 1 } else { arrival.0 as usize };
+        &self.rows[row * self.words..][..self.words]
     }
+}
+
+/// The numbers in a set that has a bit for each.
+fn members(set: &[u64]) -> impl Iterator<Item = usize> {
+    set.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
+        let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
+        rest.take_while(|&rest| rest != 0).map(move |rest| first + rest.trailing_zeros() as usize)
+    })
+}
+
+/// The numbers below a bound, in a word that begins with the number `first`.
+fn below(bound: usize, first: usize) -> u64 {
+    1u64.checked_shl(bound.saturating_sub(first) as u32).map_or(u64::MAX, |bit| bit - 1)
 }
 
 /// The cells that a step reads and writes: a bit each.
@@ -75,11 +113,6 @@ impl Touched {
             }
         }
         touched
-    }
-
-    fn apart_from(&self, other: &Touched) -> bool {
-        let meet = |one: &[u64], other: &[u64]| one.iter().zip(other).any(|(one, other)| one & other != 0);
-        !meet(&self.writes, &other.writes) && !meet(&self.writes, &other.reads) && !meet(&self.reads, &other.writes)
     }
 
     fn read(&mut self, cell: CellId) {
@@ -147,5 +180,51 @@ impl Touched {
                 | Expr::Or(left, right) => open.extend([left, right]),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seventy processes, so that a row has several words: each has a variable of its own and one that it shares with a
+    /// neighbour, and every tenth sends to the next.
+    fn model() -> String {
+        let mut text = String::from("byte shared[70]; channel c;\n");
+        for number in 0..70 {
+            let next = (number + 1) % 70;
+            let sync = match number % 10 {
+                0 => "sync c!own;",
+                1 => "sync c?own;",
+                _ => "",
+            };
+            text += &format!(
+                "process P_{number} {{ byte own; state s, t; init s; trans
+                   s -> t {{ guard shared[{next}] == 0; {sync} effect shared[{number}] = 1; }},
+                   t -> s {{ effect own = 1 - own; }}; }}\n"
+            );
+        }
+        text + "system async;"
+    }
+
+    #[test]
+    fn rows_hold_the_later_steps_that_have_nothing_in_common() {
+        let program = crate::parse(model().as_bytes()).expect("a model");
+        let sleep = Sleep::new(&program).expect("some steps do not concern each other");
+        let touched: Vec<Touched> = program.steps.iter().map(|step| Touched::of(&program, step)).collect();
+        let meet = |one: &[u64], other: &[u64]| one.iter().zip(other).any(|(one, other)| one & other != 0);
+        let mut left_out = 0;
+        for (a, one) in touched.iter().enumerate() {
+            for (b, other) in touched.iter().enumerate() {
+                let apart = !meet(&one.writes, &other.writes)
+                    && !meet(&one.writes, &other.reads)
+                    && !meet(&one.reads, &other.writes);
+                let expected = a < b && apart;
+                assert_eq!(sleep.row(Action(a as u32))[b / 64] >> (b % 64) & 1 == 1, expected, "{a} and {b}");
+                left_out += u32::from(expected);
+            }
+        }
+        assert!(touched.len() > 128 && left_out > 5_000, "{} steps, {left_out} pairs", touched.len());
+        assert!(sleep.row(Action::NONE).iter().all(|&word| word == 0));
     }
 }

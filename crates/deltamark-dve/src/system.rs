@@ -14,8 +14,8 @@ use crate::names::Names;
 use crate::reference::{self, Outcome};
 use crate::sleep::Sleep;
 use deltamark_core::{
-    Action, Batch, Block, Components, Describe, Fired, Independence, Observe, Scratch, Slot, States, System, Widen,
-    Width,
+    Action, BLOCK, Batch, Block, Components, Describe, Fired, Independence, Observe, Scratch, Slot, States, System,
+    Widen, Width,
 };
 
 /// A DVE model that can be run.
@@ -86,6 +86,29 @@ impl DveSystem {
         }
     }
 
+    /// Expands a block by `steps`, and tells assertions and faults.
+    #[inline]
+    fn expand_with(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        out: &mut Batch,
+        steps: impl FnOnce(&Program, &mut Scratch, &mut Batch, &mut Vec<(usize, Action)>),
+    ) {
+        let work = scratch.get::<Work>();
+        if self.assertions.is_some() {
+            for (index, state) in block.states().iter().enumerate() {
+                out.begin(index);
+                self.assert(&mut work.values, state, out);
+            }
+        }
+        steps(&self.program, &mut work.engine, out, &mut work.block_faults);
+        for (index, action) in work.block_faults.drain(..) {
+            out.begin(index);
+            out.fault(Some(action), self.fault(block.state(index), action));
+        }
+    }
+
     /// Tells the assertions that do not hold in a state.
     fn assert(&self, values: &mut Vec<i32>, state: &[Slot], out: &mut Batch) {
         let Some(assertions) = &self.assertions else { return };
@@ -153,18 +176,9 @@ impl System for DveSystem {
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
-        let work = scratch.get::<Work>();
-        if self.assertions.is_some() {
-            for (index, state) in block.states().iter().enumerate() {
-                out.begin(index);
-                self.assert(&mut work.values, state, out);
-            }
-        }
-        self.engine.expand(&self.program, &mut work.engine, block, out, &mut work.block_faults);
-        for (index, action) in work.block_faults.drain(..) {
-            out.begin(index);
-            out.fault(Some(action), self.fault(block.state(index), action));
-        }
+        self.expand_with(scratch, block, out, |program, scratch, out, faults| {
+            self.engine.expand(program, scratch, block, out, faults);
+        });
         Ok(())
     }
 
@@ -226,10 +240,12 @@ impl Independence for DveSystem {
         arrivals: &[Action],
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        self.expand(scratch, block, out)?;
-        if let Some(sleep) = &self.sleep {
-            out.leave_out_where(|source, action| sleep.leaves_out(arrivals[source], action));
-        }
+        let Some(sleep) = &self.sleep else { return self.expand(scratch, block, out) };
+        let mut asleep = [&[][..]; BLOCK];
+        asleep.iter_mut().zip(arrivals).for_each(|(row, &arrival)| *row = sleep.row(arrival));
+        self.expand_with(scratch, block, out, |program, scratch, out, faults| {
+            self.engine.expand_awake(program, scratch, block, &asleep[..arrivals.len()], out, faults);
+        });
         Ok(())
     }
 }

@@ -20,6 +20,12 @@ use crate::token::quote;
 
 /// Reads an expression, looks up its names, and makes it ready to be evaluated.
 pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_as(Kind::Bool, text, observe).map(|(_, compiled)| compiled)
+}
+
+/// The same for an expression whose value is of this kind; a truth value will do for a number. Gives the expression
+/// beside it.
+pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Result<(Expr, Compiled), Vec<Diagnostic>> {
     let expr = parse(text)?;
     let mut checker = Checker {
         text,
@@ -32,20 +38,27 @@ pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagno
         now: Depths::default(),
         most: Depths::default(),
     };
-    checker.truth(&expr);
+    let numeric = kind == Kind::Int && checker.kind(&expr) != Some(Kind::Bool);
+    if numeric {
+        checker.number(&expr);
+    } else {
+        checker.truth(&expr);
+    }
     if !checker.findings.is_empty() {
         checker.findings.sort_by_key(|finding| finding.span.map(|span| span.start));
         return Err(checker.findings);
     }
     let written = &text[expr.span.range()];
-    Ok(Compiled {
+    let compiled = Compiled {
         source: text.to_string(),
         // Comments inside end with their lines, so printing anew drops them.
         text: if written.contains('\n') { expr.to_string() } else { written.to_string() },
         operations: checker.operations,
         places: checker.places,
         depths: checker.most,
-    })
+        numeric,
+    };
+    Ok((expr, compiled))
 }
 
 /// One of the two sorts of names: those that are observed, and those of transitions.

@@ -26,7 +26,7 @@
 //! atom       = number | true | false | deadlock | name | ( expr )
 //!            | fireable( name {, name} )                some of these transitions can fire
 //!            | tokens( name {, name} )                  the sum of these numbers
-//! name       = word { .word | ->word | [number] }       without spaces: P_0.CS  P->x  a[0]
+//! name       = word { .word | ->word | ->number | [number] }   without spaces: P_0.CS  P->x  p->1  a[0]
 //!            | "any text" | 'any text'                  escapes: \" \' \\ \n \r \t
 //! comment    = # up to the end of the line
 //! ```
@@ -60,6 +60,7 @@ mod ast;
 mod check;
 mod file;
 mod lanes;
+mod measure;
 mod parse;
 mod print;
 mod program;
@@ -69,6 +70,7 @@ mod token;
 pub use ast::{Arithmetic, Comparison, Expr, Name, Node};
 pub use check::compile;
 pub use file::{MAX_FILE_LENGTH, parse_file};
+pub use measure::{MAX_PARTS, measure};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
 pub use program::Compiled;
 pub use property::{PropertyKind, invariant, reachable};

@@ -92,6 +92,8 @@ pub struct Compiled {
     /// For each operation the piece of text it computes.
     pub(crate) places: Vec<Span>,
     pub(crate) depths: Depths,
+    /// Whether it leaves a number instead of a truth value.
+    pub(crate) numeric: bool,
 }
 
 impl Compiled {
@@ -111,6 +113,27 @@ impl Predicate for Compiled {
         let result = self.run(&mut stacks, system, scratch, block, dead);
         STACKS.set(stacks);
         result
+    }
+}
+
+impl Compiled {
+    /// The values of a number in the states of a block; truth values count as 0 and 1.
+    pub(crate) fn numbers(
+        &self,
+        system: &dyn System,
+        scratch: &mut Scratch,
+        block: &Block,
+        out: &mut Lanes,
+    ) -> Result<(), Undefined> {
+        let mut stacks = STACKS.take();
+        stacks.fit(self.depths);
+        let result = self.run(&mut stacks, system, scratch, block, 0);
+        let done = result.map(|truths| match self.numeric {
+            true => *out = stacks.numbers[0],
+            false => out.iter_mut().enumerate().for_each(|(lane, value)| *value = (truths >> lane & 1) as i64),
+        });
+        STACKS.set(stacks);
+        done
     }
 }
 
@@ -275,6 +298,7 @@ impl Compiled {
             }
         }
         match failure {
+            None if self.numeric => Ok(0),
             None => Ok(pop(truths) & block.mask()),
             Some(failure) => Err(self.undefined(failure, observe, scratch, block)),
         }

@@ -234,7 +234,7 @@ pub(crate) fn name_length(text: &str, tokens: &[(Token, Span)]) -> Option<usize>
         length += match (kind(1), kind(2), kind(3)) {
             // Behind a dot, any word and any number is part of a name, even `P.not`.
             (Some(Token::Dot), Some(_), _) if touching(2) && is_wordlike(&text[rest[2].1.range()]) => 2,
-            (Some(Token::Arrow), Some(Token::Word), _) if touching(2) => 2,
+            (Some(Token::Arrow), Some(Token::Word | Token::Number), _) if touching(2) => 2,
             (Some(Token::OpenIndex), Some(Token::Number), Some(Token::CloseIndex)) if touching(3) => 3,
             _ => return Some(length),
         };

@@ -26,6 +26,16 @@ impl Findings {
         self.0.is_empty()
     }
 
+    /// How many there are so far.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all but the first `count`, for a parser that tries another reading.
+    pub fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     /// Whether further diagnostics would be dropped.
     pub fn is_full(&self) -> bool {
         self.0.len() >= LIMIT

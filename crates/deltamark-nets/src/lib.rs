@@ -19,6 +19,7 @@ mod net;
 mod number;
 mod planes;
 pub mod pnml;
+mod progress;
 mod sample;
 mod sleep;
 mod step;

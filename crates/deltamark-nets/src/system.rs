@@ -13,8 +13,8 @@ use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Progress,
+    Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -87,6 +87,11 @@ impl NetSystem {
     /// The counts of a state, place by place.
     pub fn marking(&self, state: &[Slot]) -> Vec<u64> {
         self.compiled().layout.unpack(state).collect()
+    }
+
+    /// What firing each transition adds to each place it changes, ascending by place.
+    pub(crate) fn effects(&self) -> &[Vec<(u32, i64)>] {
+        &self.effects
     }
 
     fn compiled(&self) -> Arc<Compiled> {
@@ -268,6 +273,10 @@ impl System for NetSystem {
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn progress(&self) -> Option<&dyn Progress> {
         Some(self)
     }
 

@@ -14,14 +14,19 @@ mod bfs;
 mod crew;
 mod dfs;
 mod frontier;
+mod guided;
+pub mod learn;
 mod log;
 mod numbers;
 mod partition;
 mod path;
 mod quota;
 mod run;
+mod sweep;
+pub mod trial;
 
 pub use partition::{Partitioned, owner, run_partitioned};
+pub use sweep::{SweepTask, Swept, run_sweep};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
@@ -33,17 +38,22 @@ pub enum Search {
     Bfs,
     /// Deep paths first; finds deep errors early.
     Dfs,
+    /// In the order of progress, forgetting what lies behind: see [`run_sweep`]. It takes a window instead of a store.
+    Sweep,
 }
 
 impl Search {
-    /// All searches there are.
+    /// All searches over a store.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
+
+    /// All searches there are.
+    pub const NAMED: &[Search] = &[Search::Bfs, Search::Dfs, Search::Sweep];
 
     /// In what order states reach the store.
     pub fn order(self) -> Order {
         match self {
             Search::Bfs => Order::Levels,
-            Search::Dfs => Order::Any,
+            Search::Dfs | Search::Sweep => Order::Any,
         }
     }
 
@@ -63,6 +73,7 @@ impl Search {
         match self {
             Search::Bfs => "bfs",
             Search::Dfs => "dfs",
+            Search::Sweep => "sweep",
         }
     }
 }
@@ -138,10 +149,11 @@ pub fn run(search: Search, task: Task<'_>) -> Outcome {
 /// which the parents of a level come.
 ///
 /// # Panics
-/// As [`run`].
+/// As [`run`]; and for [`Search::Sweep`], which takes no store: that is [`run_sweep`].
 pub fn run_on(threads: Threads, search: Search, task: Task<'_>) -> Outcome {
     match search {
         Search::Bfs => bfs::run(task, threads),
         Search::Dfs => dfs::run(task),
+        Search::Sweep => panic!("a sweep takes a window, not a store"),
     }
 }

@@ -201,6 +201,21 @@ impl<'a> Run<'a> {
         self.plan.control.limits.depth.unwrap_or(u64::MAX)
     }
 
+    /// The most states that may be found.
+    pub fn state_limit(&self) -> Option<u64> {
+        self.plan.control.limits.states
+    }
+
+    /// Time since the run began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Says that there is no need to look for this any more, before its answer is recorded.
+    pub fn settle(&self, finding: &Finding) {
+        self.plan.settle(finding);
+    }
+
     /// Inserts the initial states and appends those that are new.
     pub fn begin(&mut self, frontier: &mut dyn Recode, roots: &mut Vec<Root>) -> Step {
         loop {

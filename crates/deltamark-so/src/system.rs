@@ -91,10 +91,12 @@ impl LibrarySystem {
         }
         // SAFETY: it is of this version, so of this shape, and not null.
         let description = unsafe { &*description };
-        Self::checked(&shown.to_string(), description)?.with(library)
+        let shown = shown.to_string();
+        Self::described(&shown, description, library)?.tried(&shown)
     }
 
-    fn checked(shown: &str, description: &Description) -> Result<Parts, Diagnostic> {
+    /// The system of a description that is right.
+    fn described(shown: &str, description: &Description, library: libloading::Library) -> Result<Self, Diagnostic> {
         let wrong = |what: String| Diagnostic::new(format!("the model of `{shown}` {what}"));
         let width = match description.width {
             VARIES => Width::Varies,
@@ -128,7 +130,7 @@ impl LibrarySystem {
             }
             names.push(name);
         }
-        Ok(Parts {
+        Ok(LibrarySystem {
             width,
             names,
             numbers,
@@ -137,9 +139,22 @@ impl LibrarySystem {
             successors,
             show: description.show,
             value: description.value,
-            one_thread: description.flags & ONE_THREAD != 0,
-            shown: shown.into(),
+            turn: (description.flags & ONE_THREAD != 0).then(Mutex::default),
+            _library: library,
         })
+    }
+
+    /// The system, if the library has an initial state to give.
+    fn tried(self, shown: &str) -> Result<Self, Diagnostic> {
+        let mut batch = Batch::new(self.width);
+        let _ = self.initial(&mut Scratch::none(), &mut batch);
+        if let Some(fault) = batch.faults().first() {
+            return Err(Diagnostic::new(format!("an initial state of `{shown}` is wrong: {}", fault.message)));
+        }
+        if batch.is_empty() {
+            return Err(Diagnostic::new(format!("`{shown}` gives no initial state")));
+        }
+        Ok(self)
     }
 
     /// Waits for its turn, where only one thread may call.
@@ -173,47 +188,6 @@ impl LibrarySystem {
             }
             buffer.resize((length + 1).min(LONGEST_TEXT), 0);
         }
-    }
-}
-
-/// A checked description, but for the library itself.
-struct Parts {
-    width: Width,
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
-    own: *mut c_void,
-    initial: Initial,
-    successors: Successors,
-    show: Option<Show>,
-    value: Option<ValueOf>,
-    one_thread: bool,
-    shown: String,
-}
-
-impl Parts {
-    /// The system, if the library has an initial state to give.
-    fn with(self, library: libloading::Library) -> Result<LibrarySystem, Diagnostic> {
-        let system = LibrarySystem {
-            width: self.width,
-            names: self.names,
-            numbers: self.numbers,
-            own: self.own,
-            initial: self.initial,
-            successors: self.successors,
-            show: self.show,
-            value: self.value,
-            turn: self.one_thread.then(Mutex::default),
-            _library: library,
-        };
-        let mut batch = Batch::new(system.width);
-        let _ = system.initial(&mut Scratch::none(), &mut batch);
-        if let Some(fault) = batch.faults().first() {
-            return Err(Diagnostic::new(format!("an initial state of `{}` is wrong: {}", self.shown, fault.message)));
-        }
-        if batch.is_empty() {
-            return Err(Diagnostic::new(format!("`{}` gives no initial state", self.shown)));
-        }
-        Ok(system)
     }
 }
 

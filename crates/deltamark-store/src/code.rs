@@ -14,7 +14,7 @@
 
 /// Moves bit i to bit 2i.
 #[inline(always)]
-fn spread(word: u64) -> u64 {
+pub(crate) fn spread(word: u64) -> u64 {
     let mut word = word & 0xffff_ffff;
     word = (word | word << 16) & 0x0000_ffff_0000_ffff;
     word = (word | word << 8) & 0x00ff_00ff_00ff_00ff;
@@ -25,7 +25,7 @@ fn spread(word: u64) -> u64 {
 
 /// Moves bit 2i to bit i.
 #[inline(always)]
-fn gather(word: u64) -> u64 {
+pub(crate) fn gather(word: u64) -> u64 {
     let mut word = word & 0x5555_5555_5555_5555;
     word = (word | word >> 1) & 0x3333_3333_3333_3333;
     word = (word | word >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
@@ -53,6 +53,40 @@ pub(crate) fn decode(skew: u32, code: u64) -> (u32, u32) {
 pub(crate) fn fits(skew: u32, left: u64, right: u64) -> bool {
     let most = 62 - skew;
     left < 1 << 31 && left >> skew < 1 << most.div_ceil(2).min(31) && right < 1 << (most / 2).min(31)
+}
+
+/// How far the ids of both sides go, and so which bits of a code may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub skew: u32,
+    /// Bits of the ids on the left, and on the right.
+    pub left: u32,
+    pub right: u32,
+}
+
+impl Reach {
+    /// That of ids below these.
+    pub fn new(skew: u32, left: u64, right: u64) -> Self {
+        let bits = |count: u64| count.max(1).next_power_of_two().ilog2().min(32);
+        Reach { skew, left: bits(left), right: bits(right) }
+    }
+
+    /// Codes are below this.
+    pub fn limit(self) -> u64 {
+        let most = |bits: u32| ((1u64 << bits) - 1) as u32;
+        encode(self.skew, most(self.left), most(self.right)) + 1
+    }
+
+    /// One that covers both.
+    pub fn join(self, other: Reach) -> Reach {
+        Reach { skew: self.skew, left: self.left.max(other.left), right: self.right.max(other.right) }
+    }
+
+    /// Whether it goes as far as another.
+    #[inline]
+    pub fn covers(self, other: Reach) -> bool {
+        self.left >= other.left && self.right >= other.right
+    }
 }
 
 /// A way to pick bits out of a word.

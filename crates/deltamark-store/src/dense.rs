@@ -6,12 +6,14 @@
 //!
 //! # Layout in memory
 //! ```text
-//! keys    #0 [ key ] #1 [ key ] …                  4·K bytes each, in the order found
+//! keys    #0 [ key ] #1 [ key ] …                  in the order found: 4·K bytes each (`Words`),
+//!                                                  or just enough bits (`narrow.rs`)
 //! index   bucket [ tag|1  tag|0  tag|2  0 … ]      as in `plain`
 //! ```
 //!
 //! # Growth
-//! Keys never move. The index is entered again from the keys when it is full.
+//! Keys never move, or only while nobody looks. The index is entered again from the keys when it
+//! is full.
 //!
 //! # Invariants
 //! Those of [`plain`](crate::plain) with a key in place of a vector: a number is in the index
@@ -19,6 +21,9 @@
 //! room set aside, and growth is done by one thread alone (I3). So look-ups are plain loads,
 //! and an insertion is one compare-and-swap.
 
+mod group;
+
+use crate::apart::Apart;
 use crate::arena::Arena;
 use crate::bucket::{LANES, Lanes, prefetch};
 use crate::index::{Index, settled};
@@ -31,19 +36,116 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The index begins with this many buckets.
 const BUCKETS: u64 = 8;
 
-/// Keys, each once.
-pub(crate) struct Dense<const K: usize> {
-    index: Index,
+/// How keys of `K` words are kept, by their numbers.
+pub(crate) trait Keys<const K: usize> {
+    /// Whether the index grows in small steps: less memory, and more work.
+    const TIGHT: bool;
+
+    /// No keys.
+    fn new() -> Self;
+
+    /// The bytes they hold.
+    fn bytes(&self) -> u64;
+
+    /// The key of a number that was given out.
+    fn get(&self, number: u32) -> [u32; K];
+
+    /// Writes the key of a number that only this thread has, and that nobody else was told.
+    /// There is room for it.
+    fn put(&self, number: u64, key: [u32; K]);
+
+    /// Whether there is memory for this many keys.
+    fn has_room(&self, keys: u64) -> bool;
+
+    /// Takes memory for this many keys; nobody else uses them.
+    fn make_room(&mut self, keys: u64, budget: &Budget) -> bool;
+}
+
+/// Keys side by side, a word of 32 bits for each of theirs.
+pub(crate) struct Words<const K: usize> {
     keys: Arena,
-    len: AtomicU64,
-    /// Bytes granted for keys.
+    /// Bytes granted for them.
     granted: u64,
 }
 
-impl<const K: usize> Dense<K> {
+impl<const K: usize> Words<K> {
     /// Bytes of a key.
     const BYTES: u64 = 4 * K as u64;
+}
 
+impl<const K: usize> Keys<K> for Words<K> {
+    const TIGHT: bool = false;
+
+    fn new() -> Self {
+        Words { keys: Arena::new(K), granted: 0 }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.granted
+    }
+
+    #[inline(always)]
+    fn get(&self, number: u32) -> [u32; K] {
+        // SAFETY: the number was given out, so its key was written before, and is never
+        // written again (I2).
+        unsafe { self.keys.view().address::<K>(u64::from(number)).cast::<[u32; K]>().read() }
+    }
+
+    #[inline(always)]
+    fn put(&self, number: u64, key: [u32; K]) {
+        // SAFETY: room for this number was set aside (I3), only this thread has it, and it is
+        // told to nobody before this is written.
+        unsafe { self.keys.view().address::<K>(number).cast::<[u32; K]>().write(key) };
+    }
+
+    #[inline]
+    fn has_room(&self, keys: u64) -> bool {
+        keys * Self::BYTES <= self.granted
+    }
+
+    fn make_room(&mut self, keys: u64, budget: &Budget) -> bool {
+        extend(&self.keys, Self::BYTES, &mut self.granted, keys * Self::BYTES, budget)
+    }
+}
+
+/// Takes memory so that `granted` bytes of an arena become `wanted` at least.
+pub(crate) fn extend(arena: &Arena, item_bytes: u64, granted: &mut u64, wanted: u64, budget: &Budget) -> bool {
+    if wanted <= *granted {
+        return true;
+    }
+    let missing = wanted - *granted;
+    // An eighth ahead while there is plenty, by the byte when there is not.
+    let ahead = missing.max(*granted / 8).next_multiple_of(4096);
+    let Some(asked) = [ahead, missing].into_iter().find(|&bytes| budget.request(bytes)) else { return false };
+    if !arena.extend((*granted + asked).div_ceil(item_bytes)) {
+        budget.release(asked);
+        return false;
+    }
+    *granted += asked;
+    true
+}
+
+/// Keys, each once.
+pub(crate) struct Table<const K: usize, S> {
+    index: Index,
+    pub keys: S,
+    /// Written with every new key, beside what every look-up reads.
+    len: Apart<AtomicU64>,
+}
+
+/// Keys of `K` words.
+pub(crate) type Dense<const K: usize> = Table<K, Words<K>>;
+
+/// What a key is looked up by.
+#[inline(always)]
+pub(crate) fn key_hash<const K: usize>(key: [u32; K]) -> u64 {
+    match key.as_slice() {
+        &[low, high] => mix(word([low, high])),
+        words => mix(slots(words)),
+    }
+}
+
+impl<const K: usize, S: Keys<K>> Table<K, S> {
     /// An empty table, if the budget and the system have the few bytes.
     pub fn new(budget: &Budget) -> Option<Self> {
         if !budget.request(Index::bytes(BUCKETS)) {
@@ -53,7 +155,7 @@ impl<const K: usize> Dense<K> {
             budget.release(Index::bytes(BUCKETS));
             return None;
         };
-        Some(Dense { index, keys: Arena::new(K), len: AtomicU64::new(0), granted: 0 })
+        Some(Table { index, keys: S::new(), len: Apart::default() })
     }
 
     /// How many keys there are.
@@ -64,16 +166,7 @@ impl<const K: usize> Dense<K> {
 
     /// The bytes it holds.
     pub fn bytes(&self) -> u64 {
-        self.granted + Index::bytes(self.index.buckets)
-    }
-
-    /// What a key is looked up by.
-    #[inline(always)]
-    pub fn hash(key: [u32; K]) -> u64 {
-        match key.as_slice() {
-            &[low, high] => mix(word([low, high])),
-            words => mix(slots(words)),
-        }
+        self.keys.bytes() + Index::bytes(self.index.buckets)
     }
 
     /// Asks for the memory in which a key would be found.
@@ -87,9 +180,7 @@ impl<const K: usize> Dense<K> {
     #[inline(always)]
     pub fn get(&self, number: u32) -> [u32; K] {
         debug_assert!(u64::from(number) < self.len());
-        // SAFETY: the number was given out, so its key was written before, and is never
-        // written again (I2).
-        unsafe { self.keys.view().address::<K>(u64::from(number)).cast::<[u32; K]>().read() }
+        self.keys.get(number)
     }
 
     /// The number of a key, or where it would be entered.
@@ -118,7 +209,7 @@ impl<const K: usize> Dense<K> {
     /// The number of a key that is there.
     #[inline(always)]
     pub fn find<L: Lanes>(&self, lanes: L, key: [u32; K]) -> Option<u32> {
-        let mixed = Self::hash(key);
+        let mixed = key_hash(key);
         self.search(lanes, key, mixed, self.index.view().home(mixed)).ok()
     }
 
@@ -141,9 +232,7 @@ impl<const K: usize> Dense<K> {
             // in no other.
             if entry.compare_exchange(0, tag | !mask, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 let number = self.len.fetch_add(1, Ordering::AcqRel);
-                // SAFETY: room for this number was set aside (I3), only this thread has it, and
-                // it is told to nobody before the entry is released below.
-                unsafe { self.keys.view().address::<K>(number).cast::<[u32; K]>().write(key) };
+                self.keys.put(number, key);
                 entry.store(tag | (number as u32 + 1), Ordering::Release);
                 return (number as u32, true);
             }
@@ -154,31 +243,22 @@ impl<const K: usize> Dense<K> {
     #[inline]
     pub fn has_room(&self, more: u64) -> bool {
         let wanted = self.len() + more;
-        wanted <= self.index.room && wanted * Self::BYTES <= self.granted
+        wanted <= self.index.room && self.keys.has_room(wanted)
     }
 
     /// Makes room for `more` keys; nobody else uses the table. Says whether there was memory.
     #[must_use]
     pub fn make_room(&mut self, more: u64, budget: &Budget) -> bool {
         let wanted = self.len() + more;
-        if wanted * Self::BYTES > self.granted {
-            let missing = wanted * Self::BYTES - self.granted;
-            // An eighth ahead while there is plenty, by the byte when there is not.
-            let ahead = missing.max(self.granted / 8).next_multiple_of(4096);
-            let asked = [ahead, missing].into_iter().find(|&bytes| budget.request(bytes));
-            let Some(asked) = asked else { return false };
-            if !self.keys.extend((self.granted + asked).div_ceil(Self::BYTES)) {
-                budget.release(asked);
-                return false;
-            }
-            self.granted += asked;
-        }
-        wanted <= self.index.room || self.grow_index(wanted, budget)
+        (self.keys.has_room(wanted) || self.keys.make_room(wanted, budget))
+            && (wanted <= self.index.room || self.grow_index(wanted, budget))
     }
 
     fn grow_index(&mut self, wanted: u64, budget: &Budget) -> bool {
         let old = self.index.buckets;
-        for buckets in self.index.next_sizes(wanted).into_iter().flatten() {
+        let tight = if S::TIGHT { self.index.next_quarter(wanted) } else { None };
+        let [usual, small] = self.index.next_sizes(wanted);
+        for buckets in [tight, usual, small].into_iter().flatten() {
             let more = Index::bytes(buckets) - Index::bytes(old);
             if !budget.request(more) {
                 continue;
@@ -187,7 +267,7 @@ impl<const K: usize> Dense<K> {
                 budget.release(more);
             }
             for number in 0..self.len() {
-                self.index.enter(Self::hash(self.get(number as u32)), number);
+                self.index.enter(key_hash(self.get(number as u32)), number);
             }
             return wanted <= self.index.room;
         }
@@ -225,7 +305,7 @@ mod tests {
         for round in 0..2 {
             for number in 0..count {
                 assert!(dense.has_room(1) || dense.make_room(1, &budget));
-                let (found, new) = dense.intern(BASELINE, key(number), Dense::hash(key::<K>(number)));
+                let (found, new) = dense.intern(BASELINE, key(number), key_hash(key::<K>(number)));
                 assert_eq!((u64::from(found), new), (number, round == 0));
                 assert_eq!(dense.bytes(), budget.used());
             }
@@ -250,7 +330,7 @@ mod tests {
         let mut dense = Dense::<2>::new(&budget).expect("a few bytes");
         let mut added = 0;
         while dense.make_room(1, &budget) {
-            dense.intern(BASELINE, key(added), Dense::hash(key::<2>(added)));
+            dense.intern(BASELINE, key(added), key_hash(key::<2>(added)));
             added += 1;
         }
         assert!(added > 1000 && budget.used() <= 30_000);

@@ -103,6 +103,16 @@ impl Index {
         [usual.last().map(|buckets| buckets.min(LARGEST)).filter(enough), Some(small).filter(enough)]
     }
 
+    /// A size a quarter larger, or larger still by as much as `wanted` needs, where memory matters
+    /// more than the work of entering all numbers again. Nothing while it is small.
+    pub fn next_quarter(&self, wanted: u64) -> Option<u64> {
+        let mut buckets = self.buckets;
+        while room(buckets) < wanted {
+            buckets += buckets / 4;
+        }
+        (self.buckets >= SMALL / 8 && buckets <= LARGEST).then_some(buckets)
+    }
+
     /// Allows it to be filled to the last, for want of memory.
     pub fn fill_up(&mut self) {
         self.room = last_room(self.buckets);
@@ -197,6 +207,13 @@ pub(crate) struct IndexView<'a> {
 }
 
 impl<'a> IndexView<'a> {
+    /// Buckets that somebody else holds, as an index of numbers that take `number_bits` bits when
+    /// one is added to them.
+    #[inline(always)]
+    pub fn over(buckets: &'a [Bucket], number_bits: u32) -> Self {
+        IndexView { buckets, number_bits, mask: (u64::from(u32::MAX) << number_bits) as u32 }
+    }
+
     #[inline(always)]
     pub fn bucket(self, number: u64) -> &'a Bucket {
         debug_assert!((number as usize) < self.buckets.len());

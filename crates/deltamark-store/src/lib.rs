@@ -21,6 +21,7 @@
 //! # The helpers
 //! * Memory: `region` (pages of the system), `arena` (items that never move), `grant` (what was
 //!   granted).
+//! * Sweeps: [`layers`] (states by rank, forgotten behind a line), `layer` (those of one rank).
 //! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
 //!   hand), `kept` (some among many), `cache` (a few, by number).
 //! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
@@ -37,6 +38,7 @@
 //! * Rebuilding: `spanning` (parents and actions), `rebuild` (walks along them), `numbered` (the
 //!   store made of these).
 
+mod apart;
 mod arena;
 mod bits;
 pub mod bitstate;
@@ -62,7 +64,10 @@ mod index;
 mod intern;
 mod journal;
 mod kept;
+mod layer;
+pub mod layers;
 mod lists;
+mod narrow;
 mod numbered;
 mod packed;
 mod pairs;

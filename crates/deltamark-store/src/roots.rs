@@ -12,6 +12,7 @@
 //! is compared with a bitmap of all pairs, the most that one can take. A change must pay by a
 //! third, so that it does not come twice.
 
+use crate::code::Reach;
 use crate::pairs::Pairs;
 use crate::tiles::{Added, Tiles};
 use deltamark_core::{Budget, Bytes};
@@ -26,11 +27,6 @@ pub(crate) enum Roots {
     Tiles(Tiles, u64),
     /// Sparse.
     Pairs(Pairs),
-}
-
-/// Bits that codes below this take.
-fn bits_below(limit: u64) -> u32 {
-    64 - limit.saturating_sub(1).leading_zeros()
 }
 
 impl Roots {
@@ -62,6 +58,14 @@ impl Roots {
         }
     }
 
+    /// Asks for that memory to write to it, where threads would otherwise wait for each other.
+    #[inline(always)]
+    pub fn prefetch_to_enter(&self, code: u64) {
+        if let Roots::Tiles(tiles, _) = self {
+            tiles.prefetch_to_set(code);
+        }
+    }
+
     /// Whether a code is there.
     #[inline(always)]
     pub fn contains(&self, code: u64) -> bool {
@@ -80,27 +84,27 @@ impl Roots {
         }
     }
 
-    /// Whether `more` codes below `limit` can be entered, and there is no reason to look
+    /// Whether `more` codes of this reach can be entered, and there is no reason to look
     /// whether the roots should change.
     #[inline]
-    pub fn has_room(&self, more: u64, limit: u64) -> bool {
+    pub fn has_room(&self, more: u64, reach: Reach) -> bool {
         match self {
-            Roots::Tiles(tiles, next) => limit <= Tiles::LIMIT && tiles.used_bytes() <= *next,
-            Roots::Pairs(pairs) => pairs.has_room(more, bits_below(limit)),
+            Roots::Tiles(tiles, next) => reach.limit() <= Tiles::LIMIT && tiles.used_bytes() <= *next,
+            Roots::Pairs(pairs) => pairs.has_room(more, reach),
         }
     }
 
-    /// Makes room for `more` codes below `limit`, where `len` are there and there are `pairs`
+    /// Makes room for `more` codes of this reach, where `len` are there and there are `pairs`
     /// pairs. Says whether there was memory.
     #[must_use]
-    pub fn make_room(&mut self, more: u64, limit: u64, len: u64, pairs: u64, budget: &Arc<Budget>) -> bool {
-        let bits = bits_below(limit);
+    pub fn make_room(&mut self, more: u64, reach: Reach, len: u64, pairs: u64, budget: &Arc<Budget>) -> bool {
+        let limit = reach.limit();
         match self {
             Roots::Tiles(tiles, next) => {
                 let held = tiles.used_bytes();
-                let other = Pairs::estimate(len + more, bits);
+                let other = Pairs::estimate(len + more, reach);
                 if limit > Tiles::LIMIT || held > SMALL && held / 4 * 3 > other {
-                    if let Some(pairs) = quotiented(tiles, len + more, bits, budget) {
+                    if let Some(pairs) = quotiented(tiles, len + more, reach, budget) {
                         *self = Roots::Pairs(pairs);
                         return true;
                     }
@@ -121,7 +125,7 @@ impl Roots {
                     *self = Roots::Tiles(tiles, next.max(SMALL));
                     return true;
                 }
-                set.make_room(more, bits)
+                set.make_room(more, reach)
             }
         }
     }
@@ -136,9 +140,9 @@ impl Roots {
 }
 
 /// The same codes, quotiented.
-fn quotiented(tiles: &Tiles, len: u64, bits: u32, budget: &Arc<Budget>) -> Option<Pairs> {
-    let mut pairs = Pairs::new(bits, budget)?;
-    if !pairs.make_room(len, bits) {
+fn quotiented(tiles: &Tiles, len: u64, reach: Reach, budget: &Arc<Budget>) -> Option<Pairs> {
+    let mut pairs = Pairs::new(reach, budget)?;
+    if !pairs.make_room(len, reach) {
         return None;
     }
     tiles.each(|code| pairs.insert(code) != Added::Full).then_some(pairs)

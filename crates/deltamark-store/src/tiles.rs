@@ -15,7 +15,7 @@
 //! a square of 64 by 64 pairs, and pairs that belong to the same time of the run are near.
 
 use crate::arena::Arena;
-use crate::bucket::prefetch;
+use crate::bucket::{prefetch, prefetch_to_write};
 use crate::region::Region;
 use deltamark_core::Budget;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -126,6 +126,18 @@ impl Tiles {
     pub fn prefetch(&self, number: u64) {
         if let Some(word) = self.word(number) {
             prefetch(word);
+        }
+    }
+
+    /// Asks for that memory to write to it, if the number is not there. Several threads enter
+    /// numbers that lie close together: without this each of them waits for the line that
+    /// another one wrote to last.
+    #[inline(always)]
+    pub fn prefetch_to_set(&self, number: u64) {
+        if let Some(word) = self.word(number)
+            && word.load(Ordering::Relaxed) >> (number & 63) & 1 == 0
+        {
+            prefetch_to_write(word);
         }
     }
 

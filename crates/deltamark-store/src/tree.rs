@@ -38,10 +38,11 @@
 //! When states are wide or vary in length. 4·K bytes for a root and 4.7 to 7.1 for its entry of
 //! the index, whatever the width, and the same again for each node that is not shared.
 
+use crate::apart::Apart;
 use crate::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::dense::Dense;
+use crate::dense::{Dense, key_hash};
 use crate::fields::SideFields;
 use crate::index::BASELINE;
 use crate::shape::{Child, Shape};
@@ -59,8 +60,9 @@ struct Tree<'a, const K: usize, const R: usize> {
     system: &'a dyn System,
     budget: Arc<Budget>,
     /// Roots and nodes that room was set aside for and that are not finished (I2).
-    pending: [AtomicU64; 2],
-    gate: RwLock<Tables<K, R>>,
+    pending: Apart<[AtomicU64; 2]>,
+    /// In a box, so that threads that pass the gate do not take from each other what they read.
+    gate: Apart<RwLock<Box<Tables<K, R>>>>,
     fields: SideFields,
 }
 
@@ -188,20 +190,20 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
         let fields = SideFields::new(&budget);
-        Tree { system, budget, pending: Default::default(), gate: RwLock::new(tables), fields }
+        Tree { system, budget, pending: Default::default(), gate: Apart(RwLock::new(Box::new(tables))), fields }
     }
 
-    fn shared(&self) -> RwLockReadGuard<'_, Tables<K, R>> {
+    fn shared(&self) -> RwLockReadGuard<'_, Box<Tables<K, R>>> {
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn alone(&self) -> RwLockWriteGuard<'_, Tables<K, R>> {
+    fn alone(&self) -> RwLockWriteGuard<'_, Box<Tables<K, R>>> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets room aside for so many roots and nodes and hands out the tables, growing them first
     /// if need be (I2). Nothing, if the budget is spent.
-    fn set_aside(&self, counts: [u64; 2]) -> Option<RwLockReadGuard<'_, Tables<K, R>>> {
+    fn set_aside(&self, counts: [u64; 2]) -> Option<RwLockReadGuard<'_, Box<Tables<K, R>>>> {
         loop {
             let tables = self.shared();
             let (roots, nodes) = tables.both.as_ref()?;
@@ -239,8 +241,7 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             return Insert::Seen(StateId::new(number.into()));
         }
         let more = self.pending[0].fetch_add(1, Ordering::AcqRel) + 1;
-        let answer =
-            if roots.has_room(more) { told(roots.intern(BASELINE, key, Dense::hash(key))) } else { Insert::Full };
+        let answer = if roots.has_room(more) { told(roots.intern(BASELINE, key, key_hash(key))) } else { Insert::Full };
         self.give_back([1, 0]);
         answer
     }
@@ -357,10 +358,10 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         row.clear();
         for children in &shape.nodes {
             let key = key(children, state, row);
-            row.push(nodes.intern(BASELINE, key, Dense::hash(key)).0);
+            row.push(nodes.intern(BASELINE, key, key_hash(key)).0);
         }
         let key = root_key(number, key(&shape.root, state, row));
-        Some(roots.intern(BASELINE, key, Dense::hash(key)))
+        Some(roots.intern(BASELINE, key, key_hash(key)))
     }
 
     /// The shape of the root of a state.
@@ -497,7 +498,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                     let at = usize::from(at);
                     let shape = &shapes[target_shapes[at] as usize];
                     *held = key(&shape.nodes[node as usize], batch.target(group.start + at), targets.row(at));
-                    *hash = Dense::hash(*held);
+                    *hash = key_hash(*held);
                     nodes.prefetch(*hash);
                 }
                 for (&(at, node), (&held, &hash)) in part.iter().zip(keys.iter().zip(&hashes)) {
@@ -510,12 +511,12 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         for (at, index) in group.clone().enumerate().take(GROUP) {
             let shape = &shapes[target_shapes[at] as usize];
             keys[at] = root_key(target_shapes[at], key(&shape.root, batch.target(index), targets.row(at)));
-            hashes[at] = Dense::hash(keys[at]);
+            hashes[at] = key_hash(keys[at]);
             roots.prefetch(hashes[at]);
         }
-        for (&key, &hash) in keys.iter().zip(&hashes).take(group.len()) {
-            out.push(told(roots.intern(lanes, key, hash)));
-        }
+        let mut answers = [(0, false); GROUP];
+        roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
+        out.extend(answers[..group.len().min(GROUP)].iter().map(|&answer| told(answer)));
     }
 
     /// [`enter`](Self::enter) with the instructions of AVX-512.
@@ -764,7 +765,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         let mut tables = self.alone();
         match tables.recoded(self.system, recoding, &self.budget) {
             Some(new) => {
-                std::mem::replace(&mut *tables, new).release(&self.budget);
+                std::mem::replace(&mut **tables, new).release(&self.budget);
                 true
             }
             None => false,

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// A folder of models.
 #[derive(Clone, Debug)]
@@ -42,6 +43,36 @@ impl Corpus {
     /// A file of a sub-folder.
     pub fn file(&self, folder: &str, name: &str) -> PathBuf {
         self.root.join(folder).join(name)
+    }
+
+    /// Calls `check` for those rows of a sub-folder that are `wanted`, of which there must be `count`, on two threads, the last
+    /// rows first. It says what is wrong with a model, a line each.
+    ///
+    /// # Panics
+    /// When something is wrong, or there are fewer rows.
+    pub fn check_rows(
+        &self,
+        folder: &str,
+        count: usize,
+        wanted: impl Fn(&Row) -> bool,
+        check: impl Fn(&Row) -> Vec<String> + Sync,
+    ) {
+        let rows: Vec<Row> = self.expected(folder).into_iter().filter(wanted).collect();
+        assert!(rows.len() >= count, "only {} models are wanted, not {count}", rows.len());
+        let (rows, wrong) = (Mutex::new(rows), Mutex::new(Vec::new()));
+        let next = || rows.lock().expect("no panic").pop();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(row) = next() {
+                        let found = check(&row);
+                        wrong.lock().expect("no panic").extend(found);
+                    }
+                });
+            }
+        });
+        let wrong: Vec<String> = wrong.into_inner().expect("no panic");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     /// The rows of `expected.tsv` in a sub-folder. Empty, with a note, where there is none.

@@ -9,8 +9,8 @@
 
 use deltamark_core::hash::mix;
 use deltamark_core::{
-    Action, Batch, Block, Components, Describe, Fired, Observe, Recoding, Reversible, Scratch, Slot, States, System,
-    Undone, Widen, Width,
+    Action, Batch, Block, Components, Describe, Fired, Observe, Portable, Recoding, Reversible, Scratch, Slot, States,
+    System, Undone, Widen, Width,
 };
 
 /// The same system with a hash of few bits.
@@ -121,6 +121,10 @@ impl System for PoorHash {
         self.inner.reversible().map(|_| self as _)
     }
 
+    fn portable(&self) -> Option<&dyn Portable> {
+        self.inner.portable()
+    }
+
     fn components(&self) -> Option<&dyn Components> {
         self.inner.components()
     }
@@ -219,6 +223,10 @@ impl System for Forward {
 
     fn action_count(&self) -> Option<u32> {
         self.inner.action_count()
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        self.inner.portable()
     }
 
     fn components(&self) -> Option<&dyn Components> {

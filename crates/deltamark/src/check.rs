@@ -6,15 +6,18 @@
 //! set, by the user or from what the machine has; the store is gone before traces are
 //! put into words.
 
+use crate::condensed::{Both, Condensed, EdgeLog, Walked};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory;
-use crate::report::{Answer, Report};
+use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
+use crate::sweep::{self, Sweeping};
 use deltamark_core::{
-    Budget, Cancel, Control, Diagnostic, Limits, Listener, Observe, Outcome, Property, ReplayError, Silent, Stop,
-    System, Verdict,
+    Batch, Budget, Cancel, Control, Diagnostic, Limits, Listener, Measure, Observe, Outcome, Property, Recorder,
+    ReplayError, Silent, Stop, System, Verdict,
 };
+use deltamark_graph::Way;
 use deltamark_search::{Observer, Search, Task, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
 use std::fmt;
@@ -37,6 +40,12 @@ pub struct Check<'a> {
     listener: Arc<dyn Listener>,
     explore_all: bool,
     since: Instant,
+    /// Where the graph goes.
+    graph: Option<String>,
+    /// The graph that takes the place of a search.
+    pub(crate) walked: Option<(&'a Condensed, Way)>,
+    measure: Option<Box<dyn Measure>>,
+    recorder: Option<&'a mut dyn Recorder>,
 }
 
 /// Why a run could not be made, or its result not be told.
@@ -46,6 +55,13 @@ pub enum CheckError {
     Store(SpecError),
     /// What was chosen does not run with several threads.
     Threads(String),
+    /// What was chosen does not go with a sweep, or a sweep not with the model.
+    Sweep {
+        /// Why.
+        message: String,
+        /// What to do; empty, if there is nothing.
+        help: String,
+    },
     /// The memory limit is below what the process holds before the search begins.
     MemoryTooSmall {
         /// The limit.
@@ -62,6 +78,8 @@ pub enum CheckError {
         /// What is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The graph cannot be written or walked: a sentence.
+    Graph(String),
     /// A trace could not be replayed: a bug of Deltamark or of the system.
     Replay {
         /// The property it belongs to.
@@ -75,7 +93,9 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
-            CheckError::Threads(message) => f.write_str(message),
+            CheckError::Threads(message) | CheckError::Graph(message) | CheckError::Sweep { message, .. } => {
+                f.write_str(message)
+            }
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -112,7 +132,16 @@ impl<'a> Check<'a> {
             listener: Arc::new(Silent),
             explore_all: false,
             since: Instant::now(),
+            graph: None,
+            walked: None,
+            measure: None,
+            recorder: None,
         }
+    }
+
+    /// A run along a graph that was written before, instead of a search.
+    pub fn along(graph: &'a Condensed, way: Way) -> Self {
+        Check { walked: Some((graph, way)), ..Check::loaded(&graph.model) }
     }
 
     /// A run of a model that was loaded.
@@ -184,6 +213,19 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Sweeps by this measure: a number, or several in parentheses, of which the first counts most. `name` is how errors
+    /// call it. Without it a sweep looks for a measure of its own.
+    pub fn progress(mut self, name: &str, text: &str) -> Result<Self, CheckError> {
+        self.measure = Some(sweep::given(self.system, name, text)?);
+        Ok(self)
+    }
+
+    /// Has the graph of a sweep taken down.
+    pub fn recorder(mut self, recorder: &'a mut dyn Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Searches with so many threads. Without this, with as many as the machine runs at once,
     /// where store and search allow it, and with one elsewhere.
     pub fn threads(mut self, threads: usize) -> Self {
@@ -221,6 +263,14 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Writes the graph of all reachable states to this file, if the run comes to its end. All of them are explored then,
+    /// whatever is answered on the way.
+    pub fn graph(mut self, path: impl Into<String>) -> Self {
+        self.graph = Some(path.into());
+        self.explore_all = true;
+        self
+    }
+
     /// Counts the total time from this moment, usually one before the model was loaded.
     pub fn since(mut self, since: Instant) -> Self {
         self.since = since;
@@ -249,6 +299,12 @@ impl<'a> Check<'a> {
         Ok(report)
     }
 
+    /// Explores everything, and asks nothing but what was asked for.
+    pub fn explore(mut self) -> Result<Report, CheckError> {
+        self.explore_all = true;
+        self.make(None)
+    }
+
     /// Explores everything and gives figures of the state space beside the report.
     pub fn stats(mut self) -> Result<Stats, CheckError> {
         self.explore_all = true;
@@ -257,24 +313,93 @@ impl<'a> Check<'a> {
         Ok(Stats { report, survey: surveyor.survey() })
     }
 
-    fn make(self, observer: Option<&mut dyn Observer>) -> Result<Report, CheckError> {
+    fn make(self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+        if let Some((graph, way)) = self.walked {
+            let walked = Walked {
+                graph,
+                way,
+                properties: &self.properties,
+                limits: self.limits,
+                cancel: self.cancel,
+                listener: self.listener,
+                since: self.since,
+            };
+            return walked.report(surveyor);
+        }
         let threads = threads(self.threads, &self.store, self.search)?;
+        self.refuse_mixtures()?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
-        let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
-            .map_err(CheckError::Store)?;
-        let outcome = deltamark_search::run_on(
-            threads,
-            self.search,
-            Task {
-                system: self.system,
-                store: store.as_ref(),
+        let mut log = match &self.graph {
+            Some(path) => Some(EdgeLog::new(path, &self.info, &control).map_err(CheckError::Graph)?),
+            None => None,
+        };
+        let path = self.graph;
+        let (outcome, sweep, graph) = if self.search == Search::Sweep {
+            if log.is_some() && self.recorder.is_some() {
+                return Err(CheckError::Graph("a graph is recorded once".into()));
+            }
+            let recorder = match log.as_mut() {
+                Some(log) => Some(log as &mut dyn Recorder),
+                None => self.recorder.map(|recorder| recorder as &mut dyn Recorder),
+            };
+            let sweeping = Sweeping {
+                given: self.measure,
                 properties: &self.properties,
                 control: &control,
                 explore_all: self.explore_all,
-                observer: observer.map(|observer| observer as &mut dyn Observer),
-            },
-        );
-        drop(store);
+                observer: surveyor.map(|surveyor| surveyor as &mut dyn Observer),
+                recorder,
+            };
+            let (outcome, sweep) = sweep::explore(self.system, sweeping)?;
+            let unfolding = sweep.swept.as_ref().is_some_and(|swept| swept.unfolding);
+            let contents = match log.filter(|_| outcome.complete()) {
+                Some(log) => {
+                    let initial = first_numbers(self.system);
+                    log.finish(self.system, Some(initial), false, unfolding).map_err(CheckError::Graph)?
+                }
+                None => None,
+            };
+            (outcome, Some(sweep), path.map(|path| GraphFile { path, walked: false, contents }))
+        } else {
+            let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
+                .map_err(CheckError::Store)?;
+            if let Some(log) = &mut log {
+                log.over(&self.store, store.as_ref(), &control).map_err(CheckError::Graph)?;
+            }
+            let mut both;
+            let observer: Option<&mut dyn Observer> = match (surveyor, log.as_mut()) {
+                (Some(surveyor), Some(log)) => {
+                    both = Both(surveyor, log);
+                    Some(&mut both)
+                }
+                (Some(surveyor), None) => Some(surveyor),
+                (None, Some(log)) => Some(log),
+                (None, None) => None,
+            };
+            let outcome = deltamark_search::run_on(
+                threads,
+                self.search,
+                Task {
+                    system: self.system,
+                    store: store.as_ref(),
+                    properties: &self.properties,
+                    control: &control,
+                    explore_all: self.explore_all,
+                    observer,
+                },
+            );
+            let complete = outcome.complete();
+            let initial = log.as_mut().filter(|_| complete).and_then(|log| log.initial_in(self.system, store.as_ref()));
+            drop(store);
+            let contents = match log {
+                Some(log) => {
+                    let levels = self.search.is_shortest();
+                    log.finish(self.system, initial, levels, false).map_err(CheckError::Graph)?
+                }
+                None => None,
+            };
+            (outcome, None, path.map(|path| GraphFile { path, walked: false, contents }))
+        };
         let tables = self.system.tables();
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
@@ -303,8 +428,43 @@ impl<'a> Check<'a> {
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
             growth,
+            graph,
+            sweep,
         })
     }
+
+    /// Refuses options that do not go with each other.
+    fn refuse_mixtures(&self) -> Result<(), CheckError> {
+        if self.search == Search::Sweep {
+            return sweep::refuse(&self.store, self.limits.depth);
+        }
+        if self.measure.is_some() || self.recorder.is_some() {
+            let what = if self.measure.is_some() { "a progress measure is" } else { "numbered states are" };
+            return Err(CheckError::Sweep {
+                message: format!("{what} of no use to the search `{}`", self.search.name()),
+                help: "add `--search sweep`, or leave it out".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the initial states where they are given as states are found: equal ones have one.
+fn first_numbers(system: &dyn System) -> Vec<u64> {
+    let mut batch = Batch::new(system.width());
+    while system.initial(&mut system.scratch(), &mut batch).is_err() {
+        drop(system.widen());
+        batch.reset(system.width());
+    }
+    let mut firsts: Vec<usize> = Vec::new();
+    let number = |index: usize| {
+        let known = firsts.iter().position(|&first| batch.target(first) == batch.target(index));
+        known.unwrap_or_else(|| {
+            firsts.push(index);
+            firsts.len() - 1
+        }) as u64
+    };
+    (0..batch.len()).map(number).collect()
 }
 
 /// How many threads search, of those that were asked for or of those the machine runs at once; and

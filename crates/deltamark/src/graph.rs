@@ -6,11 +6,15 @@
 //! run's budget.
 
 use crate::check::{CheckError, control};
+use crate::condensed::Condensed;
 use crate::json::{Model as ModelJson, SCHEMA, State};
 use crate::load::Loaded;
 use deltamark_core::{
-    Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Scratch, StateId, States, Stop, System,
+    Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Recoding, Scratch, StateId, States, Stop, System,
+    Widen, Width,
 };
+use deltamark_graph::walk::Ended;
+use deltamark_graph::{Visitor, Way};
 use deltamark_search::{Observer, Search, Task};
 use deltamark_store::StoreSpec;
 use std::fmt;
@@ -143,6 +147,51 @@ impl<'a> Graph<'a> {
         Ok(Graph { model, states, initial, edges: edges.list })
     }
 
+    /// Rebuilds a graph of at most `max_states` states from its condensed form.
+    pub fn rebuild(
+        condensed: &'a Condensed,
+        max_states: u64,
+        limits: Limits,
+        cancel: Cancel,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Self, GraphError> {
+        let graph = &condensed.graph;
+        if graph.states() > max_states.min(u64::from(u32::MAX) - 1) {
+            return Err(GraphError::TooManyStates(max_states));
+        }
+        let (control, _) = control(limits, cancel, listener).map_err(GraphError::Check)?;
+        let system = condensed.model.system.as_ref();
+        let slots = match system.width() {
+            Width::Fixed(slots) => slots as u64,
+            Width::Varies => 16,
+        };
+        let bytes = graph.states() * (4 * slots + 8) + graph.meta().edges * size_of::<Edge>() as u64;
+        if !control.budget.request(bytes) {
+            return Err(GraphError::Stopped(Stop::Memory, 0));
+        }
+        let mut collector = Collector { numbers: Vec::new(), states: States::new(system.width()) };
+        let mut walk = condensed.walk(&control).map_err(GraphError::Check)?;
+        let wrong = |error| GraphError::Check(condensed.wrong(&error));
+        // In file order every state is shown once and in its place, unless the walk has to start over.
+        match walk.run(Way::Auto, &mut collector).map_err(wrong)? {
+            Ended::Whole | Ended::Enough => {}
+            Ended::Stopped(stop) => return Err(GraphError::Stopped(stop, collector.numbers.len() as u64)),
+        }
+        let mut edges = Vec::with_capacity(graph.meta().edges as usize);
+        let mut row = Vec::new();
+        for from in 0..graph.states() {
+            graph.edges(from, &mut row).map_err(|error| wrong(error.into()))?;
+            edges.extend(row.iter().map(|edge| Edge {
+                from: from as u32,
+                action: condensed.action(edge.action),
+                to: edge.target as u32,
+            }));
+        }
+        let mut initial: Vec<u32> = graph.meta().initial.iter().map(|&number| number as u32).collect();
+        initial.dedup();
+        Ok(Graph { model: &condensed.model, states: collector.sorted(), initial, edges })
+    }
+
     /// How many states it has.
     pub fn states(&self) -> usize {
         self.states.len()
@@ -220,6 +269,43 @@ impl<'a> Graph<'a> {
             write!(out, "{{\"from\":{},\"action\":{action},\"to\":{}}}", edge.from, edge.to)?;
         }
         writeln!(out, "]}}")
+    }
+}
+
+/// Collects the states of a walk.
+struct Collector {
+    numbers: Vec<u32>,
+    states: States,
+}
+
+impl Collector {
+    /// The states by number; of one that was shown twice the last.
+    fn sorted(self) -> States {
+        if self.numbers.iter().enumerate().all(|(place, &number)| place == number as usize) {
+            return self.states;
+        }
+        let count = self.numbers.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut places = vec![0; count];
+        for (place, &number) in (0..).zip(&self.numbers) {
+            places[number as usize] = place;
+        }
+        let mut states = States::new(self.states.width());
+        states.gather(&self.states, &places);
+        states
+    }
+}
+
+impl Visitor for Collector {
+    fn visit(&mut self, _: &mut Scratch, block: &Block, _: u64) -> Result<bool, Widen> {
+        for (index, state) in block.states().iter().enumerate() {
+            self.numbers.push(block.id(index).get() as u32);
+            self.states.push(state);
+        }
+        Ok(true)
+    }
+
+    fn widened(&mut self, recoding: &Recoding) {
+        recoding.translate_all(&mut self.states);
     }
 }
 

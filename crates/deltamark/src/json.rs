@@ -6,9 +6,10 @@
 //! states are written one after the other and never all held at once.
 
 use crate::load::ModelInfo;
-use crate::report::{Answer, Report};
+use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
 use crate::story::{Change, StateWords, Story};
+use crate::sweep::SweepReport;
 use deltamark_core::{Guarantee, Value, Verdict};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::io::{self, Write};
@@ -77,6 +78,10 @@ struct Contract<'a> {
     widenings: u64,
     memory_limit_bytes: Option<u64>,
     notes: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<GraphJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<SweepJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
 }
@@ -104,7 +109,7 @@ impl<'a> Contract<'a> {
                 search: micros(statistics.search_time.as_secs_f64()),
             },
             states_per_second: report.states_per_second().round() as u64,
-            search: report.search.name(),
+            search: report.search_name(),
             expanded: statistics.expanded,
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,
@@ -115,9 +120,119 @@ impl<'a> Contract<'a> {
                 .chain(report.warning.as_deref())
                 .chain(report.model.note.as_deref())
                 .collect(),
+            graph: report.graph.as_ref().map(GraphJson::new),
+            sweep: report.sweep.as_ref().map(SweepJson::new),
             survey: survey.map(SurveyJson::new),
         }
     }
+}
+
+/// The file of a graph.
+#[derive(serde::Serialize)]
+struct GraphJson<'a> {
+    path: &'a str,
+    written: bool,
+    bytes: Option<u64>,
+    bits_per_edge: Option<f64>,
+    unfolding: Option<bool>,
+}
+
+impl<'a> GraphJson<'a> {
+    fn new(graph: &'a GraphFile) -> Self {
+        GraphJson {
+            path: &graph.path,
+            written: !graph.walked && graph.contents.is_some(),
+            bytes: graph.contents.map(|contents| contents.bytes),
+            bits_per_edge: graph.contents.map(|contents| (contents.bits_per_edge() * 1e3).round() / 1e3),
+            unfolding: graph.contents.map(|contents| contents.unfolding),
+        }
+    }
+}
+
+/// A sweep, or a measure that was tried.
+#[derive(serde::Serialize)]
+pub(crate) struct SweepJson<'a> {
+    measure: &'a str,
+    automatic: bool,
+    transitions: Option<DirectionsJson>,
+    trial: Option<TrialJson>,
+    #[serde(flatten)]
+    swept: Option<SweptJson>,
+}
+
+#[derive(serde::Serialize)]
+struct DirectionsJson {
+    advance: usize,
+    stay: usize,
+    regress: usize,
+}
+
+#[derive(serde::Serialize)]
+struct TrialJson {
+    states: u64,
+    complete: bool,
+    peak_states: u64,
+    sweeps: u64,
+    regress_edges: u64,
+    edges: u64,
+    useful: bool,
+}
+
+#[derive(serde::Serialize)]
+struct SweptJson {
+    sweeps: u64,
+    ranks: u64,
+    regress_edges: u64,
+    persistent: u64,
+    peak_states: u64,
+    peak_bytes: u64,
+    unfolding: bool,
+}
+
+impl<'a> SweepJson<'a> {
+    pub(crate) fn new(report: &'a SweepReport) -> Self {
+        SweepJson {
+            measure: &report.measure,
+            automatic: report.automatic,
+            transitions: report.directions.map(|directions| DirectionsJson {
+                advance: directions.advance,
+                stay: directions.stay,
+                regress: directions.regress,
+            }),
+            trial: report.trial.map(|trial| TrialJson {
+                states: trial.states,
+                complete: trial.complete,
+                peak_states: trial.peak,
+                sweeps: trial.sweeps,
+                regress_edges: trial.regress_edges,
+                edges: trial.edges,
+                useful: trial.is_useful(),
+            }),
+            swept: report.swept.as_ref().map(|swept| SweptJson {
+                sweeps: swept.sweeps,
+                ranks: swept.ranks,
+                regress_edges: swept.regress_edges,
+                persistent: swept.persistent,
+                peak_states: swept.peak_states,
+                peak_bytes: swept.peak_bytes,
+                unfolding: swept.unfolding,
+            }),
+        }
+    }
+}
+
+/// Writes what is known of a measure before a run.
+pub fn write_measure(model: &ModelInfo, report: &SweepReport, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Measured<'a> {
+        schema: u32,
+        tool: Tool,
+        model: Model<'a>,
+        progress: SweepJson<'a>,
+    }
+    let measured =
+        Measured { schema: SCHEMA, tool: Tool::new(), model: Model(model), progress: SweepJson::new(report) };
+    Ok(serde_json::to_writer(out, &measured)?)
 }
 
 /// Rounded to millionths: more digits are noise.

@@ -16,6 +16,7 @@
 extern crate self as deltamark;
 
 pub mod check;
+pub mod condensed;
 pub mod graph;
 pub mod json;
 pub mod load;
@@ -26,8 +27,10 @@ pub mod report;
 pub mod simulate;
 pub mod stats;
 pub mod story;
+pub mod sweep;
 
 pub use check::{Check, CheckError};
+pub use condensed::{Condensed, CondensedError};
 pub use deltamark_dve::EngineChoice;
 pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, Unfold, load, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
@@ -37,6 +40,7 @@ pub use report::{Answer, Kind, Overall, Report};
 pub use deltamark_coloured as coloured;
 pub use deltamark_core as core;
 pub use deltamark_dve as dve;
+pub use deltamark_graph as condensed_graph;
 pub use deltamark_logic as logic;
 pub use deltamark_nets as nets;
 pub use deltamark_search as search;

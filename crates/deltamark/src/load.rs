@@ -97,6 +97,39 @@ impl Default for LoadOptions {
     }
 }
 
+impl LoadOptions {
+    /// What makes a difference to the model, in words that [`with_words`](Self::with_words) understands. The format is not
+    /// among them: it is known of every model.
+    fn words(&self) -> Vec<(String, String)> {
+        let mut words: Vec<(String, String)> = Vec::new();
+        let parameter = |(name, value): &(String, String)| ("param".into(), format!("{name}={value}"));
+        words.extend(self.parameters.iter().map(parameter));
+        words.extend(match self.unfold {
+            Unfold::Auto => None,
+            Unfold::Yes => Some(("unfold".into(), "yes".into())),
+            Unfold::No => Some(("unfold".into(), "no".into())),
+        });
+        words.extend(self.engine.map(|engine| ("engine".into(), engine.to_string())));
+        words
+    }
+
+    /// Adds options that were put into words; nothing, if one is not known.
+    pub fn with_words(mut self, words: &[(String, String)]) -> Option<Self> {
+        for (name, value) in words {
+            match name.as_str() {
+                "param" => {
+                    let (name, value) = value.split_once('=')?;
+                    self.parameters.push((name.into(), value.into()));
+                }
+                "unfold" => self.unfold = value.parse().ok()?,
+                "engine" => self.engine = Some(value.parse().ok()?),
+                _ => return None,
+            }
+        }
+        Some(self)
+    }
+}
+
 /// What a language gets to see.
 struct Text<'a> {
     /// The path of the file, or how reports call the text.
@@ -318,6 +351,10 @@ pub struct ModelInfo {
     pub temporal: Vec<String>,
     /// Names of statements about its states that property files can use.
     pub propositions: Vec<String>,
+    /// What tells its text from others: how many bytes, and a checksum.
+    pub text: Option<(u64, u64)>,
+    /// What else it takes to load it alike, in words: names of options and their values.
+    pub options: Vec<(String, String)>,
 }
 
 impl ModelInfo {
@@ -333,6 +370,8 @@ impl ModelInfo {
             properties: Vec::new(),
             temporal: Vec::new(),
             propositions: Vec::new(),
+            text: None,
+            options: Vec::new(),
         }
     }
 }
@@ -508,6 +547,8 @@ fn parse_both(
                 sizes,
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
+                text: Some((bytes.len() as u64, deltamark_graph::text_hash([bytes]))),
+                options: options.words(),
                 ..ModelInfo::code()
             };
             let info = match coloured {

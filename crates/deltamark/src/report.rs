@@ -7,6 +7,7 @@
 
 use crate::load::ModelInfo;
 use crate::story::Story;
+use crate::sweep::SweepReport;
 use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
 use deltamark_search::Search;
 use deltamark_store::{StoreInfo, StoreSpec};
@@ -115,6 +116,43 @@ pub struct Report {
     pub total_time: Duration,
     /// What grows without end, or seems to, where the run ended early.
     pub growth: Option<Growth>,
+    /// What is to be said of a sweep.
+    pub sweep: Option<SweepReport>,
+    /// The file of the graph that was written or walked, if there was to be one.
+    pub graph: Option<GraphFile>,
+}
+
+/// What became of the file of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphFile {
+    /// Its path.
+    pub path: String,
+    /// Whether it was there before and the answers come from it; otherwise the run was to write it.
+    pub walked: bool,
+    /// What is in it; nothing if it was not written, because the run ended early.
+    pub contents: Option<GraphContents>,
+}
+
+/// What is in the file of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GraphContents {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of packed edges and their index: all but the head and the table of actions.
+    pub packed: u64,
+    /// States of the graph.
+    pub states: u64,
+    /// Edges of the graph.
+    pub edges: u64,
+    /// Whether it is an unfolding of the real graph.
+    pub unfolding: bool,
+}
+
+impl GraphContents {
+    /// Bits an edge takes, all that belongs to states included.
+    pub fn bits_per_edge(&self) -> f64 {
+        8.0 * self.packed as f64 / self.edges.max(1) as f64
+    }
 }
 
 impl Report {
@@ -135,6 +173,11 @@ impl Report {
     /// What the store held per state.
     pub fn bytes_per_state(&self) -> f64 {
         self.store_bytes.total() as f64 / self.statistics.states.max(1) as f64
+    }
+
+    /// The name of the search, or of what took its place.
+    pub fn search_name(&self) -> &'static str {
+        if self.graph.as_ref().is_some_and(|graph| graph.walked) { "graph" } else { self.search.name() }
     }
 
     /// States found per second of search.
@@ -177,6 +220,8 @@ pub(crate) mod tests {
             peak_resident: None,
             total_time: Duration::from_secs(1),
             growth: None,
+            sweep: None,
+            graph: None,
         }
     }
 

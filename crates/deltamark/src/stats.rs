@@ -8,7 +8,7 @@
 use crate::json;
 use crate::report::Report;
 pub use deltamark_core::Bound;
-use deltamark_core::{Batch, Block, Insert, Observable, Observe, Scratch, System};
+use deltamark_core::{Action, Batch, Block, Insert, Observable, Observe, Scratch, System};
 use std::io::{self, Write};
 
 /// What was seen in the expanded states.
@@ -84,6 +84,23 @@ impl Surveyor {
         }
     }
 
+    /// Notes that an action happens.
+    pub(crate) fn happens(&mut self, action: Action) {
+        if let Some(happened) = self.happened.get_mut(action.0 as usize) {
+            *happened = true;
+        }
+    }
+
+    /// Looks at the states of a block.
+    pub(crate) fn look(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block) {
+        let Some(observe) = system.observe() else { return };
+        if block.is_empty() {
+            return;
+        }
+        let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
+        self.most_in_marking = self.most_in_marking.max(Some(most));
+    }
+
     pub(crate) fn survey(self) -> Survey {
         let never = |names: Vec<String>| {
             names.into_iter().zip(&self.happened).filter(|(_, happened)| !**happened).map(|(name, _)| name).collect()
@@ -102,16 +119,7 @@ impl Surveyor {
 
 impl deltamark_search::Observer for Surveyor {
     fn expanded(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch, _: &[Insert]) {
-        for action in batch.actions() {
-            if let Some(happened) = self.happened.get_mut(action.0 as usize) {
-                *happened = true;
-            }
-        }
-        let Some(observe) = system.observe() else { return };
-        if block.is_empty() {
-            return;
-        }
-        let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
-        self.most_in_marking = self.most_in_marking.max(Some(most));
+        batch.actions().iter().for_each(|&action| self.happens(action));
+        self.look(system, scratch, block);
     }
 }

@@ -1,27 +1,50 @@
 //! DVE models with answers from outside: every one agrees in states and edges, and on deadlocks; and our own keep what
 //! models/README.md promises.
 //!
-//! Models of up to 300,000 states are part of every run, breadth-first and depth-first, small ones with every exact store; larger
-//! ones are part of the long run (see `scripts/long`).
+//! | states up to | regular run, breadth-first | depth-first too |
+//! |---|---|---|
+//! | 20,000 | native code with every exact store; the interpreter | `plain` |
+//! | 100,000 | native code with `plain`, `tree` and `compact`; the interpreter | `plain` |
+//! | 3,000,000 | the same | |
+//!
+//! What is above is part of the long run (see `scripts/long`): every store up to a million states, and both engines up to
+//! 32 million.
 
 use deltamark::search::Search;
 use deltamark::store::{CATALOGUE, Need, StoreInfo};
-use deltamark::{Check, Loaded, load};
+use deltamark::{Check, EngineChoice, LoadOptions, Loaded, load, load_with};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Mutex;
 
-/// Models up to this many states are tried with every exact store.
-const SMALL: u64 = 20_000;
 /// Models up to this many states are searched depth-first too.
 const TWICE: u64 = 100_000;
 
-/// Exact stores that do not undo steps, which DVE cannot.
-fn stores(states: u64) -> impl Iterator<Item = &'static StoreInfo> {
-    let exact = |store: &&StoreInfo| store.guarantee.starts_with("exact") && !store.needs.contains(&Need::Undo);
-    CATALOGUE.iter().filter(exact).filter(move |store| store.name == "plain" || states <= SMALL)
+/// What models are run with, breadth-first.
+#[derive(Clone, Copy)]
+enum With {
+    /// The plain store.
+    Plain,
+    /// That and the two that share parts of states.
+    Shared,
+    /// Every exact store that does not undo steps, which DVE cannot.
+    AllStores,
+    /// Every one but the three.
+    OtherStores,
+}
+
+impl With {
+    fn stores(self) -> impl Iterator<Item = &'static StoreInfo> {
+        let exact = |store: &&StoreInfo| store.guarantee.starts_with("exact") && !store.needs.contains(&Need::Undo);
+        let common = |store: &StoreInfo| ["plain", "tree", "compact"].contains(&store.name);
+        CATALOGUE.iter().filter(exact).filter(move |store| match self {
+            With::Plain => store.name == "plain",
+            With::Shared => common(store),
+            With::AllStores => true,
+            With::OtherStores => !common(store),
+        })
+    }
 }
 
 /// What is wrong with a run, a line each.
@@ -48,58 +71,67 @@ fn run(model: &Loaded, name: &str, row: &Row, store: &StoreInfo, search: Search)
     wrong
 }
 
-fn check(corpus: &Corpus, row: &Row) -> Vec<String> {
-    let name = row.text("model").expect("every row names its model");
-    let path = corpus.file("dve", &format!("{name}.dve"));
-    let model = load(&path.to_string_lossy(), None).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let states = row.number("states").expect("every row has its states");
-    let mut wrong = Vec::new();
-    for store in stores(states) {
-        let searches = if states <= TWICE && store.name == "plain" { Search::ALL } else { &[Search::Bfs] };
-        for &search in searches.iter().filter(|search| store.takes(search.order())) {
-            wrong.extend(run(&model, name, row, store, search));
-        }
-    }
-    wrong
-}
-
 /// Checks all models with so many states, of which there must be `count`, on two threads.
-fn agree(test: &str, sizes: RangeInclusive<u64>, count: usize) {
+fn agree(test: &str, engine: EngineChoice, sizes: RangeInclusive<u64>, count: usize, with: With) {
     let Some(corpus) = Corpus::find(test) else { return };
-    let wanted = |row: &Row| row.number("states").is_some_and(|states| sizes.contains(&states));
-    let rows: Vec<Row> = corpus.expected("dve").into_iter().filter(wanted).collect();
-    assert!(rows.len() >= count, "only {} models with {sizes:?} states", rows.len());
-    let (rows, wrong) = (Mutex::new(rows), Mutex::new(Vec::new()));
-    let next = || rows.lock().expect("no panic").pop();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(row) = next() {
-                    let found = check(&corpus, &row);
-                    wrong.lock().expect("no panic").extend(found);
+    let states = |row: &Row| row.number("states").expect("every row has its states");
+    corpus.check_rows(
+        "dve",
+        count,
+        |row| sizes.contains(&states(row)),
+        |row| {
+            let name = row.text("model").expect("every row names its model");
+            let path = corpus.file("dve", &format!("{name}.dve"));
+            let options = LoadOptions { engine: Some(engine), ..LoadOptions::default() };
+            let model = load_with(&path.to_string_lossy(), &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut wrong = Vec::new();
+            for store in with.stores() {
+                let twice = states(row) <= TWICE && store.name == "plain";
+                let searches = if twice { Search::ALL } else { &[Search::Bfs] };
+                for &search in searches.iter().filter(|search| store.takes(search.order())) {
+                    wrong.extend(run(&model, name, row, store, search));
                 }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("no panic");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+            }
+            wrong
+        },
+    );
+}
+
+/// Native code where this build has it.
+const NATIVE: EngineChoice = if cfg!(feature = "native") { EngineChoice::Native } else { EngineChoice::Auto };
+
+#[test]
+fn small_models_agree_with_every_store() {
+    agree("small_models_agree_with_every_store", NATIVE, 0..=20_000, 38, With::AllStores);
 }
 
 #[test]
-fn models_up_to_300_000_states_agree() {
-    agree("models_up_to_300_000_states_agree", 0..=300_000, 60);
-}
-
-#[test]
-#[ignore = "long: a minute; part of scripts/long"]
 fn models_up_to_three_million_states_agree() {
-    agree("models_up_to_three_million_states_agree", 300_001..=3_000_000, 20);
+    agree("models_up_to_three_million_states_agree", NATIVE, 20_001..=3_000_000, 52, With::Shared);
+}
+
+#[test]
+fn models_up_to_three_million_states_agree_by_the_interpreter() {
+    let test = "models_up_to_three_million_states_agree_by_the_interpreter";
+    agree(test, EngineChoice::Interpreter, 0..=3_000_000, 90, With::Plain);
+}
+
+#[test]
+#[ignore = "long: minutes; part of scripts/long"]
+fn models_up_to_a_million_states_agree_with_every_store() {
+    agree("models_up_to_a_million_states_agree_with_every_store", NATIVE, 20_001..=1_000_000, 40, With::OtherStores);
 }
 
 #[test]
 #[ignore = "long: minutes and a gigabyte; part of scripts/long"]
 fn large_models_agree() {
-    agree("large_models_agree", 3_000_001..=u64::MAX, 5);
+    agree("large_models_agree", NATIVE, 3_000_001..=u64::MAX, 5, With::Shared);
+}
+
+#[test]
+#[ignore = "long: minutes and a gigabyte; part of scripts/long"]
+fn large_models_agree_by_the_interpreter() {
+    agree("large_models_agree_by_the_interpreter", EngineChoice::Interpreter, 3_000_001..=u64::MAX, 5, With::Plain);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use deltamark::{Check, load};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
 
 /// Nets up to this many states are searched depth-first too.
 const TWICE: u64 = 300_000;
@@ -60,22 +59,7 @@ fn agree(test: &str, sizes: RangeInclusive<u64>, count: usize) {
     let wanted = |row: &Row| {
         row.text("kind") == Some("PT") && row.number("states").is_some_and(|states| sizes.contains(&states))
     };
-    let rows: Vec<Row> = corpus.expected("pnml").into_iter().filter(wanted).collect();
-    assert!(rows.len() >= count, "only {} nets with {sizes:?} states", rows.len());
-    let (rows, wrong) = (Mutex::new(rows), Mutex::new(Vec::new()));
-    let next = || rows.lock().expect("no panic").pop();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(row) = next() {
-                    let found = check(&corpus, &row);
-                    wrong.lock().expect("no panic").extend(found);
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("no panic");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    corpus.check_rows("pnml", count, wanted, |row| check(&corpus, row));
 }
 
 #[test]

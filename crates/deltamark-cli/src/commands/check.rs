@@ -2,14 +2,14 @@
 //!
 //! In: a model and properties. Out: the answers, on standard output.
 
-use super::explored_as;
+use super::{explored_as, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, write_file};
 use crate::{render, text};
 use deltamark::core::{Diagnostic, Span};
 use deltamark::load::{self, LARGEST_FILE, Source};
-use deltamark::{Check, Loaded};
+use deltamark::{Check, Loaded, Report};
 use std::io::Write;
 use std::time::Instant;
 
@@ -19,10 +19,16 @@ const PROPERTIES_HELP: &str = "a property file is text with lines like `invarian
 /// Checks.
 pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     refuse_temporal(arguments)?;
-    refuse_mixtures(arguments)?;
+    refuse_mixtures(
+        &arguments.model.model,
+        &arguments.asked,
+        &[arguments.trace.as_deref(), arguments.explore.graph.as_deref()],
+        arguments.say.json,
+    )?;
     let say = &arguments.say;
     let model = arguments.model.load(arguments.explore.memory())?;
-    let check = with_properties(Check::loaded(&model), &model, arguments)?;
+    let check = progressing(Check::loaded(&model), &arguments.explore)?;
+    let check = with_properties(check, &model, &arguments.asked)?;
     if check.property_count() == 0 {
         for name in &model.info.temporal {
             render::note(&format!("`{name}` is a formula of temporal logic, which this version does not check"));
@@ -31,8 +37,12 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.run();
     live.clear();
-    let report = result?;
-    if let Some(path) = &arguments.trace {
+    show(&result?, arguments.trace.as_deref(), arguments.explore.memory().is_some(), say)
+}
+
+/// Shows a report, and writes its traces.
+pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
+    if let Some(path) = trace {
         write_file(path, |out| report.write_traces(out))?;
         if report.answers.iter().all(|answer| answer.story.is_none()) {
             render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
@@ -41,8 +51,9 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     if let Some(warning) = &report.warning {
         render::warning(warning);
     }
+    tell_of_graph(report, say);
     // Traces on standard output are for a program; the report goes where people read.
-    let aside = arguments.trace.as_deref() == Some("-");
+    let aside = trace == Some("-");
     let look = if aside { Look::stderr() } else { Look::stdout() };
     let write = |out: &mut dyn Write| {
         if say.json {
@@ -51,11 +62,21 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         } else if say.quiet {
             report.answers.iter().try_for_each(|answer| out.write_all(text::answer(answer, &look).as_bytes()))
         } else {
-            out.write_all(text::report(&report, arguments.explore.memory().is_some(), &look).as_bytes())
+            out.write_all(text::report(report, memory_given, &look).as_bytes())
         }
     };
     if aside { print_aside(write) } else { print(write) }?;
     Ok(report.overall().into())
+}
+
+/// Says what became of a graph that was to be written.
+pub(super) fn tell_of_graph(report: &Report, say: &args::Say) {
+    let Some(graph) = report.graph.as_ref().filter(|graph| !graph.walked) else { return };
+    match &graph.contents {
+        None => render::note(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
+        Some(contents) if !say.quiet => render::note(&text::written(&graph.path, contents)),
+        Some(_) => {}
+    }
 }
 
 fn refuse_temporal(arguments: &args::Check) -> Result<(), Failure> {
@@ -69,21 +90,25 @@ fn refuse_temporal(arguments: &args::Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses files that would get into each other's way.
-fn refuse_mixtures(arguments: &args::Check) -> Result<(), Failure> {
-    let properties = arguments.properties.as_deref();
-    if arguments.model.model == "-" && properties == Some("-") {
+/// Refuses files that would get into each other's way. Of the outputs the first is for traces.
+pub(super) fn refuse_mixtures(
+    model: &str,
+    asked: &args::Properties,
+    outputs: &[Option<&str>],
+    json: bool,
+) -> Result<(), Failure> {
+    let properties = asked.properties.as_deref();
+    if model == "-" && properties == Some("-") {
         return Err(Failure::new("the model and the properties cannot both come from standard input")
             .help("put one of them into a file"));
     }
-    let Some(trace) = arguments.trace.as_deref() else { return Ok(()) };
-    if trace == "-" && arguments.say.json {
+    if outputs[0] == Some("-") && json {
         return Err(Failure::new("`--trace -` cannot be used with `--json`: the traces are already in it")
             .help("leave `--trace` out, or give it a file"));
     }
-    let mut inputs = vec![("the model", arguments.model.model.as_str())];
+    let mut inputs = vec![("the model", model)];
     inputs.extend(properties.map(|path| ("the property file", path)));
-    keep_inputs(trace, &inputs)
+    outputs.iter().flatten().try_for_each(|output| keep_inputs(output, &inputs))
 }
 
 fn shown_output(path: &str) -> String {
@@ -91,7 +116,11 @@ fn shown_output(path: &str) -> String {
 }
 
 /// Adds the properties of the command line; what is wrong with any of them is told.
-fn with_properties<'a>(mut check: Check<'a>, model: &Loaded, arguments: &args::Check) -> Result<Check<'a>, Failure> {
+pub(super) fn with_properties<'a>(
+    mut check: Check<'a>,
+    model: &Loaded,
+    arguments: &args::Properties,
+) -> Result<Check<'a>, Failure> {
     if arguments.deadlock {
         check = check.deadlock_free();
     }

@@ -1,45 +1,211 @@
 //! `deltamark graph`.
 //!
-//! In: a model. Out: its whole state space as a file that other tools read.
+//! In: a model, or a graph that was written before. Out: its whole state space as a file; or answers, figures and
+//! drawings from the graph, without exploring again.
 
 use super::cancel_on_interrupt;
+use super::check::{refuse_mixtures, show, tell_of_graph, with_properties};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{keep_inputs, write_file};
+use crate::output::{keep_inputs, print, write_file};
 use crate::progress::Live;
+use crate::text;
 use crate::units::{show_bytes, show_count, show_counted};
-use deltamark::core::Stop;
+use deltamark::core::{Limits, Stop};
 use deltamark::graph::{Graph, GraphError, GraphFormat};
+use deltamark::load::LARGEST_FILE;
+use deltamark::{Check, Condensed};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
-/// Writes the graph.
-pub fn run(arguments: &args::Graph) -> Result<Exit, Failure> {
-    let format = format(arguments)?;
-    keep_inputs(&arguments.output, &[("the model", &arguments.model.model)])?;
+/// What is written.
+enum Output {
+    /// A file for other tools.
+    Drawing(GraphFormat),
+    /// A condensed graph.
+    Condensed,
+}
+
+/// Writes a graph, or uses one.
+pub fn run(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
+    if arguments.is_condensed() { use_graph(arguments, since) } else { make_graph(arguments, since) }
+}
+
+fn live(arguments: &args::Graph, limits: &Limits) -> Arc<Live> {
+    Live::new(arguments.say.quiet, arguments.say.verbose, limits.memory)
+}
+
+/// Explores a model and writes its graph.
+fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
+    let only = [
+        ("--stats", arguments.stats),
+        ("--components", arguments.components),
+        ("--model", arguments.model_path.is_some()),
+        ("--walk", arguments.walk.is_some()),
+        ("--all", arguments.all),
+        ("--trace", arguments.trace.is_some()),
+        ("--json", arguments.say.json),
+    ];
+    if let Some((option, _)) = only.iter().find(|(_, given)| *given) {
+        return Err(Failure::new(format!("`{option}` belongs to a graph that was written before, a FILE.dmg"))
+            .help("`deltamark graph MODEL -o FILE.dmg` writes one"));
+    }
+    if !arguments.asked.is_empty() {
+        return Err(Failure::new("properties are checked of a graph that was written before, a FILE.dmg").help(
+            "of a model `deltamark check` checks them, and with `--graph FILE.dmg` it writes the graph as well",
+        ));
+    }
+    let Some(output) = &arguments.output else {
+        return Err(
+            Failure::new("there is no file to write the graph to").help("add `--output FILE`, or `-o FILE` for short")
+        );
+    };
+    let format = format(arguments, output)?;
+    keep_inputs(output, &[("the model", &arguments.model.model)])?;
     let model = arguments.model.load(arguments.limits.memory)?;
     let limits = arguments.limits.limits();
+    let live = live(arguments, &limits);
+    let Output::Drawing(format) = format else {
+        let limits = Limits { states: arguments.max_states, ..limits };
+        let check = Check::loaded(&model).limits(limits).cancel(cancel_on_interrupt()).listener(live.clone());
+        let stats = check.graph(output.as_str()).since(since).explore();
+        live.clear();
+        let report = stats?;
+        if let Some(stop) = report.stopped_by {
+            let error = match stop {
+                Stop::States => GraphError::TooManyStates(arguments.max_states.unwrap_or(0)),
+                other => GraphError::Stopped(other, report.statistics.states),
+            };
+            let memory = report.memory_limit.map(show_bytes).unwrap_or_default();
+            return Err(refusal(error, "`--max-states N` allows more", &memory));
+        }
+        tell_of_graph(&report, &arguments.say);
+        return Ok(Exit::Good);
+    };
     let memory = limits.memory.map(show_bytes).unwrap_or_default();
     let most = arguments.max_states.unwrap_or(format.max_states());
-    let live = Live::new(arguments.quiet, false, limits.memory);
     let explored = Graph::explore(&model, most, limits, cancel_on_interrupt(), live.clone());
     live.clear();
-    let graph = explored.map_err(|error| refusal(error, format, &memory))?;
-    write_file(&arguments.output, |out| graph.write(format, out))?;
-    if !arguments.quiet && arguments.output != "-" {
+    let graph = explored.map_err(|error| refusal(error, advice(format), &memory))?;
+    draw(&graph, format, output, arguments.say.quiet)
+}
+
+fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool) -> Result<Exit, Failure> {
+    write_file(output, |out| graph.write(format, out))?;
+    if !quiet && output != "-" {
         let size = (show_counted(graph.states() as u64, "state"), show_counted(graph.edges() as u64, "edge"));
-        eprintln!("{} and {} written to {}", size.0, size.1, arguments.output);
+        eprintln!("{} and {} written to {output}", size.0, size.1);
     }
     Ok(Exit::Good)
 }
 
-fn format(arguments: &args::Graph) -> Result<GraphFormat, Failure> {
-    let path = &arguments.output;
+/// Answers from a graph that was written before.
+fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
+    let (path, say) = (&arguments.model.model, &arguments.say);
+    refuse_what_the_graph_knows(arguments)?;
+    let outputs = [arguments.trace.as_deref(), arguments.output.as_deref()];
+    refuse_mixtures(path, &arguments.asked, &outputs, say.json)?;
+    let wanted = [!arguments.asked.is_empty(), arguments.stats, arguments.components, arguments.output.is_some()];
+    if wanted.iter().filter(|wanted| **wanted).count() > 1 && say.json {
+        return Err(Failure::new("with `--json` one thing is asked at a time, because one object is printed")
+            .help("run the command several times; the graph is read quickly"));
+    }
+    if arguments.trace.is_some() && arguments.asked.is_empty() {
+        return Err(Failure::new("`--trace` writes the traces of properties, and none is asked for"));
+    }
+    let limit = arguments.limits.memory.unwrap_or(LARGEST_FILE).max(4 << 20);
+    let condensed = Condensed::open(path, arguments.model_path.as_deref(), limit)?;
+    let limits = arguments.limits.limits();
+    let cancel = cancel_on_interrupt();
+    let way = arguments.walk.unwrap_or_default();
+    let given = arguments.limits.memory.is_some();
+    let check = || {
+        let live = live(arguments, &limits);
+        let check = Check::along(&condensed, way).limits(limits.clone()).cancel(cancel.clone());
+        (check.listener(live.clone()).since(since), live)
+    };
+    let mut exit = Exit::Good;
+    if !arguments.asked.is_empty() {
+        let (check, live) = check();
+        let check = with_properties(check, &condensed.model, &arguments.asked)?;
+        let report = check.run();
+        live.clear();
+        exit = show(&report?, arguments.trace.as_deref(), given, say)?;
+    }
+    if arguments.stats {
+        let (check, live) = check();
+        let stats = check.stats();
+        live.clear();
+        let shown = super::stats::show(&stats?, arguments.all, given, say)?;
+        exit = if exit == Exit::Good { shown } else { exit };
+    }
+    if arguments.components {
+        let components = condensed.components(limits.clone(), cancel.clone())?;
+        print(|out| {
+            if say.json {
+                components.write_json(out)?;
+                writeln!(out)
+            } else {
+                out.write_all(text::components(&components).as_bytes())
+            }
+        })?;
+    }
+    if let Some(output) = &arguments.output {
+        let Output::Drawing(format) = format(arguments, output)? else {
+            return Err(Failure::new("the graph is a .dmg already").help("copy the file instead"));
+        };
+        let memory = limits.memory.map(show_bytes).unwrap_or_default();
+        let most = arguments.max_states.unwrap_or(format.max_states());
+        let live = live(arguments, &limits);
+        let rebuilt = Graph::rebuild(&condensed, most, limits, cancel, live.clone());
+        live.clear();
+        let graph = rebuilt.map_err(|error| refusal(error, advice(format), &memory))?;
+        draw(&graph, format, output, say.quiet)?;
+    } else if !wanted.contains(&true) {
+        print(|out| {
+            if say.json {
+                condensed.write_json(out)?;
+                writeln!(out)
+            } else {
+                out.write_all(text::graph(&condensed).as_bytes())
+            }
+        })?;
+    }
+    Ok(exit)
+}
+
+/// A graph knows how its model is loaded.
+fn refuse_what_the_graph_knows(arguments: &args::Graph) -> Result<(), Failure> {
+    let model = &arguments.model;
+    let given = [
+        ("--param", !model.param.is_empty()),
+        ("--unfold", model.unfold != deltamark::Unfold::Auto),
+        ("--engine", model.engine.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(Failure::new(format!("the graph knows how its model is loaded, so `{option}` cannot be used"))
+                .help("leave the option out"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn format(arguments: &args::Graph, path: &str) -> Result<Output, Failure> {
     let name = match &arguments.to {
         Some(name) => Some(name.as_str()),
         None => Path::new(path).extension().and_then(|ending| ending.to_str()),
     };
-    name.and_then(GraphFormat::by_name).ok_or_else(|| {
-        let known = "dot (Graphviz), aut (Aldebaran), json";
+    if name.is_some_and(|name| name.eq_ignore_ascii_case("dmg")) {
+        if path == "-" {
+            return Err(Failure::new("a condensed graph is written to a file, not to standard output"));
+        }
+        return Ok(Output::Condensed);
+    }
+    let drawing = name.and_then(GraphFormat::by_name).map(Output::Drawing);
+    drawing.ok_or_else(|| {
+        let known = "dmg (condensed), dot (Graphviz), aut (Aldebaran), json";
         match (&arguments.to, name) {
             (Some(name), _) => {
                 Failure::new(format!("there is no graph format `{name}`")).help(format!("known formats: {known}"))
@@ -47,20 +213,23 @@ fn format(arguments: &args::Graph) -> Result<GraphFormat, Failure> {
             (None, _) if path == "-" => Failure::new("standard output has no name that would tell the graph's format")
                 .help(format!("add `--to NAME`; known formats: {known}")),
             (None, _) => Failure::new(format!("the name `{path}` does not tell the graph's format"))
-                .help(format!("let it end in .dot, .aut or .json, or add `--to NAME`; known formats: {known}")),
+                .help(format!("let it end in .dmg, .dot, .aut or .json, or add `--to NAME`; known formats: {known}")),
         }
     })
 }
 
-fn refusal(error: GraphError, format: GraphFormat, memory: &str) -> Failure {
+fn advice(format: GraphFormat) -> &'static str {
+    match format {
+        GraphFormat::Dot => {
+            "no picture of so many is readable; `--max-states N` allows more, .aut and .json go further, and `deltamark stats` gives figures"
+        }
+        GraphFormat::Aut | GraphFormat::Json => "`--max-states N` allows more; `deltamark stats` gives figures",
+    }
+}
+
+fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
     match error {
         GraphError::TooManyStates(limit) => {
-            let advice = match format {
-                GraphFormat::Dot => {
-                    "no picture of so many is readable; `--max-states N` allows more, .aut and .json go further, and `deltamark stats` gives figures"
-                }
-                GraphFormat::Aut | GraphFormat::Json => "`--max-states N` allows more; `deltamark stats` gives figures",
-            };
             let message =
                 format!("the state space has more than {} states, so no graph was written", show_count(limit));
             Failure::new(message).help(advice).no_answer()

@@ -2,34 +2,68 @@
 //!
 //! In: a model. Out: its state space in figures, on standard output.
 
-use super::explored_as;
+use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, print};
+use crate::output::{Look, keep_inputs, print};
 use crate::{render, text};
-use deltamark::Check;
+use deltamark::search::Search;
+use deltamark::stats::Stats;
+use deltamark::sweep::{self, SweepReport};
+use deltamark::{Check, Loaded, json};
 use std::time::Instant;
 
 /// Explores everything.
 pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let say = &arguments.say;
+    if let Some(graph) = &arguments.explore.graph {
+        keep_inputs(graph, &[("the model", &arguments.model.model)])?;
+    }
     let model = arguments.model.load(arguments.explore.memory())?;
-    let (check, live) = explored_as(Check::loaded(&model), &arguments.explore, say, since);
+    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
+        return measured(&model, given, arguments);
+    }
+    let check = progressing(Check::loaded(&model), &arguments.explore)?;
+    let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.stats();
     live.clear();
     let stats = result?;
     if let Some(warning) = &stats.report.warning {
         render::warning(warning);
     }
+    super::check::tell_of_graph(&stats.report, say);
+    show(&stats, arguments.all, arguments.explore.memory().is_some(), say)
+}
+
+/// Shows figures.
+pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
     print(|out| {
         if say.json {
             stats.write_json(out)?;
             writeln!(out)
         } else {
-            let given = arguments.explore.memory().is_some();
-            let shown = text::stats(&stats.report, &stats.survey, arguments.all, given, &Look::stdout());
+            let shown = text::stats(&stats.report, &stats.survey, all, memory_given, &Look::stdout());
             out.write_all(shown.as_bytes())
         }
     })?;
     Ok(stats.report.overall().into())
+}
+
+/// Tells what a measure is worth, without the long run.
+fn measured(model: &Loaded, given: &str, arguments: &args::Stats) -> Result<Exit, Failure> {
+    let system = model.system.as_ref();
+    let given = match measure(given)? {
+        Some((name, text)) => Some(sweep::given(system, &name, &text)?),
+        None => None,
+    };
+    let report = SweepReport::new(&sweep::find(system, given)?);
+    print(|out| {
+        if arguments.say.json {
+            json::write_measure(&model.info, &report, out)?;
+            writeln!(out)
+        } else {
+            out.write_all(text::measure(&report, arguments.all, &Look::stdout()).as_bytes())
+        }
+    })?;
+    Ok(Exit::Good)
 }

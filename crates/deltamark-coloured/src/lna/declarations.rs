@@ -346,9 +346,11 @@ impl<'t> Parser<'t, '_> {
             }
             factor = Some(self.factor()?);
             if self.slice(0) != "*" {
-                let help = (self.slice(0) == "+" || self.slice(0) == "-")
-                    .then(|| "a factor that is a sum stands in parentheses: `(N - 1) * <( x )>`".to_string());
-                return self.unexpected("`*`", help);
+                let help = match self.slice(0) {
+                    "+" | "-" => "a factor that is a sum stands in parentheses: `(N - 1) * <( x )>`",
+                    _ => "a token stands in `<(` and `)>`: `<( x )>`, or `2 * <( x )>` for two of them",
+                };
+                return self.unexpected("`*`", Some(help.into()));
             }
             self.at += 1;
         }

@@ -27,7 +27,6 @@ mod check;
 mod composite;
 mod declarations;
 mod expressions;
-mod findings;
 mod fold;
 mod functions;
 mod labels;
@@ -45,7 +44,7 @@ use crate::Net;
 use crate::net::{Expr, Place, Proposition};
 use check::Checker;
 use deltamark_core::{Diagnostic, Span, text::utf8};
-use findings::Findings;
+use deltamark_nets::findings::Findings;
 use std::collections::BTreeMap;
 use syntax::PropertyGoal;
 

@@ -8,10 +8,10 @@
 //! goes on behind the next `;` of the same block, or at the next declaration, so that one
 //! mistake hides few others. Declarations, statements and expressions have files of their own.
 
-use super::findings::Findings;
 use super::syntax::*;
 use super::token::{Kind, Token, is_reserved, shortened, tokens};
 use deltamark_core::{Diagnostic, Span};
+use deltamark_nets::findings::Findings;
 
 /// Reading of a piece cannot go on; the finding that says why has been recorded.
 pub(super) struct Stuck;
@@ -69,7 +69,11 @@ impl<'t, 'f> Parser<'t, 'f> {
             }
             self.expect(")")?;
         }
-        self.expect("{")?;
+        if self.sign("{").is_none() {
+            let help =
+                self.kind(0).map(|_| "a net is its name, its parameters and its body: `ring (N := 3) { … }`".into());
+            return self.unexpected("`{`", help);
+        }
         let mut net = Net { name, parameters, definitions: Vec::new(), properties: Vec::new() };
         loop {
             if self.findings.is_full() {

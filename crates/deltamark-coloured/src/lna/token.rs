@@ -7,8 +7,8 @@
 //! `<(` and `)>` are two tokens each: which one opens or closes a tuple is for the parser to
 //! know. So `a <(b)` is a comparison, which Helena takes for the opening of a tuple.
 
-use super::findings::Findings;
 use deltamark_core::{Diagnostic, Span};
+use deltamark_nets::findings::Findings;
 use logos::Logos;
 
 /// Words that cannot be names.

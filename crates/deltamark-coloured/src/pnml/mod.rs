@@ -11,7 +11,7 @@
 mod sorts;
 mod terms;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
@@ -106,6 +106,8 @@ struct Reader<'a> {
     net: Net,
     ids: HashMap<&'a str, Target<'a>>,
     place_ids: Vec<String>,
+    /// Places whose sort is wrong.
+    unsorted: HashSet<usize>,
     transitions: Vec<Node<'a, 'a>>,
     /// What each transition's arcs are: the arc, the place, and what it does.
     arcs: Vec<Vec<(Node<'a, 'a>, usize, Direction)>>,
@@ -152,16 +154,21 @@ impl<'a> Reader<'a> {
         let child = |name: &str| elements(node).find(|&child| name_of(child) == name);
         let sort = child("type").and_then(structure);
         let domain = match sort {
-            Some(sort) => self.declarations.sort_of(self.text, sort, &mut self.findings).unwrap_or_default(),
-            None => Vec::new(),
+            Some(sort) => self.declarations.sort_of(self.text, sort, &mut self.findings),
+            None => Some(Vec::new()),
         };
+        if domain.is_none() {
+            self.unsorted.insert(number);
+        }
+        let known = domain.is_some();
+        let domain = domain.unwrap_or_default();
         if child("capacity").is_some() {
             self.refuse(node, "places with a capacity are not supported");
         }
         let mut terms = Terms::new(self.text, &self.declarations);
         let initial = match child("hlinitialMarking").and_then(structure) {
-            Some(marking) => terms.label(marking, &domain, &mut self.findings),
-            None => Vec::new(),
+            Some(marking) if known => terms.label(marking, &domain, &mut self.findings),
+            _ => Vec::new(),
         };
         let frame = terms.frame;
         if child("initialMarking").is_some() {
@@ -275,7 +282,8 @@ impl<'a> Reader<'a> {
             description: None,
             span: self.span(node),
         };
-        for (arc, place, direction) in arcs {
+        // What is wrong with the sort of a place has been said once.
+        for (arc, place, direction) in arcs.into_iter().filter(|(_, place, _)| !self.unsorted.contains(place)) {
             let domain = &self.net.places[place].domain;
             let label = match inscription(arc) {
                 Some(inscription) => terms.label(inscription, domain, &mut self.findings),

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc as Shared;
 
+use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, name_of};
@@ -37,7 +38,31 @@ pub(super) struct Declarations<'a> {
     pub boolean: Option<TypeId>,
 }
 
+/// What is said of an id that nothing has.
+pub(super) fn unknown<'i>(span: Span, what: &str, id: &str, known: impl Iterator<Item = &'i str>) -> Diagnostic {
+    let diagnostic = Diagnostic::at(span, format!("there is no {what} `{id}`"));
+    match did_you_mean(id, known) {
+        Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
+        None => diagnostic,
+    }
+}
+
 impl<'a> Declarations<'a> {
+    /// The ids of sorts.
+    pub fn sort_ids(&self) -> impl Iterator<Item = &'a str> {
+        self.sorts.keys().copied()
+    }
+
+    /// A row of sorts by their names: `(Site, Message)`; `dot` for none.
+    pub fn shown(&self, row: &[TypeId]) -> String {
+        let names: Vec<&str> = row.iter().map(|of| self.types[of.0 as usize].name.as_str()).collect();
+        match names.as_slice() {
+            [] => "`dot`".into(),
+            [one] => format!("`{one}`"),
+            several => format!("`({})`", several.join(", ")),
+        }
+    }
+
     /// Takes in a `declaration` element.
     pub fn read(&mut self, text: &str, declaration: Node<'a, 'a>, findings: &mut Findings) {
         let all: Vec<Node<'a, 'a>> = declaration.descendants().filter(Node::is_element).collect();
@@ -88,7 +113,7 @@ impl<'a> Declarations<'a> {
             if self.partitions.contains_key(id) {
                 return Some(vec![self.partitions[id].0]);
             }
-            findings.add(|| Diagnostic::at(span, format!("there is no sort `{id}`")));
+            findings.add(|| unknown(span, "sort", id, self.sort_ids()));
             return None;
         };
         if self.open.contains(&id) {

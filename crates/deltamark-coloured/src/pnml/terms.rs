@@ -11,7 +11,7 @@ use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;
 
-use super::sorts::Declarations;
+use super::sorts::{Declarations, unknown};
 use crate::net::{Binary, Domain, Expr, FaultKind, Iteration, Kind, Label, Shape, Term, TypeId, Unary, Value, Var};
 
 /// The most terms one label may come to.
@@ -55,7 +55,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             let Some((name, row)) = self.declarations.variables.get(id) else {
                 let span = self.span(node);
-                findings.add(|| Diagnostic::at(span, format!("there is no variable `{id}`")));
+                findings.add(|| unknown(span, "variable", id, self.declarations.variables.keys().copied()));
                 continue;
             };
             let first = self.variables.len() as u32;
@@ -83,11 +83,8 @@ impl<'a, 'd> Terms<'a, 'd> {
             if !self.fits(&types, domain) {
                 findings.add(|| {
                     let message = "the tokens of this term are not those of the place";
-                    Diagnostic::at(span, message).label(format!(
-                        "{} components, of other sorts or another number than {}",
-                        types.len(),
-                        domain.len()
-                    ))
+                    let (here, there) = (self.declarations.shown(&types), self.declarations.shown(domain));
+                    Diagnostic::at(span, message).label(format!("of sort {here}, and the place has sort {there}"))
                 });
                 return Vec::new();
             }
@@ -227,7 +224,11 @@ impl<'a, 'd> Terms<'a, 'd> {
             Some(("dot", _)) => Vec::new(),
             Some(("usersort", Some(id))) => match self.declarations.row_of(id) {
                 Some(row) => row,
-                None => return self.wrong(node, format!("there is no sort `{id}`"), findings),
+                None => {
+                    let span = self.span(node);
+                    findings.add(|| unknown(span, "sort", id, self.declarations.sort_ids()));
+                    return Err(());
+                }
             },
             _ => return self.wrong(node, "`all` needs a sort with a name", findings),
         };

@@ -187,3 +187,15 @@ fn temporal_formulas_are_read_and_refused() {
     assert_eq!(net.temporal, ["a"]);
     assert_eq!(net.property_texts(), [("b".to_string(), "not full or deadlock".to_string())]);
 }
+
+#[test]
+fn what_is_often_written_wrongly_is_told_how_to_write() {
+    let cases = [
+        ("net n (N := 3) { }", "`ring (N := 3) { … }`"),
+        ("n { place p { dom : int; } transition x { in { p : i; } out { } } }", "`<( x )>`"),
+    ];
+    for (text, help) in cases {
+        let found = complaints(text);
+        assert!(found[0].contains(help), "{found:?}");
+    }
+}

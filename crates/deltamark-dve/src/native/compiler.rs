@@ -18,6 +18,16 @@ use std::time::{Duration, Instant};
 /// What writes a function.
 type Writer = for<'f> fn(&Program, &Facts, FunctionBuilder<'f>, Part) -> FunctionBuilder<'f>;
 
+/// A kind of function: what it takes, what it gives, and what writes it.
+struct Kind {
+    parameters: [Type; 3],
+    result: Type,
+    write: Writer,
+}
+
+const EXPAND: Kind = Kind { parameters: [I64, I64, I64], result: I64, write: function::expand };
+const FIRE: Kind = Kind { parameters: [I64, I64, I32], result: I32, write: function::fire };
+
 /// Makes machine code.
 pub(super) struct Compiler {
     /// Nothing only while it is dropped.
@@ -60,7 +70,7 @@ impl Compiler {
 
     /// The functions that expand these parts.
     pub fn expand(&mut self, program: &Program, facts: &Facts, parts: &[Part]) -> Result<Vec<Expand>, String> {
-        let addresses = self.compile(program, facts, parts, &[I64, I64, I64], I64, function::expand)?;
+        let addresses = self.compile(program, facts, parts, &EXPAND)?;
         // SAFETY: the functions were written with the parameters and the result of `Expand`, for the calling
         // convention of C on this machine.
         Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Expand>(address) }).collect())
@@ -68,7 +78,7 @@ impl Compiler {
 
     /// The functions that fire these parts.
     pub fn fire(&mut self, program: &Program, facts: &Facts, parts: &[Part]) -> Result<Vec<Fire>, String> {
-        let addresses = self.compile(program, facts, parts, &[I64, I64, I32], I32, function::fire)?;
+        let addresses = self.compile(program, facts, parts, &FIRE)?;
         // SAFETY: as above, for `Fire`.
         Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Fire>(address) }).collect())
     }
@@ -78,12 +88,10 @@ impl Compiler {
         program: &Program,
         facts: &Facts,
         parts: &[Part],
-        parameters: &[Type],
-        result: Type,
-        write: Writer,
+        kind: &Kind,
     ) -> Result<Vec<*const u8>, String> {
         let started = Instant::now();
-        let made = self.define_all(program, facts, parts, parameters, result, write).map_err(|error| error.to_string());
+        let made = self.define_all(program, facts, parts, kind).map_err(|error| error.to_string());
         self.spent += started.elapsed();
         self.failed |= made.is_err();
         self.functions += parts.len() as u32;
@@ -95,9 +103,7 @@ impl Compiler {
         program: &Program,
         facts: &Facts,
         parts: &[Part],
-        parameters: &[Type],
-        result: Type,
-        write: Writer,
+        kind: &Kind,
     ) -> Result<Vec<*const u8>, Box<ModuleError>> {
         let Compiler { module: Some(module), config, context, builder, .. } = self else {
             unreachable!("there is a module until the compiler is dropped");
@@ -105,11 +111,11 @@ impl Compiler {
         let mut ids: Vec<FuncId> = Vec::with_capacity(parts.len());
         for &part in parts {
             let mut signature = module.make_signature();
-            signature.params.extend(parameters.iter().map(|&kind| AbiParam::new(kind)));
-            signature.returns.push(AbiParam::new(result));
+            signature.params.extend(kind.parameters.map(AbiParam::new));
+            signature.returns.push(AbiParam::new(kind.result));
             let id = module.declare_anonymous_function(&signature)?;
             context.func.signature = signature;
-            let written = write(program, facts, FunctionBuilder::new(&mut context.func, builder), part);
+            let written = (kind.write)(program, facts, FunctionBuilder::new(&mut context.func, builder), part);
             written.finalize(*config);
             module.define_function(id, context)?;
             module.clear_context(context);

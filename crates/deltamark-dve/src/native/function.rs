@@ -9,7 +9,7 @@
 //!     source = sources[i]                         switch action
 //!     for each transition of the location           step: guard, write target → done or fault
 //!       guard?
-//!         alone:  write targets[count], count += 1
+//!         alone:  write targets[count], count += 1, or 0 if the step is left out here
 //!         send:   for each receive, partner there and ready?  write …
 //!   return count
 //! ```
@@ -19,6 +19,7 @@
 use super::emitter::{Emitter, Number};
 use super::facts::Facts;
 use crate::ir::{ChannelId, Program, Step, Sync, Transition, TransitionId};
+use crate::sleep;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
@@ -41,6 +42,10 @@ pub(super) struct Context {
     pub faults: *mut u64,
     /// How many there are.
     pub fault_count: u64,
+    /// For each state of the block the steps that are left out, a bit each.
+    pub asleep: *const *const u64,
+    /// For each state of the block how many were, counted here.
+    pub left_out: *mut u32,
 }
 
 /// Expands: context, sources, how many targets there are before; returns how many there are after.
@@ -139,6 +144,18 @@ struct Loop {
     origin: Value,
     /// How many targets there are.
     count: Variable,
+    /// Where steps may be left out: the set of those that are, and the place of their number.
+    asleep: Option<(Value, Value)>,
+}
+
+/// Begins a function of three parameters.
+fn parameters(builder: &mut FunctionBuilder<'_>) -> [Value; 3] {
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    builder.seal_block(entry);
+    let &[first, second, third] = builder.block_params(entry) else { unreachable!("three parameters") };
+    [first, second, third]
 }
 
 /// Writes the function that expands.
@@ -148,12 +165,7 @@ pub(super) fn expand<'f>(
     mut builder: FunctionBuilder<'f>,
     part: Part,
 ) -> FunctionBuilder<'f> {
-    let entry = builder.create_block();
-    builder.append_block_params_for_function_params(entry);
-    builder.switch_to_block(entry);
-    builder.seal_block(entry);
-    let [context, first_mask, first_count] = builder.block_params(entry) else { unreachable!("three parameters") };
-    let (context, first_mask, first_count) = (*context, *first_mask, *first_count);
+    let [context, first_mask, first_count] = parameters(&mut builder);
     let pointer = |builder: &mut FunctionBuilder<'_>, offset: usize| {
         builder.ins().load(I64, MemFlagsData::trusted(), context, offset as i32)
     };
@@ -161,6 +173,10 @@ pub(super) fn expand<'f>(
     let targets = pointer(&mut builder, offset_of!(Context, targets));
     let actions = pointer(&mut builder, offset_of!(Context, actions));
     let origins = pointer(&mut builder, offset_of!(Context, origins));
+    let sets = sleep::possible(program).then(|| {
+        let sets = pointer(&mut builder, offset_of!(Context, asleep));
+        (sets, pointer(&mut builder, offset_of!(Context, left_out)))
+    });
     let (mask, count) = (builder.declare_var(I64), builder.declare_var(I64));
     builder.def_var(mask, first_mask);
     builder.def_var(count, first_count);
@@ -176,12 +192,20 @@ pub(super) fn expand<'f>(
     let width = builder.ins().iconst(I64, (program.slots * 4) as i64);
     let offset = builder.ins().imul(origin, width);
     let source = builder.ins().iadd(sources, offset);
+    let asleep = sets.map(|(sets, numbers)| {
+        let [set, number] = [(sets, 3), (numbers, 2)].map(|(start, shift)| {
+            let shift = builder.ins().iconst(I64, shift);
+            let offset = builder.ins().ishl(origin, shift);
+            builder.ins().iadd(start, offset)
+        });
+        (builder.ins().load(I64, MemFlagsData::trusted(), set, 0), number)
+    });
 
     let mut emitter = Emitter::new(program, facts, builder, source);
     emitter.read_from(source);
     let process = &program.processes[part.process as usize];
     emitter.know(process.location, part.location as i32);
-    let around = Loop { context, targets, actions, origins, origin, count };
+    let around = Loop { context, targets, actions, origins, origin, count, asleep };
     for transition in part.transitions(program) {
         match starts(program, transition) {
             Starts::Alone => emitter.expand_alone(&around, transition),
@@ -364,8 +388,11 @@ impl Emitter<'_, '_> {
         self.builder.ins().store(flags, number, place, 0);
         let place = self.builder.ins().iadd(around.origins, count);
         self.builder.ins().istore8(flags, around.origin, place, 0);
-        let one = self.builder.ins().iconst(I64, 1);
-        let more = self.builder.ins().iadd(count, one);
+        let written = match around.asleep {
+            Some((set, number)) => self.awake(set, number, action),
+            None => self.builder.ins().iconst(I64, 1),
+        };
+        let more = self.builder.ins().iadd(count, written);
         self.builder.def_var(around.count, more);
         self.jump(next);
         self.drop_step();
@@ -373,6 +400,22 @@ impl Emitter<'_, '_> {
         if let Some(fault) = fault {
             self.record(around, fault, action, next);
         }
+    }
+
+    /// 1 if a step is followed. If it is left out it is counted, and 0: what was written will be written over. No branch, for
+    /// nobody could foretell which way it goes; and only here, for a step that is a fault is none that is left out.
+    fn awake(&mut self, set: Value, number: Value, action: Action) -> Value {
+        let flags = MemFlagsData::trusted();
+        let word = self.builder.ins().load(I64, flags.with_readonly(), set, (action.0 / 64 * 8) as i32);
+        let place = self.builder.ins().iconst(I64, i64::from(action.0 % 64));
+        let moved = self.builder.ins().ushr(word, place);
+        let one = self.builder.ins().iconst(I64, 1);
+        let bit = self.builder.ins().band(moved, one);
+        let more = self.builder.ins().ireduce(I32, bit);
+        let before = self.builder.ins().load(I32, flags, number, 0);
+        let after = self.builder.ins().iadd(before, more);
+        self.builder.ins().store(flags, after, number, 0);
+        self.builder.ins().bxor(bit, one)
     }
 
     /// In `block`: notes a fault and goes on in `next`.
@@ -410,12 +453,7 @@ pub(super) fn fire<'f>(
     mut builder: FunctionBuilder<'f>,
     part: Part,
 ) -> FunctionBuilder<'f> {
-    let entry = builder.create_block();
-    builder.append_block_params_for_function_params(entry);
-    builder.switch_to_block(entry);
-    builder.seal_block(entry);
-    let [source, target, action] = builder.block_params(entry) else { unreachable!("three parameters") };
-    let (source, target, action) = (*source, *target, *action);
+    let [source, target, action] = parameters(&mut builder);
     let mut emitter = Emitter::new(program, facts, builder, source);
     emitter.read_from(source);
     let (here, disabled, fault) =

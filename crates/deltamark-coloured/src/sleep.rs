@@ -1,0 +1,140 @@
+//! Which steps of a search by levels may be left out.
+//!
+//! In: the action that led to a state, and one that is enabled there. Out: whether the second may be
+//! left out. What stays true: when it may, the two do not concern each other.
+//!
+//! # The idea
+//! Let `s` have been reached from `p` by `a`, and let `b` be enabled in `s` and have the larger number.
+//! If `b` was enabled in `p` already, and `a` is enabled after it, then both orders end in the same
+//! state, and one of them is enough: `b` is left out in `s`. Why no state gets lost by that is
+//! shown in `sleep.rs` of the crate `deltamark-nets`; the argument needs no more than that actions keep
+//! their numbers, which they do.
+//!
+//! # What is looked at
+//! Tokens, not places: two actions of one transition with different bindings mostly have nothing to do
+//! with each other. The two may be exchanged if
+//!
+//! - `a` adds no token that `b` requires: `b` was enabled before `a`;
+//! - `b` takes no token that `a` requires: `a` is enabled after `b`;
+//! - `a` takes no token that `b` adds: where there was room for `b` after `a`, there was before;
+//! - neither changes a place that an inhibitor of the other looks at;
+//! - both depend on the state by nothing else: no guard that looks at the marking, no inhibitor with variables of
+//!   its own. Nets with priorities leave nothing out.
+//!
+//! A step that would be a fault is not left out: an action that always is one, and one that
+//! fills a place beyond its capacity, which is looked up in the state ([`ActionRef::ceilings`]).
+//!
+//! # Layout in memory
+//! ```text
+//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, left out, not left out
+//! ```
+//! A thread has its own rows. Rows are made when they are needed, and actions from number [`MOST`] on are
+//! never left out, so a thread needs 8 MiB at most.
+//!
+//! [`ActionRef::ceilings`]: crate::actions::ActionRef::ceilings
+
+use deltamark_core::Action;
+
+use crate::actions::ActionRef;
+use crate::engine::Engine;
+
+/// Actions from this number on are never left out.
+const MOST: u32 = 8192;
+const PER_WORD: u32 = 32;
+const LEFT_OUT: u64 = 1;
+const NEEDED: u64 = 2;
+
+/// What a thread knows of pairs of actions.
+#[derive(Default)]
+pub(crate) struct Sleep {
+    rows: Vec<Vec<u64>>,
+    grown: usize,
+}
+
+impl Sleep {
+    /// Whether `action`, which is enabled in the state with these markings, may be left out there
+    /// when the state was reached by `arrival`.
+    #[inline]
+    pub fn leaves_out(&mut self, engine: &Engine, arrival: Action, action: u32, markings: &[u32]) -> bool {
+        if action <= arrival.0 || action >= MOST {
+            return false;
+        }
+        let (word, shift) = ((action / PER_WORD) as usize, 2 * (action % PER_WORD));
+        let known = self.rows.get(arrival.0 as usize).and_then(|row| row.get(word)).map_or(0, |bits| bits >> shift & 3);
+        let answer = if known == 0 { self.work_out(engine, arrival.0, action) } else { known };
+        answer == LEFT_OUT && fits(engine, engine.actions.get(action), markings)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn work_out(&mut self, engine: &Engine, arrival: u32, action: u32) -> u64 {
+        let apart = apart(engine, engine.actions.get(arrival), engine.actions.get(action));
+        let answer = if apart { LEFT_OUT } else { NEEDED };
+        if self.rows.len() <= arrival as usize {
+            self.rows.resize(arrival as usize + 1, Vec::new());
+            self.grown += size_of::<Vec<u64>>();
+        }
+        let row = &mut self.rows[arrival as usize];
+        let word = (action / PER_WORD) as usize;
+        if row.len() <= word {
+            // For all actions so far: they are likely to be asked for.
+            let words = engine.actions.count().min(MOST).div_ceil(PER_WORD) as usize;
+            self.grown += 8 * (words - row.len());
+            row.reserve_exact(words - row.len());
+            row.resize(words, 0);
+        }
+        row[word] |= answer << (2 * (action % PER_WORD));
+        answer
+    }
+
+    /// Bytes taken since the last call.
+    pub fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
+    }
+
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        let rows: usize = self.rows.iter().map(|row| row.capacity() * size_of::<u64>()).sum();
+        rows + self.rows.capacity() * size_of::<Vec<u64>>()
+    }
+}
+
+/// Whether no place gets more than it may hold.
+#[inline]
+fn fits(engine: &Engine, action: ActionRef<'_>, markings: &[u32]) -> bool {
+    action.ceilings().all(|(place, token, count)| {
+        count > 0 && !engine.places[place as usize].holds(markings[place as usize], token, count)
+    })
+}
+
+/// Whether `b`, if it is enabled after `a`, is enabled before it too, and `a` after `b`.
+fn apart(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
+    if a.is_late() || b.is_late() || a.is_fault() || b.is_fault() {
+        return false;
+    }
+    let gains = |action: ActionRef<'_>| {
+        let changes = action.changes().collect::<Vec<_>>();
+        changes
+            .into_iter()
+            .flat_map(|(place, effect)| engine.effects.get(effect).map(move |(token, gain)| (place, token, gain)))
+            .collect::<Vec<_>>()
+    };
+    let requires = |action: ActionRef<'_>, place: u32, token: u32| {
+        action.requirements().any(|known| (known.0, known.1) == (place, token))
+    };
+    let (of_a, of_b) = (gains(a), gains(b));
+    let inhibits = |action: ActionRef<'_>, gains: &[(u32, u32, i32)]| {
+        action.inhibitors().any(|(place, ..)| gains.iter().any(|gain| gain.0 == place))
+    };
+    let adds = |gains: &[(u32, u32, i32)], place: u32, token: u32| {
+        gains.iter().any(|&gain| (gain.0, gain.1) == (place, token) && gain.2 > 0)
+    };
+    !inhibits(a, &of_b)
+        && !inhibits(b, &of_a)
+        && !of_b.iter().any(|&(place, token, gain)| gain < 0 && requires(a, place, token))
+        && !of_a.iter().any(
+            |&(place, token, gain)| {
+                if gain > 0 { requires(b, place, token) } else { adds(&of_b, place, token) }
+            },
+        )
+}

@@ -1,0 +1,64 @@
+//! Explores systems, several at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use deltamark_core::{Budget, Cancel, Control, Limits, Property, Silent, System, Verdict};
+use deltamark_search::{Search, Task, run};
+
+/// What an exploration finds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Found {
+    /// How many states.
+    pub states: u64,
+    /// How many steps.
+    pub edges: u64,
+    /// How many states without a step.
+    pub deadlocks: u64,
+    /// The fault that is met first, and how many steps lead to it.
+    pub fault: Option<(String, usize)>,
+}
+
+/// Explores a system breadth-first with this store.
+pub fn explore_system(system: &dyn System, store: &str) -> Found {
+    let budget = Arc::new(Budget::unlimited());
+    let spec = store.parse().expect("a store");
+    let store = deltamark_store::build(&spec, system, Search::Bfs.order(), budget.clone()).expect("a store");
+    let limits = Limits::default();
+    let control = Control { limits, cancel: Cancel::new(), listener: Arc::new(Silent), budget, resident: || None };
+    let properties = [Property::fault_free()];
+    let task = Task {
+        system,
+        store: store.as_ref(),
+        properties: &properties,
+        control: &control,
+        explore_all: true,
+        observer: None,
+    };
+    let outcome = run(Search::Bfs, task);
+    let fault = match &outcome.properties[0].verdict {
+        Verdict::Violated(trace, message) => {
+            let steps = trace.as_ref().map_or(0, |trace| trace.actions.len());
+            Some((message.clone().unwrap_or_default(), steps))
+        }
+        _ => None,
+    };
+    let statistics = outcome.statistics;
+    Found { states: statistics.states, edges: statistics.edges, deadlocks: statistics.deadlocks, fault }
+}
+
+/// Checks each case, the last ones first: they take longest. All processors have a share.
+#[allow(dead_code)]
+pub fn for_each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(case) = cases.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
+                    check(&cases[case]);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,73 @@
+//! How far a state has come.
+//!
+//! In: states. Out: a [`Rank`] for each, by which a sweep orders them. What stays true: a rank is
+//! a function of the state alone. Nothing else is asked of a measure: a poor one costs a
+//! sweep memory and time, never an answer.
+
+use crate::{Block, Observable, Scratch, System};
+
+/// How far a state has come, as a number.
+pub type Rank = i128;
+
+/// In which direction the steps of a model lead, as far as that is known before they are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    /// Transitions that always lead to a higher rank.
+    pub advance: usize,
+    /// Transitions that never change the rank.
+    pub stay: usize,
+    /// Transitions that lead to a lower rank, or may.
+    pub regress: usize,
+}
+
+impl Directions {
+    /// How many transitions there are.
+    pub fn total(self) -> usize {
+        self.advance + self.stay + self.regress
+    }
+}
+
+/// A progress measure.
+pub trait Measure: Send + Sync {
+    /// The measure as people read it.
+    fn text(&self) -> String;
+
+    /// Appends the rank of each state of a block, in order.
+    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>);
+
+    /// What each action adds to the rank, by its number, if that does not depend on the state it
+    /// is taken in. Ranks of successors are then additions, and a search may rely on what it knows
+    /// of the actions beforehand.
+    fn gains(&self) -> Option<&[i64]> {
+        None
+    }
+
+    /// In which direction the model's transitions lead, where that is known.
+    fn directions(&self) -> Option<Directions> {
+        let gains = self.gains()?;
+        let count = |which: fn(&&i64) -> bool| gains.iter().filter(which).count();
+        Some(Directions {
+            advance: count(|gain| **gain > 0),
+            stay: count(|gain| **gain == 0),
+            regress: count(|gain| **gain < 0),
+        })
+    }
+}
+
+/// A system that knows measures of its own progress.
+pub trait Progress {
+    /// Measures worth trying, the most promising first; none, if there is nothing that progresses.
+    fn measures(&self) -> Vec<Box<dyn Measure>>;
+
+    /// What a measure that is learnt from a sample may look at, beside all [names](crate::Observe::names): how it is called, and
+    /// itself.
+    fn features(&self) -> Vec<(String, Observable)> {
+        Vec::new()
+    }
+
+    /// The measure that is a sum of observables, each with a factor, if the system knows more about it than
+    /// can be seen from the observables.
+    fn linear(&self, _terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+        None
+    }
+}

@@ -1,0 +1,218 @@
+//! Weights under which vectors gain.
+//!
+//! In: vectors, each what a step adds to a number of counts. Out: a weight for each count such that the weighted
+//! sums of most vectors are positive. What stays true: weights are integers, and found within bounded time; whoever uses them works
+//! the gains out anew.
+//!
+//! * The *perceptron* (F. Rosenblatt, 1958): as long as some vector does not gain, add it to the weights. If there are weights
+//!   under which all gain, this ends and has found some; they are integers from the first to the last step.
+//! * If there are none, then by Gordan's theorem some of the vectors, each taken a number of times, add up to nothing: a
+//!   cycle. The perceptron then turns round and round it. One of those that it came by most often is given up: it may regress.
+//! * Instead of letting one vector of a cycle regress, all of them may be asked to have no gain at all. Weights under which
+//!   they have none are found by elimination, and among these the perceptron looks for such under which the others gain.
+
+/// How many elementary steps one search may take: a fraction of a second.
+const MOST_WORK: u64 = 100_000_000;
+/// How often the perceptron may add each vector, on average, before one is given up.
+const ROUNDS: u64 = 40;
+/// Weights beyond this are no use: ranks could overflow.
+pub const LARGEST: i64 = 1 << 24;
+
+/// The greatest common divisor.
+pub fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A vector: the counts it changes, ascending, and by how much.
+pub type Vector = Vec<(u32, i64)>;
+
+/// What came of looking for weights.
+pub struct Separation {
+    /// Weights under which all vectors gain but those that were given up; nothing, if none were found in time.
+    pub weights: Option<Vec<i64>>,
+    /// Vectors that were met on cycles, about.
+    pub cyclic: Vec<bool>,
+}
+
+/// Looks for weights of `counts` counts. Of vectors that are to blame, one with the least `keep` is given up.
+pub fn separate(counts: usize, vectors: &[Vector], keep: &[u64]) -> Separation {
+    let (weights, cyclic) = Search::new(counts, vectors).separate(keep);
+    Separation { weights, cyclic }
+}
+
+/// The search for weights.
+struct Search<'e> {
+    effects: &'e [Vector],
+    /// For each place which transitions change it, and by how much.
+    by_place: Vec<Vector>,
+    weights: Vec<i64>,
+    gains: Vec<i64>,
+    work: u64,
+}
+
+impl<'e> Search<'e> {
+    fn new(places: usize, effects: &'e [Vector]) -> Self {
+        let mut by_place = vec![Vec::new(); places];
+        for (number, effect) in (0u32..).zip(effects) {
+            effect.iter().for_each(|&(place, gain)| by_place[place as usize].push((number, gain)));
+        }
+        Search { effects, by_place, weights: vec![0; places], gains: vec![0; effects.len()], work: 0 }
+    }
+
+    /// Adds the effect of a transition to the weights.
+    fn add(&mut self, transition: usize) {
+        for &(place, count) in &self.effects[transition] {
+            self.weights[place as usize] += count;
+            for &(other, change) in &self.by_place[place as usize] {
+                self.gains[other as usize] += count * change;
+            }
+            self.work += self.by_place[place as usize].len() as u64 + 1;
+        }
+    }
+
+    /// Weights under which all transitions gain but those given up, and which were met on cycles. Of those that are to
+    /// blame, the one with the least `keep` is given up. No weights, if they would not do.
+    fn separate(&mut self, keep: &[u64]) -> (Option<Vec<i64>>, Vec<bool>) {
+        let count = self.effects.len();
+        // Transitions without effect cannot gain.
+        let mut wanted: Vec<bool> = self.effects.iter().map(|effect| !effect.is_empty()).collect();
+        let mut cyclic = vec![false; count];
+        let mut blame = vec![0u64; count];
+        let mut left = wanted.iter().filter(|&&wanted| wanted).count() as u64;
+        let mut updates = 0;
+        loop {
+            let mut quiet = true;
+            for transition in 0..count {
+                if wanted[transition] && self.gains[transition] <= 0 {
+                    quiet = false;
+                    blame[transition] += 1;
+                    updates += 1;
+                    self.add(transition);
+                }
+            }
+            self.work += count as u64;
+            if quiet {
+                return (Some(self.weights.clone()), cyclic);
+            }
+            if self.work > MOST_WORK || self.weights.iter().any(|weight| weight.abs() > LARGEST) {
+                return (None, cyclic);
+            }
+            if updates >= ROUNDS * left {
+                // What comes round again and again is to blame.
+                let most = blame.iter().copied().max().unwrap_or(0);
+                let guilty = (0..count).filter(|&t| wanted[t] && 2 * blame[t] >= most);
+                let given_up = guilty.min_by_key(|&t| (keep[t], std::cmp::Reverse(blame[t])));
+                (0..count).filter(|&t| 20 * blame[t] >= most).for_each(|t| cyclic[t] = true);
+                let Some(given_up) = given_up else { return (None, cyclic) };
+                wanted[given_up] = false;
+                left -= 1;
+                updates = 0;
+                blame.fill(0);
+            }
+        }
+    }
+}
+
+/// Weights under which no vector regresses: those on cycles have no gain, and of the others as many as possible gain.
+pub fn monotone(places: usize, effects: &[Vector], mut cyclic: Vec<bool>) -> Option<Vec<i64>> {
+    if places > 1500 {
+        return None;
+    }
+    for _ in 0..8 {
+        let vectors = annihilators(places, effects, &cyclic)?;
+        // The gain of each transition under each vector: the net as the perceptron sees it now.
+        let mapped: Vec<Vector> = (0..effects.len())
+            .map(|transition| {
+                if cyclic[transition] {
+                    return Vec::new();
+                }
+                let gain = |vector: &Vec<i64>| {
+                    effects[transition].iter().map(|&(place, count)| vector[place as usize] * count).sum::<i64>()
+                };
+                (0u32..).zip(vectors.iter().map(gain)).filter(|&(_, gain)| gain != 0).collect()
+            })
+            .collect();
+        if mapped.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let mut search = Search::new(vectors.len(), &mapped);
+        let keep = vec![0; effects.len()];
+        let (found, more) = search.separate(&keep);
+        if more.iter().zip(&mapped).any(|(&more, mapped)| more && !mapped.is_empty()) {
+            cyclic.iter_mut().zip(more).for_each(|(cyclic, more)| *cyclic |= more);
+            continue;
+        }
+        let found = found?;
+        let mut weights = vec![0i64; places];
+        for (vector, &factor) in vectors.iter().zip(&found) {
+            for (weight, &part) in weights.iter_mut().zip(vector) {
+                *weight = weight.checked_add(part.checked_mul(factor)?)?;
+            }
+        }
+        return Some(weights);
+    }
+    None
+}
+
+/// Integer vectors that span all weights under which these transitions have no gain; by
+/// elimination without fractions.
+fn annihilators(places: usize, effects: &[Vector], which: &[bool]) -> Option<Vec<Vec<i64>>> {
+    let mut rows: Vec<(usize, Vec<i64>)> = Vec::new();
+    for effect in effects.iter().zip(which).filter(|(_, which)| **which).map(|(effect, _)| effect) {
+        let mut row = vec![0i64; places];
+        effect.iter().for_each(|&(place, count)| row[place as usize] = count);
+        for (pivot, other) in &rows {
+            eliminate(&mut row, other, *pivot)?;
+        }
+        // A pivot of 1 keeps numbers small.
+        let Some(pivot) = (0..places).filter(|&place| row[place] != 0).min_by_key(|&place| row[place].abs()) else {
+            continue;
+        };
+        for (_, other) in &mut rows {
+            eliminate(other, &row, pivot)?;
+        }
+        rows.push((pivot, row));
+    }
+    let mut pivots = vec![false; places];
+    rows.iter().for_each(|&(pivot, _)| pivots[pivot] = true);
+    let free: Vec<usize> = (0..places).filter(|&place| !pivots[place]).collect();
+    if free.len() * places > 4_000_000 {
+        return None;
+    }
+    free.into_iter()
+        .map(|place| {
+            let mut scale = 1i64;
+            for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
+                let step = row[*pivot] / gcd(row[*pivot].unsigned_abs(), row[place].unsigned_abs()) as i64;
+                scale = scale.checked_mul(step.abs() / gcd(scale.unsigned_abs(), step.unsigned_abs()) as i64)?;
+            }
+            let mut vector = vec![0; places];
+            vector[place] = scale;
+            for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
+                vector[*pivot] = -(scale.checked_mul(row[place])? / row[*pivot]);
+            }
+            (vector.iter().all(|part| part.abs() < LARGEST)).then_some(vector)
+        })
+        .collect()
+}
+
+/// Makes `row` zero at the pivot, by a multiple of `other`.
+fn eliminate(row: &mut [i64], other: &[i64], pivot: usize) -> Option<()> {
+    if row[pivot] == 0 {
+        return Some(());
+    }
+    let divisor = gcd(row[pivot].unsigned_abs(), other[pivot].unsigned_abs()) as i64;
+    let (mine, others) = (other[pivot] / divisor, row[pivot] / divisor);
+    let mut common = 0;
+    for (part, &from) in row.iter_mut().zip(other) {
+        *part = part.checked_mul(mine)?.checked_sub(from.checked_mul(others)?)?;
+        common = gcd(common, part.unsigned_abs());
+    }
+    if common > 1 {
+        row.iter_mut().for_each(|part| *part /= common as i64);
+    }
+    Some(())
+}

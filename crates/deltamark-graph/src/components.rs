@@ -1,0 +1,177 @@
+//! Strongly connected components.
+//!
+//! In: a graph. Out: how many components there are, how many of them are single states without an edge to themselves, how many
+//! have no edge that leaves them, and which states are in the last kind. What stays true: nothing is recursive;
+//! memory is granted by the budget.
+//!
+//! R. Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1972, in the form of D. Pearce, *A
+//! space-efficient algorithm for finding strongly connected components*, Inf. Process. Lett. 2016: one row of numbers
+//! takes the place of index, low link and membership of the stack.
+
+use crate::bitset::BitSet;
+use crate::graph::Graph;
+use crate::meta::{FileError, damaged};
+use crate::packed::Packed;
+use deltamark_core::{Budget, Edge};
+use std::sync::Arc;
+
+/// The components of a graph.
+#[derive(Debug)]
+pub struct Components {
+    /// How many there are.
+    pub count: u64,
+    /// How many of them are a single state that has no edge to itself.
+    pub trivial: u64,
+    /// How many of them no edge leaves: where every infinite or longest run ends up.
+    pub bottom: u64,
+    /// The states of the largest one.
+    pub largest: u64,
+    /// The states of those that no edge leaves.
+    pub in_bottom: BitSet,
+}
+
+impl Components {
+    /// Whether there is one place that can be reached from everywhere, so that its states are home states.
+    pub fn has_home(&self) -> bool {
+        self.bottom == 1
+    }
+}
+
+/// The stack of Tarjan's search and that of its states in one row: both together never hold more than all states.
+struct Rows {
+    /// 0 for a state that was not met; while it is on a stack its rank, from 1; behind that, the largest numbers, for
+    /// those whose component is known.
+    rank: Packed,
+    /// States on the way, from the front; states that wait for their component, from the back.
+    stacks: Packed,
+    way: u64,
+    waiting: u64,
+}
+
+/// Finds the components.
+pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, FileError> {
+    let states = graph.states();
+    let no_room = || FileError::Memory;
+    let done = states + 1;
+    let mut rows = Rows {
+        rank: Packed::new(states, done, budget).ok_or_else(no_room)?,
+        stacks: Packed::new(states + 1, states, budget).ok_or_else(no_room)?,
+        way: 0,
+        waiting: states + 1,
+    };
+    // The next edge of each state on the way; degrees are small, so this is a short row most of the time.
+    let mut next: Vec<u32> = Vec::new();
+    let mut granted = 0;
+    let mut found = Components {
+        count: 0,
+        trivial: 0,
+        bottom: 0,
+        largest: 0,
+        in_bottom: BitSet::new(states, budget).ok_or_else(no_room)?,
+    };
+    // States of which an edge, or one of whose component, leads to another component.
+    let mut leaves = BitSet::new(states, budget).ok_or_else(no_room)?;
+    let mut roots = BitSet::new(states, budget).ok_or_else(no_room)?;
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut index = 1;
+    let mut result = Ok(());
+    'all: for &root in &graph.meta().initial {
+        if rows.rank.get(root) != 0 {
+            continue;
+        }
+        let mut state = root;
+        let mut edge = 0;
+        let mut entering = true;
+        loop {
+            if let Err(error) = graph.edges(state, &mut edges) {
+                result = Err(error);
+                break 'all;
+            }
+            if entering {
+                rows.rank.set(state, index);
+                index += 1;
+                roots.insert(state);
+            }
+            // Goes on along the edges, down at the first state that was not met.
+            let mut down = None;
+            while let Some(found_edge) = edges.get(edge) {
+                let target = found_edge.target;
+                let rank = rows.rank.get(target);
+                if rank == 0 {
+                    down = Some(target);
+                    break;
+                }
+                edge += 1;
+                if rank == done {
+                    leaves.insert(state);
+                } else if rank < rows.rank.get(state) {
+                    rows.rank.set(state, rank);
+                    roots.remove(state);
+                }
+            }
+            if let Some(target) = down {
+                if next.len() == next.capacity() {
+                    let more = next.capacity().max(1 << 12);
+                    if !budget.request(4 * more as u64) {
+                        result = Err(FileError::Memory);
+                        break 'all;
+                    }
+                    granted += 4 * more as u64;
+                    next.reserve_exact(more);
+                }
+                next.push(edge as u32);
+                rows.stacks.set(rows.way, state);
+                rows.way += 1;
+                (state, edge, entering) = (target, 0, true);
+                continue;
+            }
+            // All edges were followed.
+            let mut left = leaves.contains(state);
+            let finished = roots.contains(state);
+            if finished {
+                // All that waits and is not above it belongs to its component.
+                let rank = rows.rank.get(state);
+                let from = rows.waiting;
+                let mut size = 1;
+                while rows.waiting <= states && rows.rank.get(rows.stacks.get(rows.waiting)) >= rank {
+                    left |= leaves.contains(rows.stacks.get(rows.waiting));
+                    rows.waiting += 1;
+                    size += 1;
+                }
+                for place in from..rows.waiting {
+                    let member = rows.stacks.get(place);
+                    rows.rank.set(member, done);
+                    if !left {
+                        found.in_bottom.insert(member);
+                    }
+                }
+                index -= size;
+                rows.rank.set(state, done);
+                found.count += 1;
+                found.bottom += u64::from(!left);
+                found.largest = found.largest.max(size);
+                found.trivial += u64::from(size == 1 && edges.iter().all(|edge| edge.target != state));
+                if !left {
+                    found.in_bottom.insert(state);
+                }
+            } else {
+                rows.waiting -= 1;
+                if rows.waiting < rows.way {
+                    result = Err(damaged("it changed while it was read"));
+                    break 'all;
+                }
+                rows.stacks.set(rows.waiting, state);
+            }
+            let Some(before) = next.pop() else { break };
+            rows.way -= 1;
+            let child = state;
+            state = rows.stacks.get(rows.way);
+            edge = before as usize;
+            entering = false;
+            // The edge that led down is looked at again, now that its target has a rank.
+            debug_assert!(rows.rank.get(child) != 0);
+        }
+    }
+    budget.release(granted);
+    result.map(|()| found)
+}

@@ -1,0 +1,60 @@
+//! The bytes of a file, mapped into memory.
+//!
+//! In: a path. Out: bytes. What stays true: nothing is copied of a large file; this is the only module of
+//! the crate that holds `unsafe` code.
+
+use memmap2::Mmap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::path::Path;
+
+/// Files up to this size are read instead: a mapping would take longer to set up.
+const SMALL: u64 = 1 << 16;
+
+/// The bytes of a file, or bytes that never were in one.
+pub(crate) enum Mapped {
+    File(Mmap),
+    Memory(Vec<u8>),
+}
+
+impl Mapped {
+    /// The bytes of a file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let about = file.metadata()?;
+        if about.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !about.is_file() || about.len() <= SMALL {
+            // What is no regular file has no size; a graph of this kind is not endless.
+            let mut bytes = Vec::new();
+            file.by_ref().take(SMALL + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > SMALL {
+                return Err(io::Error::other("it is no regular file"));
+            }
+            return Ok(Mapped::Memory(bytes));
+        }
+        // SAFETY: the mapping is private to this process, and nothing here writes to the file: graphs are
+        // written under another name and renamed when they are complete, so no run of this program changes
+        // a file that is mapped. If another program does so all the same, bytes may change between two
+        // reads. Every read takes any value for possible (numbers are checked against the header where they
+        // are used, places against the length of the slice), and no reference to anything but plain bytes
+        // is made. A file that another program cuts short ends the process by a signal, as
+        // with every mapping.
+        let map = unsafe { Mmap::map(&file) }?;
+        Ok(Mapped::File(map))
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Mapped::File(map) => map,
+            Mapped::Memory(bytes) => bytes,
+        }
+    }
+}

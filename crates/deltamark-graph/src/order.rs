@@ -1,0 +1,179 @@
+//! From the number a state was found under to its place in the order of recording.
+//!
+//! In: numbers, in the order their states are recorded. Out: the place of each. What stays true: every
+//! number has one place; the memory was granted by the budget.
+//!
+//! # Layout in memory
+//! ```text
+//! chunk    1024 numbers:  open     a word each, while some of them are still to come
+//!                         packed   place - number within the chunk - smallest, in just enough bits
+//! ```
+//! A search records states about as it finds them, so few chunks are open at a time, and a packed number
+//! takes as many bits as the window of states between finding and recording has. Where both orders are
+//! the same (breadth-first search by one thread) it takes none.
+
+use crate::bits::bits_of;
+use deltamark_core::Budget;
+use std::sync::Arc;
+
+/// Numbers in a chunk.
+const CHUNK: u64 = 1024;
+/// The place of a number that was not recorded yet.
+const MISSING: u64 = u64::MAX;
+
+enum Chunk {
+    Open { places: Box<[u64]>, left: u32 },
+    Packed { base: i64, bits: u32, words: Box<[u64]> },
+}
+
+/// Places by number.
+pub(crate) struct Order {
+    chunks: Vec<Option<Chunk>>,
+    recorded: u64,
+    budget: Arc<Budget>,
+    granted: u64,
+}
+
+impl Order {
+    /// Nothing recorded.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        Order { chunks: Vec::new(), recorded: 0, budget, granted: 0 }
+    }
+
+    /// How many numbers have a place.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    fn request(&mut self, bytes: usize) -> Result<(), String> {
+        if !self.budget.request(bytes as u64) {
+            return Err("the memory limit leaves no room for the order of the graph's states".into());
+        }
+        self.granted += bytes as u64;
+        Ok(())
+    }
+
+    fn release(&mut self, bytes: usize) {
+        self.budget.release(bytes as u64);
+        self.granted -= bytes as u64;
+    }
+
+    /// Gives a number the next place.
+    pub fn record(&mut self, number: u64) -> Result<(), String> {
+        let index = usize::try_from(number / CHUNK).map_err(|_| "too many states".to_string())?;
+        while self.chunks.len() <= index {
+            if self.chunks.len() == self.chunks.capacity() {
+                let more = self.chunks.capacity().max(64);
+                self.request(more * size_of::<Option<Chunk>>())?;
+                self.chunks.reserve_exact(more);
+            }
+            self.chunks.push(None);
+        }
+        if self.chunks[index].is_none() {
+            self.request(8 * CHUNK as usize)?;
+            let places = vec![MISSING; CHUNK as usize].into_boxed_slice();
+            self.chunks[index] = Some(Chunk::Open { places, left: CHUNK as u32 });
+        }
+        let again = || format!("state {number} was recorded twice");
+        let Some(Chunk::Open { places, left }) = &mut self.chunks[index] else { return Err(again()) };
+        let place = &mut places[(number % CHUNK) as usize];
+        if *place != MISSING {
+            return Err(again());
+        }
+        *place = self.recorded;
+        self.recorded += 1;
+        *left -= 1;
+        if *left == 0 {
+            self.pack(index)?;
+        }
+        Ok(())
+    }
+
+    fn pack(&mut self, index: usize) -> Result<(), String> {
+        let Some(Chunk::Open { places, .. }) = &self.chunks[index] else { return Ok(()) };
+        let shift = |(within, &place): (usize, &u64)| place as i64 - within as i64;
+        let shifts = || places.iter().enumerate().map(shift);
+        let base = shifts().min().unwrap_or(0);
+        let bits = bits_of(shifts().map(|shift| (shift - base) as u64).max().unwrap_or(0));
+        let mut words = vec![0u64; (CHUNK as usize * bits as usize).div_ceil(64)];
+        for (within, shift) in shifts().enumerate() {
+            let (value, at) = ((shift - base) as u64, within * bits as usize);
+            let (word, start) = (at / 64, at % 64);
+            if bits > 0 {
+                words[word] |= value << start;
+                if start + bits as usize > 64 {
+                    words[word + 1] |= value >> (64 - start);
+                }
+            }
+        }
+        let words = words.into_boxed_slice();
+        self.request(size_of_val(&*words))?;
+        self.chunks[index] = Some(Chunk::Packed { base, bits, words });
+        self.release(8 * CHUNK as usize);
+        Ok(())
+    }
+
+    /// The place of a number, if it has one.
+    #[inline]
+    pub fn place(&self, number: u64) -> Option<u64> {
+        let within = (number % CHUNK) as usize;
+        match self.chunks.get((number / CHUNK) as usize)?.as_ref()? {
+            Chunk::Open { places, .. } => Some(places[within]).filter(|&place| place != MISSING),
+            Chunk::Packed { base, bits: 0, .. } => Some((base + within as i64) as u64),
+            Chunk::Packed { base, bits, words } => {
+                let at = within * *bits as usize;
+                let (word, start) = (at / 64, at % 64);
+                let high = u128::from(*words.get(word + 1).unwrap_or(&0)) << 64;
+                let value = (u128::from(words[word]) | high) >> start & ((1 << bits) - 1);
+                Some((base + within as i64 + value as i64) as u64)
+            }
+        }
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        self.budget.release(self.granted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_the_place_it_was_recorded_at() {
+        // Windows of various sizes: within each, numbers come backwards.
+        for window in [1, 2, 7, 1000, 5000, 20_000] {
+            let budget = Arc::new(Budget::unlimited());
+            let mut order = Order::new(Arc::clone(&budget));
+            let len = 20_000u64;
+            let numbers: Vec<u64> = (0..len.div_ceil(window))
+                .flat_map(|part| (part * window..((part + 1) * window).min(len)).rev())
+                .collect();
+            numbers.iter().for_each(|&number| order.record(number).expect("memory"));
+            for (place, &number) in numbers.iter().enumerate() {
+                assert_eq!(order.place(number), Some(place as u64), "window {window}");
+            }
+            assert_eq!(order.recorded(), len);
+            assert_eq!(order.place(len), None);
+            assert!(order.record(5).is_err());
+            drop(order);
+            assert_eq!(budget.used(), 0);
+        }
+    }
+
+    #[test]
+    fn the_same_order_takes_next_to_nothing() {
+        let budget = Arc::new(Budget::unlimited());
+        let mut order = Order::new(Arc::clone(&budget));
+        (0..1 << 20).for_each(|number| order.record(number).expect("memory"));
+        assert!(budget.peak() < 100_000, "{} bytes", budget.peak());
+    }
+
+    #[test]
+    fn no_memory_is_told() {
+        let mut order = Order::new(Arc::new(Budget::new(100)));
+        assert!(order.record(0).is_err_and(|message| message.contains("memory limit")));
+    }
+}

@@ -1,0 +1,261 @@
+//! Walking along a graph with the states rebuilt.
+//!
+//! In: a graph, its system, and who wants to see the states. Out: every state of the graph, in blocks, each at
+//! least once. What stays true: a state is had by firing along one edge that leads to it, so a walk takes about one
+//! step a state where a search takes one an edge, compares nothing and stores nothing.
+//!
+//! Two orders:
+//! * [File order](by_file): blocks as they stand in the file. States that were reached and not passed yet wait in a
+//!   window, which is as large as the frontier of the search was. It is the faster one: steps are fired from
+//!   neighbours, and blocks are unpacked once.
+//! * [Depth first](by_depth): one state at hand, fired forwards and unfired backwards, and a stack of eight bytes an
+//!   entry. Where a system cannot undo steps, every 64th state of the stack is kept and the others between
+//!   are fired again when the walk comes back to them: one step for each that is left, on average.
+//!
+//! [`Walk::run`] takes file order as long as the budget has room for the window, and starts over depth first when it
+//! has not, or when a state has no edge from one before it (which a graph recorded by a search always has).
+
+mod by_depth;
+mod by_file;
+
+use crate::graph::Graph;
+use crate::meta::FileError;
+use deltamark_core::{
+    Action, Batch, Block, Control, Event, Fired, Recoding, Scratch, Slot, Snapshot, Stop, System, Widen,
+};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Whoever wants to see states.
+pub trait Visitor {
+    /// Takes a block of states; their ids are their numbers in the graph, and `ends` has a bit for each that has no
+    /// edge. Says whether to go on. May see a state more than once: after a change of the layout, or when the walk had to
+    /// start over.
+    ///
+    /// # Errors
+    /// When the layout must be widened first; the same states are shown again.
+    fn visit(&mut self, scratch: &mut Scratch, block: &Block, ends: u64) -> Result<bool, Widen>;
+
+    /// The layout has changed, and states read differently from now on.
+    fn widened(&mut self, _recoding: &Recoding) {}
+}
+
+/// Which way to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// In file order, and depth first if there is no memory for that.
+    #[default]
+    Auto,
+    /// As the blocks stand in the file.
+    File,
+    /// Depth first.
+    Depth,
+}
+
+impl Way {
+    /// All there are.
+    pub const ALL: &[Way] = &[Way::Auto, Way::File, Way::Depth];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Auto => "auto",
+            Way::File => "file",
+            Way::Depth => "depth",
+        }
+    }
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All states were seen.
+    Whole,
+    /// The visitor had enough.
+    Enough,
+    /// A limit was reached.
+    Stopped(Stop),
+}
+
+/// Why a walk cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WalkError {
+    /// Something is wrong with the file.
+    File(FileError),
+    /// The model cannot take a step that the graph has: they do not belong together.
+    Misfit(String),
+}
+
+impl From<FileError> for WalkError {
+    fn from(error: FileError) -> Self {
+        WalkError::File(error)
+    }
+}
+
+impl fmt::Display for WalkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WalkError::File(error) => error.fmt(f),
+            WalkError::Misfit(what) => write!(f, "the graph does not belong to this model: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for WalkError {}
+
+/// Why one way does not lead on.
+enum Blocked {
+    Error(WalkError),
+    /// There is no memory for what waits.
+    Memory,
+    /// A state has no edge from one before it.
+    Order,
+}
+
+impl From<WalkError> for Blocked {
+    fn from(error: WalkError) -> Self {
+        Blocked::Error(error)
+    }
+}
+
+impl From<FileError> for Blocked {
+    fn from(error: FileError) -> Self {
+        Blocked::Error(error.into())
+    }
+}
+
+/// How often the clock is looked at, in blocks.
+const CHECK_EVERY: u32 = 64;
+/// How often the listener is told.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// A walk along a graph.
+pub struct Walk<'a> {
+    graph: &'a Graph,
+    system: &'a dyn System,
+    /// The system's numbers of the file's actions; nothing where they are the same.
+    actions: Option<&'a [Action]>,
+    control: &'a Control,
+    started: Instant,
+    told: Duration,
+    until_check: u32,
+    seen: u64,
+    widenings: u64,
+    peak: u64,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk with a system to which the graph belongs. `actions` are its numbers of the file's actions, where
+    /// these differ from run to run.
+    pub fn new(
+        graph: &'a Graph,
+        system: &'a dyn System,
+        actions: Option<&'a [Action]>,
+        control: &'a Control,
+    ) -> Result<Self, WalkError> {
+        let known = match actions {
+            Some(actions) => actions.len() as u64,
+            None => system.action_count().map_or(u64::MAX, u64::from),
+        };
+        if u64::from(graph.meta().actions) > known {
+            let what = format!("it has {} actions, the model {known}", graph.meta().actions);
+            return Err(WalkError::Misfit(what));
+        }
+        let started = Instant::now();
+        let (told, until_check) = (Duration::ZERO, 0);
+        Ok(Walk { graph, system, actions, control, started, told, until_check, seen: 0, widenings: 0, peak: 0 })
+    }
+
+    /// How often the layout was widened.
+    pub fn widenings(&self) -> u64 {
+        self.widenings
+    }
+
+    /// The most bytes that were held for states at hand.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak
+    }
+
+    /// Shows every state to the visitor.
+    pub fn run(&mut self, way: Way, visitor: &mut dyn Visitor) -> Result<Ended, WalkError> {
+        if way != Way::Depth {
+            match by_file::run(self, visitor) {
+                Ok(ended) => return Ok(ended),
+                Err(Blocked::Error(error)) => return Err(error),
+                Err(Blocked::Memory) if way == Way::File => return Ok(Ended::Stopped(Stop::Memory)),
+                Err(Blocked::Memory | Blocked::Order) => self.seen = 0,
+            }
+        }
+        match by_depth::run(self, visitor) {
+            Ok(ended) => Ok(ended),
+            Err(Blocked::Error(error)) => Err(error),
+            Err(Blocked::Memory) => Ok(Ended::Stopped(Stop::Memory)),
+            Err(Blocked::Order) => Err(WalkError::Misfit("a state cannot be reached from an initial one".into())),
+        }
+    }
+
+    #[inline]
+    fn action(&self, action: Action) -> Action {
+        self.actions.map_or(action, |actions| actions[action.0 as usize])
+    }
+
+    /// The initial states, in the layout in use.
+    fn initial(&mut self, scratch: &mut Scratch) -> Result<Batch, WalkError> {
+        let mut batch = Batch::new(self.system.width());
+        while self.system.initial(scratch, &mut batch).is_err() {
+            drop(self.system.widen());
+            self.widenings += 1;
+            batch.reset(self.system.width());
+        }
+        // Equal ones were found once.
+        if batch.len() < self.graph.meta().initial.len() {
+            return Err(WalkError::Misfit("it has more initial states than the model".into()));
+        }
+        Ok(batch)
+    }
+
+    /// Takes a step that the graph has.
+    #[inline]
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Result<(), Widen>, WalkError> {
+        match self.system.fire(scratch, source, self.action(action), target) {
+            Ok(Fired::Done) => Ok(Ok(())),
+            Ok(Fired::Disabled | Fired::Fault(_)) => Err(WalkError::Misfit("a step cannot be taken".into())),
+            Err(Widen) => Ok(Err(Widen)),
+        }
+    }
+
+    /// Whether to end now, and why. Call once a block.
+    fn check(&mut self, block: &Block) -> Option<Stop> {
+        self.seen += block.len() as u64;
+        if self.control.cancel.is_cancelled() {
+            return Some(Stop::Cancelled);
+        }
+        if self.until_check > 0 {
+            self.until_check -= 1;
+            return None;
+        }
+        self.until_check = CHECK_EVERY;
+        let elapsed = self.started.elapsed();
+        if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
+            return Some(Stop::Time);
+        }
+        if elapsed - self.told >= TELL_EVERY {
+            self.told = elapsed;
+            let resident_bytes = (self.control.resident)();
+            let edges = self.graph.meta().edges;
+            let snapshot = Snapshot { states: self.seen, edges, resident_bytes, elapsed, ..Snapshot::default() };
+            self.control.listener.event(&Event::Progress(&snapshot));
+        }
+        None
+    }
+
+    fn note_peak(&mut self, bytes: u64) {
+        self.peak = self.peak.max(bytes);
+    }
+}

@@ -1,0 +1,186 @@
+//! Progress measures of nets, from what their transitions do.
+//!
+//! In: a net. Out: weights of places such that firing few transitions lowers the weighted sum of
+//! tokens. What stays true: a transition adds the same to the sum wherever it fires, its *gain*; the gains are worked out
+//! from the weights, exactly, so a measure is what it says it is, however it was found.
+//!
+//! # The idea
+//! A linear measure is a weight `w` for each place; the gain of a transition is `w · Δ`, where `Δ` is what it
+//! adds to each place. K. Schmidt (*Automated generation of a progress measure for the sweep-line method*,
+//! TACAS 2004) gives a gain to each transition of a basis of the `Δ`, and lets the others have what follows from
+//! that. We ask for weights under which *all* transitions gain, and give up on as few as needed; they are
+//! asked for by the perceptron of [`deltamark_core::separate`]. Which transition of a cycle is given up is a matter of taste, and
+//! there are a few: the one that fires least often in a sample, the one that fires last, the last of the file, the first. Besides there
+//! is the measure that never regresses, under which what lies on cycles does not gain.
+//!
+//! Which of the measures is best is for a trial to find out.
+
+use crate::{Net, NetSystem};
+use deltamark_core::separate::{LARGEST, Separation, gcd, monotone, separate};
+use deltamark_core::{BLOCK, Block, Kind, Measure, Observable, Progress, Rank, Scratch, System};
+
+/// Nets with more places or transitions get the simplest measures only.
+const MOST_NODES: usize = 6000;
+
+/// A weighted sum of tokens.
+struct Linear {
+    /// Observables with a weight.
+    weights: Vec<(u32, i64)>,
+    gains: Vec<i64>,
+    text: String,
+}
+
+impl Linear {
+    /// The measure of these weights; nothing, if no transition gains under it.
+    fn new(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>) -> Option<Self> {
+        let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
+        if divisor == 0 {
+            return None;
+        }
+        weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
+        let gain = |effect: &Vec<(u32, i64)>| {
+            effect
+                .iter()
+                .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
+        };
+        let gains: Vec<i64> = effects.iter().map(gain).collect::<Option<_>>()?;
+        if gains.iter().all(|&gain| gain == 0) || weights.iter().any(|weight| weight.abs() > LARGEST) {
+            return None;
+        }
+        let weights: Vec<(u32, i64)> = (0..).zip(weights).filter(|&(_, weight)| weight != 0).collect();
+        let text = text(net, &weights);
+        Some(Linear { weights, gains, text })
+    }
+}
+
+/// The sum as an expression of the property language.
+fn text(net: &Net, weights: &[(u32, i64)]) -> String {
+    let mut text = String::new();
+    for &(place, weight) in weights {
+        let sign = match (weight < 0, text.is_empty()) {
+            (true, true) => "-",
+            (true, false) => " - ",
+            (false, true) => "",
+            (false, false) => " + ",
+        };
+        text.push_str(sign);
+        if weight.abs() != 1 {
+            text.push_str(&format!("{} * ", weight.abs()));
+        }
+        text.push_str(&quoted(&net.places[place as usize].name));
+    }
+    text
+}
+
+/// A name as the property language writes it.
+fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !["true", "false", "deadlock", "and", "or", "not", "implies", "iff", "fireable", "tokens"].contains(&name);
+    if plain { name.into() } else { format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")) }
+}
+
+impl Measure for Linear {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+
+    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
+        let start = out.len();
+        out.resize(start + block.len(), 0);
+        let Some(observe) = system.observe() else { return };
+        let mut counts = [0; BLOCK];
+        for &(place, weight) in &self.weights {
+            observe.read_block(scratch, block, Observable { index: place, kind: Kind::Int }, &mut counts);
+            for (rank, &count) in out[start..].iter_mut().zip(&counts) {
+                *rank += Rank::from(weight) * Rank::from(count);
+            }
+        }
+    }
+
+    fn gains(&self) -> Option<&[i64]> {
+        Some(&self.gains)
+    }
+}
+
+impl NetSystem {
+    /// Measures worth trying, for a system that runs this net and observes its places as numbers from `first` on.
+    pub fn measures_from(&self, first: u32) -> Vec<Box<dyn Measure>> {
+        let (net, effects) = (self.net(), self.effects());
+        let mut candidates: Vec<Vec<i64>> = Vec::new();
+        let mut add = |weights: Option<Vec<i64>>| {
+            if let Some(weights) = weights
+                && !candidates.contains(&weights)
+            {
+                candidates.push(weights);
+            }
+        };
+        let count = effects.len();
+        let model: Vec<u64> = (0..count as u64).collect();
+        let reversed: Vec<u64> = (0..count as u64).rev().collect();
+        let (often, late) = fired(self);
+        for taste in [&often, &late, &model, &reversed] {
+            let Separation { weights, cyclic } = separate(net.places.len(), effects, taste);
+            add(weights);
+            if std::ptr::eq(taste, &often) && cyclic.iter().any(|&cyclic| cyclic) {
+                add(monotone(net.places.len(), effects, cyclic));
+            }
+            if net.places.len() + count > MOST_NODES {
+                break;
+            }
+        }
+        let made = candidates.into_iter().filter_map(|weights| Linear::new(net, effects, weights));
+        made.map(|mut linear| {
+            linear.weights.iter_mut().for_each(|(place, _)| *place += first);
+            Box::new(linear) as Box<dyn Measure>
+        })
+        .collect()
+    }
+}
+
+impl Progress for NetSystem {
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        self.measures_from(0)
+    }
+
+    fn linear(&self, terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+        let mut weights = vec![0i64; self.net().places.len()];
+        for &(observable, factor) in terms {
+            // Whether a transition can fire is no count of tokens.
+            let weight = weights.get_mut(observable.index as usize).filter(|_| observable.kind == Kind::Int)?;
+            *weight = weight.checked_add(factor)?;
+        }
+        Linear::new(self.net(), self.effects(), weights).map(|linear| Box::new(linear) as Box<dyn Measure>)
+    }
+}
+
+/// For each transition how often it fires in short walks, and when it first does: the smaller, the sooner it is given up.
+fn fired(system: &NetSystem) -> (Vec<u64>, Vec<u64>) {
+    let (net, effects) = (system.net(), system.effects());
+    let count = net.transitions.len();
+    let (mut often, mut first) = (vec![0u64; count], vec![u64::MAX; count]);
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let work = (count + 1) as u64;
+    let walks = (20_000_000 / work / 100).clamp(2, 200);
+    for _ in 0..walks {
+        let mut marking: Vec<u64> = net.places.iter().map(|place| u64::from(place.initial)).collect();
+        for step in 0..100u64 {
+            let enabled: Vec<usize> =
+                (0..count).filter(|&t| net.transitions[t].enabled(|place| marking[place as usize])).collect();
+            if enabled.is_empty() {
+                break;
+            }
+            seed = deltamark_core::hash::mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
+            let chosen = enabled[(seed % enabled.len() as u64) as usize];
+            for &t in &enabled {
+                often[t] += 1;
+                first[t] = first[t].min(step);
+            }
+            for &(place, gain) in &effects[chosen] {
+                marking[place as usize] = marking[place as usize].saturating_add_signed(gain);
+            }
+        }
+    }
+    // Those that fire late are given up first.
+    (often, first.iter().map(|&step| u64::MAX - step).collect())
+}

@@ -1,0 +1,133 @@
+//! Measures learnt from a sample.
+//!
+//! In: the first states of a system and the steps among them, and numbers that can be observed in states: variables, locations,
+//! token counts. Out: measures that are weighted sums of these. What stays true: what was learnt is a
+//! function of the state like any other; where it is wrong about steps that the sample does not hold, these regress.
+//!
+//! # The idea
+//! Every step changes each number by some amount. Different amounts are taken as what different transitions do, as if the numbers were
+//! places of a net, and weights are [looked for](deltamark_core::separate) under which most of them gain. A
+//! process goes from location to location, so its locations get weights in the order of their succession; a counter that only
+//! increases gets a positive one. Of a cycle the change that is rarest in the sample is given up.
+
+use crate::trial::Sample;
+use deltamark_core::separate::{LARGEST, gcd, monotone, separate};
+use deltamark_core::{BLOCK, Block, Kind, Measure, Observable, Rank, Scratch, System};
+use std::collections::HashMap;
+
+/// The most numbers that are looked at.
+const MOST_FEATURES: usize = 400;
+/// The most values that are held at once: of many numbers fewer states are looked at.
+const MOST_VALUES: usize = 4 << 20;
+/// The most different changes that are told apart; the more frequent ones count.
+const MOST_CHANGES: usize = 3000;
+
+/// A weighted sum of what can be observed.
+struct Learnt {
+    terms: Vec<(Observable, i64)>,
+    text: String,
+}
+
+impl Measure for Learnt {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+
+    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
+        let start = out.len();
+        out.resize(start + block.len(), 0);
+        let Some(observe) = system.observe() else { return };
+        let mut values = [0; BLOCK];
+        for &(observable, weight) in &self.terms {
+            observe.read_block(scratch, block, observable, &mut values);
+            for (rank, &value) in out[start..].iter_mut().zip(&values) {
+                // A truth value without a value counts as none.
+                let value = if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
+                *rank += Rank::from(weight) * Rank::from(value);
+            }
+        }
+    }
+}
+
+/// Measures that the sample suggests.
+pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
+    let Some(observe) = system.observe() else { return Vec::new() };
+    let resolve = |name: String| observe.resolve(&name).map(|found| (name, found));
+    let mut features: Vec<(String, Observable)> = observe.names().into_iter().filter_map(resolve).collect();
+    features.extend(system.progress().map(|progress| progress.features()).unwrap_or_default());
+    features.truncate(MOST_FEATURES);
+    let states = sample.len().min(MOST_VALUES / features.len().max(1));
+    let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1, states)).collect();
+    // What never changes cannot progress.
+    let changing = |values: &Vec<i64>| values.windows(2).any(|pair| pair[0] != pair[1]);
+    let (features, values): (Vec<_>, Vec<_>) =
+        features.into_iter().zip(values).filter(|(_, values)| changing(values)).unzip();
+    let mut changes: HashMap<Vec<(u32, i64)>, u64> = HashMap::new();
+    for (source, target) in sample.edges(states) {
+        let change = |values: &Vec<i64>| values[target].saturating_sub(values[source]).clamp(-LARGEST, LARGEST);
+        let change: Vec<(u32, i64)> = (0u32..).zip(values.iter().map(change)).filter(|&(_, by)| by != 0).collect();
+        if !change.is_empty() {
+            *changes.entry(change).or_default() += 1;
+        }
+    }
+    let mut changes: Vec<(Vec<(u32, i64)>, u64)> = changes.into_iter().collect();
+    // By the change itself last, so that every run learns the same.
+    changes.sort_unstable_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    changes.truncate(MOST_CHANGES);
+    let (vectors, often): (Vec<Vec<(u32, i64)>>, Vec<u64>) = changes.into_iter().unzip();
+    let steady = steady(features.len(), &vectors);
+    // Contents of buffers and the like jump about, and spoil the search for weights: once more without them.
+    let calm: Vec<bool> =
+        features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
+    let calmed: Vec<Vec<(u32, i64)>> =
+        vectors.iter().map(|vector| vector.iter().copied().filter(|&(at, _)| calm[at as usize]).collect()).collect();
+    let found = separate(features.len(), &vectors, &often);
+    let quiet = separate(features.len(), &calmed, &often);
+    let still = monotone(features.len(), &vectors, found.cyclic);
+    let calm_still = monotone(features.len(), &calmed, quiet.cyclic);
+    let mut measures: Vec<Box<dyn Measure>> = Vec::new();
+    for mut weights in [Some(steady), calm_still, still, quiet.weights, found.weights].into_iter().flatten() {
+        let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
+        if divisor == 0 || weights.iter().any(|weight| weight.abs() > LARGEST) {
+            continue;
+        }
+        weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
+        let terms: Vec<(&(String, Observable), i64)> =
+            features.iter().zip(weights).filter(|&(_, weight)| weight != 0).collect();
+        let text = text(&terms);
+        measures.push(Box::new(Learnt {
+            terms: terms.iter().map(|&(feature, weight)| (feature.1, weight)).collect(),
+            text,
+        }));
+    }
+    measures
+}
+
+/// The sum of what never decreases, less what never increases.
+fn steady(features: usize, vectors: &[Vec<(u32, i64)>]) -> Vec<i64> {
+    let mut signs = vec![(false, false); features];
+    for &(at, by) in vectors.iter().flatten() {
+        let sign = &mut signs[at as usize];
+        *sign = (sign.0 || by > 0, sign.1 || by < 0);
+    }
+    signs.into_iter().map(|(up, down)| i64::from(up && !down) - i64::from(down && !up)).collect()
+}
+
+/// The sum as people read it.
+fn text(terms: &[(&(String, Observable), i64)]) -> String {
+    let mut text = String::new();
+    for &((name, _), weight) in terms {
+        let sign = match (weight < 0, text.is_empty()) {
+            (true, true) => "-",
+            (true, false) => " - ",
+            (false, true) => "",
+            (false, false) => " + ",
+        };
+        text.push_str(sign);
+        if weight.abs() != 1 {
+            text.push_str(&format!("{} * ", weight.abs()));
+        }
+        text.push_str(name);
+    }
+    text
+}

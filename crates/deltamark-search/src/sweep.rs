@@ -1,0 +1,532 @@
+//! The sweep-line method.
+//!
+//! # The idea
+//! States are expanded in the order of their progress, and forgotten as soon as everything that
+//! waits has come further: if no step leads back, they will not be met again. From S. Christensen, L.M.
+//! Kristensen, T. Mailund, *A sweep-line method for state space exploration*, TACAS 2001. Steps that do lead
+//! back, regress edges, are taken care of as in L.M. Kristensen, T. Mailund, *A generalised sweep-line method for
+//! safety properties*, FME 2002: the states they lead to are kept for good and are the roots
+//! of one more sweep. States are numbered as in T. Mailund, M. Westergaard, *Obtaining memory-efficient
+//! reachability graph representations using the sweep-line method*, TACAS 2004.
+//!
+//! ```text
+//! rank     0    1    2    3    4    5
+//!          .    .    x    w    w    w        x expanded, w waiting, . forgotten
+//!                    │ line
+//!               k◀───┼── regress edge        k kept for good; root of the next sweep
+//! ```
+//!
+//! # What it needs
+//! A [`Window`] instead of a store, and a [`Measure`]. Any function of the state will do as a measure.
+//!
+//! # What it guarantees
+//! *Every sweep ends, and there is a last one.* Behind the line only states that are kept for good
+//! are entered. At the line and ahead of it a state is entered at most once a sweep, as it is
+//! known until the line has passed, and the line does not go back within a sweep. So a sweep
+//! expands every reachable state once at most, and the kept ones, of which there are no more than
+//! reachable states. A sweep follows only if one more state was kept; that happens at most as
+//! often as there are reachable states.
+//!
+//! *Every reachable state is expanded.* By induction along a path: initial states are entered; whenever a state
+//! is expanded each of its successors is known or gets entered; and what was entered is not forgotten
+//! before it was expanded. So "holds" is said of a complete run only, and rightly.
+//!
+//! *With a measure that never decreases, every state is expanded once*, and states, edges and
+//! deadlocks are those of any other search: a state that is forgotten has a lower rank than all that
+//! wait, and no path leads back to it. With other measures states are met again, numbered again
+//! and expanded again. What is counted then is an *unfolding*: each number stands for one state, and
+//! its edges lead to numbers that stand for that state's successors, all of them; so the function
+//! from numbers to states is a bisimulation, and whatever is true of an unfolding is true of the state
+//! space, except for counts.
+//!
+//! Initial states are kept for good, if they are few: many systems return to where they began, and
+//! would be explored twice for one state.
+//!
+//! Traces are seldom shortest. Nothing is noted on the way; a trace is found by a [second
+//! run](crate::guided) in the same order, which ends as soon as it meets the state.
+//!
+//! # Edges that are not followed
+//! Where every action has a gain of its own and none is negative, steps may be left out as in a search by levels
+//! ([`Independence`]): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
+//! left out, for the larger number of the two. There that rests on levels, here on ranks, and only
+//! an arrival by an `a` that *advances* counts.
+//!
+//! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain on which it is
+//! reached from a state that an advancing step leads to (or that is initial). *Claim:* every
+//! reachable `t` is entered. By induction on `(r, d)`. Call a step to `t` tight if it is one that advances and
+//! `d(t) = 0`, or one without gain from a state of the same rank whose `d` is smaller by one. If `t` is not initial, there is a tight
+//! step from a reachable state; that state has a smaller `(r, d)`, so it is entered and expanded. Take of all tight steps
+//! one of the smallest number, `b` from `s`. Were it left out, `s` would have been reached by an advancing `a < b` from a `p`
+//! that was expanded, and there is an `s'` to which `b` leads from `p`, and from which `a` leads to `t`. As `a`
+//! advances, `d(t) = 0`, so `b` advances too, and `a` from `s'` is a tight step of a smaller number.
+//! That was not so. ∎
+
+use crate::guided;
+use crate::run::{Finding, Plan, Recode, Run, Step};
+use crate::{Observer, Task};
+use deltamark_core::{
+    Action, Arrival, BLOCK, Block, Bytes, Control, Edge, Entrants, Guarantee, Independence, Insert, Measure, Outcome,
+    Property, Rank, Recoding, Recorder, Remember, Scratch, Slot, Snapshot, StateId, Stop, Store, System, Widen, Window,
+};
+
+/// Up to this many initial states are kept for good.
+const FEW: usize = 64;
+
+/// Of so many states that are held one may be expanded ahead of the line.
+const AHEAD: u64 = 128;
+
+/// What to sweep.
+pub struct SweepTask<'a> {
+    /// The model.
+    pub system: &'a dyn System,
+    /// Makes an empty window.
+    pub window: &'a dyn Fn(Remember) -> Box<dyn Window + 'a>,
+    /// How far a state has come.
+    pub measure: &'a dyn Measure,
+    /// What is asked.
+    pub properties: &'a [Property],
+    /// Limits and listeners.
+    pub control: &'a Control,
+    /// Go on when every property has its answer.
+    pub explore_all: bool,
+    /// Who else wants to see the expanded states.
+    pub observer: Option<&'a mut dyn Observer>,
+    /// Who takes down the graph.
+    pub recorder: Option<&'a mut dyn Recorder>,
+}
+
+/// What a sweep counted beside what every search counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How often the line went through.
+    pub sweeps: u64,
+    /// How many ranks it stopped at.
+    pub ranks: u64,
+    /// Edges that led behind the line.
+    pub regress_edges: u64,
+    /// States that were kept for good, without the initial ones.
+    pub persistent: u64,
+    /// The most states that were held at one time.
+    pub peak_states: u64,
+    /// The most bytes that they took.
+    pub peak_bytes: u64,
+    /// Whether states may have been numbered more than once.
+    pub unfolding: bool,
+    /// Why the graph could not be taken down, if it could not; the run ended then.
+    pub unrecorded: Option<String>,
+}
+
+/// Sweeps.
+///
+/// # Panics
+/// When a trace does not replay: a bug, which must not be taken for an answer.
+pub fn run_sweep(task: SweepTask<'_>) -> (Outcome, Swept) {
+    let SweepTask { system, window: make, measure, properties, control, explore_all, observer, recorder } = task;
+    let leaves_out = system.independence().is_some() && observer.is_none() && recorder.is_none();
+    let mut ranking = Ranking::new(measure, leaves_out);
+    let remember = Remember { numbers: recorder.is_some(), actions: ranking.leaves_out };
+    let window = make(remember);
+    let shown = Shown(&*window);
+    let observer = observer.map(|observer| observer as &mut dyn Observer);
+    let plan = Plan::new(Task { system, store: &shown, properties, control, explore_all, observer });
+    let mut run = Run::new(plan);
+    let mut sweep = Sweep::new(&*window, &mut ranking, recorder);
+    let stop = sweep.explore(&mut run);
+    let Sweep { swept, found, peak, numbers, .. } = sweep;
+    run.statistics.depth = 0;
+    // The window is empty for the second run: what it held may be needed there.
+    if found.is_empty() {
+        let outcome = run.finish(stop);
+        return (finished(outcome, peak, numbers), swept);
+    }
+    window.clear();
+    let elapsed = run.elapsed();
+    let sought = found.iter().map(|found| found.state.as_slice()).collect();
+    let traces = guided::traces(guided::Guided { system, make, ranking: &mut ranking, control, elapsed, sought });
+    for (found, trace) in found.into_iter().zip(traces) {
+        if run.wants(&found.finding) {
+            run.answer(found.finding, trace, &found.state);
+        }
+    }
+    let outcome = run.finish(stop);
+    (finished(outcome, peak, numbers), swept)
+}
+
+/// The outcome of a run that numbered so many states and held these bytes at most.
+fn finished(mut outcome: Outcome, peak: Bytes, numbers: u64) -> Outcome {
+    outcome.statistics.states = numbers;
+    outcome.store_bytes = peak;
+    outcome
+}
+
+/// A state for which a property has its answer.
+struct Found {
+    finding: Finding,
+    state: Vec<Slot>,
+}
+
+/// The ranks of states, and which steps may be left out.
+pub(crate) struct Ranking<'a> {
+    measure: &'a dyn Measure,
+    pub gains: Option<&'a [i64]>,
+    /// Whether steps are left out.
+    pub leaves_out: bool,
+    /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
+    pub advances: bool,
+    part: Option<Block>,
+    /// The ranks of the batch that was looked at last.
+    pub ranks: Vec<Rank>,
+}
+
+impl<'a> Ranking<'a> {
+    pub fn new(measure: &'a dyn Measure, may_leave_out: bool) -> Self {
+        let gains = measure.gains();
+        Ranking {
+            measure,
+            gains,
+            leaves_out: may_leave_out && gains.is_some_and(|gains| gains.iter().all(|&gain| gain >= 0)),
+            advances: gains.is_some_and(|gains| gains.iter().all(|&gain| gain > 0)),
+            part: None,
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Works out the ranks of the batch of a run, whose sources have these ranks; of initial states,
+    /// without any.
+    fn rank(&mut self, run: &mut Run<'_>, sources: Option<&[Rank]>) {
+        self.ranks.clear();
+        if let (Some(gains), Some(sources)) = (self.gains, sources) {
+            let gain = |action: Action| Rank::from(gains.get(action.0 as usize).copied().unwrap_or(0));
+            let (batch, ranks) = (&run.batch, &mut self.ranks);
+            ranks.extend((0..batch.len()).map(|index| sources[batch.source(index)] + gain(batch.action(index))));
+            return;
+        }
+        let width = run.system.width();
+        let part = self.part.get_or_insert_with(|| Block::new(width));
+        for start in (0..run.batch.len()).step_by(BLOCK) {
+            part.reset(width);
+            for index in start..run.batch.len().min(start + BLOCK) {
+                part.push(StateId::NAMELESS, run.batch.target(index));
+            }
+            self.measure.ranks(run.system, &mut run.system_scratch, part, &mut self.ranks);
+        }
+        assert_eq!(self.ranks.len(), run.batch.len(), "a rank for each state");
+    }
+
+    /// Forgets how states were reached that did not advance.
+    fn only_advances(&self, arrivals: &mut [Action]) {
+        let Some(gains) = self.gains else { return };
+        for arrival in arrivals {
+            if gains.get(arrival.0 as usize).is_none_or(|&gain| gain <= 0) {
+                *arrival = Action::NONE;
+            }
+        }
+    }
+}
+
+/// Who looks on while states are numbered.
+pub(crate) trait Witness {
+    /// The batch of the run, whose sources have these numbers, was entered. Says whether that was enough.
+    fn entered(&mut self, run: &mut Run<'_>, initial: bool) -> Result<bool, Stop>;
+}
+
+/// A run of the line over all states.
+pub(crate) struct Sweep<'s, 'a> {
+    window: &'s dyn Window,
+    ranking: &'s mut Ranking<'a>,
+    recorder: Option<&'s mut (dyn Recorder + 'a)>,
+    pub witness: Option<&'s mut dyn Witness>,
+    found: Vec<Found>,
+    arrivals: Vec<Action>,
+    /// The ranks of the states of the block: how many there are of each, and that of each.
+    parts: Vec<(Rank, usize)>,
+    sources: Vec<Rank>,
+    edges: Edges,
+    swept: Swept,
+    /// How many states have a number.
+    numbers: u64,
+    /// What the window held when it held most, about.
+    peak: Bytes,
+}
+
+impl<'s, 'a> Sweep<'s, 'a> {
+    pub fn new(
+        window: &'s dyn Window,
+        ranking: &'s mut Ranking<'a>,
+        recorder: Option<&'s mut (dyn Recorder + 'a)>,
+    ) -> Self {
+        Sweep {
+            window,
+            ranking,
+            recorder,
+            witness: None,
+            found: Vec::new(),
+            arrivals: Vec::new(),
+            parts: Vec::new(),
+            sources: Vec::new(),
+            edges: Edges::new(),
+            swept: Swept::default(),
+            numbers: 0,
+            peak: Bytes::new(),
+        }
+    }
+
+    /// All sweeps.
+    pub fn explore(&mut self, run: &mut Run<'_>) -> Option<Stop> {
+        if let Err(stop) = self.begin(run) {
+            return Some(stop);
+        }
+        let initial = self.window.kept();
+        while let Some(first) = self.window.waiting(Rank::MIN) {
+            self.swept.sweeps += 1;
+            let result = self.sweep(run, first);
+            self.swept.persistent = self.window.kept() - initial;
+            self.swept.unfolding = self.swept.persistent > 0;
+            if let Err(stop) = result {
+                return Some(stop);
+            }
+        }
+        None
+    }
+
+    /// Enters the initial states.
+    fn begin(&mut self, run: &mut Run<'_>) -> Result<(), Stop> {
+        loop {
+            run.batch.reset(run.system.width());
+            match run.system.initial(&mut run.system_scratch, &mut run.batch) {
+                Ok(()) => break,
+                Err(Widen) => self.widen(run)?,
+            }
+        }
+        assert!(!run.batch.is_empty(), "a system has at least one initial state");
+        self.ranking.rank(run, None);
+        // What comes behind the line is kept for good.
+        let few = run.batch.len() <= FEW;
+        self.window.advance(if few { Rank::MAX } else { Rank::MIN }, false);
+        run.block.reset(run.system.width());
+        self.enter(run, true)
+    }
+
+    /// One sweep, from this rank on.
+    fn sweep(&mut self, run: &mut Run<'_>, first: Rank) -> Result<(), Stop> {
+        let mut next = Some(first);
+        while let Some(line) = next {
+            self.window.advance(line, self.ranking.advances);
+            self.swept.ranks += 1;
+            while self.block(run, line)? {}
+            next = self.window.waiting(line);
+        }
+        self.window.advance(Rank::MAX, false);
+        Ok(())
+    }
+
+    /// Fills the block with states that wait at the line. If these are few, those that wait next are
+    /// expanded with them: a block that is nearly empty takes as long as a full one. What comes to lie between the line and
+    /// them is still ahead of the line, so nothing is lost by it.
+    fn fill(&mut self, run: &mut Run<'_>, line: Rank) {
+        run.block.reset(run.system.width());
+        self.arrivals.clear();
+        self.parts.clear();
+        self.sources.clear();
+        let most = run.block_size();
+        let mut next = Some(line);
+        while let Some(rank) = next {
+            let before = run.block.len();
+            let room =
+                if before == 0 { most } else { (self.window.len() / AHEAD) as usize }.min(most).saturating_sub(before);
+            self.window.fill(rank, room, &mut run.block, &mut self.arrivals);
+            let count = run.block.len() - before;
+            if count > 0 {
+                self.parts.push((rank, count));
+                self.sources.resize(run.block.len(), rank);
+            }
+            // Not too many, for a window of a few states: they make it larger.
+            let ahead = most.min((self.window.len() / AHEAD) as usize);
+            let full = run.block.len() >= ahead || self.parts.is_empty();
+            next = if full { None } else { self.window.waiting(rank + 1) };
+        }
+    }
+
+    /// Expands a block of states that wait, those at the line first. Says whether there were any at the line.
+    fn block(&mut self, run: &mut Run<'_>, line: Rank) -> Result<bool, Stop> {
+        if !run.frontier_holds(self.edges.held_bytes()) {
+            return Err(Stop::Memory);
+        }
+        let (window, numbers) = (self.window, self.numbers);
+        let look = |run: &Run<'_>| Snapshot {
+            states: numbers,
+            frontier: numbers - run.statistics.expanded,
+            store_bytes: Bytes::new().with("window", window.held_bytes()),
+            ..run.snapshot()
+        };
+        if let Some(stop) = run.check(look) {
+            return Err(stop);
+        }
+        loop {
+            self.fill(run, line);
+            if run.block.is_empty() {
+                return Ok(false);
+            }
+            match self.expand(run) {
+                Ok(()) => break,
+                Err(Widen) => self.widen(run)?,
+            }
+        }
+        // Before anything is entered: what is expanded is looked at, even if the run ends here.
+        for finding in run.findings() {
+            run.settle(&finding);
+            self.found.push(Found { state: run.block.state(finding.state).to_vec(), finding });
+        }
+        self.ranking.rank(run, Some(&self.sources));
+        self.swept.regress_edges += self.ranking.ranks.iter().filter(|&&rank| rank < line).count() as u64;
+        self.enter(run, false)?;
+        run.count();
+        if let Some(recorder) = &mut self.recorder
+            && let Err(why) = self.edges.record(run, &mut **recorder)
+        {
+            self.swept.unrecorded = Some(why);
+            return Err(Stop::Cancelled);
+        }
+        self.parts.iter().for_each(|&(rank, count)| self.window.pass(rank, count));
+        Ok(true)
+    }
+
+    fn expand(&mut self, run: &mut Run<'_>) -> Result<(), Widen> {
+        let independence: Option<&dyn Independence> = run.system.independence().filter(|_| self.ranking.leaves_out);
+        match independence {
+            Some(independence) => {
+                self.ranking.only_advances(&mut self.arrivals);
+                run.expand_level(independence, &self.arrivals)
+            }
+            None => run.expand(),
+        }
+    }
+
+    /// Enters the states of the batch.
+    fn enter(&mut self, run: &mut Run<'_>, initial: bool) -> Result<(), Stop> {
+        run.answers.clear();
+        let room = run.state_limit().map_or(u64::MAX, |limit| limit - self.numbers);
+        // How an initial state was reached is no action.
+        let actions = if initial { &[] } else { run.batch.actions() };
+        let entrants =
+            Entrants { states: run.batch.targets(), hashes: run.batch.hashes(), ranks: &self.ranking.ranks, actions };
+        self.window.enter(entrants, room, &mut run.answers);
+        self.numbers += run.answers.iter().filter(|answer| matches!(answer, Insert::New(_))).count() as u64;
+        self.note_peak();
+        if run.answers.contains(&Insert::Full) {
+            return Err(Stop::Memory);
+        }
+        if run.answers.len() < run.batch.len() {
+            return Err(Stop::States);
+        }
+        if let Some(witness) = &mut self.witness
+            && witness.entered(run, initial)?
+        {
+            return Err(Stop::Answered);
+        }
+        Ok(())
+    }
+
+    fn note_peak(&mut self) {
+        let bytes = self.window.held_bytes();
+        self.swept.peak_states = self.swept.peak_states.max(self.window.len());
+        if bytes > self.swept.peak_bytes {
+            self.swept.peak_bytes = bytes;
+            // Adding up the parts takes longer than entering a batch.
+            if bytes > self.peak.total() + self.peak.total() / 64 {
+                self.peak = self.window.bytes();
+            }
+        }
+    }
+
+    fn widen(&mut self, run: &mut Run<'_>) -> Result<(), Stop> {
+        match run.widen(&mut Findings(&mut self.found)) {
+            Step::Done => Ok(()),
+            Step::Stop(stop) => Err(stop),
+        }
+    }
+}
+
+/// States that were found, for a change of their layout.
+struct Findings<'f>(&'f mut Vec<Found>);
+
+impl Recode for Findings<'_> {
+    fn recode(&mut self, recoding: &Recoding) {
+        let mut state = Vec::new();
+        for found in self.0.iter_mut() {
+            recoding.translate(&found.state, &mut state);
+            found.state.clone_from(&state);
+        }
+    }
+}
+
+/// The edges of a block, by source.
+struct Edges {
+    edges: Vec<Edge>,
+    starts: [u32; BLOCK + 1],
+}
+
+impl Edges {
+    fn new() -> Self {
+        Edges { edges: Vec::new(), starts: [0; BLOCK + 1] }
+    }
+
+    fn held_bytes(&self) -> u64 {
+        (self.edges.capacity() * size_of::<Edge>()) as u64
+    }
+
+    /// Hands the edges of a block over, state by state.
+    fn record(&mut self, run: &Run<'_>, recorder: &mut dyn Recorder) -> Result<(), String> {
+        let Run { batch, block, answers, .. } = run;
+        self.starts = [0; BLOCK + 1];
+        for index in 0..batch.len() {
+            self.starts[batch.source(index) + 1] += 1;
+        }
+        for source in 0..BLOCK {
+            self.starts[source + 1] += self.starts[source];
+        }
+        self.edges.clear();
+        self.edges.resize(batch.len(), Edge { action: Action::NONE, target: 0 });
+        let mut next = self.starts;
+        for (index, answer) in answers.iter().enumerate() {
+            let (Insert::New(id) | Insert::Seen(id)) = answer else { unreachable!("all were entered") };
+            let place = &mut next[batch.source(index)];
+            self.edges[*place as usize] = Edge { action: batch.action(index), target: id.get() };
+            *place += 1;
+        }
+        for source in 0..block.len() {
+            let edges = &self.edges[self.starts[source] as usize..self.starts[source + 1] as usize];
+            recorder.record(block.id(source).get(), edges)?;
+        }
+        Ok(())
+    }
+}
+
+/// A window as far as a run looks at a store.
+pub(crate) struct Shown<'w>(pub &'w dyn Window);
+
+impl Store for Shown<'_> {
+    fn insert(&self, _: &mut Scratch, _: &[Slot], _: u64, _: &Arrival<'_>) -> Insert {
+        unreachable!("a sweep enters states by their rank")
+    }
+
+    fn find(&self, _: &mut Scratch, _: &[Slot], _: u64) -> Option<StateId> {
+        unreachable!("a sweep finds states by their rank")
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn recode(&self, recoding: &Recoding) -> bool {
+        self.0.recode(recoding)
+    }
+}

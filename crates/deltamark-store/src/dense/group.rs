@@ -1,0 +1,136 @@
+//! A group of keys that are interned together: numbers are taken from the counter that all threads
+//! share once a group, and not once a key.
+//!
+//! In: keys and their hashes. Out: for each its number, and whether it is new. What stays true:
+//! the protocol of `claim.rs`, of which this is the memory.
+
+use super::{Keys, Table};
+use crate::bucket::{LANES, Lanes};
+use crate::claim::{Answer, Claims, GROUP, Site, relax};
+use crate::index::{IndexView, settled_now};
+use std::sync::atomic::Ordering;
+
+struct Group<'g, const K: usize, S, L> {
+    table: &'g Table<K, S>,
+    index: IndexView<'g>,
+    lanes: L,
+    keys: &'g [[u32; K]],
+    mixed: &'g [u64],
+    told: &'g mut [(u32, bool); GROUP],
+}
+
+impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
+    #[inline(always)]
+    fn home(&self, key: usize) -> u64 {
+        self.index.home(self.mixed[key])
+    }
+
+    #[inline(always)]
+    fn next(&self, bucket: u64) -> u64 {
+        self.index.next(bucket)
+    }
+
+    #[inline(always)]
+    fn scan(&self, bucket: u64, key: usize) -> (u32, u32) {
+        self.lanes.scan(self.index.bucket(bucket), self.index.tag(self.mixed[key]), self.index.mask)
+    }
+
+    #[inline(always)]
+    fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
+        settled_now(&self.index.bucket(bucket).0[lane % LANES], self.index.mask)
+    }
+
+    #[inline(always)]
+    fn claim(&self, bucket: u64, lane: usize, key: usize) -> bool {
+        let claimed = self.index.tag(self.mixed[key]) | !self.index.mask;
+        let entry = &self.index.bucket(bucket).0[lane % LANES];
+        entry.compare_exchange(0, claimed, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn take(&self, count: u64) -> u64 {
+        self.table.len.fetch_add(count, Ordering::AcqRel)
+    }
+
+    #[inline(always)]
+    fn settle(&self, bucket: u64, lane: usize, key: usize, number: u64) {
+        self.table.keys.put(number, self.keys[key]);
+        let settled = self.index.tag(self.mixed[key]) | (number as u32 + 1);
+        self.index.bucket(bucket).0[lane % LANES].store(settled, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn same(&self, number: u64, key: usize) -> bool {
+        self.table.get(number as u32) == self.keys[key]
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, key: usize, answer: Answer) {
+        self.told[key % GROUP] = match answer {
+            Answer::New(number) => (number as u32, true),
+            Answer::Seen(number) => (number as u32, false),
+        };
+    }
+
+    #[inline(always)]
+    fn wait(&self, rounds: u32) {
+        relax(rounds);
+    }
+}
+
+impl<const K: usize, S: Keys<K>> Table<K, S> {
+    /// The numbers of keys, of which there are [`GROUP`] at most; those that have none are given
+    /// one. Room has been set aside (I3).
+    #[inline(always)]
+    pub fn intern_group<L: Lanes>(&self, lanes: L, keys: &[[u32; K]], mixed: &[u64], told: &mut [(u32, bool); GROUP]) {
+        let mut group = Group { table: self, index: self.index.view(), lanes, keys, mixed, told };
+        let mut claims = Claims::new();
+        for key in 0..keys.len().min(GROUP) {
+            claims.insert(&mut group, key);
+        }
+        claims.settle(&mut group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::{Dense, key_hash};
+    use crate::index::BASELINE;
+    use deltamark_core::Budget;
+
+    #[test]
+    fn threads_that_intern_groups_agree_on_numbers() {
+        const COUNT: u32 = if cfg!(miri) { 130 } else { 50_000 };
+        let budget = Budget::unlimited();
+        let mut table = Dense::<2>::new(&budget).expect("there is no limit");
+        assert!(table.make_room(u64::from(COUNT), &budget));
+        let begin = std::sync::Barrier::new(3);
+        let told: Vec<(Vec<u32>, usize)> = std::thread::scope(|scope| {
+            let (table, begin) = (&table, &begin);
+            let intern = move || {
+                begin.wait();
+                let (mut numbers, mut new) = (Vec::new(), 0);
+                for first in (0..COUNT).step_by(GROUP) {
+                    // Every key twice, in a group and across groups.
+                    let keys: Vec<[u32; 2]> =
+                        (first..COUNT.min(first + GROUP as u32)).map(|number| [number / 2 * 7, number / 4]).collect();
+                    let mixed: Vec<u64> = keys.iter().map(|&key| key_hash(key)).collect();
+                    let mut told = [(0, false); GROUP];
+                    table.intern_group(BASELINE, &keys, &mixed, &mut told);
+                    for (&key, &(number, was_new)) in keys.iter().zip(&told) {
+                        assert_eq!(table.get(number), key);
+                        numbers.push(number);
+                        new += usize::from(was_new);
+                    }
+                }
+                (numbers, new)
+            };
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(intern)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(told.iter().all(|(numbers, _)| *numbers == told[0].0));
+        assert_eq!(told.iter().map(|&(_, new)| new as u64).sum::<u64>(), table.len());
+        assert_eq!(table.len(), u64::from(COUNT / 2));
+    }
+}

@@ -1,0 +1,205 @@
+//! One line of a set of pairs: entries in as few bits as they need, entered by several threads.
+//!
+//! ```text
+//! line   head | t t t t t … | v v v v v …     t: the low 8 bits of an entry, v: the others
+//! ```
+//! In: an entry. Out: whether it was there, or that there is no room. What stays true: see
+//! `enter.rs`, whose protocol this is the memory of.
+
+use super::layout::Shape;
+use crate::enter::{Place, enter};
+use crate::tiles::Added;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of a line.
+pub(super) const WORDS: usize = 16;
+/// Bytes of a line.
+pub(super) const LINE_BYTES: u64 = 8 * WORDS as u64;
+/// The bits of a line in front of its tags.
+pub(super) const HEAD: u32 = 16;
+/// The most entries of a line: their tags are in its first 64 bytes.
+pub(super) const MOST_SLOTS: u32 = 62;
+/// The head: entries of its own, foreign ones, and the marks.
+pub(super) const COUNT: u64 = 0x3f;
+pub(super) const FOREIGN_SHIFT: u32 = 6;
+/// Entries of its own are elsewhere.
+pub(super) const OVERFLOWN: u64 = 1 << 12;
+/// Entries of the line before are in the stash.
+pub(super) const STASHED: u64 = 1 << 13;
+/// Somebody is changing the line.
+const BUSY: u64 = 1 << 14;
+
+/// One line, two lines of the cache.
+#[repr(C, align(64))]
+pub(super) struct Line(pub [AtomicU64; WORDS]);
+
+impl Line {
+    /// What a slot holds.
+    #[inline(always)]
+    pub fn get(&self, shape: &Shape, slot: u32) -> u64 {
+        let tag = self.read(HEAD + slot * 8, 8);
+        if shape.more_bits == 0 {
+            return tag;
+        }
+        tag | self.read(HEAD + shape.slots * 8 + slot * shape.more_bits, shape.more_bits) << 8
+    }
+
+    #[inline(always)]
+    fn read(&self, bit: u32, bits: u32) -> u64 {
+        let (word, shift) = (bit as usize / 64, bit % 64);
+        let mut value = self.0[word].load(Ordering::Relaxed) >> shift;
+        if shift + bits > 64 {
+            value |= self.0[word + 1].load(Ordering::Relaxed) << (64 - shift);
+        }
+        value & (u64::MAX >> (64 - bits))
+    }
+
+    /// Fills a slot that was empty, of a line that is busy for others (see `enter.rs`). What goes to the
+    /// first word is given back, to be written last.
+    #[inline(always)]
+    fn put(&self, shape: &Shape, slot: u32, entry: u64, first: u64) -> u64 {
+        let first = first | self.write(HEAD + slot * 8, entry & 0xff);
+        if shape.more_bits == 0 {
+            return first;
+        }
+        first | self.write(HEAD + shape.slots * 8 + slot * shape.more_bits, entry >> 8)
+    }
+
+    /// Sets bits; those of the first word are given back instead.
+    #[inline(always)]
+    fn write(&self, bit: u32, value: u64) -> u64 {
+        let (word, shift) = (bit as usize / 64, bit % 64);
+        let beyond = if shift == 0 { 0 } else { value >> (64 - shift) };
+        if beyond != 0 {
+            let there = self.0[word + 1].load(Ordering::Relaxed);
+            self.0[word + 1].store(there | beyond, Ordering::Relaxed);
+        }
+        if word == 0 {
+            return value << shift;
+        }
+        let there = self.0[word].load(Ordering::Relaxed);
+        self.0[word].store(there | value << shift, Ordering::Relaxed);
+        0
+    }
+
+    /// The slots that hold an entry, own ones or foreign ones, as `first` counts them.
+    #[inline(always)]
+    fn slots(shape: &Shape, first: u64, foreign: bool) -> u64 {
+        if foreign {
+            let count = first >> FOREIGN_SHIFT & COUNT;
+            ((1 << count) - 1) << (u64::from(shape.slots) - count)
+        } else {
+            (1 << (first & COUNT)) - 1
+        }
+    }
+
+    /// Whether an entry is there, among those that `first`, read before, counts.
+    #[inline(always)]
+    pub fn holds(&self, shape: &Shape, first: u64, foreign: bool, entry: u64, equal: Equal) -> bool {
+        let mut hits = equal(self, entry as u8) & Self::slots(shape, first, foreign);
+        while hits != 0 {
+            if shape.more_bits == 0 || self.get(shape, hits.trailing_zeros()) == entry {
+                return true;
+            }
+            hits &= hits - 1;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn is_full(shape: &Shape, first: u64) -> bool {
+        (first & COUNT) + (first >> FOREIGN_SHIFT & COUNT) >= u64::from(shape.slots)
+    }
+
+    /// Searches the line and, if the entry is not there, puts it in (see `enter.rs`). Nothing means that
+    /// there is no room, and that the line says so.
+    #[inline(always)]
+    pub fn enter(&self, shape: &Shape, foreign: bool, entry: u64, equal: Equal) -> Option<Added> {
+        enter(&Slots { line: self, shape, foreign, entry, equal })
+    }
+}
+
+/// An entry on its way into a line.
+struct Slots<'l> {
+    line: &'l Line,
+    shape: &'l Shape,
+    foreign: bool,
+    entry: u64,
+    equal: Equal,
+}
+
+impl Place for Slots<'_> {
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        self.line.0[0].load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn holds(&self, first: u64) -> bool {
+        self.line.holds(self.shape, first, self.foreign, self.entry, self.equal)
+    }
+
+    #[inline(always)]
+    fn is_busy(&self, first: u64) -> bool {
+        first & BUSY != 0
+    }
+
+    #[inline(always)]
+    fn marked(&self, first: u64) -> Option<u64> {
+        let mark = if self.foreign { STASHED } else { OVERFLOWN };
+        Line::is_full(self.shape, first).then_some(first | mark)
+    }
+
+    #[inline(always)]
+    fn change(&self, from: u64, to: u64) -> bool {
+        self.line.0[0].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn busy(&self, first: u64) -> u64 {
+        first | BUSY
+    }
+
+    #[inline(always)]
+    fn publish(&self, first: u64) {
+        let (slot, one) = if self.foreign {
+            (self.shape.slots - 1 - (first >> FOREIGN_SHIFT & COUNT) as u32, 1 << FOREIGN_SHIFT)
+        } else {
+            ((first & COUNT) as u32, 1)
+        };
+        let first = self.line.put(self.shape, slot, self.entry, first);
+        self.line.0[0].store(first + one, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn wait(&self) {
+        std::hint::spin_loop();
+    }
+}
+
+/// The slots of a line whose tag is this one, a bit each.
+pub(super) type Equal = fn(&Line, u8) -> u64;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) fn equal(line: &Line, tag: u8) -> u64 {
+    use std::arch::x86_64::*;
+    let bytes = line.0.as_ptr().cast::<__m128i>();
+    // SAFETY: SSE2 is part of x86-64, and the four parts lie within the line. Volatile, because
+    // others may write meanwhile: what the first word counts was written before (see `enter.rs`).
+    unsafe {
+        let tag = _mm_set1_epi8(tag as i8);
+        let part =
+            |part: usize| u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes.add(part).read_volatile(), tag)) as u32);
+        (part(0) | part(1) << 16 | part(2) << 32 | part(3) << 48) >> (HEAD / 8)
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+pub(super) fn equal(line: &Line, tag: u8) -> u64 {
+    (0..8).fold(0, |equal, word| {
+        let bytes = line.0[word].load(Ordering::Relaxed).to_le_bytes();
+        bytes.iter().enumerate().fold(equal, |equal, (at, &byte)| equal | u64::from(byte == tag) << (8 * word + at))
+    }) >> (HEAD / 8)
+}

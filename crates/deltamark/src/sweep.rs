@@ -1,0 +1,149 @@
+//! A run by the sweep-line method: which measure, and what became of it.
+//!
+//! In: a system and what the user said about progress. Out: an outcome and a [`SweepReport`]. What stays true: a measure
+//! that nobody gave was tried on a sample first, and what came of that is told.
+
+use crate::check::CheckError;
+use crate::load::Source;
+use deltamark_core::{Control, Directions, Measure, Outcome, Property, Recorder, Remember, System, Window};
+use deltamark_search::trial::{Sample, Trial};
+use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
+use deltamark_store::StoreSpec;
+use deltamark_store::layers::Layers;
+
+/// States of the sample on which measures are tried.
+pub const SAMPLE: usize = 20_000;
+
+/// The word that asks for a measure to be found.
+pub const AUTO: &str = "auto";
+
+/// A measure, and what is known of it before the run.
+pub struct Found {
+    /// The measure.
+    pub measure: Box<dyn Measure>,
+    /// Whether it was found, and not given.
+    pub automatic: bool,
+    /// What a sweep over a sample came to.
+    pub trial: Trial,
+}
+
+/// What is known of a measure, and of a sweep by it.
+#[derive(Clone, Debug)]
+pub struct SweepReport {
+    /// The measure as people read it.
+    pub measure: String,
+    /// Whether it was found, and not given.
+    pub automatic: bool,
+    /// In which direction the model's transitions lead, where that is known.
+    pub directions: Option<Directions>,
+    /// What a sweep over a sample came to, if one was made.
+    pub trial: Option<Trial>,
+    /// What the sweep counted; nothing, if none was made.
+    pub swept: Option<Swept>,
+}
+
+impl SweepReport {
+    /// What is known before a run.
+    pub fn new(found: &Found) -> Self {
+        SweepReport {
+            measure: found.measure.text(),
+            automatic: found.automatic,
+            directions: found.measure.directions(),
+            trial: Some(found.trial),
+            swept: None,
+        }
+    }
+}
+
+/// Reads a measure that the user gave; `name` is how errors call it.
+pub fn given(system: &dyn System, name: &str, text: &str) -> Result<Box<dyn Measure>, CheckError> {
+    deltamark_logic::measure(text, system).map_err(|diagnostics| CheckError::Property {
+        source: Source { name: name.into(), text: text.into() },
+        diagnostics,
+    })
+}
+
+/// The measure that was given, or the best of those that the system proposes; tried on a sample.
+pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>) -> Result<Found, CheckError> {
+    let none = |message: &str| CheckError::Sweep {
+        message: message.into(),
+        help: "give one with `--progress EXPR`: a number that most steps of the model increase or leave as it is, \
+               for instance `--progress 'sent + received'`"
+            .into(),
+    };
+    if let Some(measure) = given {
+        let trial = Sample::new(system, SAMPLE).trial(system, &*measure);
+        return Ok(Found { measure, automatic: false, trial });
+    }
+    if system.progress().is_none() && system.observe().is_none() {
+        return Err(none("no progress measure is known for models of this kind"));
+    }
+    match deltamark_search::trial::best(system, SAMPLE) {
+        Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
+        None => Err(none("no progress measure was found for this model: nothing in it progresses")),
+    }
+}
+
+/// What to sweep, beside the system.
+pub(crate) struct Sweeping<'s> {
+    pub given: Option<Box<dyn Measure>>,
+    pub properties: &'s [Property],
+    pub control: &'s Control,
+    pub explore_all: bool,
+    pub observer: Option<&'s mut dyn Observer>,
+    pub recorder: Option<&'s mut dyn Recorder>,
+}
+
+/// Refuses what a sweep cannot do.
+pub(crate) fn refuse(store: &StoreSpec, depth: Option<u64>) -> Result<(), CheckError> {
+    let wrong = |message: String, help: &str| Err(CheckError::Sweep { message, help: help.into() });
+    if store.name != StoreSpec::default().name {
+        return wrong(
+            format!(
+                "the search `sweep` keeps the states at hand in full, so the store `{}` cannot be used with it",
+                store.name
+            ),
+            "leave `--store` out, or choose `--search bfs`",
+        );
+    }
+    if depth.is_some() {
+        return wrong(
+            "the search `sweep` knows no distances, so the depth cannot be limited".into(),
+            "leave `--depth` out, or choose `--search bfs`",
+        );
+    }
+    Ok(())
+}
+
+/// Sweeps.
+pub(crate) fn explore(system: &dyn System, sweeping: Sweeping<'_>) -> Result<(Outcome, SweepReport), CheckError> {
+    let Sweeping { given, properties, control, explore_all, observer, recorder } = sweeping;
+    // A measure that was given needs no trial.
+    let (measure, mut report) = match given {
+        Some(measure) => {
+            let (text, directions) = (measure.text(), measure.directions());
+            (measure, SweepReport { measure: text, automatic: false, directions, trial: None, swept: None })
+        }
+        None => {
+            let found = find(system, None)?;
+            let report = SweepReport::new(&found);
+            (found.measure, report)
+        }
+    };
+    let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
+    let (outcome, swept) = run_sweep(SweepTask {
+        system,
+        window: &window,
+        measure: &*measure,
+        properties,
+        control,
+        explore_all,
+        observer: observer.map(|observer| observer as &mut dyn Observer),
+        recorder: recorder.map(|recorder| recorder as &mut dyn Recorder),
+    });
+    if let Some(why) = &swept.unrecorded {
+        return Err(CheckError::Sweep { message: why.clone(), help: String::new() });
+    }
+    report.swept = Some(swept);
+    Ok((outcome, report))
+}
