@@ -21,6 +21,7 @@ mod measure;
 mod models;
 pub mod plot;
 mod study;
+mod sweep;
 mod text;
 mod tokens;
 mod tree;
@@ -69,6 +70,7 @@ impl Paper {
         Paper { name: "difference", about: "states as differences, on nets that move tokens", run: difference::run },
         Paper { name: "delta", about: "Δ-markings, on coloured nets", run: delta::run },
         Paper { name: "comback", about: "hash compaction without loss, on coloured nets", run: comback::run },
+        Paper { name: "sweep", about: "sweep-line and condensed graphs, on coloured nets and DVE", run: sweep::run },
         Paper { name: "tree", about: "tree compression, on models in DVE", run: tree::run },
     ];
 

@@ -6,7 +6,7 @@
 use deltamark::core::System;
 use deltamark::load::{Format, LoadOptions, parse};
 
-const TEXTS: &[(&str, &str)] = &[
+const COLOURED: &[(&str, &str)] = &[
     ("client-server", include_str!("../../../models/client-server.lna")),
     ("database-managers", include_str!("../../../models/database-managers.lna")),
     ("leader-election", include_str!("../../../models/leader-election.lna")),
@@ -18,10 +18,21 @@ const TEXTS: &[(&str, &str)] = &[
     ("telephones", include_str!("../../../models/telephones.lna")),
 ];
 
-/// A model of ours with these parameters.
+const PROCESSES: &[(&str, &str)] = &[("stop-and-wait", include_str!("../../../models/stop-and-wait.mdve"))];
+
+/// A coloured net of ours with these parameters.
 pub(crate) fn coloured(name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
-    let (_, text) = TEXTS.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("no model `{name}`"))?;
-    let format = Format::by_name("lna").ok_or("no coloured nets in this build")?;
+    load(COLOURED, "lna", name, parameters)
+}
+
+/// Processes of ours, in DVE, with these parameters.
+pub(crate) fn process(name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
+    load(PROCESSES, "mdve", name, parameters)
+}
+
+fn load(texts: &[(&str, &str)], format: &str, name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
+    let (_, text) = texts.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("no model `{name}`"))?;
+    let format = Format::by_name(format).ok_or("not in this build")?;
     let parameters = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let options = LoadOptions { parameters, ..LoadOptions::default() };
     let loaded = parse(name, format, text.as_bytes(), &options).map_err(|error| error.to_string())?;
@@ -34,9 +45,10 @@ mod tests {
 
     #[test]
     fn every_model_can_be_made() {
-        for (name, _) in TEXTS {
+        for (name, _) in COLOURED {
             assert!(coloured(name, &[("N", 3)]).is_ok(), "{name}");
         }
+        assert!(process("stop-and-wait", &[("N", 3)]).is_ok());
         assert!(coloured("none", &[]).is_err());
     }
 }
