@@ -12,8 +12,8 @@
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure, Observable, Observe,
-    Progress, Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure, Observable,
+    Observe, Progress, Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
 };
 use deltamark_nets::NetSystem;
 
@@ -296,6 +296,35 @@ impl Describe for UnfoldedSystem {
     }
 }
 
+impl UnfoldedSystem {
+    /// The coloured place, and what each of its tokens counts, if an observable is such a sum.
+    fn weighed(&self, observable: Observable) -> Option<(usize, impl Fn(u32) -> i64)> {
+        let (place, component) = match observable.index {
+            index if index & INNER != 0 => return None,
+            index if index & SUM != 0 => {
+                let (place, component) = sum_of(observable);
+                (place, Some(component))
+            }
+            index if (index as usize) < self.engine.net.places.len() => (index as usize, None),
+            _ => return None,
+        };
+        let table = &self.engine.places[place];
+        Some((place, move |token| component.map_or(1, |component| table.component(token, component))))
+    }
+
+    /// The sum over the tokens of a place; `read` tells how many there are.
+    fn sum(&self, place: usize, weight: &impl Fn(u32) -> i64, read: impl FnMut(u32) -> i64) -> i64 {
+        let tokens = self.of_place[place].iter().map(|&(_, token)| weight(token));
+        let counts = self.of_place[place].iter().map(|&(at, _)| at).map(read);
+        self.constant(place, weight) + tokens.zip(counts).map(|(weight, count)| weight * count).sum::<i64>()
+    }
+
+    /// That of the tokens that are always there.
+    fn constant(&self, place: usize, weight: &impl Fn(u32) -> i64) -> i64 {
+        self.constants[place].iter().map(|&(token, count)| i64::from(count) * weight(token)).sum()
+    }
+}
+
 impl Observe for UnfoldedSystem {
     names_of_the_net!();
 
@@ -303,14 +332,13 @@ impl Observe for UnfoldedSystem {
         if let Some(index) = observable.index.checked_sub(INNER) {
             return self.inner.read(scratch, state, Observable { index, kind: Kind::Int });
         }
+        if let Some((place, weight)) = self.weighed(observable) {
+            let read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
+            return self.sum(place, &weight, read);
+        }
         let index = observable.index as usize;
         let places = self.engine.net.places.len();
-        if index < places {
-            let read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
-            let changing: i64 = self.of_place[index].iter().map(|&(at, _)| at).map(read).sum();
-            return changing + self.constants[index].iter().map(|&(_, count)| i64::from(count)).sum::<i64>();
-        }
-        if observable.index & SUM == 0 && index < places + self.engine.net.transitions.len() {
+        if index < places + self.engine.net.transitions.len() {
             let first = self.inner.net().places.len() as u32;
             let of =
                 |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
@@ -319,21 +347,25 @@ impl Observe for UnfoldedSystem {
                 self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
             }));
         }
-        if observable.index & SUM != 0 {
-            let (place, component) = sum_of(observable);
-            let table = &self.engine.places[place];
-            let of = |token: u32| table.component(token, component);
-            let mut read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
-            let changing: i64 = self.of_place[place]
-                .iter()
-                .map(|&(at, token)| (read(at), token))
-                .map(|(count, token)| if count == 0 { 0 } else { count * of(token) })
-                .sum();
-            return changing
-                + self.constants[place].iter().map(|&(token, count)| i64::from(count) * of(token)).sum::<i64>();
-        }
         let counts = self.inner.marking(state);
         self.engine.read(observable, &Unfolded { system: self, counts: &counts })
+    }
+
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
+        let Some((place, weight)) = self.weighed(observable) else {
+            for (index, state) in block.states().iter().enumerate() {
+                out[index] = self.read(scratch, state, observable);
+            }
+            return;
+        };
+        // A P/T place at a time, over all states.
+        out.fill(self.constant(place, &weight));
+        let mut counts = [0; BLOCK];
+        for &(at, token) in &self.of_place[place] {
+            self.inner.read_block(scratch, block, Observable { index: at, kind: Kind::Int }, &mut counts);
+            let weight = weight(token);
+            out.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += weight * count);
+        }
     }
 
     fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {

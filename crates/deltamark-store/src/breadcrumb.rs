@@ -82,13 +82,17 @@ const LONGER: u32 = 8;
 const RECENT_SHARE: u64 = 12;
 /// With levels chosen by the store: this many hundredths of a byte a state go to anchors.
 const ANCHOR_SHARE: u64 = 40;
+/// Where walks take more steps back than this for each state of a level, more levels become anchors …
+const LONG_WALKS: u64 = 4;
+/// … as long as crumbs and anchors stay below so many hundredths of a byte a state.
+const MOST_BYTES: u64 = 375;
 
 /// Which levels are kept in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchors {
     /// Every level of which this is a divisor.
     Every(u64),
-    /// As many as about half a byte a state pays for.
+    /// As many as about half a byte a state pays for, and more where walks are long.
     Auto,
 }
 
@@ -120,6 +124,8 @@ struct Inner<'a> {
     near: VecDeque<Level<'a>>,
     /// How many levels have ended; the one that is being expanded is the last of them.
     ended: u64,
+    /// Steps that walks have taken back since the last level ended.
+    steps: u64,
     /// The most steps from a state back to an anchor.
     longest: u64,
     recent: Recent,
@@ -194,6 +200,7 @@ impl<'a> Breadcrumb<'a> {
             next: level(0),
             near: VecDeque::new(),
             ended: 0,
+            steps: 0,
             longest: 0,
             recent: Recent::new(),
             work: Work::new(system.scratch(), width),
@@ -431,6 +438,7 @@ impl<'a> Inner<'a> {
             asked.reset(width);
             asked.places.extend(steps.list.iter().map(|step| step.place));
             asked.fetch(walks);
+            self.steps += steps.list.len() as u64;
             actions.clear();
             actions.extend(steps.list.iter().map(|step| step.action));
             undone.reset(width);
@@ -485,7 +493,9 @@ impl<'a> Inner<'a> {
                     Width::Varies => 16,
                 };
                 let kept = (self.anchors.len() + self.next.len()) * (slots * 4 + 6);
-                self.ended == 0 || kept <= self.len() * ANCHOR_SHARE / 100
+                let few = kept <= self.len() * ANCHOR_SHARE / 100;
+                let bearable = self.table_bytes() + kept <= self.len() * MOST_BYTES / 100;
+                self.ended == 0 || few || bearable && self.steps > LONG_WALKS * self.next.len()
             }
         }
     }
@@ -522,6 +532,7 @@ impl<'a> Inner<'a> {
             return false;
         }
         let anchor = self.is_anchor(store.which, store.system.width());
+        self.steps = 0;
         let code = if anchor { ANCHOR } else { (self.ended % 3) as u8 };
         let first = self.anchors.len();
         let Work { scratch, fresh, fresh_hashes, answers, .. } = &mut self.work;

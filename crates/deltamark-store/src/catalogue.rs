@@ -217,7 +217,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                 name: "full",
                 default: "auto",
                 help: "every so many levels one is kept in full; 1 to 1000000, off (none) or auto (an eighth of a \
-                       byte a state)",
+                       byte a state, and more where walks are long)",
             },
             OptionInfo {
                 name: "actions",
@@ -240,7 +240,8 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "k",
                 default: "auto",
-                help: "every k-th level is kept in full; 1 to 1000000, or auto (about half a byte a state)",
+                help: "every k-th level is kept in full; 1 to 1000000, or auto (about half a byte a state, and \
+                       more where walks are long)",
             },
             OptionInfo {
                 name: "near",

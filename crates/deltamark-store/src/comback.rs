@@ -16,7 +16,7 @@
 //! table     place | rest of the signature | number      signature + number - log2(places) bits
 //! parents   10110 01101 …                               2.3 bits; depth-first: log2 of the states
 //! actions   packed                                      log2 of their number
-//! in full   some levels, vectors only                   an eighth of a byte a state, by default
+//! in full   some levels, vectors only                   an eighth of a byte a state, by default, or more
 //! cache     a few states by number
 //! ```
 //!
@@ -35,8 +35,8 @@
 //!
 //! Ours: `full=K` keeps every K-th level in full (depth-first: states that would take K steps to
 //! rebuild), so that walks are short; `auto` keeps as many levels as an eighth of a byte a state
-//! allows (more was tried: the window answers so many look-ups that walks hardly count). They
-//! need no index: a level is a range of numbers. `delayed`: all candidates of a batch are
+//! allows (the window answers so many look-ups that walks hardly count as a rule), and more where
+//! they do count, as long as everything stays below six bytes a state. They need no index: a level is a range of numbers. `delayed`: all candidates of a batch are
 //! confirmed in one walk over the tree and share what they have in common.
 //!
 //! # Signatures

@@ -44,8 +44,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) enum Full {
     /// Every so many levels; in any order, those that would take so many steps to rebuild.
     Every(u64),
-    /// As many levels as an eighth of a byte for each state allows; half a byte where steps
-    /// cannot be undone, and in any order.
+    /// As many levels as an eighth of a byte for each state allows, and more where walks are long; half a byte
+    /// where steps cannot be undone, and in any order.
     Share,
     /// None.
     Never,
@@ -96,6 +96,10 @@ impl Config {
 pub(crate) const MOST_SIGNATURE: u32 = 32;
 /// By how many bits a signature grows when there are a quarter more states than it has values.
 const SIGNATURE_STEP: u32 = 2;
+/// Where walks take more steps back than this for each state of a level, more levels are kept in full …
+const LONG_WALKS: u64 = 4;
+/// … as long as everything stays below so many hundredths of a byte a state.
+const MOST_BYTES: u64 = 590;
 /// No answer yet.
 const OPEN: u64 = u64::MAX;
 
@@ -470,6 +474,7 @@ impl Inner<'_> {
     fn end_level(&mut self) {
         let numbers = self.level_start..self.len();
         let states = numbers.end - numbers.start;
+        let taken = self.rebuilder.taken();
         let keeps = match (self.config.full, self.rebuilder.system.width()) {
             _ if self.level == 0 => true,
             (Full::Every(levels), _) => self.level.is_multiple_of(levels),
@@ -477,7 +482,11 @@ impl Inner<'_> {
                 let slots = if let Width::Fixed(slots) = width { slots as u64 } else { 16 };
                 // Steps forwards cost more than steps back, so walks are to be shorter.
                 let part = if self.rebuilder.reversible.is_some() { 8 } else { 2 };
-                (self.rebuilder.kept.len() + states) * slots * 4 <= numbers.end / part
+                let kept = (self.rebuilder.kept.len() + states) * slots * 4;
+                let (parents, actions) = self.rebuilder.tree.bytes();
+                let all = self.rebuilder.table.bytes() + parents + actions + kept;
+                let bearable = all <= numbers.end * MOST_BYTES / 100;
+                kept <= numbers.end / part || bearable && taken > LONG_WALKS * states
             }
             (Full::Never, _) => false,
         };

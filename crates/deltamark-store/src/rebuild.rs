@@ -129,6 +129,8 @@ pub(crate) struct Work {
     arrived: Vec<u32>,
     places: Vec<u64>,
     full: States,
+    /// Steps that were taken back.
+    taken: u64,
     // Building forwards.
     rounds: Vec<Round>,
     above: States,
@@ -169,6 +171,7 @@ impl Work {
             arrived: Vec::new(),
             places: Vec::new(),
             full: States::new(width),
+            taken: 0,
             rounds: Vec::new(),
             above: States::new(width),
             sources: States::new(width),
@@ -217,6 +220,11 @@ fn anchor(
 }
 
 impl Rebuilder<'_> {
+    /// How many steps were taken back since this was asked last.
+    pub fn taken(&mut self) -> u64 {
+        std::mem::take(&mut self.work.taken)
+    }
+
     /// Whether each candidate is what its number says; answers replace what `found` held.
     pub fn confirm(&mut self, candidates: &Candidates, found: &mut Vec<bool>) {
         found.clear();
@@ -267,6 +275,7 @@ impl Rebuilder<'_> {
             places,
             full,
             above,
+            taken,
             ..
         } = work;
         let first = range.start;
@@ -352,6 +361,7 @@ impl Rebuilder<'_> {
             parents.clear();
             actions.clear();
             tree.edges(numbers, parents, actions);
+            *taken += numbers.len() as u64;
             undone.reset(width);
             reversible.unfire_each(scratch, states, hashes, actions, undone);
             std::mem::swap(states, &mut undone.states);
