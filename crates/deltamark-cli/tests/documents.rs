@@ -20,6 +20,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/json.md",
     "docs/lna.md",
     "docs/properties.md",
+    "docs/reproduce.md",
     "docs/stores.md",
     "docs/sweep.md",
     "docs/threads.md",

@@ -30,7 +30,12 @@ pub(crate) fn process(name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn 
     load(PROCESSES, "mdve", name, parameters)
 }
 
-fn load(texts: &[(&str, &str)], format: &str, name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
+fn load(
+    texts: &[(&str, &str)],
+    format: &str,
+    name: &str,
+    parameters: &[(&str, u64)],
+) -> Result<Box<dyn System>, String> {
     let (_, text) = texts.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("no model `{name}`"))?;
     let format = Format::by_name(format).ok_or("not in this build")?;
     let parameters = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();

@@ -164,7 +164,8 @@ fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
             Cell::new(published.map(|row| row.2), figure(&full, |full| full.bytes as f64)),
             Cell::new(published.map(|row| row.5), ours(|swept| swept.bytes)),
         ]));
-        let percent = ours(|swept| swept.seconds).with(&figure(&full, |full| full.seconds), |one, two| 100.0 * one / two);
+        let percent =
+            ours(|swept| swept.seconds).with(&figure(&full, |full| full.seconds), |one, two| 100.0 * one / two);
         time.rows.push(row(vec![Cell::new(published.and_then(|row| row.6), percent)]));
     }
     [peaks, bytes, time]
