@@ -5,10 +5,10 @@
 //! step a state where a search takes one an edge, compares nothing and stores nothing.
 //!
 //! Two orders:
-//! * [File order](by_file): blocks as they stand in the file. States that were reached and not passed yet wait in a
+//! * File order (`by_file`): blocks as they stand in the file. States that were reached and not passed yet wait in a
 //!   window, which is as large as the frontier of the search was. It is the faster one: steps are fired from
 //!   neighbours, and blocks are unpacked once.
-//! * [Depth first](by_depth): one state at hand, fired forwards and unfired backwards, and a stack of eight bytes an
+//! * Depth first (`by_depth`): one state at hand, fired forwards and unfired backwards, and a stack of eight bytes an
 //!   entry. Where a system cannot undo steps, every 64th state of the stack is kept and the others between
 //!   are fired again when the walk comes back to them: one step for each that is left, on average.
 //!

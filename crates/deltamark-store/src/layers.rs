@@ -1,6 +1,6 @@
 //! # The idea
 //! The states of a sweep: those at the line and ahead of it, by rank, and those behind it that are kept
-//! for good. There is one small [hash table a rank](crate::layer), because the rank of a state says in
+//! for good. There is one small hash table a rank (`layer.rs`), because the rank of a state says in
 //! which one it must be, if it is anywhere; when the line has passed, a table is dropped as a whole.
 //! From the sweep-line method: S. Christensen, L.M. Kristensen, T. Mailund, *A sweep-line method for state
 //! space exploration*, TACAS 2001; what is kept for good: L.M. Kristensen, T. Mailund, *A generalised
