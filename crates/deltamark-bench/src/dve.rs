@@ -18,11 +18,12 @@
 //! source has others, its states are told. What is compared is transitions a second.
 
 use crate::nets::Counts;
-use crate::once::{Record, thread_time};
+use crate::once::Record;
 use crate::process::{Failure, append, measure};
 use comfy_table::{CellAlignment, Table};
 use deltamark_dve::DveSystem;
 use deltamark_dve::native::Native;
+use deltamark_reproduce::thread_time;
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
 use std::process::Command;

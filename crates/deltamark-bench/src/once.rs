@@ -7,6 +7,7 @@
 use crate::nets::{self, Counts};
 use crate::process::Failure;
 use deltamark_core::{Control, Guarantee, Property, Store};
+use deltamark_reproduce::thread_time;
 use deltamark_search::{Partitioned, Search, Task, Threads, run_on, run_partitioned};
 use deltamark_store::{StoreInfo, StoreSpec, build};
 use serde::{Deserialize, Serialize};
@@ -176,12 +177,6 @@ fn process_time() -> Option<f64> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some((ticks(11)? + ticks(12)?) as f64 / 100.0)
-}
-
-/// Seconds this thread has spent on the processor, where the system tells.
-pub fn thread_time() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
 }
 
 /// The most the process held, where the system tells.

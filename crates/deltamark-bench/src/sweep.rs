@@ -111,7 +111,7 @@ fn one(name: &str, options: &Options) -> Result<f64, String> {
 fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
     let control = Control::new();
     let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
-    let before = crate::once::thread_time();
+    let before = deltamark_reproduce::thread_time();
     let (outcome, swept) = run_sweep(SweepTask {
         system,
         window: &window,
@@ -122,7 +122,7 @@ fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
         observer: None,
         recorder: None,
     });
-    let time = crate::once::thread_time().zip(before).map_or(0.0, |(after, before)| after - before);
+    let time = deltamark_reproduce::thread_time().zip(before).map_or(0.0, |(after, before)| after - before);
     (time, outcome.statistics.states, swept)
 }
 
@@ -137,7 +137,7 @@ impl Observer for Idle {
 fn plain(system: &dyn System, all: bool) -> f64 {
     let control = Control::new();
     let store = Plain::new(system, control.budget.clone());
-    let before = crate::once::thread_time();
+    let before = deltamark_reproduce::thread_time();
     run(
         Search::Bfs,
         Task {
@@ -149,5 +149,5 @@ fn plain(system: &dyn System, all: bool) -> f64 {
             observer: all.then_some(&mut Idle as &mut dyn Observer),
         },
     );
-    crate::once::thread_time().zip(before).map_or(0.0, |(after, before)| after - before)
+    deltamark_reproduce::thread_time().zip(before).map_or(0.0, |(after, before)| after - before)
 }

@@ -45,7 +45,7 @@ pub use capability::{
 pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
-pub use progress::{Directions, Measure, Progress, Rank};
+pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
 pub use record::{Edge, Recorder};
 pub use scratch::Scratch;

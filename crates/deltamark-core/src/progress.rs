@@ -4,7 +4,7 @@
 //! a function of the state alone. Nothing else is asked of a measure: a poor one costs a
 //! sweep memory and time, never an answer.
 
-use crate::{Block, Observable, Scratch, System};
+use crate::{BLOCK, Block, Kind, Observable, Scratch, System};
 
 /// How far a state has come, as a number.
 pub type Rank = i128;
@@ -51,6 +51,61 @@ pub trait Measure: Send + Sync {
             stay: count(|gain| **gain == 0),
             regress: count(|gain| **gain < 0),
         })
+    }
+}
+
+/// The measure that is a sum of observables, each with a weight.
+pub struct Weighted {
+    terms: Vec<(Observable, i64)>,
+    gains: Option<Vec<i64>>,
+    text: String,
+}
+
+impl Weighted {
+    /// The sum of these terms, each with its name as people write it. `gains` is what each action adds to it, where
+    /// that is known.
+    pub fn new(terms: impl IntoIterator<Item = (String, Observable, i64)>, gains: Option<Vec<i64>>) -> Self {
+        let mut sum = Weighted { terms: Vec::new(), gains, text: String::new() };
+        for (name, observable, weight) in terms {
+            let sign = match (weight < 0, sum.text.is_empty()) {
+                (true, true) => "-",
+                (true, false) => " - ",
+                (false, true) => "",
+                (false, false) => " + ",
+            };
+            sum.text.push_str(sign);
+            if weight.abs() != 1 {
+                sum.text.push_str(&format!("{} * ", weight.abs()));
+            }
+            sum.text.push_str(&name);
+            sum.terms.push((observable, weight));
+        }
+        sum
+    }
+}
+
+impl Measure for Weighted {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+
+    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
+        let start = out.len();
+        out.resize(start + block.len(), 0);
+        let Some(observe) = system.observe() else { return };
+        let mut values = [0; BLOCK];
+        for &(observable, weight) in &self.terms {
+            observe.read_block(scratch, block, observable, &mut values);
+            for (rank, &value) in out[start..].iter_mut().zip(&values) {
+                // A truth value without a value counts as none.
+                let value = if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
+                *rank += Rank::from(weight) * Rank::from(value);
+            }
+        }
+    }
+
+    fn gains(&self) -> Option<&[i64]> {
+        self.gains.as_deref()
     }
 }
 

@@ -17,59 +17,32 @@
 
 use crate::{Net, NetSystem};
 use deltamark_core::separate::{LARGEST, Separation, gcd, monotone, separate};
-use deltamark_core::{BLOCK, Block, Kind, Measure, Observable, Progress, Rank, Scratch, System};
+use deltamark_core::{Kind, Measure, Observable, Progress, Weighted};
 
 /// Nets with more places or transitions get the simplest measures only.
 const MOST_NODES: usize = 6000;
 
-/// A weighted sum of tokens.
-struct Linear {
-    /// Observables with a weight.
-    weights: Vec<(u32, i64)>,
-    gains: Vec<i64>,
-    text: String,
-}
-
-impl Linear {
-    /// The measure of these weights; nothing, if no transition gains under it.
-    fn new(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>) -> Option<Self> {
-        let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
-        if divisor == 0 {
-            return None;
-        }
-        weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
-        let gain = |effect: &Vec<(u32, i64)>| {
-            effect
-                .iter()
-                .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
-        };
-        let gains: Vec<i64> = effects.iter().map(gain).collect::<Option<_>>()?;
-        if gains.iter().all(|&gain| gain == 0) || weights.iter().any(|weight| weight.abs() > LARGEST) {
-            return None;
-        }
-        let weights: Vec<(u32, i64)> = (0..).zip(weights).filter(|&(_, weight)| weight != 0).collect();
-        let text = text(net, &weights);
-        Some(Linear { weights, gains, text })
+/// The measure of these weights of places; nothing, if no transition gains under it. Places are observed as numbers from
+/// `first` on.
+fn linear(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>, first: u32) -> Option<Box<dyn Measure>> {
+    let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
+    if divisor == 0 {
+        return None;
     }
-}
-
-/// The sum as an expression of the property language.
-fn text(net: &Net, weights: &[(u32, i64)]) -> String {
-    let mut text = String::new();
-    for &(place, weight) in weights {
-        let sign = match (weight < 0, text.is_empty()) {
-            (true, true) => "-",
-            (true, false) => " - ",
-            (false, true) => "",
-            (false, false) => " + ",
-        };
-        text.push_str(sign);
-        if weight.abs() != 1 {
-            text.push_str(&format!("{} * ", weight.abs()));
-        }
-        text.push_str(&quoted(&net.places[place as usize].name));
+    weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
+    let gain = |effect: &Vec<(u32, i64)>| {
+        effect
+            .iter()
+            .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
+    };
+    let gains: Vec<i64> = effects.iter().map(gain).collect::<Option<_>>()?;
+    if gains.iter().all(|&gain| gain == 0) || weights.iter().any(|weight| weight.abs() > LARGEST) {
+        return None;
     }
-    text
+    let terms = (first..).zip(&net.places).zip(weights).filter(|&(_, weight)| weight != 0);
+    let terms =
+        terms.map(|((index, place), weight)| (quoted(&place.name), Observable { index, kind: Kind::Int }, weight));
+    Some(Box::new(Weighted::new(terms, Some(gains))))
 }
 
 /// A name as the property language writes it.
@@ -78,29 +51,6 @@ fn quoted(name: &str) -> String {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !["true", "false", "deadlock", "and", "or", "not", "implies", "iff", "fireable", "tokens"].contains(&name);
     if plain { name.into() } else { format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")) }
-}
-
-impl Measure for Linear {
-    fn text(&self) -> String {
-        self.text.clone()
-    }
-
-    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
-        let start = out.len();
-        out.resize(start + block.len(), 0);
-        let Some(observe) = system.observe() else { return };
-        let mut counts = [0; BLOCK];
-        for &(place, weight) in &self.weights {
-            observe.read_block(scratch, block, Observable { index: place, kind: Kind::Int }, &mut counts);
-            for (rank, &count) in out[start..].iter_mut().zip(&counts) {
-                *rank += Rank::from(weight) * Rank::from(count);
-            }
-        }
-    }
-
-    fn gains(&self) -> Option<&[i64]> {
-        Some(&self.gains)
-    }
 }
 
 impl NetSystem {
@@ -129,12 +79,7 @@ impl NetSystem {
                 break;
             }
         }
-        let made = candidates.into_iter().filter_map(|weights| Linear::new(net, effects, weights));
-        made.map(|mut linear| {
-            linear.weights.iter_mut().for_each(|(place, _)| *place += first);
-            Box::new(linear) as Box<dyn Measure>
-        })
-        .collect()
+        candidates.into_iter().filter_map(|weights| linear(net, effects, weights, first)).collect()
     }
 }
 
@@ -150,7 +95,7 @@ impl Progress for NetSystem {
             let weight = weights.get_mut(observable.index as usize).filter(|_| observable.kind == Kind::Int)?;
             *weight = weight.checked_add(factor)?;
         }
-        Linear::new(self.net(), self.effects(), weights).map(|linear| Box::new(linear) as Box<dyn Measure>)
+        linear(self.net(), self.effects(), weights, 0)
     }
 }
 

@@ -26,6 +26,7 @@ mod text;
 mod tokens;
 mod tree;
 
+pub use measure::thread_time;
 pub use study::{Cell, Figure, Grid, Ours, Published, Row, Study, Unit};
 pub use tokens::Tokens;
 

@@ -116,7 +116,7 @@ fn once(
 }
 
 /// Seconds this thread has spent on the processor, where the system tells.
-fn thread_time() -> Option<f64> {
+pub fn thread_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
 }

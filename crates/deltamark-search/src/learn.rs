@@ -12,7 +12,7 @@
 
 use crate::trial::Sample;
 use deltamark_core::separate::{LARGEST, gcd, monotone, separate};
-use deltamark_core::{BLOCK, Block, Kind, Measure, Observable, Rank, Scratch, System};
+use deltamark_core::{Kind, Measure, Observable, System, Weighted};
 use std::collections::HashMap;
 
 /// The most numbers that are looked at.
@@ -21,33 +21,6 @@ const MOST_FEATURES: usize = 400;
 const MOST_VALUES: usize = 4 << 20;
 /// The most different changes that are told apart; the more frequent ones count.
 const MOST_CHANGES: usize = 3000;
-
-/// A weighted sum of what can be observed.
-struct Learnt {
-    terms: Vec<(Observable, i64)>,
-    text: String,
-}
-
-impl Measure for Learnt {
-    fn text(&self) -> String {
-        self.text.clone()
-    }
-
-    fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
-        let start = out.len();
-        out.resize(start + block.len(), 0);
-        let Some(observe) = system.observe() else { return };
-        let mut values = [0; BLOCK];
-        for &(observable, weight) in &self.terms {
-            observe.read_block(scratch, block, observable, &mut values);
-            for (rank, &value) in out[start..].iter_mut().zip(&values) {
-                // A truth value without a value counts as none.
-                let value = if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
-                *rank += Rank::from(weight) * Rank::from(value);
-            }
-        }
-    }
-}
 
 /// Measures that the sample suggests.
 pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
@@ -92,13 +65,9 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
             continue;
         }
         weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
-        let terms: Vec<(&(String, Observable), i64)> =
-            features.iter().zip(weights).filter(|&(_, weight)| weight != 0).collect();
-        let text = text(&terms);
-        measures.push(Box::new(Learnt {
-            terms: terms.iter().map(|&(feature, weight)| (feature.1, weight)).collect(),
-            text,
-        }));
+        let named =
+            features.iter().cloned().zip(weights).map(|((name, observable), weight)| (name, observable, weight));
+        measures.push(Box::new(Weighted::new(named.filter(|term| term.2 != 0), None)));
     }
     measures
 }
@@ -111,23 +80,4 @@ fn steady(features: usize, vectors: &[Vec<(u32, i64)>]) -> Vec<i64> {
         *sign = (sign.0 || by > 0, sign.1 || by < 0);
     }
     signs.into_iter().map(|(up, down)| i64::from(up && !down) - i64::from(down && !up)).collect()
-}
-
-/// The sum as people read it.
-fn text(terms: &[(&(String, Observable), i64)]) -> String {
-    let mut text = String::new();
-    for &((name, _), weight) in terms {
-        let sign = match (weight < 0, text.is_empty()) {
-            (true, true) => "-",
-            (true, false) => " - ",
-            (false, true) => "",
-            (false, false) => " + ",
-        };
-        text.push_str(sign);
-        if weight.abs() != 1 {
-            text.push_str(&format!("{} * ", weight.abs()));
-        }
-        text.push_str(name);
-    }
-    text
 }

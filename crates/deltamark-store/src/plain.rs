@@ -40,6 +40,7 @@ mod growth;
 mod shape;
 mod tables;
 
+use crate::apart::Apart;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::index::{BASELINE, Index};
@@ -55,10 +56,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use tables::NONE;
 use tables::Tables;
-
-/// What many threads write, on a line of the cache of its own.
-#[repr(align(128))]
-struct Apart<T>(T);
 
 /// Full packed vectors with an index.
 pub struct Plain<'a> {
