@@ -49,11 +49,11 @@ use std::rc::Rc;
 const PRELUDE: &str = include_str!("macros/prelude.m4");
 
 /// The most bytes that macros may produce on the way, replacements of replacements included.
-const MOST_WORK: usize = 1 << 26;
+const MOST_WORK: usize = 1 << 24;
 /// The most replacements.
 const MOST_REPLACEMENTS: usize = 1 << 19;
 /// The most bytes of plain text.
-const MOST_OUTPUT: usize = 1 << 24;
+const MOST_OUTPUT: usize = 1 << 22;
 /// The most calls whose arguments are being collected at once.
 const MOST_CALLS: usize = 1 << 16;
 
@@ -320,7 +320,7 @@ impl Machine {
             if self.work > MOST_WORK || self.replacements > MOST_REPLACEMENTS {
                 return Err(Diagnostic::at(point(origin), "the macros do not come to an end")
                     .help(
-                        "is a macro defined by itself? At most half a million of them are replaced, by 64 MiB of text",
+                        "is a macro defined by itself? At most half a million of them are replaced, by 16 MiB of text",
                     )
                     .into());
             }
@@ -578,7 +578,7 @@ impl Machine {
 const NOWHERE: u32 = u32::MAX;
 
 fn too_long(origin: u32) -> Vec<Diagnostic> {
-    Diagnostic::at(point(origin), "the text grows beyond 16 MiB").help("is a loop longer than it should be?").into()
+    Diagnostic::at(point(origin), "the text grows beyond 4 MiB").help("is a loop longer than it should be?").into()
 }
 
 fn point(origin: u32) -> Span {

@@ -158,9 +158,9 @@ fn expansion_ends() {
     let cases = [
         ("define(`x', `x')x", "the macros do not come to an end"),
         ("define(`x', `x x')x", "the macros do not come to an end"),
-        ("define(`x', `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa x')x", "the text grows beyond 16 MiB"),
-        ("define(`f', `f(`$1$1')')f(`aa')", "the text grows beyond 16 MiB"),
-        ("define(`f', `$1$1$1$1')define(`g', `f(f(f(f(f(f(`$1'))))))')g(g(g(a)))", "the text grows beyond 16 MiB"),
+        ("define(`x', `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa x')x", "the text grows beyond 4 MiB"),
+        ("define(`f', `f(`$1$1')')f(`aa')", "the text grows beyond 4 MiB"),
+        ("define(`f', `$1$1$1$1')define(`g', `f(f(f(f(f(f(`$1'))))))')g(g(g(a)))", "the text grows beyond 4 MiB"),
         ("forloop(i, 0, 2147483647, `i')", "the macros do not come to an end"),
         ("define(`x', `len(x')x", "macros are nested too deeply here"),
     ];
