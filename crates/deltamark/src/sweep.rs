@@ -97,7 +97,7 @@ pub(crate) struct Sweeping<'s> {
 /// Refuses what a sweep cannot do.
 pub(crate) fn refuse(store: &StoreSpec, depth: Option<u64>) -> Result<(), CheckError> {
     let wrong = |message: String, help: &str| Err(CheckError::Sweep { message, help: help.into() });
-    if store.name != StoreSpec::default().name {
+    if !store.is_auto() {
         return wrong(
             format!(
                 "the search `sweep` keeps the states at hand in full, so the store `{}` cannot be used with it",

@@ -32,7 +32,9 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         render::warning(warning);
     }
     super::check::tell_of_graph(&stats.report, say);
-    show(&stats, arguments.all, arguments.explore.memory().is_some(), say)
+    let exit = show(&stats, arguments.all, arguments.explore.memory().is_some(), say)?;
+    super::check::explain(&stats.report, arguments.explore.explain && !say.json, false)?;
+    Ok(exit)
 }
 
 /// Shows figures.
