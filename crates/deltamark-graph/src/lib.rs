@@ -19,6 +19,7 @@
 pub mod bits;
 pub mod bitset;
 pub mod block;
+mod columns;
 pub mod components;
 pub mod graph;
 mod index;
