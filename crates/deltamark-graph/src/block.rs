@@ -94,11 +94,11 @@ impl Encoder {
         let rows = Rows::plan(bounds, edges, ends, actions);
         if rows.size < columns {
             rows.write(bounds, edges, ends, actions, &mut self.out);
+            self.out.finish(out);
         } else {
             self.out.push(1, 1);
-            self.columns.write(bounds, &mut self.out);
+            self.columns.write(bounds, &mut self.out, out);
         }
-        self.out.finish(out);
     }
 }
 

@@ -11,8 +11,11 @@
 //! [n columns] [action: that of the first] [6: gap bits] [n least base] [6: base bits] [3: width bits]
 //! head    [gap] [base] [width] [1: stepping] [1: sloping] [1: listed]       one a column; the first has no gap
 //! body    its states     64 bits, one a state;  or, if listed, [4: states - 1] [3: k], then gaps by rice(k)
-//!         its targets    an offset of `width` bits for each state;  or, if stepping, a step by rice(width) for each but the first
+//!         its targets    an offset of `width` bits for each state;  or, if stepping, the low bits of a step by rice(width) for each but the first
+//! tail    zeros and ones of all steps, column after column, from the last bit of the block backwards
 //! ```
+//! So what a column takes is known from its head and its states, and to leave out its steps means to count ones, a word at a time.
+//!
 //! A column holds all edges of one action. A gap is what lies between an action, or the place of a state, and the one before. The
 //! value of an edge is *least base + base + offset*; in a column that is stepping, the first has the value *least base + base*, and a
 //! step is the difference to the value before, folded (0, -1, 1, -2, … as 0, 1, 2, 3, …). Its target is the value,
@@ -66,6 +69,8 @@ pub(crate) struct Columns {
     base: (u64, u32),
     gap_bits: u32,
     width_bits: u32,
+    tail: BitWriter,
+    tail_bytes: Vec<u8>,
 }
 
 /// Bits of these numbers by the best `rice`, and its parameter.
@@ -79,9 +84,12 @@ fn rice(numbers: &[u32]) -> Option<(u32, u32)> {
     (near.saturating_sub(2)..=near).map(|k| k.max(least)).filter(|&k| k <= MOST_LOW).map(best).min()
 }
 
-fn put_rice(out: &mut BitWriter, number: u32, k: u32) {
-    let zeros = number >> k;
-    out.push(1 << zeros, zeros + 1);
+/// The zeros and the one of a number by `rice`, and its low bits.
+fn put_high(out: &mut BitWriter, number: u32, k: u32) {
+    out.push(1 << (number >> k), (number >> k) + 1);
+}
+
+fn put_low(out: &mut BitWriter, number: u32, k: u32) {
     out.push(u64::from(number) & ((1 << k) - 1), k);
 }
 
@@ -223,8 +231,21 @@ impl Columns {
         block + count * head - self.gap_bits + plans.iter().map(|plan| plan.size).sum::<u32>()
     }
 
-    /// Writes them as planned.
-    pub fn write(&self, bounds: Bounds, out: &mut BitWriter) {
+    /// Writes them as planned, behind what `start` holds, and appends all of it.
+    pub fn write(&mut self, bounds: Bounds, start: &mut BitWriter, out: &mut Vec<u8>) {
+        self.write_front(bounds, start);
+        let (begin, front, back) = (out.len(), start.bits(), self.tail.bits());
+        start.finish(out);
+        self.tail_bytes.clear();
+        self.tail.finish(&mut self.tail_bytes);
+        // The tail comes from behind, and may share a byte with the front.
+        out.resize(begin + (front + back).div_ceil(8) as usize, 0);
+        for (byte, tail) in out[begin..].iter_mut().rev().zip(&self.tail_bytes) {
+            *byte |= tail.reverse_bits();
+        }
+    }
+
+    fn write_front(&mut self, bounds: Bounds, out: &mut BitWriter) {
         put_n(out, self.plans.len() as u64);
         let Some(&first) = self.actions.first() else { return };
         out.push(first.into(), bounds.action_bits());
@@ -243,12 +264,12 @@ impl Columns {
             out.push(plan.sloping.into(), 1);
             out.push(plan.list.is_some().into(), 1);
         }
-        for plan in &self.plans {
-            self.write_body(plan, out);
+        for place in 0..self.plans.len() {
+            self.write_body(self.plans[place], out);
         }
     }
 
-    fn write_body(&self, plan: &Plan, out: &mut BitWriter) {
+    fn write_body(&mut self, plan: Plan, out: &mut BitWriter) {
         let (sources, targets) = (&self.sources[plan.start..plan.end], &self.targets[plan.start..plan.end]);
         match plan.list {
             Some(k) => {
@@ -256,7 +277,10 @@ impl Columns {
                 out.push(k.into(), 3);
                 let mut gaps = [0; LISTED];
                 gaps_of(sources, &mut gaps);
-                gaps[..sources.len()].iter().for_each(|&gap| put_rice(out, gap, k));
+                for &gap in &gaps[..sources.len()] {
+                    put_high(out, gap, k);
+                    put_low(out, gap, k);
+                }
             }
             None => {
                 let mask = sources.iter().fold(0u64, |mask, &source| mask | 1 << source);
@@ -271,7 +295,9 @@ impl Columns {
             if !plan.stepping {
                 out.push(value - plan.base, plan.width);
             } else if source != sources[0] {
-                put_rice(out, fold(value.wrapping_sub(before) as i64) as u32, plan.width);
+                let step = fold(value.wrapping_sub(before) as i64) as u32;
+                put_high(&mut self.tail, step, plan.width);
+                put_low(out, step, plan.width);
             }
             before = value;
         }
@@ -287,39 +313,105 @@ fn gaps_of(sources: &[u8], gaps: &mut [u32; LISTED]) {
     }
 }
 
-/// Numbers by `rice`, one after the other, read as long as a word lasts.
-struct Rice<'a> {
+/// Gaps by `rice`, one after the other.
+struct Gaps<'a> {
     bytes: &'a [u8],
     at: u64,
-    window: u64,
-    left: u32,
     k: u32,
 }
 
-impl<'a> Rice<'a> {
-    #[inline]
-    fn new(bytes: &'a [u8], at: u64, k: u32) -> Self {
-        Rice { bytes, at, window: 0, left: 0, k }
-    }
-
+impl Gaps<'_> {
     #[inline]
     fn next(&mut self) -> Result<u64, FileError> {
-        let mut zeros = self.window.trailing_zeros();
-        if zeros + 1 + self.k > self.left {
-            self.window = read(self.bytes, self.at, MOST_BITS);
-            self.left = MOST_BITS;
-            zeros = self.window.trailing_zeros();
-            if zeros > MOST_ZEROS {
+        let window = read(self.bytes, self.at, MOST_BITS);
+        let zeros = window.trailing_zeros();
+        if zeros > MOST_ZEROS {
+            return Err(odd());
+        }
+        self.at += u64::from(zeros + 1 + self.k);
+        Ok(u64::from(zeros) << self.k | (window >> (zeros + 1)) & ((1 << self.k) - 1))
+    }
+}
+
+/// The zeros and ones of steps, from the end of a block backwards.
+struct Tail<'a> {
+    bytes: &'a [u8],
+    /// Bits that were read, or are at hand.
+    at: u64,
+    /// The next bits, the first one on top; zeros behind them.
+    window: u64,
+    /// How many they are.
+    left: u32,
+}
+
+impl<'a> Tail<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Tail { bytes, at: 0, window: 0, left: 0 }
+    }
+
+    /// Has at least 56 bits at hand, beginning with the first that was not taken; zeros, where the block is at its end.
+    #[inline]
+    fn fill(&mut self) {
+        let at = self.at - u64::from(self.left);
+        let end = self.bytes.len().saturating_sub((at / 8) as usize);
+        let word = match self.bytes[..end].last_chunk::<8>() {
+            Some(chunk) => u64::from_le_bytes(*chunk),
+            None => near_start(&self.bytes[..end]),
+        };
+        self.window = word << (at % 8);
+        self.left = 64 - (at % 8) as u32;
+        self.at = at + u64::from(self.left);
+    }
+
+    /// How many zeros stand before the next one.
+    #[inline]
+    fn zeros(&mut self) -> Result<u32, FileError> {
+        let mut zeros = self.window.leading_zeros();
+        if zeros >= self.left {
+            self.fill();
+            zeros = self.window.leading_zeros();
+        }
+        if zeros > MOST_ZEROS {
+            return Err(odd());
+        }
+        self.window <<= zeros + 1;
+        self.left -= zeros + 1;
+        Ok(zeros)
+    }
+
+    /// Leaves out the bits up to the one of this number, and that.
+    #[inline]
+    fn skip(&mut self, mut ones: u32) -> Result<(), FileError> {
+        while self.window.count_ones() < ones {
+            ones -= self.window.count_ones();
+            if self.at > 8 * self.bytes.len() as u64 {
                 return Err(odd());
             }
+            self.left = 0;
+            self.fill();
         }
-        let bits = zeros + 1 + self.k;
-        let low = (self.window >> (zeros + 1)) & ((1 << self.k) - 1);
-        self.window >>= bits;
-        self.left -= bits;
-        self.at += u64::from(bits);
-        Ok(u64::from(zeros) << self.k | low)
+        if ones > 0 {
+            // Halves that hold fewer are left out; what is left begins with the one that is looked for.
+            for half in [32, 16, 8, 4, 2, 1] {
+                let held = (self.window >> (64 - half)).count_ones();
+                if held < ones {
+                    ones -= held;
+                    self.window <<= half;
+                    self.left -= half;
+                }
+            }
+            self.window <<= 1;
+            self.left -= 1;
+        }
+        Ok(())
     }
+}
+
+#[cold]
+fn near_start(bytes: &[u8]) -> u64 {
+    let mut chunk = [0; 8];
+    chunk[8 - bytes.len()..].copy_from_slice(bytes);
+    u64::from_le_bytes(chunk)
 }
 
 /// A block of columns that is read.
@@ -355,6 +447,7 @@ impl Reading<'_> {
         }
         let head = u64::from(gap_bits + base_bits + width_bits + 3);
         let mut body = reader.at() + count * head - u64::from(gap_bits);
+        let mut tail = Tail::new(self.bytes);
         for place in 0..count {
             if place > 0 {
                 action += 1 + reader.next(gap_bits);
@@ -377,7 +470,7 @@ impl Reading<'_> {
                 Ok(())
             };
             body = match stepping {
-                true => self.stepping(body, mask, base, width, one, &mut each)?,
+                true => self.stepping(body, &mut tail, mask, base, width, one, &mut each)?,
                 false => self.level(body, mask, base, width, one, &mut each)?,
             };
             if body > all {
@@ -394,7 +487,7 @@ impl Reading<'_> {
         if listed {
             let count = read(self.bytes, body, 4) + 1;
             let k = read(self.bytes, body + 4, 3) as u32;
-            let mut gaps = Rice::new(self.bytes, body + u64::from(LIST_HEAD), k);
+            let mut gaps = Gaps { bytes: self.bytes, at: body + u64::from(LIST_HEAD), k };
             let mut free = 0;
             for _ in 0..count {
                 let source = free + gaps.next()?;
@@ -438,31 +531,47 @@ impl Reading<'_> {
         Ok(at + u64::from(mask.count_ones() * width))
     }
 
-    /// Reads targets that are steps, and gives the place behind them. Of one state all are read as well: where they end is not
-    /// known before.
+    /// Reads targets that are steps, and gives the place behind their low bits.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "a head, taken apart")]
     fn stepping(
         &self,
         at: u64,
+        tail: &mut Tail<'_>,
         mask: u64,
         base: u64,
         width: u32,
         one: Option<usize>,
         each: &mut impl FnMut(u32, u64) -> Result<(), FileError>,
     ) -> Result<u64, FileError> {
-        let mut steps = Rice::new(self.bytes, at, width);
-        let (mut value, mut rest) = (base, mask);
-        loop {
-            let source = rest.trailing_zeros();
-            if one.is_none_or(|one| one as u32 == source) {
-                each(source, value)?;
+        let steps = mask.count_ones() - 1;
+        let mut value = base;
+        let step = |place: u32, tail: &mut Tail<'_>| {
+            let high = u64::from(tail.zeros()?) << width;
+            let folded = high | read(self.bytes, at + u64::from(place * width), width);
+            Ok::<u64, FileError>(folded >> 1 ^ (folded & 1).wrapping_neg())
+        };
+        match one {
+            Some(one) if mask >> one & 1 == 0 => tail.skip(steps)?,
+            Some(one) => {
+                let place = (mask & ((1 << one) - 1)).count_ones();
+                for before in 0..place {
+                    value = value.wrapping_add(step(before, tail)?);
+                }
+                each(one as u32, value)?;
+                tail.skip(steps - place)?;
             }
-            rest &= rest.wrapping_sub(1);
-            if rest == 0 {
-                return Ok(steps.at);
+            None => {
+                let mut rest = mask;
+                for place in 0..=steps {
+                    each(rest.trailing_zeros(), value)?;
+                    rest &= rest.wrapping_sub(1);
+                    if place < steps {
+                        value = value.wrapping_add(step(place, tail)?);
+                    }
+                }
             }
-            let step = steps.next()?;
-            value = value.wrapping_add(step >> 1 ^ (step & 1).wrapping_neg());
         }
+        Ok(at + u64::from(steps * width))
     }
 }

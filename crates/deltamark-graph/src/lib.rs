@@ -31,6 +31,7 @@ pub mod packed;
 pub mod recording;
 pub mod reverse;
 mod table;
+mod trail;
 pub mod walk;
 
 pub use bitset::BitSet;
