@@ -523,7 +523,11 @@ impl Edges {
             self.edges[*place as usize] = Edge { action: batch.action(index), target: id.get() };
             *place += 1;
         }
+        let faulty = batch.faults().iter().fold(0u64, |mask, fault| mask | 1 << fault.source);
         for source in 0..block.len() {
+            if faulty >> source & 1 == 1 {
+                recorder.fault(block.id(source).get());
+            }
             let edges = &self.edges[self.starts[source] as usize..self.starts[source + 1] as usize];
             recorder.record(block.id(source).get(), edges)?;
         }

@@ -308,3 +308,32 @@ fn graphs_recorded_by_sweeps_answer_as_a_full_run() {
     }
     assert!(same >= 1 && unfolded >= 1, "{same} graphs and {unfolded} unfoldings");
 }
+
+#[test]
+fn faults_are_counted_while_a_sweep_records() {
+    let folder = folder("faults");
+    // A measure that never decreases, one that often does, and one that says nothing.
+    for (number, progress) in ["counter", "-counter", "7"].into_iter().enumerate() {
+        let loaded = model("overflow.dve", &LoadOptions::default());
+        let searched = written(&loaded, &folder.join("searched.dmg"), |check| check);
+        let swept = written(&loaded, &folder.join(format!("{number}.dmg")), |check| {
+            check.search(Search::Sweep).progress("--progress", progress).expect("a measure")
+        });
+        let faulty = searched.graph.meta().faulty.expect("they are counted");
+        let meta = swept.graph.meta();
+        assert!(
+            faulty > 0 && meta.faulty.is_some_and(|count| count == faulty || meta.unfolding && count > 0),
+            "{meta:?}"
+        );
+        let full = Check::loaded(&loaded).explore_all(true).run().expect("a run");
+        for &way in Way::ALL {
+            let walked = Check::along(&swept, way).run().expect("a walk");
+            assert_eq!(essence(&walked).1, essence(&full).1, "{progress}, {way:?}");
+        }
+    }
+    let loaded = model("peterson.dve", &LoadOptions::default());
+    let swept = written(&loaded, &folder.join("peterson.dmg"), |check| {
+        check.search(Search::Sweep).progress("--progress", "turn").expect("a measure")
+    });
+    assert_eq!(swept.graph.meta().faulty, Some(0), "so no state is expanded again to look for them");
+}
