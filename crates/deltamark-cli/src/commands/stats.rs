@@ -58,7 +58,7 @@ fn measured(model: &Loaded, given: &str, arguments: &args::Stats) -> Result<Exit
         Some((name, text)) => Some(sweep::given(system, &name, &text)?),
         None => None,
     };
-    let report = SweepReport::new(&sweep::find(system, given)?);
+    let report = SweepReport::new(&sweep::find(system, given, arguments.explore.memory())?);
     print(|out| {
         if arguments.say.json {
             json::write_measure(&model.info, &report, out)?;
