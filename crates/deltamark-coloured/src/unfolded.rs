@@ -229,6 +229,21 @@ impl Progress for UnfoldedSystem {
     fn features(&self) -> Vec<(String, Observable)> {
         features(&self.engine)
     }
+
+    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
+        let mut inner = Vec::new();
+        for &(observable, factor) in terms {
+            if let Some(index) = observable.index.checked_sub(INNER) {
+                inner.push((Observable { index, ..observable }, factor));
+                continue;
+            }
+            let (place, weight) = self.weighed(observable)?;
+            for &(at, token) in &self.of_place[place] {
+                inner.push((Observable { index: at, kind: Kind::Int }, factor.checked_mul(weight(token))?));
+            }
+        }
+        self.inner.gains_of(&inner)
+    }
 }
 
 impl Reversible for UnfoldedSystem {

@@ -38,14 +38,14 @@ pub trait Measure: Send + Sync {
     /// What each action adds to the rank, by its number, if that does not depend on the state it
     /// is taken in. Ranks of successors are then additions, and a search may rely on what it knows
     /// of the actions beforehand.
-    fn gains(&self) -> Option<&[i64]> {
+    fn gains(&self) -> Option<&[Rank]> {
         None
     }
 
     /// In which direction the model's transitions lead, where that is known.
     fn directions(&self) -> Option<Directions> {
         let gains = self.gains()?;
-        let count = |which: fn(&&i64) -> bool| gains.iter().filter(which).count();
+        let count = |which: fn(&&Rank) -> bool| gains.iter().filter(which).count();
         Some(Directions {
             advance: count(|gain| **gain > 0),
             stay: count(|gain| **gain == 0),
@@ -57,14 +57,14 @@ pub trait Measure: Send + Sync {
 /// The measure that is a sum of observables, each with a weight.
 pub struct Weighted {
     terms: Vec<(Observable, i64)>,
-    gains: Option<Vec<i64>>,
+    gains: Option<Vec<Rank>>,
     text: String,
 }
 
 impl Weighted {
     /// The sum of these terms, each with its name as people write it. `gains` is what each action adds to it, where
     /// that is known.
-    pub fn new(terms: impl IntoIterator<Item = (String, Observable, i64)>, gains: Option<Vec<i64>>) -> Self {
+    pub fn new(terms: impl IntoIterator<Item = (String, Observable, i64)>, gains: Option<Vec<Rank>>) -> Self {
         let mut sum = Weighted { terms: Vec::new(), gains, text: String::new() };
         for (name, observable, weight) in terms {
             let sign = match (weight < 0, sum.text.is_empty()) {
@@ -104,7 +104,7 @@ impl Measure for Weighted {
         }
     }
 
-    fn gains(&self) -> Option<&[i64]> {
+    fn gains(&self) -> Option<&[Rank]> {
         self.gains.as_deref()
     }
 }
@@ -120,9 +120,8 @@ pub trait Progress {
         Vec::new()
     }
 
-    /// The measure that is a sum of observables, each with a factor, if the system knows more about it than
-    /// can be seen from the observables.
-    fn linear(&self, _terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+    /// What each action, by its number, adds to a sum of observables, each with a factor, if that does not depend on the state.
+    fn gains_of(&self, _terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
         None
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! Of several numbers the first counts most. A rank has 128 bits, which they share: a number that is too
 //! large for its share counts as the largest there is.
+//!
+//! Where all numbers are sums of which the system knows what each action adds, so it is with the rank, and only those of
+//! initial states have to be worked out.
 
 use crate::ast::{Arithmetic, Expr, Node};
 use crate::check::compile_as;
@@ -50,13 +53,28 @@ pub fn measure(text: &str, system: &dyn System) -> Result<Box<dyn Measure>, Vec<
     if !findings.is_empty() {
         return Err(findings);
     }
-    // A sum is something that the system may know more about.
-    if let [Some(sum)] = &sums[..]
-        && let Some(known) = system.progress().and_then(|progress| progress.linear(sum))
-    {
-        return Ok(known);
+    let gains = gains(&sums, system);
+    Ok(Box::new(Numbers { parts, gains }))
+}
+
+/// What each action adds to the rank, if all numbers are sums that the system knows more about.
+fn gains(sums: &[Option<Vec<(Observable, i64)>>], system: &dyn System) -> Option<Vec<Rank>> {
+    let progress = system.progress()?;
+    let bits = share(sums.len());
+    let mut all: Vec<Rank> = Vec::new();
+    for sum in sums {
+        let gains = progress.gains_of(sum.as_ref()?)?;
+        all.resize(gains.len(), 0);
+        for (rank, gain) in all.iter_mut().zip(gains) {
+            *rank = (*rank << bits) + Rank::from(gain);
+        }
     }
-    Ok(Box::new(Numbers { parts }))
+    Some(all)
+}
+
+/// The bits of a rank that each of so many numbers has. One is left, so that no rank is the largest number there is.
+fn share(parts: usize) -> u32 {
+    (127 / parts.max(1) as u32).min(64)
 }
 
 /// The pieces of a text: one, or those between the commas of an outer pair of parentheses.
@@ -134,6 +152,8 @@ fn linear(expr: &Expr, factor: i64, observe: &dyn Observe, sum: &mut Vec<(Observ
 /// Numbers, the first of which counts most.
 struct Numbers {
     parts: Vec<Compiled>,
+    /// What each action adds to the rank.
+    gains: Option<Vec<Rank>>,
 }
 
 impl Measure for Numbers {
@@ -145,8 +165,7 @@ impl Measure for Numbers {
     fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>) {
         let start = out.len();
         out.resize(start + block.len(), 0);
-        // One bit is left, so that no rank is the largest number there is.
-        let bits = (127 / self.parts.len() as u32).min(64);
+        let bits = share(self.parts.len());
         let most = (1i128 << (bits - 1)) - 1;
         let mut values: Lanes = [0; 64];
         for part in &self.parts {
@@ -154,9 +173,16 @@ impl Measure for Numbers {
                 one_by_one(part, system, scratch, block, &mut values);
             }
             for (rank, &value) in out[start..].iter_mut().zip(&values) {
-                *rank = (*rank << bits) + Rank::from(value).clamp(-most - 1, most) + most + 1;
+                // Where actions add to a rank, it is a sum, and what is too large for its share must stay what it is.
+                let value = Rank::from(value);
+                let value = if self.gains.is_some() { value } else { value.clamp(-most - 1, most) };
+                *rank = (*rank << bits).wrapping_add(value + most + 1);
             }
         }
+    }
+
+    fn gains(&self) -> Option<&[Rank]> {
+        self.gains.as_deref()
     }
 }
 

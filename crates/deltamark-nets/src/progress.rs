@@ -17,7 +17,7 @@
 
 use crate::{Net, NetSystem};
 use deltamark_core::separate::{LARGEST, Separation, gcd, monotone, separate};
-use deltamark_core::{Kind, Measure, Observable, Progress, Weighted};
+use deltamark_core::{Kind, Measure, Observable, Progress, Rank, Weighted};
 
 /// Nets with more places or transitions get the simplest measures only.
 const MOST_NODES: usize = 6000;
@@ -30,19 +30,24 @@ fn linear(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>, first: 
         return None;
     }
     weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
-    let gain = |effect: &Vec<(u32, i64)>| {
-        effect
-            .iter()
-            .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
-    };
-    let gains: Vec<i64> = effects.iter().map(gain).collect::<Option<_>>()?;
+    let gains = gains(effects, &weights)?;
     if gains.iter().all(|&gain| gain == 0) || weights.iter().any(|weight| weight.abs() > LARGEST) {
         return None;
     }
     let terms = (first..).zip(&net.places).zip(weights).filter(|&(_, weight)| weight != 0);
     let terms =
         terms.map(|((index, place), weight)| (quoted(&place.name), Observable { index, kind: Kind::Int }, weight));
-    Some(Box::new(Weighted::new(terms, Some(gains))))
+    Some(Box::new(Weighted::new(terms, Some(gains.into_iter().map(Rank::from).collect()))))
+}
+
+/// What each transition adds to the sum of these weights, as far as numbers reach.
+fn gains(effects: &[Vec<(u32, i64)>], weights: &[i64]) -> Option<Vec<i64>> {
+    let gain = |effect: &Vec<(u32, i64)>| {
+        effect
+            .iter()
+            .try_fold(0i64, |sum, &(place, count)| sum.checked_add(weights[place as usize].checked_mul(count)?))
+    };
+    effects.iter().map(gain).collect()
 }
 
 /// A name as the property language writes it.
@@ -88,14 +93,14 @@ impl Progress for NetSystem {
         self.measures_from(0)
     }
 
-    fn linear(&self, terms: &[(Observable, i64)]) -> Option<Box<dyn Measure>> {
+    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
         let mut weights = vec![0i64; self.net().places.len()];
         for &(observable, factor) in terms {
             // Whether a transition can fire is no count of tokens.
             let weight = weights.get_mut(observable.index as usize).filter(|_| observable.kind == Kind::Int)?;
             *weight = weight.checked_add(factor)?;
         }
-        linear(self.net(), self.effects(), weights, 0)
+        gains(self.effects(), &weights)
     }
 }
 

@@ -183,7 +183,7 @@ struct Found {
 /// The ranks of states, and which steps may be left out.
 pub(crate) struct Ranking<'a> {
     measure: &'a dyn Measure,
-    pub gains: Option<&'a [i64]>,
+    pub gains: Option<&'a [Rank]>,
     /// How steps are left out, if they are: actions that advance come first.
     independence: Option<Box<dyn Independence + 'a>>,
     /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
@@ -197,7 +197,7 @@ impl<'a> Ranking<'a> {
     pub fn new(system: &'a dyn System, measure: &'a dyn Measure, may_leave_out: bool) -> Self {
         let gains = measure.gains();
         let monotone = gains.filter(|gains| may_leave_out && gains.iter().all(|&gain| gain >= 0));
-        let reordered = |gains: &[i64]| {
+        let reordered = |gains: &[Rank]| {
             let first = |action: Action| gains.get(action.0 as usize).is_some_and(|&gain| gain > 0);
             system.independence()?.reordered(&first)
         };
@@ -221,7 +221,7 @@ impl<'a> Ranking<'a> {
     fn rank(&mut self, run: &mut Run<'_>, sources: Option<&[Rank]>) {
         self.ranks.clear();
         if let (Some(gains), Some(sources)) = (self.gains, sources) {
-            let gain = |action: Action| Rank::from(gains.get(action.0 as usize).copied().unwrap_or(0));
+            let gain = |action: Action| gains.get(action.0 as usize).copied().unwrap_or(0);
             let (batch, ranks) = (&run.batch, &mut self.ranks);
             ranks.extend((0..batch.len()).map(|index| sources[batch.source(index)] + gain(batch.action(index))));
             return;

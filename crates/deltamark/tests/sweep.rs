@@ -4,9 +4,10 @@
 use deltamark::search::{Search, SweepTask, run_sweep};
 use deltamark::store::layers::Layers;
 use deltamark::{Check, LoadOptions, Report, load, load_with};
-use deltamark_core::{Control, Measure, Property, Remember, System, Verdict, Window};
+use deltamark_core::{Block, Control, Measure, Property, Remember, StateId, System, Verdict, Window};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
+use deltamark_testkit::oracle::explore;
 use std::path::Path;
 
 /// What is wrong with a sweep, if anything.
@@ -72,6 +73,38 @@ fn larger_nets_agree() {
 #[test]
 fn processes_agree() {
     agree("processes_agree", "dve", "dve", 20_000, 20);
+}
+
+/// Sums, and several of them, of which it is known what each action adds: the same as working ranks out.
+#[test]
+fn what_actions_add_is_the_difference_of_ranks() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    for (name, texts) in [
+        (
+            "philosophers-5.pnml",
+            &["fork_1 + 2 * fork_2 - 3", "(fork_1 - has_left_2, 7 * tokens(fork_3, has_left_1), fork_2)"][..],
+        ),
+        ("database-managers.lna", &["messages->1", "(messages->1, messages->3)", "(managers, -(3 * messages->3))"]),
+    ] {
+        let model = load(&models.join(name).to_string_lossy(), None).expect("a model");
+        let system = model.system.as_ref();
+        let explored = explore(system);
+        let mut scratch = system.scratch();
+        for text in texts {
+            let measure = deltamark::logic::measure(text, system).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+            let mut ranks = Vec::new();
+            for state in &explored.states {
+                let mut block = Block::new(system.width());
+                block.push(StateId::NAMELESS, state);
+                measure.ranks(system, &mut scratch, &block, &mut ranks);
+            }
+            let gains = measure.gains().unwrap_or_else(|| panic!("{text}: nothing is known"));
+            for edge in &explored.edges {
+                assert_eq!(ranks[edge.target] - ranks[edge.source], gains[edge.action.0 as usize], "{text}");
+            }
+            assert_eq!(measure.text(), *text);
+        }
+    }
 }
 
 /// With every measure that is proposed, monotone or not: steps are left out with some.
