@@ -42,21 +42,44 @@ pub(crate) fn measure(
     search: Search,
     bounds: Bounds,
 ) -> Result<Taken, String> {
+    quickest(|| once(options, make, store, search, bounds), |taken| taken.seconds)
+}
+
+/// The quickest of as many runs as it takes to tell the time of a short one.
+pub(crate) fn quickest<T>(
+    mut run: impl FnMut() -> Result<T, String>,
+    seconds: impl Fn(&T) -> f64,
+) -> Result<T, String> {
     /// Short runs are repeated for so long, so often.
     const REPEAT: Duration = Duration::from_millis(60);
     const MOST: u32 = 40;
+    /// Fewer may all have been disturbed, unless they are long.
+    const LEAST: u32 = 5;
     let begun = Instant::now();
-    let mut best: Option<Taken> = None;
+    let mut best: Option<T> = None;
     for turn in 0..MOST {
-        let taken = once(options, make, store, search, bounds)?;
-        if best.as_ref().is_none_or(|best| taken.seconds < best.seconds) {
+        let taken = run()?;
+        if best.as_ref().is_none_or(|best| seconds(&taken) < seconds(best)) {
             best = Some(taken);
         }
-        if turn > 0 && begun.elapsed() > REPEAT || begun.elapsed() > 4 * REPEAT {
+        if turn + 1 >= LEAST && begun.elapsed() > REPEAT || begun.elapsed() > 5 * REPEAT {
             break;
         }
     }
     best.ok_or_else(|| "not run".into())
+}
+
+/// What something on this thread comes to, and the seconds it takes.
+pub(crate) fn timed<T>(act: impl FnOnce() -> T) -> (T, f64) {
+    let before = thread_time();
+    let clock = Instant::now();
+    let result = act();
+    let elapsed = clock.elapsed();
+    let seconds = match (before, thread_time()) {
+        (Some(before), Some(after)) if elapsed > COARSE => after - before,
+        _ => elapsed.as_secs_f64(),
+    };
+    (result, seconds)
 }
 
 /// The system counts processor time in steps of some milliseconds: shorter runs go by the clock, and
@@ -84,8 +107,6 @@ fn once(
     let control =
         Control { limits, cancel: options.cancel.clone(), resident: deltamark::memory::resident, ..Control::new() };
     let store = build(&spec, &*system, search.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
-    let before = thread_time();
-    let clock = Instant::now();
     let task = Task {
         system: &*system,
         store: &*store,
@@ -94,12 +115,7 @@ fn once(
         explore_all: true,
         observer: None,
     };
-    let outcome = run(search, task);
-    let elapsed = clock.elapsed();
-    let seconds = match (before, thread_time()) {
-        (Some(before), Some(after)) if elapsed > COARSE => after - before,
-        _ => elapsed.as_secs_f64(),
-    };
+    let (outcome, seconds) = timed(|| run(search, task));
     match outcome.stopped_by {
         None => {}
         Some(Stop::States) if bounds.states.is_some() => {}
