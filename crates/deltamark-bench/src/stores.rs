@@ -225,7 +225,7 @@ fn point(net: &str, row: &Row, plain: &Row) -> Option<Point> {
         net: net.into(),
         time: record.time() / (*plain_time)?,
         bytes: record.total() as f64 / plain.total() as f64,
-        per_state: record.per_state(record.total()),
+        per_state: Some(record.per_state(record.total())),
     })
 }
 
@@ -422,7 +422,7 @@ mod tests {
             "other | 3.00 | vectors 2.25, index 0.75 | 0.50 | 6.00 | ? | 3.00 | 1.20 | –"
         );
         let point = point("n", &other, &plain).expect("both ran");
-        assert_eq!((point.time, point.bytes, point.per_state), (1.2, 0.25, 3.0));
+        assert_eq!((point.time, point.bytes, point.per_state), (1.2, 0.25, Some(3.0)));
         let mut lossy = record("lossy", 100, 1.0);
         (lossy.states, lossy.omission) = (98, Some(0.25));
         assert_eq!(cells(&row(lossy, 2.0), reference)[8], "2 (p = 0.2)");

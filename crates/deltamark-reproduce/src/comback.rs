@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
                         net: label.clone(),
                         time: run.seconds / standard.seconds,
                         bytes: run.peak as f64 / standard.peak as f64,
-                        per_state: run.peak as f64 / run.states as f64,
+                        per_state: Some(run.peak as f64 / run.states as f64),
                     });
                 }
             }

@@ -7,6 +7,7 @@
 
 use crate::measure::{Bounds, Taken, figure, measure, percent};
 use crate::models::coloured;
+use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
 use deltamark::search::Search;
@@ -166,6 +167,12 @@ type Runs = Vec<Result<Taken, String>>;
 pub(crate) fn run(options: &Options<'_>) -> Study {
     let [time, memory, bytes] = academic(options);
     let programs = programs(options);
+    let figure = memory_against_time(
+        "table-1",
+        "Δ-markings, depth-first: memory against time, in times of all markings in full",
+        &time,
+        &memory,
+    );
     Study {
         paper: "delta",
         title: "Memory Efficient State Space Storage in Explicit Software Model Checking",
@@ -173,7 +180,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         machine: "Pentium 4, 2.8 GHz, 2 GB, Helena",
         complete: !options.cancel.is_cancelled(),
         grids: vec![time, memory, bytes, programs],
-        figures: Vec::new(),
+        figures: vec![figure],
         notes: vec![
             "Searches are depth-first, as in the paper. Per cent are of `plain` in the same search; our `plain` takes far \
              fewer bytes a state than the full vectors of the paper, so the same saving is fewer per cent: compare \

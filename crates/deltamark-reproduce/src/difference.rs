@@ -5,6 +5,7 @@
 //! for δ = 0 and `difference` with `every=δ` for the others.
 
 use crate::measure::{Bounds, figure, measure};
+use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options, Tokens};
 use deltamark::core::System;
@@ -112,6 +113,8 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         })));
     }
     let beyond = beyond(options);
+    let title = "Differences: memory against time for the first 500 states, in times of δ=0";
+    let figure = memory_against_time("tables-1-and-2", title, &time, &bytes);
     Study {
         paper: "difference",
         title: "Memory Efficient State-Space Analysis in Software Model-Checking",
@@ -119,7 +122,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         machine: "Pentium D, 2.8 GHz, 1 GB, C",
         complete: !options.cancel.is_cancelled(),
         grids: vec![bytes, all, time, overhead, beyond],
-        figures: Vec::new(),
+        figures: vec![figure],
         notes: vec![
             "The paper does not say which moves its states have; ours have four at most, chosen by chance.".into(),
             "The paper counts the bytes of states alone, and so does our first table. Our hash table and what the store \

@@ -19,6 +19,7 @@ mod difference;
 mod html;
 mod measure;
 mod models;
+mod pair;
 pub mod plot;
 mod study;
 mod sweep;

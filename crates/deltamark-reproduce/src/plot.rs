@@ -33,8 +33,8 @@ pub struct Point {
     pub time: f64,
     /// Its bytes, in times of `plain`'s.
     pub bytes: f64,
-    /// Its bytes a state.
-    pub per_state: f64,
+    /// Its bytes a state, where they are known.
+    pub per_state: Option<f64>,
 }
 
 impl Point {
@@ -210,12 +210,8 @@ fn draw(scatter: &Scatter<'_>, series: &[Series]) -> String {
     for (index, series) in series.iter().enumerate() {
         for point in series.points.iter().filter(|point| point.can_be_drawn()) {
             let Point { net, time, bytes, per_state } = point;
-            let label = format!(
-                "{} on {net}: {} × time, {} × memory, {per_state:.2} bytes a state",
-                series.name,
-                short(*time),
-                short(*bytes)
-            );
+            let each = per_state.map_or(String::new(), |bytes| format!(", {bytes:.2} bytes a state"));
+            let label = format!("{} on {net}: {} × time, {} × memory{each}", series.name, short(*time), short(*bytes));
             mark(&mut svg, "net", index, (across.place(*time), up.place(*bytes)), SMALL, &label);
         }
     }
@@ -321,7 +317,7 @@ mod tests {
     }
 
     fn series(name: &str, points: &[(f64, f64)]) -> Series {
-        let point = |&(time, bytes)| Point { net: "a<b".into(), time, bytes, per_state: 3.0 };
+        let point = |&(time, bytes)| Point { net: "a<b".into(), time, bytes, per_state: Some(3.0) };
         Series { name: name.into(), points: points.iter().map(point).collect() }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::measure::{Bounds, figure, measure, quickest, timed};
 use crate::models::{coloured, process};
+use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
 use deltamark::core::Limits;
@@ -40,6 +41,8 @@ const MORE_PACKETS: [u64; 3] = [1_000, 10_000, 100_000];
 
 struct Kind {
     title: &'static str,
+    /// The name of its picture.
+    figure: &'static str,
     published: &'static [Published],
     more: &'static [u64],
     /// How many sizes beyond the paper a quick run takes.
@@ -51,6 +54,7 @@ struct Kind {
 const KINDS: [Kind; 2] = [
     Kind {
         title: "Table 1: database managers",
+        figure: "table-1",
         published: &MANAGERS,
         more: &MORE_MANAGERS,
         quick: 1,
@@ -59,6 +63,7 @@ const KINDS: [Kind; 2] = [
     },
     Kind {
         title: "Table 2: stop and wait",
+        figure: "table-2",
         published: &PACKETS,
         more: &MORE_PACKETS,
         quick: 1,
@@ -68,14 +73,20 @@ const KINDS: [Kind; 2] = [
 ];
 
 pub(crate) fn run(options: &Options<'_>) -> Study {
+    let measured: Vec<[Grid; 3]> = KINDS.iter().map(|kind| grids(options, kind)).collect();
+    let figures = KINDS.iter().zip(&measured).map(|(kind, [_, memory, time])| {
+        let title = format!("{}: memory against time of a sweep, in times of a search of all states", kind.title);
+        memory_against_time(kind.figure, &title, time, memory)
+    });
+    let figures = figures.collect();
     Study {
         paper: "sweep",
         title: "Obtaining Memory-Efficient Reachability Graph Representations Using the Sweep-Line Method",
         source: "Mailund, Westergaard, TACAS 2004",
         machine: "Pentium III, 500 MHz, 128 MB, Design/CPN",
-        grids: KINDS.iter().flat_map(|kind| grids(options, kind)).collect(),
+        grids: measured.into_iter().flatten().collect(),
         complete: !options.cancel.is_cancelled(),
-        figures: Vec::new(),
+        figures,
         notes: vec![
             "Database managers of the paper have one state more than ours for each size. Ours has a measure under which no \
              state is met twice; that of the paper met all but one again, which is why it numbered twice as many."

@@ -5,6 +5,7 @@
 //! `compact`, states and queues together.
 
 use crate::measure::{Bounds, Taken, figure, measure, percent};
+use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Published, Row, Study, Unit};
 use crate::{Extent, Options};
 use deltamark::core::System;
@@ -117,6 +118,8 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         share.rows.push(row(relative(model.memory, |run| run.peak as f64)));
         time.rows.push(row(relative(model.time, |run| run.seconds)));
     }
+    let title = "Tree compression: memory against time, in times of the search without it";
+    let figure = memory_against_time("figure-5-5", title, &time, &share);
     let mut notes = vec![
         "Memory of the paper is that of the whole process, ours that of states and queues.".into(),
         "Rows of timed automata (Figures 5.2 and 5.3) and of LLVM programs (5.4) are not there yet: Deltamark does not \
@@ -133,7 +136,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         machine: "DIVINE, limit of 7 GB",
         complete: !options.cancel.is_cancelled() && options.models.is_some(),
         grids: vec![memory, share, time],
-        figures: Vec::new(),
+        figures: vec![figure],
         notes,
     }
 }
