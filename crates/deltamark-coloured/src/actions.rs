@@ -13,7 +13,9 @@
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
+//! Effects are numbered in blocks of [`BLOCK`], each of one place; numbers of a block begin at a multiple of 16.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -249,6 +251,9 @@ impl<'a> ActionRef<'a> {
     }
 }
 
+/// How many effects have numbers that differ in the lowest four bits alone.
+pub(crate) const BLOCK: u32 = 14;
+
 /// What actions do to a place: each different effect once.
 pub(crate) struct Effects {
     heads: Chunks<AtomicU64>,
@@ -258,7 +263,10 @@ pub(crate) struct Effects {
 
 #[derive(Default)]
 struct GrowingEffects {
-    count: u32,
+    /// How many blocks there are.
+    blocks: u32,
+    /// The number that a place's next effect gets, unless its block is full.
+    next: HashMap<u32, u32>,
     used: usize,
     index: Index,
 }
@@ -282,7 +290,15 @@ impl Effects {
         if let Some(known) = growing.index.find(hash, same) {
             return known;
         }
-        let number = growing.count;
+        let number = match growing.next.get(&place) {
+            Some(&next) if next % 16 < BLOCK => next,
+            _ => {
+                growing.blocks += 1;
+                assert!(growing.blocks < 1 << 27, "memory ends before the effects");
+                (growing.blocks - 1) * 16
+            }
+        };
+        growing.next.insert(place, number + 1);
         let len = 1 + 2 * gains.len();
         let start = self.words.room(growing.used, len).expect("memory ends before the effects");
         let words = gains.iter().flat_map(|&(token, gain)| [token, gain as u32]);
@@ -293,7 +309,6 @@ impl Effects {
         self.heads.room(number as usize, 1).expect("memory ends before the effects");
         self.heads.at(number as usize).store((start as u64) << 28 | len as u64, Relaxed);
         growing.index.add(hash, number, |known| hash_of(self.words(known)[0].load(Relaxed), &mut self.get(known)));
-        growing.count += 1;
         number
     }
 
@@ -310,7 +325,8 @@ impl Effects {
 
     /// The bytes the table holds.
     pub fn bytes(&self) -> u64 {
-        let index = self.growing.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
+        let growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = growing.index.bytes() + 9 * growing.next.capacity() as u64;
         self.heads.bytes() + self.words.bytes() + index
     }
 }

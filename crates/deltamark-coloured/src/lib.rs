@@ -19,6 +19,7 @@ mod place;
 mod plan;
 pub mod pnml;
 mod portable;
+mod reuse;
 mod sleep;
 mod steps;
 mod system;

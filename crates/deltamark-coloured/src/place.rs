@@ -171,9 +171,46 @@ impl PlaceTable {
 
     #[inline]
     fn list(&self, marking: u32) -> &[AtomicU8] {
-        let mut bytes = self.lists.rest(self.starts.get(marking as usize) as usize).iter();
+        self.list_of(self.starts.get(marking as usize))
+    }
+
+    /// What the search for bindings looks at of a marking.
+    #[inline]
+    pub fn view(&self, marking: u32) -> View {
+        let (set, start) = (self.filters.get(marking as usize), self.starts.get(marking as usize));
+        View { set, start, exact: self.token_count() <= 64 }
+    }
+
+    /// Asks for the list of a marking, so that it is there when it is looked at, and gives something of
+    /// it back.
+    #[inline]
+    pub fn touch(&self, view: View) -> u8 {
+        self.lists.at(view.start as usize).load(Relaxed)
+    }
+
+    #[inline]
+    fn list_of(&self, start: u32) -> &[AtomicU8] {
+        let mut bytes = self.lists.rest(start as usize).iter();
         let len = read_number(&mut bytes).unwrap_or(0);
         &bytes.as_slice()[..len as usize]
+    }
+
+    /// The tokens of a marking that has been looked at, as [`tokens`](Self::tokens) gives them.
+    #[inline]
+    pub fn tokens_of(&self, view: View) -> TokenIter<'_> {
+        TokenIter { bytes: self.list_of(view.start).iter(), next: 0 }
+    }
+
+    /// An upper bound for how many distinct tokens it has.
+    #[inline]
+    pub fn length_of(&self, view: View) -> usize {
+        self.list_of(view.start).len()
+    }
+
+    /// How often a token lies there.
+    #[inline]
+    pub fn count_of(&self, view: View, token: u32) -> u32 {
+        count_among(self.tokens_of(view), token)
     }
 
     /// The tokens of a marking with how often each lies there, ascending by token.
@@ -186,13 +223,6 @@ impl PlaceTable {
     #[inline]
     pub fn length(&self, marking: u32) -> usize {
         self.list(marking).len()
-    }
-
-    /// Which tokens may lie in a marking: bit `k mod 64` for token `k`. While a place has no more
-    /// than 64 tokens, they do lie there.
-    #[inline]
-    pub fn filter(&self, marking: u32) -> u64 {
-        self.filters.get(marking as usize)
     }
 
     /// How often a token lies in a marking.
@@ -215,13 +245,8 @@ impl PlaceTable {
     }
 
     /// How often a token lies in a marking, without a look at the filter.
-    pub fn count_in_list(&self, marking: u32, token: u32) -> u32 {
-        for (known, count) in self.tokens(marking) {
-            if known >= token {
-                return if known == token { count } else { 0 };
-            }
-        }
-        0
+    fn count_in_list(&self, marking: u32, token: u32) -> u32 {
+        count_among(self.tokens(marking), token)
     }
 
     /// The bytes of the tokens, and of the markings.
@@ -233,6 +258,28 @@ impl PlaceTable {
             markings + self.starts.bytes() + self.lists.bytes() + self.filters.bytes(),
         )
     }
+}
+
+/// What is known of a marking at a first look.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct View {
+    /// Its tokens, modulo 64.
+    pub set: u64,
+    /// Where its list begins.
+    start: u32,
+    /// Whether the set says all: no token of the place has a larger number than 63.
+    pub exact: bool,
+}
+
+/// How often a token lies among others.
+#[inline]
+fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
+    for (known, count) in tokens {
+        if known >= token {
+            return if known == token { count } else { 0 };
+        }
+    }
+    0
 }
 
 /// Writes the list of a marking, and says its hash and filter.

@@ -1,0 +1,275 @@
+//! Reuses the enabled bindings of transitions whose places are marked as they were before.
+//!
+//! In: the markings of a state. Out: its enabled actions. What stays true: what is reused is what a
+//! search for bindings would find; what is forgotten is searched for again.
+//!
+//! # The idea
+//! Which bindings of a transition are enabled depends on the markings of the places it looks at, and on nothing
+//! else: those of its inputs and inhibitors, and those that its guard asks about. A step changes few places, so most
+//! transitions find their places as some state before had them. Transitions that look at the same
+//! places are a *group*; what a group found is kept under the numbers of its places' markings.
+//!
+//! # Layout in memory
+//! ```text
+//! entry   [ group:24 len:8 | marking … | action … ]        8 words; 16, 32 or 64 where lists are long
+//! ```
+//! Where an entry lies follows from group and markings, and what comes last stays. So a group costs
+//! one look into memory, and those of a whole block of states are asked for together.
+//!
+//! # Bounds
+//! The table grows with its misses up to a fixed size. A group that seldom finds what it looks for does
+//! without the table for a while, and for longer each time.
+//!
+//! A group does not even look where a place is empty whose tokens its transitions need before anything else.
+
+use deltamark_core::hash::coefficient;
+
+use crate::bind::Binder;
+use crate::engine::Engine;
+use crate::net::Fault;
+
+/// Words of a line.
+const WORDS: usize = 8;
+/// Log2 of the lines at the beginning.
+const SMALLEST: u32 = 6;
+/// The most bytes of the table.
+const MOST_BYTES: usize = 8 << 20;
+/// The most lines of an entry.
+const WIDEST: usize = 8;
+/// The most places of a group: a list should fit beside them.
+const MOST_PLACES: usize = 6;
+/// How many look-ups a group is judged by.
+const WINDOW: u32 = 2048;
+/// How often a group's pause may double.
+const PATIENCE: u32 = 10;
+
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Line([u32; WORDS]);
+
+/// Transitions that look at the same places.
+struct Group {
+    /// The first word of its entries, but for the length.
+    tag: u32,
+    transitions: Vec<u32>,
+    places: Vec<u32>,
+    /// If one of these is empty, nothing is enabled.
+    needs: Vec<u32>,
+    coefficients: Vec<u64>,
+    tries: u32,
+    hits: u32,
+    /// How many look-ups it still does without the table.
+    pause: u32,
+    strikes: u32,
+}
+
+/// Where the entry of a group may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spot(u32);
+
+/// Nothing is enabled.
+const NOTHING: Spot = Spot(u32::MAX);
+/// The table is not asked.
+const ELSEWHERE: Spot = Spot(u32::MAX - 1);
+
+/// What a thread reuses.
+pub(crate) struct Reuse {
+    groups: Vec<Group>,
+    lines: Vec<Line>,
+    /// Lines of an entry.
+    span: usize,
+    shift: u32,
+    misses: usize,
+    too_long: usize,
+    grown: usize,
+}
+
+impl Reuse {
+    /// Nothing found yet.
+    pub fn new(engine: &Engine) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        for (number, plan) in (0..).zip(&engine.plans) {
+            let known = groups.iter_mut().find(|group| group.places == plan.reads && group.needs == plan.needs);
+            if let Some(group) = known {
+                group.transitions.push(number);
+                continue;
+            }
+            let tag = (groups.len() as u32 + 1) << 8;
+            let first = u64::from(tag);
+            groups.push(Group {
+                tag,
+                transitions: vec![number],
+                coefficients: (0..=plan.reads.len() as u64).map(|at| coefficient(first + at)).collect(),
+                places: plan.reads.clone(),
+                needs: plan.needs.clone(),
+                tries: 0,
+                hits: 0,
+                pause: if plan.reads.len() > MOST_PLACES || groups.len() >= 1 << 23 { u32::MAX } else { 0 },
+                strikes: 0,
+            });
+        }
+        let lines = vec![Line([0; WORDS]); 1 << SMALLEST];
+        Reuse { groups, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Appends for each group where its entry for these markings may be, and asks for it, so that it is
+    /// there when it is looked at.
+    #[inline]
+    pub fn spots(&self, markings: &[u32], out: &mut Vec<Spot>) {
+        let mut touched = 0;
+        out.extend(self.groups.iter().map(|group| {
+            if group.needs.iter().any(|&place| markings[place as usize] == 0) {
+                return NOTHING;
+            }
+            if group.pause > 0 {
+                return ELSEWHERE;
+            }
+            let spot = self.spot(group, group.places.iter().map(|&place| markings[place as usize]));
+            touched ^= self.lines[spot * self.span].0[0];
+            Spot(spot as u32)
+        }));
+        std::hint::black_box(touched);
+    }
+
+    #[inline]
+    fn spot(&self, group: &Group, key: impl Iterator<Item = u32>) -> usize {
+        let start = group.coefficients[0];
+        let hash = key
+            .zip(&group.coefficients[1..])
+            .fold(start, |hash, (marking, factor)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))));
+        ((hash ^ hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// Whether a group does without the table for now; `places` is called with the places of each.
+    pub fn searching(&self, mut places: impl FnMut(&[u32])) -> bool {
+        let searching = self.groups.iter().filter(|group| group.pause > 0);
+        searching.map(|group| places(&group.places)).count() > 0
+    }
+
+    /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
+    pub fn enabled(
+        &mut self,
+        engine: &Engine,
+        binder: &mut Binder,
+        markings: &[u32],
+        spots: &[Spot],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        for (number, &spot) in spots.iter().enumerate() {
+            if spot == NOTHING {
+                continue;
+            }
+            if spot != ELSEWHERE && self.recall(number, spot, markings, found) {
+                continue;
+            }
+            if spot != ELSEWHERE {
+                binder.view(engine, &self.groups[number].places, markings);
+            }
+            let (first, wrong) = (found.len(), faults.len());
+            let group = &mut self.groups[number];
+            for &transition in &group.transitions {
+                binder.enabled_of(engine, transition as usize, markings, found, faults);
+            }
+            if spot == ELSEWHERE {
+                group.pause = group.pause.saturating_sub(u32::from(group.pause != u32::MAX));
+            } else if faults.len() == wrong {
+                self.keep(number, markings, &found[first..]);
+            }
+        }
+    }
+
+    /// Appends what a group found before with these markings, if that is known.
+    #[inline]
+    fn recall(&mut self, number: usize, Spot(spot): Spot, markings: &[u32], found: &mut Vec<u32>) -> bool {
+        let group = &mut self.groups[number];
+        group.tries += 1;
+        // The table may have grown since the spot was found, which makes it miss.
+        let Some((Line(line), more)) =
+            self.lines.get(spot as usize * self.span..).and_then(|lines| lines.split_first())
+        else {
+            return false;
+        };
+        let (head, body) = line.split_at(1 + group.places.len());
+        let same = head[0] & !255 == group.tag
+            && head[1..].iter().zip(&group.places).all(|(&known, &place)| known == markings[place as usize]);
+        if same {
+            group.hits += 1;
+            let len = (head[0] & 255) as usize;
+            if len <= body.len() {
+                found.extend_from_slice(&body[..len]);
+            } else {
+                found.extend_from_slice(body);
+                let rest = more[..self.span - 1].iter().flat_map(|line| line.0);
+                found.extend(rest.take(len - body.len()));
+            }
+        }
+        if group.tries == WINDOW {
+            if group.hits < WINDOW / 2 {
+                group.pause = WINDOW << group.strikes;
+                group.strikes = (group.strikes + 1).min(PATIENCE);
+            } else {
+                group.strikes = 0;
+            }
+            (group.tries, group.hits) = (0, 0);
+        }
+        same
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, number: usize, markings: &[u32], actions: &[u32]) {
+        let group = &self.groups[number];
+        if actions.len() > self.span * WORDS - 1 - group.places.len() {
+            self.too_long += 1;
+            if self.too_long > WINDOW as usize && self.span < WIDEST {
+                self.resize(self.lines.len() * 2, self.span * 2);
+            }
+            return;
+        }
+        self.misses += 1;
+        let most = MOST_BYTES / size_of::<Line>();
+        if self.misses > self.lines.len() / self.span / 2 && self.lines.len() < most {
+            self.resize(self.lines.len() * 2, self.span);
+        }
+        let group = &self.groups[number];
+        let key = group.places.iter().map(|&place| markings[place as usize]);
+        let first = self.spot(group, key.clone()) * self.span;
+        let head = std::iter::once(group.tag | actions.len() as u32).chain(key);
+        let words = self.lines[first..first + self.span].iter_mut().flat_map(|line| &mut line.0);
+        words.zip(head.chain(actions.iter().copied())).for_each(|(word, value)| *word = value);
+    }
+
+    /// Makes a table of so many lines, entries of `span` lines each, and moves what is known to it.
+    #[cold]
+    fn resize(&mut self, lines: usize, span: usize) {
+        let lines = lines.min(MOST_BYTES / size_of::<Line>());
+        let old = std::mem::replace(&mut self.lines, vec![Line([0; WORDS]); lines]);
+        let before = std::mem::replace(&mut self.span, span);
+        self.shift = 64 - (lines / span).ilog2();
+        (self.misses, self.too_long) = (0, 0);
+        for entry in old.chunks_exact(before) {
+            let head = &entry[0].0;
+            let Some(group) = ((head[0] >> 8) as usize).checked_sub(1).map(|number| &self.groups[number]) else {
+                continue;
+            };
+            let first = self.spot(group, head[1..].iter().copied().take(group.places.len())) * span;
+            self.lines[first..first + before].copy_from_slice(entry);
+        }
+        self.grown += self.bytes();
+    }
+
+    /// Bytes taken since the last call.
+    pub fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
+    }
+
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+}
