@@ -25,7 +25,7 @@ use crate::actions::Claim;
 use crate::engine::{Counts, Engine};
 use crate::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
-use crate::place::View;
+use crate::place::{PlaceTable, View};
 use crate::plan::{Part, Step};
 use crate::values::Code;
 
@@ -131,6 +131,25 @@ struct Trie {
     root: u32,
 }
 
+/// The tokens of a marking, read from its list.
+#[derive(Default)]
+struct Read {
+    view: Option<View>,
+    tokens: Vec<u32>,
+}
+
+impl Read {
+    /// Reads the tokens of a marking, unless they were read last: transitions often go through the same place.
+    #[inline]
+    fn bring(&mut self, table: &PlaceTable, view: View) {
+        if self.view != Some(view) {
+            self.view = Some(view);
+            self.tokens.clear();
+            self.tokens.extend(table.tokens_of(view).map(|(token, _)| token));
+        }
+    }
+}
+
 /// The tries of one thread.
 pub(crate) struct Binder {
     tries: Vec<Trie>,
@@ -140,6 +159,8 @@ pub(crate) struct Binder {
     counts: Counts,
     /// What the places of the state in hand hold, at a first look; those at least that are asked for.
     views: Vec<View>,
+    /// Of each place the tokens that were read last.
+    read: Vec<Read>,
     /// How many picked values have been tried for the tokens in hand.
     combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
@@ -157,6 +178,7 @@ impl Binder {
             grown: 0,
             counts: Counts::new(),
             views: vec![View::default(); engine.places.len()],
+            read: engine.places.iter().map(|_| Read::default()).collect(),
             combinations: 0,
             candidates: false,
             left: usize::MAX,
@@ -314,7 +336,10 @@ impl Binder {
                         self.follow(engine, transition, number, at, token, markings, found, faults);
                     }
                 } else if !listed {
-                    for (token, _) in table.tokens_of(view) {
+                    let place = bind.place as usize;
+                    self.read[place].bring(table, view);
+                    for at in 0..self.read[place].tokens.len() {
+                        let token = self.read[place].tokens[at];
                         self.follow(engine, transition, number, token as usize, token, markings, found, faults);
                     }
                 } else if view.set & mask != 0 {

@@ -261,7 +261,7 @@ impl PlaceTable {
 }
 
 /// What is known of a marking at a first look.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// Its tokens, modulo 64.
     pub set: u64,

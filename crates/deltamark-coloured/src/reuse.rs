@@ -47,20 +47,58 @@ const PATIENCE: u32 = 10;
 #[repr(align(32))]
 struct Line([u32; WORDS]);
 
-/// Transitions that look at the same places.
-struct Group {
+/// What tells where the entry of a group is.
+#[derive(Clone, Copy)]
+struct Key {
     /// The first word of its entries, but for the length.
     tag: u32,
+    /// How many places there are.
+    len: u8,
+    /// A bit for each place without whose tokens nothing is enabled.
+    needs: u8,
+    /// Whether the table is asked.
+    used: bool,
+    places: [u32; MOST_PLACES],
+    coefficients: [u64; MOST_PLACES],
+}
+
+/// Transitions that look at the same places.
+struct Group {
     transitions: Vec<u32>,
     places: Vec<u32>,
-    /// If one of these is empty, nothing is enabled.
     needs: Vec<u32>,
-    coefficients: Vec<u64>,
     tries: u32,
     hits: u32,
     /// How many look-ups it still does without the table.
     pause: u32,
     strikes: u32,
+}
+
+impl Key {
+    fn new(number: u32, group: &Group) -> Self {
+        let places = group.places.get(..group.places.len().min(MOST_PLACES)).unwrap_or(&[]);
+        let mut key = Key {
+            tag: number << 8,
+            len: places.len() as u8,
+            needs: 0,
+            used: group.pause == 0,
+            places: [0; MOST_PLACES],
+            coefficients: [0; MOST_PLACES],
+        };
+        for (at, &place) in places.iter().enumerate() {
+            key.places[at] = place;
+            key.coefficients[at] = coefficient(u64::from(number) << 8 | at as u64);
+            key.needs |= u8::from(group.needs.contains(&place)) << at;
+        }
+        key
+    }
+
+    fn hash(&self, markings: impl Iterator<Item = u32>) -> u64 {
+        let markings = self.coefficients[..usize::from(self.len)].iter().zip(markings);
+        markings.fold(u64::from(self.tag), |hash, (factor, marking)| {
+            hash.wrapping_add(factor.wrapping_mul(u64::from(marking)))
+        })
+    }
 }
 
 /// Where the entry of a group may be.
@@ -75,6 +113,8 @@ const ELSEWHERE: Spot = Spot(u32::MAX - 1);
 /// What a thread reuses.
 pub(crate) struct Reuse {
     groups: Vec<Group>,
+    /// One for each group.
+    keys: Vec<Key>,
     lines: Vec<Line>,
     /// Lines of an entry.
     span: usize,
@@ -94,12 +134,8 @@ impl Reuse {
                 group.transitions.push(number);
                 continue;
             }
-            let tag = (groups.len() as u32 + 1) << 8;
-            let first = u64::from(tag);
             groups.push(Group {
-                tag,
                 transitions: vec![number],
-                coefficients: (0..=plan.reads.len() as u64).map(|at| coefficient(first + at)).collect(),
                 places: plan.reads.clone(),
                 needs: plan.needs.clone(),
                 tries: 0,
@@ -108,8 +144,9 @@ impl Reuse {
                 strikes: 0,
             });
         }
+        let keys = (1..).zip(&groups).map(|(number, group)| Key::new(number, group)).collect();
         let lines = vec![Line([0; WORDS]); 1 << SMALLEST];
-        Reuse { groups, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
+        Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
     }
 
     /// How many groups there are.
@@ -122,14 +159,20 @@ impl Reuse {
     #[inline]
     pub fn spots(&self, markings: &[u32], out: &mut Vec<Spot>) {
         let mut touched = 0;
-        out.extend(self.groups.iter().map(|group| {
-            if group.needs.iter().any(|&place| markings[place as usize] == 0) {
+        out.extend(self.keys.iter().map(|key| {
+            let (mut hash, mut empty) = (u64::from(key.tag), 0);
+            for at in 0..usize::from(key.len) {
+                let marking = markings[key.places[at] as usize];
+                empty |= u8::from(marking == 0) << at;
+                hash = hash.wrapping_add(key.coefficients[at].wrapping_mul(u64::from(marking)));
+            }
+            if empty & key.needs != 0 {
                 return NOTHING;
             }
-            if group.pause > 0 {
+            if !key.used {
                 return ELSEWHERE;
             }
-            let spot = self.spot(group, group.places.iter().map(|&place| markings[place as usize]));
+            let spot = self.spot(hash);
             touched ^= self.lines[spot * self.span].0[0];
             Spot(spot as u32)
         }));
@@ -137,11 +180,7 @@ impl Reuse {
     }
 
     #[inline]
-    fn spot(&self, group: &Group, key: impl Iterator<Item = u32>) -> usize {
-        let start = group.coefficients[0];
-        let hash = key
-            .zip(&group.coefficients[1..])
-            .fold(start, |hash, (marking, factor)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))));
+    fn spot(&self, hash: u64) -> usize {
         ((hash ^ hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
@@ -178,6 +217,7 @@ impl Reuse {
             }
             if spot == ELSEWHERE {
                 group.pause = group.pause.saturating_sub(u32::from(group.pause != u32::MAX));
+                self.keys[number].used = group.pause == 0;
             } else if faults.len() == wrong {
                 self.keep(number, markings, &found[first..]);
             }
@@ -187,7 +227,7 @@ impl Reuse {
     /// Appends what a group found before with these markings, if that is known.
     #[inline]
     fn recall(&mut self, number: usize, Spot(spot): Spot, markings: &[u32], found: &mut Vec<u32>) -> bool {
-        let group = &mut self.groups[number];
+        let (group, key) = (&mut self.groups[number], &mut self.keys[number]);
         group.tries += 1;
         // The table may have grown since the spot was found, which makes it miss.
         let Some((Line(line), more)) =
@@ -195,9 +235,9 @@ impl Reuse {
         else {
             return false;
         };
-        let (head, body) = line.split_at(1 + group.places.len());
-        let same = head[0] & !255 == group.tag
-            && head[1..].iter().zip(&group.places).all(|(&known, &place)| known == markings[place as usize]);
+        let (head, body) = line.split_at(1 + usize::from(key.len));
+        let same = head[0] & !255 == key.tag
+            && head[1..].iter().zip(&key.places).all(|(&known, &place)| known == markings[place as usize]);
         if same {
             group.hits += 1;
             let len = (head[0] & 255) as usize;
@@ -212,6 +252,7 @@ impl Reuse {
         if group.tries == WINDOW {
             if group.hits < WINDOW / 2 {
                 group.pause = WINDOW << group.strikes;
+                key.used = false;
                 group.strikes = (group.strikes + 1).min(PATIENCE);
             } else {
                 group.strikes = 0;
@@ -236,10 +277,10 @@ impl Reuse {
         if self.misses > self.lines.len() / self.span / 2 && self.lines.len() < most {
             self.resize(self.lines.len() * 2, self.span);
         }
-        let group = &self.groups[number];
-        let key = group.places.iter().map(|&place| markings[place as usize]);
-        let first = self.spot(group, key.clone()) * self.span;
-        let head = std::iter::once(group.tag | actions.len() as u32).chain(key);
+        let key = &self.keys[number];
+        let wanted = self.groups[number].places.iter().map(|&place| markings[place as usize]);
+        let first = self.spot(key.hash(wanted.clone())) * self.span;
+        let head = std::iter::once(key.tag | actions.len() as u32).chain(wanted);
         let words = self.lines[first..first + self.span].iter_mut().flat_map(|line| &mut line.0);
         words.zip(head.chain(actions.iter().copied())).for_each(|(word, value)| *word = value);
     }
@@ -254,10 +295,10 @@ impl Reuse {
         (self.misses, self.too_long) = (0, 0);
         for entry in old.chunks_exact(before) {
             let head = &entry[0].0;
-            let Some(group) = ((head[0] >> 8) as usize).checked_sub(1).map(|number| &self.groups[number]) else {
+            let Some(key) = ((head[0] >> 8) as usize).checked_sub(1).map(|number| &self.keys[number]) else {
                 continue;
             };
-            let first = self.spot(group, head[1..].iter().copied().take(group.places.len())) * span;
+            let first = self.spot(key.hash(head[1..].iter().copied())) * span;
             self.lines[first..first + before].copy_from_slice(entry);
         }
         self.grown += self.bytes();
