@@ -7,6 +7,7 @@
 //! ```
 
 mod actions;
+mod arrange;
 mod bind;
 mod chunks;
 mod describe;

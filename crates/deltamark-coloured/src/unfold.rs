@@ -22,6 +22,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use deltamark_nets as pt;
 
+use crate::arrange::arrange;
 use crate::bind::Binder;
 use crate::engine::{Engine, Marking};
 
@@ -243,8 +244,29 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
     }
     pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
+    reorder(&mut net, &mut places);
     net.validate()?;
     Ok(Parts { net, places, actions: kept, constants })
+}
+
+/// Puts places that change together next to each other.
+fn reorder(net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
+    let arcs = |transition: &pt::Transition| -> Vec<u32> {
+        transition.inputs.iter().chain(&transition.outputs).map(|arc| arc.place).collect()
+    };
+    let order = arrange(places.len(), &net.transitions.iter().map(arcs).collect::<Vec<_>>());
+    let mut position = vec![0; order.len()];
+    for (at, &place) in (0..).zip(&order) {
+        position[place as usize] = at;
+    }
+    *places = order.iter().map(|&place| places[place as usize]).collect();
+    net.places = order.iter().map(|&place| net.places[place as usize].clone()).collect();
+    for transition in &mut net.transitions {
+        let pt::Transition { inputs, outputs, reads, inhibitors, .. } = transition;
+        for arc in [inputs, outputs, reads, inhibitors].into_iter().flatten() {
+            arc.place = position[arc.place as usize];
+        }
+    }
 }
 
 /// The tokens that block a binding: any one of them in this number.
