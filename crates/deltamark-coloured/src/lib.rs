@@ -16,6 +16,8 @@ mod eval;
 mod layout;
 pub mod lna;
 pub mod net;
+mod order;
+mod owners;
 mod place;
 mod plan;
 pub mod pnml;

@@ -22,9 +22,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use deltamark_nets as pt;
 
-use crate::arrange::arrange;
 use crate::bind::Binder;
 use crate::engine::{Engine, Marking};
+use crate::order::order;
 
 /// How often each token lies in a place where nothing runs out.
 const PLENTY: u32 = i32::MAX as u32;
@@ -244,17 +244,15 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
     }
     pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
-    reorder(&mut net, &mut places);
+    reorder(engine, &mut net, &mut places);
     net.validate()?;
     Ok(Parts { net, places, actions: kept, constants })
 }
 
-/// Puts places that change together next to each other.
-fn reorder(net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
-    let arcs = |transition: &pt::Transition| -> Vec<u32> {
-        transition.inputs.iter().chain(&transition.outputs).map(|arc| arc.place).collect()
-    };
-    let order = arrange(places.len(), &net.transitions.iter().map(arcs).collect::<Vec<_>>());
+/// Puts places that belong together next to each other.
+fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
+    let token = |&(place, token): &(u32, u32)| (place, engine.places[place as usize].components(token).collect());
+    let order = order(net, &places.iter().map(token).collect::<Vec<_>>());
     let mut position = vec![0; order.len()];
     for (at, &place) in (0..).zip(&order) {
         position[place as usize] = at;
