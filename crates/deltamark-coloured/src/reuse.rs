@@ -33,7 +33,7 @@ const WORDS: usize = 8;
 /// Log2 of the lines at the beginning.
 const SMALLEST: u32 = 6;
 /// The most bytes of the table.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 4 << 20;
 /// The most lines of an entry.
 const WIDEST: usize = 8;
 /// The most places of a group: a list should fit beside them.
