@@ -6,27 +6,26 @@
 //!
 //! ```text
 //! cargo run --release -p deltamark-bench -- dve
-//! cargo run --release -p deltamark-bench -- dve --models at.3,peterson.4 --promela crates/deltamark-bench/promela
+//! cargo run --release -p deltamark-bench -- dve --models at.3,peterson.4 --promela crates/deltamark-bench/systems
 //! ```
 //!
 //! Edges a second are those of the model, as counts have them. A search by levels follows only some of them (see `sleep.rs` of the
 //! crate `deltamark-dve`); how many of these a second stands beside.
 //!
-//! SPIN is run where `spin` and `cc` are installed and the folder has `NAME.pm` or `NAME.pml`: compiled by `cc -O2`, exact storage, no
-//! reduction, no stop at errors; `-o2` keeps it from clearing variables that are not needed any more, which other tools do
-//! not do either. The sources in `promela` then have the states and transitions of BEEM's models, one for one; where a
-//! source has others, its states are told. What is compared is transitions a second.
+//! SPIN is run where it is installed and the folder has `NAME.pm` or `NAME.pml`, as `tools.rs` says. The sources in `systems`
+//! have the states and transitions of BEEM's models, one for one; where a source has others, its states are told.
+//! What is compared is transitions a second.
 
 use crate::nets::Counts;
 use crate::once::Record;
 use crate::process::{Failure, append, measure};
+use crate::tools;
 use comfy_table::{CellAlignment, Table};
 use deltamark_dve::DveSystem;
 use deltamark_dve::native::Native;
 use deltamark_reproduce::thread_time;
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// What to measure.
@@ -57,7 +56,7 @@ pub struct Options {
 
 /// The text of a model of the corpus, or of a file, and its counts where they are known.
 pub fn text(model: &str) -> Result<(Vec<u8>, Option<Counts>), String> {
-    if model.ends_with(".dve") {
+    if [".dve", ".mdve"].iter().any(|ending| model.ends_with(ending)) {
         return Ok((std::fs::read(model).map_err(|error| format!("{model}: {error}"))?, None));
     }
     let corpus = Corpus::find(model).ok_or_else(|| format!("`{model}` is no file, and there is no corpus"))?;
@@ -228,71 +227,17 @@ fn code(names: &[String]) -> Result<(), Failure> {
 /// Millions of transitions a second of SPIN on the Promela source of this name, where there is one, and SPIN; beside our own run.
 fn spin(folder: &Path, name: &str, own: &Record) -> Option<f64> {
     let source = ["pm", "pml"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
-    let source = source.into_iter().find(|path| path.is_file())?.canonicalize().ok()?;
-    let place = std::env::temp_dir().join(format!("deltamark-bench-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&place).ok()?;
-    let result = spin_in(&place, &source);
-    let _ = std::fs::remove_dir_all(&place);
-    let reading = result.inspect_err(|why| eprintln!("SKIPPED: SPIN on {name}: {why}")).ok()?;
-    if reading.states != own.states as f64 {
+    let source = source.into_iter().find(|path| path.is_file())?;
+    let reading = tools::spin(&source).inspect_err(|why| eprintln!("SKIPPED: SPIN on {name}: {why}")).ok()?;
+    if reading.states != own.states {
         eprintln!("SPIN on {name}: {} states, not {}", reading.states, own.states);
     }
-    Some(reading.transitions / reading.seconds / 1e6)
-}
-
-/// What SPIN found.
-#[derive(Debug, PartialEq)]
-struct Reading {
-    states: f64,
-    transitions: f64,
-    /// Of processor time.
-    seconds: f64,
-}
-
-fn spin_in(place: &Path, source: &Path) -> Result<Reading, String> {
-    let run = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).current_dir(place).output();
-        let output = output.map_err(|error| format!("{program}: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() { Ok(text) } else { Err(format!("{program}: {}", output.status)) }
-    };
-    run("spin", &["-o2", "-a", source.to_str().ok_or("its path is no text")?])?;
-    run("cc", &["-O2", "-w", "-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000", "-o", "pan", "pan.c"])?;
-    // `times` tells the processor time of what the shell ran.
-    let text = run("sh", &["-c", "./pan -m10000000 -w24 -A -E -c0 -n; times"])?;
-    if text.contains("max search depth too small") || text.contains("out of memory") {
-        return Err("it did not come to its end".into());
-    }
-    reading(&text).ok_or_else(|| "what it printed is not understood".into())
-}
-
-/// What `pan` and `times` print.
-fn reading(text: &str) -> Option<Reading> {
-    let number = |words: &str| {
-        let line = text.lines().find(|line| line.contains(words))?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    let (states, transitions) = (number("states, stored")?, number("transitions (= stored+matched)")?);
-    // The last line has the times of the children: `1m2.34s 0m0.10s`.
-    let seconds = text.lines().rev().find(|line| !line.trim().is_empty())?.split_whitespace().map(|word| {
-        let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
-        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
-    });
-    Some(Reading { states, transitions, seconds: seconds.sum::<Option<f64>>()? })
+    Some(reading.transitions as f64 / reading.seconds / 1e6)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_spin_prints_is_understood() {
-        let text = "(Spin Version 6.5.2 -- 6 December 2019)\n   124704 states, stored\n   274434 states, matched\n   \
-                    399138 transitions (= stored+matched)\n0m0.00s 0m0.00s\n1m0.25s 0m0.25s\n";
-        let expected = Reading { states: 124704.0, transitions: 399138.0, seconds: 60.5 };
-        assert_eq!(reading(text), Some(expected));
-        assert_eq!(reading("error: max search depth too small"), None);
-    }
 
     #[test]
     fn means_are_geometric() {

@@ -10,6 +10,7 @@
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
 //! cargo run --release -p deltamark-bench -- dve              models in DVE: native code, interpreter, SPIN
+//! cargo run --release -p deltamark-bench -- tools            SPIN and rumur beside us, where they are installed
 //! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
 //! cargo run --release -p deltamark-bench -- sweep            sweeps: what they hold at once, and their time
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
@@ -24,6 +25,7 @@ mod stores;
 mod sweep;
 mod table;
 mod threads;
+mod tools;
 
 use clap::{Parser, Subcommand};
 use process::Failure;
@@ -44,6 +46,8 @@ enum Command {
     Stores(stores::Options),
     /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
     Dve(dve::Options),
+    /// Runs SPIN and rumur, where they are installed, and Deltamark on the same systems
+    Tools(tools::Options),
     /// Sweeps over nets with the measure that is found for each, and prints a table
     Sweep(sweep::Options),
     /// Runs nets with one thread, with several that share a store, and in parts
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
         Command::Dve(options) => dve::run(&options),
+        Command::Tools(options) => tools::run(&options),
         Command::Sweep(options) => sweep::run_all(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),

@@ -67,7 +67,9 @@ pub fn system(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
 fn dve(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
     let (model, engine) = name.split_once('@').unwrap_or((name, "native"));
     let (text, counts) = crate::dve::text(model)?;
-    let program = deltamark_dve::parse(&text).map_err(|problems| format!("{model}: {}", problems[0].message))?;
+    let program =
+        if model.ends_with(".mdve") { deltamark_dve::parse_macros(&text, &[]) } else { deltamark_dve::parse(&text) };
+    let program = program.map_err(|problems| format!("{model}: {}", problems[0].message))?;
     let engine: deltamark_dve::EngineChoice = engine.parse()?;
     Ok((Box::new(deltamark_dve::DveSystem::run_by(program, engine)?), counts))
 }

@@ -139,6 +139,9 @@ pub struct Explore {
     /// Where visited states are kept; `deltamark stores` lists all with their options
     #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
     pub store: StoreSpec,
+    /// Show what `--store auto` tries and why it chooses as it does
+    #[arg(long, conflicts_with = "quiet")]
+    pub explain: bool,
     /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
     #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
     search: Search,

@@ -45,6 +45,15 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
 
 /// The check with the progress measure of the command line, if there is one.
 fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a>, Failure> {
+    let named = match explore.search() {
+        Search::Sweep => Some("`--search sweep`, which takes none".to_string()),
+        _ if !explore.store.is_auto() => Some(format!("`--store {}`, which names one", explore.store)),
+        _ => None,
+    };
+    if let Some(named) = named.filter(|_| explore.explain) {
+        return Err(Failure::new(format!("`--explain` shows how a store is chosen; it cannot be used with {named}"))
+            .help("leave one of them out"));
+    }
     let Some(given) = explore.progress() else { return Ok(check) };
     if explore.search() != Search::Sweep {
         return Err(Failure::new(format!("`--progress` is of no use to the search `{}`", explore.search().name()))
@@ -84,6 +93,7 @@ fn explored_as<'a>(
     let live = Live::new(say.quiet, say.verbose, limits.memory);
     let check = check
         .store(explore.store.clone())
+        .explain(explore.explain)
         .search(explore.search())
         .limits(limits)
         .cancel(cancel_on_interrupt())

@@ -6,7 +6,9 @@
 
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
+use comfy_table::{CellAlignment, Table};
 use deltamark::Condensed;
+use deltamark::auto::{Choice, Trial};
 use deltamark::condensed::ComponentsReport;
 use deltamark::core::{Guarantee, Stop, Value, Verdict};
 use deltamark::report::{Answer, GraphContents, Kind, Report};
@@ -67,6 +69,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report);
+    choice(&mut out, report, look);
     sweep(&mut out, report, look);
     out
 }
@@ -312,6 +315,44 @@ fn summary(out: &mut String, report: &Report) {
     }
 }
 
+/// Why the store is the one it is, where there was something to choose.
+fn choice(out: &mut String, report: &Report, look: &Look) {
+    let Some(choice) = report.choice.as_ref().filter(|choice| !choice.trials.is_empty()) else { return };
+    let _ = writeln!(out, "{}", wrap(&format!("{} was chosen: {}", choice.store, choice.why), "", look.width));
+}
+
+/// What was tried before a store was chosen, as a table.
+pub fn trials(choice: &Choice) -> String {
+    if choice.trials.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    table.set_header(["store", "bytes a state", "states a second", "time of plain", "room for states", "memory lasts"]);
+    let speed = |trial: &Trial| trial.taken.as_ref().ok().map(|taken| taken.states_per_second);
+    let yardstick = choice.trials.first().and_then(speed);
+    for trial in &choice.trials {
+        let cells = match &trial.taken {
+            Err(reason) => [reason.clone(), String::new(), String::new(), String::new(), String::new()],
+            Ok(taken) => [
+                format!("{:.2}", taken.bytes_per_state),
+                show_count(taken.states_per_second.round() as u64),
+                yardstick.map_or(String::new(), |plain| format!("{:.2}", plain / taken.states_per_second)),
+                taken.room.map_or("no limit".into(), |room| show_count(room as u64)),
+                taken.lasts().map_or("no limit".into(), show_duration),
+            ],
+        };
+        let chosen = if trial.store == choice.store { " *" } else { "" };
+        table.add_row(std::iter::once(format!("{}{chosen}", trial.store)).chain(cells));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let states = choice.trials.iter().filter_map(|trial| Some(trial.taken.as_ref().ok()?.states)).max();
+    let states = show_counted(states.unwrap_or(0), "state");
+    format!("\nTried on the first {states}; frontiers come on top; * was chosen.\n{table}\n")
+}
+
 /// The most characters of a measure that are shown.
 const MEASURE: usize = 160;
 
@@ -421,6 +462,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report);
+    choice(&mut out, report, look);
     sweep(&mut out, report, look);
     out
 }

@@ -22,6 +22,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/properties.md",
     "docs/reproduce.md",
     "docs/stores.md",
+    "docs/study.md",
     "docs/sweep.md",
     "docs/threads.md",
     "docs/trees.md",

@@ -60,6 +60,13 @@ fn a_wrong_option_is_told() {
         (&["chek", "ring.net"], 2, &["a similar subcommand exists: 'check'"]),
         (&["check"], 2, &["<MODEL>"]),
         (&["check", "ring.net", "--stor", "plain"], 2, &["a similar argument exists: '--store'"]),
+        (
+            &["check", "ring.net", "--store", "plain", "--explain"],
+            2,
+            &["`--explain` shows how a store is chosen", "`--store plain`, which names one", "leave one of them out"],
+        ),
+        (&["check", "ring.net", "--search", "sweep", "--explain"], 2, &["`--search sweep`, which takes none"]),
+        (&["check", "ring.net", "--store", "auto:k=1"], 2, &["the store `auto` has no options"]),
         (&["check", "ring.net", "--store", "plian"], 2, &["there is no store `plian`", "did you mean `plain`?"]),
         (&["check", "ring.net", "--store", "plain:bogus=1"], 2, &["the store `plain`", "`bogus`"]),
         (&["check", "ring.net", "--store", "plain:bogus"], 2, &["`bogus` is not an option of a store"]),

@@ -35,7 +35,8 @@ fn number(report: &Value, path: &str) -> u64 {
 #[cfg(target_os = "linux")]
 fn keeps_memory_limit(model: &str, search: &str, mebibytes: u64) -> Value {
     let label = format!("{search}, {mebibytes} MiB, {model}");
-    let (report, exit) = report(&["check", model, "--search", search, "--memory", &format!("{mebibytes}MiB")]);
+    let limit = format!("{mebibytes}MiB");
+    let (report, exit) = report(&["check", model, "--store", "plain", "--search", search, "--memory", &limit]);
     assert_eq!((exit, &report["stopped_by"]), (3, &"memory".into()), "{label}");
     assert_eq!(number(&report, "/memory_limit_bytes"), mebibytes * MIB, "{label}");
     let peak = number(&report, "/peak_rss_bytes");
@@ -62,6 +63,19 @@ fn memory_is_a_hard_limit() {
             states = more;
         }
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_without_a_store_chooses_one_that_fits() {
+    let kanban = generated(&folder("auto"), "kanban", 6);
+    let (report, exit) = report(&["check", &kanban, "--memory", "40MiB"]);
+    assert_eq!((exit, number(&report, "/states")), (0, 11_261_376), "{report}");
+    assert!(number(&report, "/peak_rss_bytes") <= 40 * MIB, "{report}");
+    assert_ne!(report["store"]["name"], "plain");
+    let trials = report["store"]["chosen"]["trials"].as_array().expect("what was tried");
+    assert!(trials.iter().any(|trial| trial["store"] == report["store"]["name"]), "{report}");
+    assert!(report["store"]["chosen"]["why"].as_str().is_some_and(|why| why.contains("bytes a state")), "{report}");
 }
 
 #[test]
@@ -102,7 +116,8 @@ fn the_process_holds_little_more_than_is_accounted() {
     for (family, size, states) in [("kanban", 5, 2_546_432), ("philosophers", 13, 1_594_323)] {
         let model = generated(&folder, family, size);
         for search in SEARCHES {
-            let (report, exit) = report(&["check", &model, "--invariant", "true", "--search", search]);
+            let (report, exit) =
+                report(&["check", &model, "--store", "plain", "--invariant", "true", "--search", search]);
             assert_eq!((exit, number(&report, "/states")), (0, states), "{model}, {search}");
             let accounted = number(&report, "/store/bytes") + number(&report, "/frontier/peak_bytes");
             let resident = number(&report, "/peak_rss_bytes");

@@ -45,8 +45,10 @@ pub trait Independence {
     /// leaves out such as other states will yield. `arrivals` holds for each state the action by
     /// which it was reached, from a state one level before; [`Action::NONE`] for initial states.
     ///
-    /// What is left out is [counted](Batch::leave_out). What must hold: when all states at distance
-    /// `d` have been expanded in this way, each from whatever state reached it first, then every
+    /// What is left out is [counted](Batch::leave_out). What must hold: actions have an order (such as that of
+    /// their numbers), and `b` is left out in a state that `a` led to from `p` only if `a` comes before `b`, and `b` leads
+    /// from `p` to a state from which `a` leads to the same state as `b` does here. So, when all states at distance
+    /// `d` have been expanded in this way, each from whatever state reached it first, every
     /// state at distance `d + 1` was among the successors.
     fn expand_level(
         &self,
@@ -55,6 +57,12 @@ pub trait Independence {
         arrivals: &[Action],
         out: &mut Batch,
     ) -> Result<(), Widen>;
+
+    /// The same with another order of the actions: those for which `first` says so come before all others. Nothing, if the
+    /// system has one order only.
+    fn reordered(&self, _first: &dyn Fn(Action) -> bool) -> Option<Box<dyn Independence + '_>> {
+        None
+    }
 }
 
 /// Sources found by undoing steps.

@@ -24,7 +24,11 @@ pub struct Limits {
 
 /// A flag by which a run can be asked to stop, from a signal handler for instance.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// A flag that counts as well.
+    above: Option<Arc<Cancel>>,
+}
 
 impl Cancel {
     /// A flag that is not set.
@@ -34,12 +38,17 @@ impl Cancel {
 
     /// Asks the run to stop soon.
     pub fn cancel(&self) {
-        self.0.store(true, Relaxed);
+        self.flag.store(true, Relaxed);
+    }
+
+    /// A flag for a part of the run: it is set when this one is set, and can be set by itself.
+    pub fn below(&self) -> Self {
+        Cancel { flag: Arc::default(), above: Some(Arc::new(self.clone())) }
     }
 
     /// Whether the run was asked to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Relaxed)
+        self.flag.load(Relaxed) || self.above.as_ref().is_some_and(|above| above.is_cancelled())
     }
 }
 

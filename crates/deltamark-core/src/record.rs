@@ -22,4 +22,7 @@ pub trait Recorder {
     /// # Errors
     /// What went wrong, in a sentence, when there is no place left to write to; the search ends.
     fn record(&mut self, number: u64, edges: &[Edge]) -> Result<(), String>;
+
+    /// The model declares something wrong in the state of this number: in the state itself, or in a step from it, which is no edge.
+    fn fault(&mut self, _number: u64) {}
 }

@@ -25,7 +25,7 @@ pub struct Entrants<'a> {
 pub struct Remember {
     /// The number of each state: answers then carry it.
     pub numbers: bool,
-    /// The action that led to it first.
+    /// An action that led to it. States of a rank are then handed out level by level: see [`Window::fill`].
     pub actions: bool,
 }
 
@@ -47,6 +47,10 @@ pub trait Window: Send + Sync {
 
     /// Appends the first states that wait at a rank to the block, `most` at most, with their
     /// actions, if these are remembered. They wait until they are [passed](Self::pass).
+    ///
+    /// With actions, no more are appended than belong to one level: a level of a rank holds the states that were entered while the level
+    /// before it was handed out; the first, those that were there before. The action of a state is the smallest of those that led to it
+    /// before its level was handed out.
     fn fill(&self, rank: Rank, most: usize, block: &mut Block, actions: &mut Vec<Action>);
 
     /// Says that the first `count` states that wait at this rank have been expanded.

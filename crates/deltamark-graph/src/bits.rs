@@ -37,6 +37,11 @@ impl BitWriter {
         }
     }
 
+    /// How many bits were appended.
+    pub fn bits(&self) -> u64 {
+        8 * self.bytes.len() as u64 + u64::from(self.used)
+    }
+
     /// Fills up the last byte and hands over all of them.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes);

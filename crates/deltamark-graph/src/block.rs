@@ -5,8 +5,8 @@
 //! from a damaged string are numbers within the bounds of the graph, or an error, whatever the bits say.
 //!
 //! # Layout
-//! `n` stands for a number of any size: six bits that tell its width, then as many bits. Of the two ways a block
-//! can be written the shorter is taken.
+//! `n` stands for a number of any size: six bits that tell its width, then as many bits; *action* for as many bits as the
+//! largest action of the graph needs. Of the two ways a block can be written the shorter is taken.
 //!
 //! ```text
 //! rows     [0] [n least degree] [6: degree bits] [n least target] [6: target bits] [2: kind]
@@ -17,16 +17,11 @@
 //!          [action]…        one an edge; of kind 2 a row of bits for each state
 //!          [target]…        one an edge, less the least
 //!
-//! columns  [1] [n least base] [6: base bits] [n columns]
-//!          head    [action] [base] [6: offset bits] [6: states - 1] [1: list] [1: sloping]      one a column
-//!          body    64 bits, one a state, or a list of 6 bits each; then an offset for each state
+//! columns  [1] …            one action after the other: see `columns.rs`
 //! ```
-//! A column holds all edges of one action. Its targets are `least base + base + offset`, and, if it is sloping,
-//! the place of the source in the block beside: where states are numbered as a search finds them, one action leads
-//! from neighbours to states that are not far from each other. An action of few states lists them; the
-//! others have a bit for each state, which is also what the walk needs to fire all of them at once.
 
 use crate::bits::{BitReader, BitWriter, MOST_BITS, bits_of, read};
+use crate::columns::{Columns, Reading};
 use crate::meta::{FileError, damaged};
 use deltamark_core::{Action, Edge};
 
@@ -34,9 +29,7 @@ use deltamark_core::{Action, Edge};
 pub const STATES: usize = 64;
 
 /// Bits of a width.
-const WIDTH: u32 = 6;
-/// Columns of at most this many states list them.
-const LISTED: usize = 10;
+pub(crate) const WIDTH: u32 = 6;
 
 /// What all blocks of a graph have in common.
 #[derive(Clone, Copy, Debug)]
@@ -46,57 +39,35 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    fn action_bits(&self) -> u32 {
+    pub fn action_bits(&self) -> u32 {
         bits_of(u64::from(self.actions.saturating_sub(1)))
+    }
+
+    /// An edge that is read, if there can be such a one.
+    #[inline]
+    pub fn edge(&self, action: u64, target: u64) -> Result<Edge, FileError> {
+        if action >= u64::from(self.actions) || target >= self.states {
+            return Err(odd());
+        }
+        Ok(Edge { action: Action(action as u32), target })
     }
 }
 
-fn n(number: u64) -> u32 {
+/// The bits of a number of any size.
+pub(crate) fn n(number: u64) -> u32 {
     WIDTH + bits_of(number)
 }
 
-fn put_n(out: &mut BitWriter, number: u64) {
+pub(crate) fn put_n(out: &mut BitWriter, number: u64) {
     out.push(u64::from(bits_of(number)), WIDTH);
     out.push(number, bits_of(number));
-}
-
-/// An edge of a block, as columns want it.
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    action: u32,
-    source: u8,
-    target: u64,
 }
 
 /// Packs blocks.
 #[derive(Default)]
 pub(crate) struct Encoder {
     out: BitWriter,
-    cells: Vec<Cell>,
-    actions: Vec<u32>,
-    next: Vec<usize>,
-    columns: Vec<Column>,
-}
-
-/// A column that is to be written.
-#[derive(Clone, Copy)]
-struct Column {
-    start: usize,
-    end: usize,
-    base: u64,
-    bits: u32,
-    sloping: bool,
-}
-
-impl Column {
-    fn len(&self) -> usize {
-        self.end - self.start
-    }
-
-    fn body(&self) -> u32 {
-        let states = if self.len() <= LISTED { WIDTH * self.len() as u32 } else { STATES as u32 };
-        states + self.len() as u32 * self.bits
-    }
+    columns: Columns,
 }
 
 /// Which of the three ways to write the actions of rows.
@@ -108,7 +79,7 @@ enum Kind {
 }
 
 /// The least of some numbers, and how many bits the others need above it.
-fn span(numbers: impl Iterator<Item = u64>) -> (u64, u32) {
+pub(crate) fn span(numbers: impl Iterator<Item = u64>) -> (u64, u32) {
     let (least, most) = numbers.fold((u64::MAX, 0), |(least, most), number| (least.min(number), most.max(number)));
     if least > most { (0, 0) } else { (least, bits_of(most - least)) }
 }
@@ -117,94 +88,16 @@ impl Encoder {
     /// Appends a block: the edges of all states, sorted by action within each, and where those of each state end.
     pub fn encode(&mut self, bounds: Bounds, edges: &[Edge], ends: &[u32], out: &mut Vec<u8>) {
         debug_assert!(ends.len() <= STATES);
-        self.actions.clear();
-        self.actions.extend(edges.iter().map(|edge| edge.action.0));
-        self.actions.sort_unstable();
-        // How many edges an action has, then where its next cell goes.
-        self.next.clear();
-        let mut counted = 0;
-        for run in self.actions.chunk_by(|one, other| one == other) {
-            self.next.push(counted);
-            counted += run.len();
-        }
-        self.actions.dedup();
-        self.cells.clear();
-        self.cells.resize(edges.len(), Cell::default());
-        let mut start = 0;
-        for (source, &end) in ends.iter().enumerate() {
-            let mut place = 0;
-            for edge in &edges[start..end as usize] {
-                // Edges of a state are sorted, so the search begins where the last one ended.
-                place += self.actions[place..].partition_point(|&action| action < edge.action.0);
-                let cell = Cell { action: edge.action.0, source: source as u8, target: edge.target };
-                self.cells[self.next[place]] = cell;
-                self.next[place] += 1;
-            }
-            start = end as usize;
-        }
-        let (base, base_bits) = self.plan_columns();
-        let columns = self.columns_size(bounds, base, base_bits);
-        let rows = Rows::plan(bounds, edges, ends, &self.actions);
+        self.columns.gather(bounds, edges, ends);
+        let columns = self.columns.plan(bounds);
+        let actions = &self.columns.actions;
+        let rows = Rows::plan(bounds, edges, ends, actions);
         if rows.size < columns {
-            rows.write(bounds, edges, ends, &self.actions, &mut self.out);
+            rows.write(bounds, edges, ends, actions, &mut self.out);
+            self.out.finish(out);
         } else {
-            self.write_columns(bounds, base, base_bits);
-        }
-        self.out.finish(out);
-    }
-
-    /// Finds the columns. Gives the least base, and the bits of the others above it.
-    fn plan_columns(&mut self) -> (u64, u32) {
-        self.columns.clear();
-        let mut start = 0;
-        while start < self.cells.len() {
-            let action = self.cells[start].action;
-            let len = self.cells[start..].iter().take_while(|cell| cell.action == action).count();
-            let cells = &self.cells[start..start + len];
-            let (base, bits) = span(cells.iter().map(|cell| cell.target));
-            let slope = |cell: &Cell| cell.target.checked_sub(u64::from(cell.source));
-            let (slope_base, slope_bits) = span(cells.iter().filter_map(slope));
-            let sloping = cells.iter().all(|cell| slope(cell).is_some()) && slope_bits < bits;
-            let (base, bits) = if sloping { (slope_base, slope_bits) } else { (base, bits) };
-            self.columns.push(Column { start, end: start + len, base, bits, sloping });
-            start += len;
-        }
-        span(self.columns.iter().map(|column| column.base))
-    }
-
-    fn columns_size(&self, bounds: Bounds, base: u64, base_bits: u32) -> u32 {
-        let head = bounds.action_bits() + base_bits + 2 * WIDTH + 2;
-        let bodies: u32 = self.columns.iter().map(Column::body).sum();
-        1 + n(base) + WIDTH + n(self.columns.len() as u64) + head * self.columns.len() as u32 + bodies
-    }
-
-    fn write_columns(&mut self, bounds: Bounds, base: u64, base_bits: u32) {
-        let out = &mut self.out;
-        out.push(1, 1);
-        put_n(out, base);
-        out.push(base_bits.into(), WIDTH);
-        put_n(out, self.columns.len() as u64);
-        for column in &self.columns {
-            out.push(self.cells[column.start].action.into(), bounds.action_bits());
-            out.push(column.base - base, base_bits);
-            out.push(column.bits.into(), WIDTH);
-            out.push(column.len() as u64 - 1, WIDTH);
-            out.push(u64::from(column.len() <= LISTED), 1);
-            out.push(column.sloping.into(), 1);
-        }
-        for column in &self.columns {
-            let cells = &self.cells[column.start..column.end];
-            if column.len() <= LISTED {
-                cells.iter().for_each(|cell| out.push(cell.source.into(), WIDTH));
-            } else {
-                let mask = cells.iter().fold(0u64, |mask, cell| mask | 1 << cell.source);
-                out.push(mask & 0xffff_ffff, 32);
-                out.push(mask >> 32, 32);
-            }
-            for cell in cells {
-                let slope = if column.sloping { u64::from(cell.source) } else { 0 };
-                out.push(cell.target - slope - column.base, column.bits);
-            }
+            self.out.push(1, 1);
+            self.columns.write(bounds, &mut self.out, out);
         }
     }
 }
@@ -329,17 +222,17 @@ struct RowsHead {
     at: u64,
 }
 
-fn odd() -> FileError {
+pub(crate) fn odd() -> FileError {
     damaged("a block holds edges that cannot be")
 }
 
 /// A number of any size.
-fn get_n(reader: &mut BitReader<'_>) -> Result<u64, FileError> {
+pub(crate) fn get_n(reader: &mut BitReader<'_>) -> Result<u64, FileError> {
     let bits = reader.next(WIDTH) as u32;
     if bits > MOST_BITS { Err(odd()) } else { Ok(reader.next(bits)) }
 }
 
-fn get_width(reader: &mut BitReader<'_>) -> Result<u32, FileError> {
+pub(crate) fn get_width(reader: &mut BitReader<'_>) -> Result<u32, FileError> {
     let bits = reader.next(WIDTH) as u32;
     if bits > MOST_BITS { Err(odd()) } else { Ok(bits) }
 }
@@ -350,86 +243,16 @@ impl<'a> Packed<'a> {
         Packed { bytes, bounds, states }
     }
 
-    #[inline]
-    fn edge(&self, action: u64, target: u64) -> Result<Edge, FileError> {
-        if action >= u64::from(self.bounds.actions) || target >= self.bounds.states {
-            return Err(odd());
-        }
-        Ok(Edge { action: Action(action as u32), target })
-    }
-
     /// Calls `each` with every edge and the place of its source: of all states, or of one.
     #[inline]
     fn visit(&self, one: Option<usize>, each: &mut impl FnMut(u8, Edge)) -> Result<(), FileError> {
         let mut reader = BitReader::new(self.bytes);
-        if reader.next(1) == 1 { self.columns(reader, one, each) } else { self.rows(reader, one, each) }
-    }
-
-    #[inline]
-    fn columns(
-        &self,
-        mut reader: BitReader<'_>,
-        one: Option<usize>,
-        each: &mut impl FnMut(u8, Edge),
-    ) -> Result<(), FileError> {
-        let least = get_n(&mut reader)?;
-        let base_bits = get_width(&mut reader)?;
-        let count = get_n(&mut reader)?;
-        let action_bits = self.bounds.action_bits();
-        let head = u64::from(action_bits + base_bits + 2 * WIDTH + 2);
-        // Every column takes some bits, so that this bounds the work.
-        if count > 8 * self.bytes.len() as u64 {
-            return Err(odd());
+        if reader.next(1) == 1 {
+            let Packed { bytes, bounds, states } = *self;
+            Reading { bytes, bounds, states }.visit(reader, one, each)
+        } else {
+            self.rows(reader, one, each)
         }
-        let mut body = reader.at() + count * head;
-        for _ in 0..count {
-            let action = reader.next(action_bits);
-            let base = least + reader.next(base_bits);
-            let bits = get_width(&mut reader)?;
-            let states = reader.next(WIDTH) as u32 + 1;
-            let listed = reader.next(1) == 1;
-            let sloping = reader.next(1);
-            let offsets = body + u64::from(if listed { WIDTH * states } else { STATES as u32 });
-            if offsets + u64::from(states * bits) > 8 * self.bytes.len() as u64 {
-                return Err(odd());
-            }
-            let target = |place: u32, source: u64| {
-                base + read(self.bytes, offsets + u64::from(place * bits), bits) + source * sloping
-            };
-            if listed {
-                for place in 0..states {
-                    let source = read(self.bytes, body + u64::from(place * WIDTH), WIDTH);
-                    if source >= self.states as u64 {
-                        return Err(odd());
-                    }
-                    if one.is_none_or(|one| one as u64 == source) {
-                        each(source as u8, self.edge(action, target(place, source))?);
-                    }
-                }
-            } else {
-                let mask = read(self.bytes, body, 32) | read(self.bytes, body + 32, 32) << 32;
-                if mask.count_ones() != states || (self.states < 64 && mask >> self.states != 0) {
-                    return Err(odd());
-                }
-                match one {
-                    Some(one) if mask >> one & 1 == 0 => {}
-                    Some(one) => {
-                        let place = (mask & ((1 << one) - 1)).count_ones();
-                        each(one as u8, self.edge(action, target(place, one as u64))?);
-                    }
-                    None => {
-                        let mut rest = mask;
-                        for place in 0..states {
-                            let source = u64::from(rest.trailing_zeros());
-                            rest &= rest.wrapping_sub(1);
-                            each(source as u8, self.edge(action, target(place, source))?);
-                        }
-                    }
-                }
-            }
-            body = offsets + u64::from(states * bits);
-        }
-        Ok(())
     }
 
     fn rows_head(&self, reader: &mut BitReader<'_>) -> Result<RowsHead, FileError> {
@@ -486,7 +309,7 @@ impl<'a> Packed<'a> {
                 for place in 0..count {
                     if read(self.bytes, row + place, 1) == 1 {
                         if one.is_none_or(|one| one == source) {
-                            each(source as u8, self.edge(in_list(place), target(targets, edge))?);
+                            each(source as u8, self.bounds.edge(in_list(place), target(targets, edge))?);
                         }
                         edge += 1;
                     }
@@ -520,7 +343,7 @@ impl<'a> Packed<'a> {
                         _ if action < head.listed.0 => in_list(action),
                         _ => return Err(odd()),
                     };
-                    each(source as u8, self.edge(action, target(targets, edge))?);
+                    each(source as u8, self.bounds.edge(action, target(targets, edge))?);
                 }
             }
             edge += degree;
@@ -546,5 +369,55 @@ impl<'a> Packed<'a> {
             edges.push((source, edge));
             *moved |= 1 << source;
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::hash::mix;
+
+    /// Blocks of all shapes: many actions and few, targets near each other, far, ascending, and with one far away among near ones.
+    #[test]
+    fn blocks_come_back_state_by_state_and_as_a_whole() {
+        let mut encoder = Encoder::default();
+        for case in 0..4000u64 {
+            let number = |index: u64| mix(case << 20 | index);
+            let states = 1 + number(0) as usize % STATES;
+            let bounds = Bounds { states: 1 << 50, actions: [1, 2, 9, 60, 70_000, u32::MAX][number(1) as usize % 6] };
+            let reach = 1 << (number(2) % 48);
+            let slope = [0, 1, 3, 40][number(3) as usize % 4];
+            let (mut edges, mut ends) = (Vec::new(), Vec::new());
+            for source in 0..states as u64 {
+                let mut actions: Vec<u32> = (0..number(source + 10) % 12)
+                    .map(|index| (number(source * 64 + index + 100) % u64::from(bounds.actions).min(1 << 20)) as u32)
+                    .map(|action| if bounds.actions > 1 << 30 { action * 4001 } else { action })
+                    .collect();
+                actions.sort_unstable();
+                actions.dedup();
+                for action in actions {
+                    let noise = number(source * 64 + u64::from(action) + 10_000);
+                    let far = if noise % 97 == 0 { 1 << 49 } else { 0 };
+                    edges.push(Edge { action: Action(action), target: far + source * slope + (noise >> 8) % reach });
+                }
+                ends.push(edges.len() as u32);
+            }
+            let mut bytes = Vec::new();
+            encoder.encode(bounds, &edges, &ends, &mut bytes);
+            let packed = Packed::new(&bytes, bounds, states);
+            let mut unpacked = Unpacked::default();
+            packed.unpack(&mut unpacked).expect("a block");
+            let mut start = 0;
+            for (source, &end) in ends.iter().enumerate() {
+                let row = &edges[start..end as usize];
+                let mut one = Vec::new();
+                packed.edges_of(source, &mut one).expect("a state");
+                assert_eq!(one, row, "case {case}, state {source}");
+                let all = unpacked.edges().iter().filter(|edge| edge.0 as usize == source).map(|edge| edge.1);
+                assert!(all.eq(row.iter().copied()), "case {case}, state {source}");
+                assert_eq!(unpacked.moved() >> source & 1 == 1, !row.is_empty());
+                start = end as usize;
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::bitset::BitSet;
 use crate::graph::Graph;
 use crate::meta::{FileError, damaged};
 use crate::packed::Packed;
+use crate::trail::Trail;
 use deltamark_core::{Budget, Edge};
 use std::sync::Arc;
 
@@ -73,6 +74,7 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
     let mut leaves = BitSet::new(states, budget).ok_or_else(no_room)?;
     let mut roots = BitSet::new(states, budget).ok_or_else(no_room)?;
     let mut edges: Vec<Edge> = Vec::new();
+    let mut trail = Trail::new(graph);
     let mut index = 1;
     let mut result = Ok(());
     'all: for &root in &graph.meta().initial {
@@ -82,8 +84,9 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
         let mut state = root;
         let mut edge = 0;
         let mut entering = true;
+        let mut read = graph.edges(state, &mut edges);
         loop {
-            if let Err(error) = graph.edges(state, &mut edges) {
+            if let Err(error) = read {
                 result = Err(error);
                 break 'all;
             }
@@ -121,6 +124,7 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
                 }
                 next.push(edge as u32);
                 rows.stacks.set(rows.way, state);
+                read = trail.down(rows.way, state, target, &mut edges);
                 rows.way += 1;
                 (state, edge, entering) = (target, 0, true);
                 continue;
@@ -166,6 +170,7 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
             rows.way -= 1;
             let child = state;
             state = rows.stacks.get(rows.way);
+            read = trail.back(rows.way, state, &mut edges);
             edge = before as usize;
             entering = false;
             // The edge that led down is looked at again, now that its target has a rank.

@@ -19,6 +19,7 @@
 pub mod bits;
 pub mod bitset;
 pub mod block;
+mod columns;
 pub mod components;
 pub mod graph;
 mod index;
@@ -30,6 +31,7 @@ pub mod packed;
 pub mod recording;
 pub mod reverse;
 mod table;
+mod trail;
 pub mod walk;
 
 pub use bitset::BitSet;

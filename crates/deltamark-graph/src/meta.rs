@@ -10,7 +10,7 @@ use std::fmt;
 /// The first bytes of every file.
 pub const MAGIC: [u8; 8] = *b"DMGRAPH\n";
 /// The version of the format that is written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes before the part that only this version knows: magic, version, length of the head.
 const FIXED: usize = 16;
 /// The longest head that is read: more than any model needs.

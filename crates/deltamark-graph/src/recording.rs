@@ -92,7 +92,13 @@ enum Part {
     Memory(Vec<Vec<u8>>, u64),
 }
 
+/// Appends a number in bytes of seven bits. Most take one or two.
+#[inline]
 fn put(out: &mut Vec<u8>, mut number: u64) {
+    if number >= 0x80 && number < 0x4000 {
+        out.extend_from_slice(&[number as u8 | 0x80, (number >> 7) as u8]);
+        return;
+    }
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -503,6 +509,31 @@ struct Records<'a> {
 impl Records<'_> {
     #[inline]
     fn number(&mut self) -> io::Result<u64> {
+        // Nearly all numbers take four bytes or fewer, and nearly all of them have four bytes behind their first.
+        let Some(&[one, two, three, four]) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) else {
+            return self.long_number();
+        };
+        let [low, next, third, fourth] = [one, two, three, four].map(|byte| u64::from(byte & 0x7f));
+        if one < 0x80 {
+            self.at += 1;
+            return Ok(low);
+        }
+        if two < 0x80 {
+            self.at += 2;
+            return Ok(low | next << 7);
+        }
+        if three < 0x80 {
+            self.at += 3;
+            return Ok(low | next << 7 | third << 14);
+        }
+        if four < 0x80 {
+            self.at += 4;
+            return Ok(low | next << 7 | third << 14 | fourth << 21);
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> io::Result<u64> {
         let (mut number, mut shift) = (0, 0);
         loop {
             let byte = *self.bytes.get(self.at).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -530,7 +561,15 @@ impl Records<'_> {
     /// Leaves out a record and gives its number.
     fn skip(&mut self) -> io::Result<u64> {
         let number = self.head()?;
-        for _ in 0..2 * self.number()? {
+        let mut left = 2 * self.number()?;
+        // Every number ends in a byte below 0x80: eight bytes are looked at together.
+        while left >= 8
+            && let Some(&word) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>())
+        {
+            left -= u64::from((!u64::from_le_bytes(word) & 0x8080_8080_8080_8080).count_ones());
+            self.at += 8;
+        }
+        for _ in 0..left {
             self.at += self.lead(self.at);
         }
         Ok(number)

@@ -328,6 +328,6 @@ fn other_files_and_other_versions_are_told_apart() {
     assert_eq!(message(b""), "it is no graph written by Deltamark");
     let mut newer = bytes_of(&grid(3));
     newer[8] = 9;
-    assert_eq!(message(&newer), "it is written in version 9 of the format; this program reads version 1");
+    assert_eq!(message(&newer), "it is written in version 9 of the format; this program reads version 2");
     assert_eq!(message(&bytes_of(&grid(3))[..10]), "the file is damaged: it ends in its head");
 }

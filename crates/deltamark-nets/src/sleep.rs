@@ -45,48 +45,85 @@ const MOST_PAIRS: usize = 256;
 /// For each transition the later ones that may not be exchanged with it.
 #[derive(Debug)]
 pub(crate) struct Sleep {
+    /// The order of the transitions, unless it is that of their numbers.
+    order: Option<Order>,
+    /// Where the list of a transition begins in `dependent`, by its turn; and an end.
     starts: Vec<u32>,
     dependent: Vec<u32>,
 }
 
+/// An order of the transitions.
+#[derive(Debug)]
+struct Order {
+    /// The transitions, the first one first.
+    transitions: Vec<u32>,
+    /// For each transition its place among them.
+    turns: Vec<u32>,
+}
+
+impl Order {
+    fn new(count: usize, first: &dyn Fn(Action) -> bool) -> Self {
+        let mut transitions: Vec<u32> = (0..count as u32).collect();
+        transitions.sort_by_key(|&transition| !first(Action(transition)));
+        let mut turns = vec![0; count];
+        (0..).zip(&transitions).for_each(|(turn, &transition)| turns[transition as usize] = turn);
+        Order { transitions, turns }
+    }
+}
+
 impl Sleep {
-    /// What depends on what; nothing if that is nearly everything.
-    pub fn new(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Self> {
-        let places = net.places.len();
+    /// What depends on what; nothing if that is nearly everything. Those transitions come before all others for which
+    /// `first` says so.
+    pub fn new(net: &Net, effects: &[Vec<(u32, i64)>], first: Option<&dyn Fn(Action) -> bool>) -> Option<Self> {
+        let (places, count) = (net.places.len(), net.transitions.len());
+        let order = first.map(|first| Order::new(count, first));
         let [mut gains, mut losses, mut needs, mut inhibits] = [(); 4].map(|()| vec![Vec::new(); places]);
-        for (number, (transition, effect)) in (0u32..).zip(net.transitions.iter().zip(effects)) {
-            for &(place, gain) in effect {
+        let number = |turn: usize| order.as_ref().map_or(turn, |order| order.transitions[turn] as usize);
+        for turn in 0..count {
+            let number = number(turn);
+            let (transition, turn) = (&net.transitions[number], turn as u32);
+            for &(place, gain) in &effects[number] {
                 let list = if gain > 0 { &mut gains } else { &mut losses };
-                list[place as usize].push(number);
+                list[place as usize].push(turn);
             }
             for arc in transition.inputs.iter().chain(&transition.reads) {
-                needs[arc.place as usize].push(number);
+                needs[arc.place as usize].push(turn);
             }
             for arc in &transition.inhibitors {
-                inhibits[arc.place as usize].push(number);
+                inhibits[arc.place as usize].push(turn);
             }
         }
-        let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for place in 0..places {
-            let of = [(&gains, &needs), (&needs, &losses), (&losses, &inhibits), (&inhibits, &gains)];
-            for (first, second) in of {
-                for &a in &first[place] {
-                    let later = second[place].partition_point(|&b| b <= a);
-                    pairs.extend(second[place][later..].iter().map(|&b| (a, b)));
+        let (mut starts, mut dependent) = (vec![0], Vec::new());
+        // The last transition that was found to depend on each.
+        let mut found_by = vec![u32::MAX; count];
+        let mut looked_at = 0;
+        for turn in 0..count {
+            let number = number(turn);
+            let (transition, turn) = (&net.transitions[number], turn as u32);
+            let mut later = |list: &[Vec<u32>], place: u32| {
+                let list = &list[place as usize];
+                let list = &list[list.partition_point(|&other| other <= turn)..];
+                looked_at += list.len();
+                for &other in list {
+                    if std::mem::replace(&mut found_by[other as usize], turn) != turn {
+                        dependent.push(other);
+                    }
                 }
-                if pairs.len() > 4 * MOST_PAIRS * net.transitions.len() {
-                    return None;
-                }
+            };
+            for &(place, gain) in &effects[number] {
+                later(if gain > 0 { &needs } else { &inhibits }, place);
             }
+            transition.inputs.iter().chain(&transition.reads).for_each(|arc| later(&losses, arc.place));
+            transition.inhibitors.iter().for_each(|arc| later(&gains, arc.place));
+            if looked_at > 4 * MOST_PAIRS * count || dependent.len() > MOST_PAIRS * count {
+                return None;
+            }
+            starts.push(dependent.len() as u32);
         }
-        pairs.sort_unstable();
-        pairs.dedup();
-        if pairs.len() > MOST_PAIRS * net.transitions.len() {
-            return None;
+        if let Some(order) = &order {
+            dependent.iter_mut().for_each(|turn| *turn = order.transitions[*turn as usize]);
         }
-        let starts =
-            (0..=net.transitions.len() as u32).map(|a| pairs.partition_point(|pair| pair.0 < a) as u32).collect();
-        Some(Sleep { starts, dependent: pairs.into_iter().map(|pair| pair.1).collect() })
+        Some(Sleep { order, starts, dependent })
     }
 
     /// Writes to `asleep[b]`, for each transition `b`, the states of the block in which it is left
@@ -101,22 +138,36 @@ impl Sleep {
                 _ => runs.push((action, 1 << index)),
             }
         }
+        if let Some(order) = &self.order {
+            runs.iter_mut().for_each(|run| run.0 = order.turns.get(run.0 as usize).copied().unwrap_or(u32::MAX));
+        }
         runs.sort_unstable_by_key(|run| run.0);
         asleep.clear();
         let mut states = 0;
-        for &(action, lanes) in runs.iter() {
-            if action as usize >= count {
-                break;
+        match &self.order {
+            None => {
+                for &(turn, lanes) in runs.iter().take_while(|run| (run.0 as usize) < count) {
+                    asleep.resize(turn as usize + 1, states);
+                    states |= lanes;
+                }
+                asleep.resize(count, states);
             }
-            asleep.resize(action as usize + 1, states);
-            states |= lanes;
+            Some(order) => {
+                asleep.resize(count, 0);
+                let mut begun = 0;
+                let mut fill = |end: usize, states: u64| {
+                    order.transitions[begun..end].iter().for_each(|&later| asleep[later as usize] = states);
+                    begun = end;
+                };
+                for &(turn, lanes) in runs.iter().take_while(|run| (run.0 as usize) < count) {
+                    fill(turn as usize + 1, states);
+                    states |= lanes;
+                }
+                fill(count, states);
+            }
         }
-        asleep.resize(count, states);
-        for &(action, lanes) in runs.iter() {
-            if action as usize >= count {
-                break;
-            }
-            let range = self.starts[action as usize] as usize..self.starts[action as usize + 1] as usize;
+        for &(turn, lanes) in runs.iter().take_while(|run| (run.0 as usize) < count) {
+            let range = self.starts[turn as usize] as usize..self.starts[turn as usize + 1] as usize;
             for &later in &self.dependent[range] {
                 asleep[later as usize] &= !lanes;
             }

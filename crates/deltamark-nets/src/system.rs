@@ -65,7 +65,7 @@ impl NetSystem {
         NetSystem {
             place_names: names(net.places.iter().map(|place| (&place.id, &place.name)).collect()),
             transition_names: names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect()),
-            sleep: Sleep::new(&net, &effects),
+            sleep: Sleep::new(&net, &effects, None),
             effects,
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
@@ -298,6 +298,42 @@ impl Independence for NetSystem {
         out: &mut Batch,
     ) -> Result<(), Widen> {
         let Some(sleep) = &self.sleep else { return self.expand(scratch, block, out) };
+        self.expand_asleep(scratch, sleep, block, arrivals, out)
+    }
+
+    fn reordered(&self, first: &dyn Fn(Action) -> bool) -> Option<Box<dyn Independence + '_>> {
+        let sleep = Sleep::new(&self.net, &self.effects, Some(first))?;
+        Some(Box::new(Reordered { system: self, sleep }))
+    }
+}
+
+/// A net whose transitions have another order.
+struct Reordered<'n> {
+    system: &'n NetSystem,
+    sleep: Sleep,
+}
+
+impl Independence for Reordered<'_> {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.system.expand_asleep(scratch, &self.sleep, block, arrivals, out)
+    }
+}
+
+impl NetSystem {
+    fn expand_asleep(
+        &self,
+        scratch: &mut Scratch,
+        sleep: &Sleep,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
         let workspace = self.workspace(scratch);
         workspace.expand_level(sleep, block, arrivals, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);

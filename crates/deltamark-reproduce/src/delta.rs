@@ -188,7 +188,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
 
 fn all_runs(options: &Options<'_>, model: &str, parameters: &[(&str, u64)], stores: &[String]) -> Runs {
     let values: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let make = || coloured(model, parameters);
+    let make = || coloured(model, parameters).map(|model| model.system);
     let run = |store: &String| {
         (options.tell)(&format!("{model} {}, {store}", values.join(" ")));
         let bounds = Bounds { states: None, time: Duration::from_secs(600) };

@@ -19,6 +19,8 @@ pub(crate) struct Taken {
     pub seconds: f64,
     /// What the store held at the end, with the tables of the system.
     pub bytes: u64,
+    /// Of this the states alone: no hash table, and nothing that was kept ready.
+    pub alone: u64,
     /// The most that store and frontier held at one time, with the tables of the system.
     pub peak: u64,
 }
@@ -106,11 +108,14 @@ fn once(
         Some(_) => return Err("stopped".into()),
     }
     let tables = system.tables().total();
+    let beside = ["index", "places", "reserve"];
+    let alone = outcome.store_bytes.parts().iter().filter(|(part, _)| !beside.contains(part)).map(|(_, bytes)| bytes);
     Ok(Taken {
         states: outcome.statistics.states,
         edges: outcome.statistics.edges,
         seconds,
         bytes: outcome.store_bytes.total() + tables,
+        alone: alone.sum(),
         peak: control.budget.peak() + tables,
     })
 }

@@ -1,10 +1,9 @@
 //! Our own models, as the papers need them.
 //!
-//! In: the name of a model and values of its parameters. Out: a system. The texts are part of the
+//! In: the name of a model and values of its parameters. Out: the model, loaded. The texts are part of the
 //! program, so that a table can be measured anywhere.
 
-use deltamark::core::System;
-use deltamark::load::{Format, LoadOptions, parse};
+use deltamark::load::{Format, LoadOptions, Loaded, parse};
 
 const COLOURED: &[(&str, &str)] = &[
     ("client-server", include_str!("../../../models/client-server.lna")),
@@ -21,27 +20,21 @@ const COLOURED: &[(&str, &str)] = &[
 const PROCESSES: &[(&str, &str)] = &[("stop-and-wait", include_str!("../../../models/stop-and-wait.mdve"))];
 
 /// A coloured net of ours with these parameters.
-pub(crate) fn coloured(name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
+pub(crate) fn coloured(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, String> {
     load(COLOURED, "lna", name, parameters)
 }
 
 /// Processes of ours, in DVE, with these parameters.
-pub(crate) fn process(name: &str, parameters: &[(&str, u64)]) -> Result<Box<dyn System>, String> {
+pub(crate) fn process(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, String> {
     load(PROCESSES, "mdve", name, parameters)
 }
 
-fn load(
-    texts: &[(&str, &str)],
-    format: &str,
-    name: &str,
-    parameters: &[(&str, u64)],
-) -> Result<Box<dyn System>, String> {
+fn load(texts: &[(&str, &str)], format: &str, name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, String> {
     let (_, text) = texts.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("no model `{name}`"))?;
     let format = Format::by_name(format).ok_or("not in this build")?;
     let parameters = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let options = LoadOptions { parameters, ..LoadOptions::default() };
-    let loaded = parse(name, format, text.as_bytes(), &options).map_err(|error| error.to_string())?;
-    Ok(loaded.system)
+    parse(name, format, text.as_bytes(), &options).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

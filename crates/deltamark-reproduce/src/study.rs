@@ -153,8 +153,8 @@ impl Cell {
     pub fn is_worse(&self) -> bool {
         let Ours::Value(ours) = self.ours else { return false };
         match self.published {
-            Some(Published::Value(value)) => ours > value,
-            Some(Published::Range(_, high)) => ours > high,
+            // What is the same by definition, such as the yardstick in per cent, may differ in the last digit.
+            Some(Published::Value(value) | Published::Range(_, value)) => ours > value * (1.0 + 1e-9),
             Some(Published::Over(_)) | None => false,
         }
     }

@@ -8,9 +8,9 @@ use crate::measure::{Bounds, figure, measure};
 use crate::models::{coloured, process};
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
-use deltamark::core::{Limits, System};
+use deltamark::core::Limits;
 use deltamark::search::Search;
-use deltamark::{Check, Report};
+use deltamark::{Check, Loaded, Report};
 use std::time::Duration;
 
 /// A row: the size, states of the full graph and its bytes, states numbered by the sweep, the most held at
@@ -45,7 +45,7 @@ struct Kind {
     /// How many sizes beyond the paper a quick run takes.
     quick: usize,
     progress: &'static str,
-    make: fn(u64) -> Result<Box<dyn System>, String>,
+    make: fn(u64) -> Result<Loaded, String>,
 }
 
 const KINDS: [Kind; 2] = [
@@ -100,11 +100,11 @@ fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String>
     if options.cancel.is_cancelled() {
         return Err("stopped".into());
     }
-    let system = (kind.make)(size)?;
+    let model = (kind.make)(size)?;
     let file = std::env::temp_dir().join(format!("deltamark-{}-{size}.dmg", std::process::id()));
     let limits = Limits { time: Some(Duration::from_secs(600)), ..Limits::default() };
     let check = |graph: bool| -> Result<Report, String> {
-        let check = Check::new(&*system).search(Search::Sweep).limits(limits.clone()).cancel(options.cancel.clone());
+        let check = Check::loaded(&model).search(Search::Sweep).limits(limits.clone()).cancel(options.cancel.clone());
         let check = check.progress("--progress", kind.progress).map_err(|error| error.to_string())?;
         let check = if graph { check.graph(file.display().to_string()) } else { check };
         check.explore().map_err(|error| error.to_string())
@@ -141,7 +141,7 @@ fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
         let published = kind.published.iter().find(|row| row.0 == size);
         (options.tell)(&format!("{}, {size}", kind.title));
         let bounds = Bounds { states: None, time: Duration::from_secs(600) };
-        let full = measure(options, &|| (kind.make)(size), "plain", Search::Bfs, bounds);
+        let full = measure(options, &|| (kind.make)(size).map(|model| model.system), "plain", Search::Bfs, bounds);
         let swept = sweep(options, kind, size);
         let ours = |of: fn(&Swept) -> f64| match &swept {
             Ok(swept) => Ours::Value(of(swept)),
@@ -169,4 +169,20 @@ fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
         time.rows.push(row(vec![Cell::new(published.and_then(|row| row.6), percent)]));
     }
     [peaks, bytes, time]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark::core::Cancel;
+
+    #[test]
+    fn a_small_instance_of_each_table_is_swept_and_its_graph_written() {
+        let options = Options { extent: Extent::Quick, models: None, cancel: Cancel::new(), tell: &|_| {} };
+        for (kind, size, states) in [(&KINDS[0], 4, 109), (&KINDS[1], 4, 928)] {
+            let swept = sweep(&options, kind, size).unwrap_or_else(|why| panic!("{}: {why}", kind.title));
+            assert_eq!(swept.states, states, "{}", kind.title);
+            assert!(swept.peak < states as f64 && swept.bytes > 0.0, "{}", kind.title);
+        }
+    }
 }

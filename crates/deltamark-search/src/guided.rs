@@ -30,7 +30,7 @@ pub(crate) fn traces(guided: Guided<'_, '_>) -> Vec<Option<Trace>> {
     let time = control.limits.time.map(|limit| limit.saturating_sub(elapsed));
     let limits = Limits { states: None, time, ..control.limits.clone() };
     let control = Control { limits, ..control.clone() };
-    let window = make(Remember { numbers: true, actions: ranking.leaves_out });
+    let window = make(Remember { numbers: true, actions: ranking.leaves_out() });
     let shown = Shown(&*window);
     let mut run = Run::new(Plan::new(Task {
         system,

@@ -48,18 +48,31 @@
 //! # Edges that are not followed
 //! Where every action has a gain of its own and none is negative, steps may be left out as in a search by levels
 //! ([`Independence`]): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
-//! left out, for the larger number of the two. There that rests on levels, here on ranks, and only
-//! an arrival by an `a` that *advances* counts.
+//! left out, if `a` comes before `b`. There that rests on levels; here on ranks, and on levels within a rank.
 //!
 //! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain on which it is
-//! reached from a state that an advancing step leads to (or that is initial). *Claim:* every
-//! reachable `t` is entered. By induction on `(r, d)`. Call a step to `t` tight if it is one that advances and
-//! `d(t) = 0`, or one without gain from a state of the same rank whose `d` is smaller by one. If `t` is not initial, there is a tight
+//! reached from a state that an advancing step leads to, or that is initial. Three things are seen to:
+//!
+//! 1. Actions that advance come before all others.
+//! 2. A rank is *orderly* if nothing of it was expanded before the line came there. Its states are then expanded level by level: those
+//!    that were there when the line came (all with `d = 0`, and no others, once all such are known to have been entered), then those that the
+//!    first ones led to, and so on; a block never holds states of two levels.
+//! 3. That `s` was reached by an `a` without gain counts only if the rank is orderly and `s` is of the level behind that of `p`. That it was
+//!    reached by an `a` that advances counts always.
+//!
+//! *Claim:* every reachable `t` is entered; and in an orderly rank, in level `d(t)`. By induction on `(r, d)`. Call a
+//! step to `t` tight if it advances and
+//! `d(t) = 0`, or if it has no gain and leads from a state of the same rank whose `d` is smaller by one. If `t` is not initial, there is a tight
 //! step from a reachable state; that state has a smaller `(r, d)`, so it is entered and expanded. Take of all tight steps
-//! one of the smallest number, `b` from `s`. Were it left out, `s` would have been reached by an advancing `a < b` from a `p`
-//! that was expanded, and there is an `s'` to which `b` leads from `p`, and from which `a` leads to `t`. As `a`
-//! advances, `d(t) = 0`, so `b` advances too, and `a` from `s'` is a tight step of a smaller number.
-//! That was not so. ∎
+//! the one that comes first in the order of actions, `b` from `s`. Suppose it is left out: `s` was reached by an `a` before `b` from an expanded `p`,
+//! there is an `s'` to which `b` leads from `p`, and `a` leads from there to `t`.
+//!
+//! * If `a` advances, `d(t) = 0`. So `a` from `s'` is a tight step, and comes before `b`. That was not so.
+//! * If `a` has no gain, neither has `b` (1). The rank is orderly and `p` is of the level before that of `s` (3), that is, `d(p) = d(s) - 1 = d(t) - 2` (by induction). So
+//!   `d(s') <= d(t) - 1`, and as `a` leads from `s'` to `t`, `d(s') = d(t) - 1`: again a tight step that comes before `b`.
+//!
+//! So `t` is entered when `s` is expanded, at the latest. In an orderly rank that is not before level `d(t) - 1` is expanded, because no step leads to `t`
+//! from a level before it; so `t` gets into level `d(t)`. ∎
 
 use crate::guided;
 use crate::run::{Finding, Plan, Recode, Run, Step};
@@ -74,6 +87,9 @@ const FEW: usize = 64;
 
 /// Of so many states that are held one may be expanded ahead of the line.
 const AHEAD: u64 = 128;
+
+/// Ranks of more states than these, on the average, are kept orderly.
+const LARGE: u64 = 4 * BLOCK as u64;
 
 /// What to sweep.
 pub struct SweepTask<'a> {
@@ -122,9 +138,8 @@ pub struct Swept {
 /// When a trace does not replay: a bug, which must not be taken for an answer.
 pub fn run_sweep(task: SweepTask<'_>) -> (Outcome, Swept) {
     let SweepTask { system, window: make, measure, properties, control, explore_all, observer, recorder } = task;
-    let leaves_out = system.independence().is_some() && observer.is_none() && recorder.is_none();
-    let mut ranking = Ranking::new(measure, leaves_out);
-    let remember = Remember { numbers: recorder.is_some(), actions: ranking.leaves_out };
+    let mut ranking = Ranking::new(system, measure, observer.is_none() && recorder.is_none());
+    let remember = Remember { numbers: recorder.is_some(), actions: ranking.leaves_out() };
     let window = make(remember);
     let shown = Shown(&*window);
     let observer = observer.map(|observer| observer as &mut dyn Observer);
@@ -169,8 +184,8 @@ struct Found {
 pub(crate) struct Ranking<'a> {
     measure: &'a dyn Measure,
     pub gains: Option<&'a [i64]>,
-    /// Whether steps are left out.
-    pub leaves_out: bool,
+    /// How steps are left out, if they are: actions that advance come first.
+    independence: Option<Box<dyn Independence + 'a>>,
     /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
     pub advances: bool,
     part: Option<Block>,
@@ -179,16 +194,26 @@ pub(crate) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    pub fn new(measure: &'a dyn Measure, may_leave_out: bool) -> Self {
+    pub fn new(system: &'a dyn System, measure: &'a dyn Measure, may_leave_out: bool) -> Self {
         let gains = measure.gains();
+        let monotone = gains.filter(|gains| may_leave_out && gains.iter().all(|&gain| gain >= 0));
+        let reordered = |gains: &[i64]| {
+            let first = |action: Action| gains.get(action.0 as usize).is_some_and(|&gain| gain > 0);
+            system.independence()?.reordered(&first)
+        };
         Ranking {
             measure,
             gains,
-            leaves_out: may_leave_out && gains.is_some_and(|gains| gains.iter().all(|&gain| gain >= 0)),
+            independence: monotone.and_then(reordered),
             advances: gains.is_some_and(|gains| gains.iter().all(|&gain| gain > 0)),
             part: None,
             ranks: Vec::new(),
         }
+    }
+
+    /// Whether steps are left out.
+    pub fn leaves_out(&self) -> bool {
+        self.independence.is_some()
     }
 
     /// Works out the ranks of the batch of a run, whose sources have these ranks; of initial states,
@@ -212,16 +237,6 @@ impl<'a> Ranking<'a> {
         }
         assert_eq!(self.ranks.len(), run.batch.len(), "a rank for each state");
     }
-
-    /// Forgets how states were reached that did not advance.
-    fn only_advances(&self, arrivals: &mut [Action]) {
-        let Some(gains) = self.gains else { return };
-        for arrival in arrivals {
-            if gains.get(arrival.0 as usize).is_none_or(|&gain| gain <= 0) {
-                *arrival = Action::NONE;
-            }
-        }
-    }
 }
 
 /// Who looks on while states are numbered.
@@ -241,6 +256,8 @@ pub(crate) struct Sweep<'s, 'a> {
     /// The ranks of the states of the block: how many there are of each, and that of each.
     parts: Vec<(Rank, usize)>,
     sources: Vec<Rank>,
+    /// Ranks from this one on are orderly.
+    orderly: Rank,
     edges: Edges,
     swept: Swept,
     /// How many states have a number.
@@ -264,6 +281,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
             arrivals: Vec::new(),
             parts: Vec::new(),
             sources: Vec::new(),
+            orderly: Rank::MIN,
             edges: Edges::new(),
             swept: Swept::default(),
             numbers: 0,
@@ -329,21 +347,36 @@ impl<'s, 'a> Sweep<'s, 'a> {
         self.parts.clear();
         self.sources.clear();
         let most = run.block_size();
+        // Not too many ahead of the line, for a window of a few states: they make it larger. None where ranks are large: they
+        // would not be orderly any more, for a few states.
+        let large = self.ranking.leaves_out() && !self.ranking.advances && self.numbers > LARGE * self.swept.ranks;
+        let ahead = if large { 0 } else { most.min((self.window.len() / AHEAD) as usize) };
         let mut next = Some(line);
         while let Some(rank) = next {
             let before = run.block.len();
-            let room =
-                if before == 0 { most } else { (self.window.len() / AHEAD) as usize }.min(most).saturating_sub(before);
+            let room = if before == 0 { most } else { ahead.saturating_sub(before) };
             self.window.fill(rank, room, &mut run.block, &mut self.arrivals);
             let count = run.block.len() - before;
             if count > 0 {
                 self.parts.push((rank, count));
                 self.sources.resize(run.block.len(), rank);
+                if rank > line {
+                    self.orderly = self.orderly.max(rank + 1);
+                }
             }
-            // Not too many, for a window of a few states: they make it larger.
-            let ahead = most.min((self.window.len() / AHEAD) as usize);
             let full = run.block.len() >= ahead || self.parts.is_empty();
             next = if full { None } else { self.window.waiting(rank + 1) };
+        }
+        self.forget_arrivals();
+    }
+
+    /// Forgets of states of ranks that are not orderly how they were reached, if not by an action that advances.
+    fn forget_arrivals(&mut self) {
+        let Some(gains) = self.ranking.gains else { return };
+        for (arrival, &rank) in self.arrivals.iter_mut().zip(&self.sources) {
+            if rank < self.orderly && gains.get(arrival.0 as usize).is_none_or(|&gain| gain <= 0) {
+                *arrival = Action::NONE;
+            }
         }
     }
 
@@ -392,12 +425,8 @@ impl<'s, 'a> Sweep<'s, 'a> {
     }
 
     fn expand(&mut self, run: &mut Run<'_>) -> Result<(), Widen> {
-        let independence: Option<&dyn Independence> = run.system.independence().filter(|_| self.ranking.leaves_out);
-        match independence {
-            Some(independence) => {
-                self.ranking.only_advances(&mut self.arrivals);
-                run.expand_level(independence, &self.arrivals)
-            }
+        match &self.ranking.independence {
+            Some(independence) => run.expand_level(&**independence, &self.arrivals),
             None => run.expand(),
         }
     }
@@ -494,7 +523,11 @@ impl Edges {
             self.edges[*place as usize] = Edge { action: batch.action(index), target: id.get() };
             *place += 1;
         }
+        let faulty = batch.faults().iter().fold(0u64, |mask, fault| mask | 1 << fault.source);
         for source in 0..block.len() {
+            if faulty >> source & 1 == 1 {
+                recorder.fault(block.id(source).get());
+            }
             let edges = &self.edges[self.starts[source] as usize..self.starts[source + 1] as usize];
             recorder.record(block.id(source).get(), edges)?;
         }

@@ -5,8 +5,11 @@
 //! system it is all of it, and the figures are those of the run to come.
 
 use crate::learn;
-use deltamark_core::{BLOCK, Batch, Block, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen};
+use deltamark_core::{
+    BLOCK, Batch, Block, Budget, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen,
+};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// The first states of a system and the steps among them.
 pub struct Sample {
@@ -17,6 +20,32 @@ pub struct Sample {
     initial: u32,
     /// Whether these are all states.
     pub complete: bool,
+    /// Goes back when the sample is dropped.
+    _memory: Memory,
+}
+
+/// What the budget granted for a sample.
+struct Memory {
+    budget: Arc<Budget>,
+    granted: u64,
+}
+
+impl Memory {
+    /// Whether there is room for so many bytes in all. A little more is asked for at a time than is needed.
+    fn holds(&mut self, bytes: u64) -> bool {
+        let missing = bytes.saturating_sub(self.granted).next_multiple_of(ASKED);
+        if !self.budget.request(missing) {
+            return false;
+        }
+        self.granted += missing;
+        true
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.budget.release(self.granted);
+    }
 }
 
 /// What a sweep over a sample came to.
@@ -58,6 +87,11 @@ impl Trial {
 /// The most slots of all states of a sample, and the most steps: it takes some tens of megabytes at most.
 const MOST_SLOTS: usize = 2 << 20;
 const MOST_STEPS: usize = 4 << 20;
+/// Bytes that are asked for at once.
+const ASKED: u64 = 1 << 14;
+/// What a state takes beside its slots: where its steps begin; while states are sampled, the table of those that are known; and
+/// in a trial its rank, its place in a layer, and whether it is held.
+const BESIDE: u64 = 96;
 
 impl Sample {
     /// How many states there are.
@@ -65,10 +99,10 @@ impl Sample {
         self.states.len()
     }
 
-    /// At most about `most` states of a system.
-    pub fn new(system: &dyn System, most: usize) -> Self {
+    /// At most about `most` states of a system, and no more than the budget has room for.
+    pub fn new(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Self {
         loop {
-            match Self::attempt(system, most) {
+            match Self::attempt(system, most, budget) {
                 Ok(sample) => return sample,
                 // The layout changes; what was sampled is void.
                 Err(Widen) => drop(system.widen()),
@@ -76,18 +110,23 @@ impl Sample {
         }
     }
 
-    fn attempt(system: &dyn System, most: usize) -> Result<Self, Widen> {
+    fn attempt(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Result<Self, Widen> {
+        let mut memory = Memory { budget: Arc::clone(budget), granted: 0 };
         let width = system.width();
         let mut scratch = system.scratch();
         let (mut block, mut batch) = (Block::new(width), Batch::new(width));
         let mut states = States::new(width);
         let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
         system.initial(&mut scratch, &mut batch)?;
-        let mut enter = |state: &[u32], states: &mut States| {
+        // Slots are there twice: in the sample, and in the table of those that are known.
+        let bytes = |states: &States, steps: usize| {
+            8 * states.slots().len() as u64 + BESIDE * states.len() as u64 + 4 * steps as u64
+        };
+        let mut enter = |state: &[u32], states: &mut States, room: bool| {
             let next = states.len() as u32;
             match known.get(state) {
                 Some(&number) => Some(number),
-                None if states.len() >= most || states.slots().len() > MOST_SLOTS => None,
+                None if !room || states.len() >= most || states.slots().len() > MOST_SLOTS => None,
                 None => {
                     known.insert(state.to_vec(), next);
                     states.push(state);
@@ -97,7 +136,9 @@ impl Sample {
         };
         let mut complete = true;
         for index in 0..batch.len() {
-            complete &= enter(batch.target(index), &mut states).is_some();
+            // One state at least, whatever the budget has.
+            let room = index == 0 || memory.holds(bytes(&states, 0));
+            complete &= enter(batch.target(index), &mut states, room).is_some();
         }
         let initial = states.len() as u32;
         let (mut starts, mut targets) = (vec![0], Vec::new());
@@ -107,8 +148,12 @@ impl Sample {
             block.push(StateId::NAMELESS, states.get(next));
             batch.reset(width);
             system.expand(&mut scratch, &block, &mut batch)?;
+            // As if all were new, and as much again because rows grow by doubling.
+            let slots = batch.targets().slots().len() as u64;
+            let more = 8 * slots + (BESIDE + 4) * batch.len() as u64;
+            let room = memory.holds(2 * (bytes(&states, targets.len()) + more));
             for index in 0..batch.len() {
-                match enter(batch.target(index), &mut states) {
+                match enter(batch.target(index), &mut states, room) {
                     Some(number) if targets.len() < MOST_STEPS => targets.push(number),
                     _ => complete = false,
                 }
@@ -116,7 +161,7 @@ impl Sample {
             starts.push(targets.len() as u32);
             next += 1;
         }
-        Ok(Sample { states, starts, targets, initial, complete })
+        Ok(Sample { states, starts, targets, initial, complete, _memory: memory })
     }
 
     /// Sweeps over the sample. Gives up, with what it has, after expanding every state many times.
@@ -230,9 +275,10 @@ impl Sample {
     }
 }
 
-/// The best of the measures that the system proposes and of those that a sample of about `most` states suggests.
-pub fn best(system: &dyn System, most: usize) -> Option<(Box<dyn Measure>, Trial)> {
-    let sample = Sample::new(system, most);
+/// The best of the measures that the system proposes and of those that a sample of about `most` states suggests, or of as many as
+/// the budget has room for.
+pub fn best(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Option<(Box<dyn Measure>, Trial)> {
+    let sample = Sample::new(system, most, budget);
     let mut measures = system.progress().map(|progress| progress.measures()).unwrap_or_default();
     if measures.is_empty() {
         measures = learn::learnt(system, &sample);

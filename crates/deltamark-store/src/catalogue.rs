@@ -355,10 +355,24 @@ fn bitstate<'a>(
     Ok(Box::new(store))
 }
 
+/// No store, but the way to one: whoever makes a run tries some and chooses. Not in the [`CATALOGUE`], because it
+/// cannot be built.
+pub static AUTO: StoreInfo = StoreInfo {
+    name: "auto",
+    idea: "begins with plain; where its memory will not last, some exact stores are tried on the first states, and \
+           the quickest whose memory lasts goes on, or the one with most room",
+    guarantee: "exact",
+    when: "it is the default; `--explain` shows what was tried",
+    threads: true,
+    needs: &[],
+    options: &[],
+    make: |_, _, _, _| Err(SpecError("`auto` chooses a store for a run; name one here".into())),
+};
+
 impl StoreInfo {
     /// The store of this name.
     pub fn by_name(name: &str) -> Option<&'static StoreInfo> {
-        CATALOGUE.iter().find(|info| info.name == name)
+        CATALOGUE.iter().chain([&AUTO]).find(|info| info.name == name)
     }
 
     /// Whether it takes states that come in this order.
@@ -378,7 +392,7 @@ pub struct StoreSpec {
 
 impl Default for StoreSpec {
     fn default() -> Self {
-        StoreSpec { name: "plain".into(), options: Vec::new() }
+        StoreSpec::named(AUTO.name)
     }
 }
 
@@ -443,6 +457,16 @@ impl FromStr for StoreSpec {
 }
 
 impl StoreSpec {
+    /// The store of this name, without options.
+    pub fn named(name: &str) -> Self {
+        StoreSpec { name: name.into(), options: Vec::new() }
+    }
+
+    /// Whether the run is to choose the store.
+    pub fn is_auto(&self) -> bool {
+        self.name == AUTO.name
+    }
+
     /// The value of an option of this store: what was given, or its default.
     ///
     /// # Panics
@@ -550,7 +574,7 @@ fn cannot_undo(spec: &StoreSpec) -> SpecError {
 }
 
 fn unknown(name: &str) -> SpecError {
-    let known = CATALOGUE.iter().map(|info| info.name);
+    let known = CATALOGUE.iter().chain([&AUTO]).map(|info| info.name);
     let hint = match did_you_mean(name, known.clone()) {
         Some(close) => format!("did you mean `{close}`?"),
         None => format!("known stores: {}", known.collect::<Vec<_>>().join(", ")),

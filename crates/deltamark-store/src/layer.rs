@@ -199,6 +199,15 @@ impl Layer {
         self.chunks[chunk].actions.get(within).copied()
     }
 
+    /// Notes that this action led to a state too, if that is remembered.
+    #[inline]
+    pub fn arrive(&mut self, place: u32, action: Action) {
+        let (chunk, within) = locate(place);
+        if let Some(smallest) = self.chunks[chunk].actions.get_mut(within) {
+            *smallest = Action(smallest.0.min(action.0));
+        }
+    }
+
     /// Appends the states of these places.
     pub fn read(&self, width: Width, places: std::ops::Range<u32>, out: &mut States) {
         for place in places {

@@ -52,6 +52,8 @@ struct Ranked {
     kept: u32,
     /// The first that waits.
     next: u32,
+    /// Where the level ends that is handed out: states from here on came since it was begun.
+    level: u32,
 }
 
 struct Inner {
@@ -131,7 +133,7 @@ impl Inner {
         if !self.grant.ask(OVERHEAD) {
             return None;
         }
-        let ranked = Ranked { rank, layer: Layer::new(), kept: 0, next: 0 };
+        let ranked = Ranked { rank, layer: Layer::new(), kept: 0, next: 0, level: 0 };
         let number = match self.unused.pop() {
             Some(number) => {
                 self.ranked[number as usize] = ranked;
@@ -163,7 +165,7 @@ impl Inner {
         // A smaller index takes less than what was just given back.
         let cut = ranked.layer.cut(ranked.kept, &mut means);
         assert!(cut, "there is memory for less than what was there");
-        ranked.next = ranked.kept;
+        (ranked.next, ranked.level) = (ranked.kept, ranked.kept);
         let (rank, kept) = (ranked.rank, ranked.kept);
         self.len -= u64::from(held - kept);
         self.expected = len;
@@ -258,10 +260,13 @@ impl Window for Layers<'_> {
                         numbers += 1;
                         Insert::New(StateId::new(numbers - 1))
                     }
-                    Entered::Seen(place) if named => {
-                        Insert::Seen(StateId::new(ranked.layer.number(place).expect("numbers are remembered")))
+                    Entered::Seen(place) => {
+                        if place >= ranked.level {
+                            ranked.layer.arrive(place, action);
+                        }
+                        let number = || ranked.layer.number(place).expect("numbers are remembered");
+                        Insert::Seen(if named { StateId::new(number()) } else { StateId::NAMELESS })
                     }
-                    Entered::Seen(_) => Insert::Seen(StateId::NAMELESS),
                     Entered::Unknown => {
                         start = usize::MAX;
                         break;
@@ -305,8 +310,12 @@ impl Window for Layers<'_> {
         if number == NONE {
             return;
         }
-        let Ranked { layer, next, .. } = &inner.ranked[number as usize];
-        let places = *next..layer.len().min(next.saturating_add(most as u32));
+        let Ranked { layer, next, level, .. } = &mut inner.ranked[number as usize];
+        if *next >= *level {
+            *level = layer.len();
+        }
+        let end = if inner.remember.actions { *level } else { layer.len() };
+        let places = *next..end.min(next.saturating_add(most as u32));
         let name = |place| StateId::new(layer.number(place).unwrap_or(StateId::NAMELESS.get()));
         block.fill(places.clone().map(name), |_, states| layer.read(inner.width, places.clone(), states));
         if inner.remember.actions {

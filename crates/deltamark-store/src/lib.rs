@@ -92,4 +92,4 @@ mod unpacked;
 mod vectors;
 mod window;
 
-pub use catalogue::{CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
+pub use catalogue::{AUTO, CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, build};

@@ -86,7 +86,7 @@ fn options_without_meaning_are_refused() {
 #[test]
 fn wrong_specifications_say_what_is_known() {
     let names: Vec<&str> = CATALOGUE.iter().map(|info| info.name).collect();
-    let known = format!("there is no store `zzz`; known stores: {}", names.join(", "));
+    let known = format!("there is no store `zzz`; known stores: {}, auto", names.join(", "));
     let cases = [
         ("plane", "there is no store `plane`; did you mean `plain`?"),
         ("zzz", known.as_str()),

@@ -6,6 +6,7 @@
 //! set, by the user or from what the machine has; the store is gone before traces are
 //! put into words.
 
+use crate::auto::{self, Choice, Question};
 use crate::condensed::{Both, Condensed, EdgeLog, Walked};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory;
@@ -39,6 +40,7 @@ pub struct Check<'a> {
     cancel: Cancel,
     listener: Arc<dyn Listener>,
     explore_all: bool,
+    explain: bool,
     since: Instant,
     /// Where the graph goes.
     graph: Option<String>,
@@ -131,6 +133,7 @@ impl<'a> Check<'a> {
             cancel: Cancel::new(),
             listener: Arc::new(Silent),
             explore_all: false,
+            explain: false,
             since: Instant::now(),
             graph: None,
             walked: None,
@@ -201,9 +204,15 @@ impl<'a> Check<'a> {
         Ok(self.property(property))
     }
 
-    /// Keeps visited states in this store.
+    /// Keeps visited states in this store. Without it, or with [`StoreSpec::default`], the run chooses one.
     pub fn store(mut self, store: StoreSpec) -> Self {
         self.store = store;
+        self
+    }
+
+    /// Has every candidate tried when the run chooses its store, whether that is needed or not.
+    pub fn explain(mut self, explain: bool) -> Self {
+        self.explain = explain;
         self
     }
 
@@ -313,7 +322,7 @@ impl<'a> Check<'a> {
         Ok(Stats { report, survey: surveyor.survey() })
     }
 
-    fn make(self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+    fn make(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
         if let Some((graph, way)) = self.walked {
             let walked = Walked {
                 graph,
@@ -326,14 +335,15 @@ impl<'a> Check<'a> {
             };
             return walked.report(surveyor);
         }
-        let threads = threads(self.threads, &self.store, self.search)?;
+        threads(self.threads, &self.store, self.search)?;
         self.refuse_mixtures()?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
         let mut log = match &self.graph {
             Some(path) => Some(EdgeLog::new(path, &self.info, &control).map_err(CheckError::Graph)?),
             None => None,
         };
-        let path = self.graph;
+        let path = self.graph.take();
+        let mut chosen: Option<Choice> = None;
         let (outcome, sweep, graph) = if self.search == Search::Sweep {
             if log.is_some() && self.recorder.is_some() {
                 return Err(CheckError::Graph("a graph is recorded once".into()));
@@ -351,6 +361,8 @@ impl<'a> Check<'a> {
                 recorder,
             };
             let (outcome, sweep) = sweep::explore(self.system, sweeping)?;
+            // What it holds, it holds in full.
+            self.store = StoreSpec::named("plain");
             let unfolding = sweep.swept.as_ref().is_some_and(|swept| swept.unfolding);
             let contents = match log.filter(|_| outcome.complete()) {
                 Some(log) => {
@@ -361,36 +373,60 @@ impl<'a> Check<'a> {
             };
             (outcome, Some(sweep), path.map(|path| GraphFile { path, walked: false, contents }))
         } else {
-            let store = deltamark_store::build(&self.store, self.system, self.search.order(), control.budget.clone())
-                .map_err(CheckError::Store)?;
-            if let Some(log) = &mut log {
-                log.over(&self.store, store.as_ref(), &control).map_err(CheckError::Graph)?;
-            }
-            let mut both;
-            let observer: Option<&mut dyn Observer> = match (surveyor, log.as_mut()) {
-                (Some(surveyor), Some(log)) => {
-                    both = Both(surveyor, log);
-                    Some(&mut both)
-                }
-                (Some(surveyor), None) => Some(surveyor),
-                (None, Some(log)) => Some(log),
-                (None, None) => None,
+            let question = Question {
+                system: self.system,
+                search: self.search,
+                threads: self.threads,
+                control: &control,
+                explain: self.explain,
             };
-            let outcome = deltamark_search::run_on(
-                threads,
-                self.search,
-                Task {
-                    system: self.system,
-                    store: store.as_ref(),
-                    properties: &self.properties,
-                    control: &control,
-                    explore_all: self.explore_all,
-                    observer,
-                },
-            );
-            let complete = outcome.complete();
-            let initial = log.as_mut().filter(|_| complete).and_then(|log| log.initial_in(self.system, store.as_ref()));
-            drop(store);
+            // A graph is written as the run goes on, by numbers that `plain` gives by itself.
+            let numbered = self.store.is_auto() && log.is_some();
+            if numbered {
+                self.store = StoreSpec::named("plain");
+            }
+            let mut initial = None;
+            let counts_tokens = self.info.counts_tokens;
+            let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
+                let threads = threads(self.threads, spec, self.search)?;
+                let store = deltamark_store::build(spec, self.system, self.search.order(), control.budget.clone())
+                    .map_err(CheckError::Store)?;
+                if let Some(log) = &mut log {
+                    log.over(spec, store.as_ref(), control).map_err(CheckError::Graph)?;
+                }
+                if let Some(surveyor) = &mut surveyor {
+                    **surveyor = Surveyor::new(self.system, counts_tokens);
+                }
+                let mut both;
+                let observer: Option<&mut dyn Observer> = match (surveyor.as_deref_mut(), log.as_mut()) {
+                    (Some(surveyor), Some(log)) => {
+                        both = Both(surveyor, log);
+                        Some(&mut both)
+                    }
+                    (Some(surveyor), None) => Some(surveyor),
+                    (None, Some(log)) => Some(log),
+                    (None, None) => None,
+                };
+                let outcome = deltamark_search::run_on(
+                    threads,
+                    self.search,
+                    Task {
+                        system: self.system,
+                        store: store.as_ref(),
+                        properties: &self.properties,
+                        control,
+                        explore_all: self.explore_all,
+                        observer,
+                    },
+                );
+                let complete = outcome.complete();
+                initial = log.as_mut().filter(|_| complete).and_then(|log| log.initial_in(self.system, store.as_ref()));
+                Ok(outcome)
+            })?;
+            chosen = choice.or_else(|| {
+                let why = "the file of the graph takes the numbers that it gives".into();
+                numbered.then(|| Choice { store: self.store.clone(), why, trials: Vec::new() })
+            });
             let contents = match log {
                 Some(log) => {
                     let levels = self.search.is_shortest();
@@ -418,7 +454,8 @@ impl<'a> Check<'a> {
             answers,
             stopped_by,
             statistics,
-            store: self.store,
+            store: chosen.as_ref().map_or(self.store, |choice| choice.store.clone()),
+            choice: chosen,
             guarantee,
             warning,
             store_bytes,

@@ -32,8 +32,8 @@ pub(crate) struct EdgeLog {
     model: ModelId,
     /// The edges of each state of a block.
     rows: Vec<Vec<Edge>>,
-    /// States in which the model has a fault, where they are counted.
-    faulty: Option<u64>,
+    /// States in which the model has a fault.
+    faulty: u64,
     error: Option<String>,
     cancel: Cancel,
 }
@@ -104,7 +104,7 @@ impl EdgeLog {
                 hash,
             },
             rows: vec![Vec::new(); deltamark_core::BLOCK],
-            faulty: None,
+            faulty: 0,
             error: None,
             cancel: control.cancel.clone(),
         })
@@ -122,7 +122,6 @@ impl EdgeLog {
         if !recall.sequential() {
             self.numbers = Numbers::Met { pages: Vec::new(), next: 0, budget: Arc::clone(&control.budget), granted: 0 };
         }
-        self.faulty = Some(0);
         Ok(())
     }
 
@@ -152,7 +151,7 @@ impl EdgeLog {
             (0..self.recording.actions()).map(|action| portable.carry(Action(action))).collect()
         };
         let actions = system.portable().map(table);
-        let about = About { initial, unfolding, levels, faulty: self.faulty, model: self.model, actions };
+        let about = About { initial, unfolding, levels, faulty: Some(self.faulty), model: self.model, actions };
         let (graph, _) = self.recording.finish(about)?;
         Ok(Some(contents(&graph)))
     }
@@ -171,7 +170,7 @@ impl EdgeLog {
             let number = self.numbers.of(block.id(index))?;
             self.recording.record(number, &self.rows[index])?;
         }
-        self.faulty = self.faulty.map(|faulty| faulty + u64::from(fault_mask(batch).count_ones()));
+        self.faulty += u64::from(fault_mask(batch).count_ones());
         Ok(())
     }
 }
@@ -184,6 +183,10 @@ fn fault_mask(batch: &Batch) -> u64 {
 impl Recorder for EdgeLog {
     fn record(&mut self, number: u64, edges: &[Edge]) -> Result<(), String> {
         self.recording.record(number, edges)
+    }
+
+    fn fault(&mut self, _number: u64) {
+        self.faulty += 1;
     }
 }
 
@@ -637,7 +640,8 @@ impl Walked<'_, '_> {
             answers,
             stopped_by,
             statistics,
-            store: StoreSpec { name: "graph".into(), options: Vec::new() },
+            store: StoreSpec::named("graph"),
+            choice: None,
             guarantee: Guarantee::Exact,
             warning: None,
             store_bytes: Bytes::new().with("file", graph.bytes()),

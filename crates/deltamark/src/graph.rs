@@ -113,7 +113,7 @@ impl<'a> Graph<'a> {
         // One more, so that a space of exactly `max_states` states is seen to its end.
         let limits = Limits { states: Some(max_states + 1), ..limits };
         let (control, _) = control(limits, cancel, listener).map_err(GraphError::Check)?;
-        let spec = StoreSpec::default();
+        let spec = StoreSpec::named("plain");
         let store = deltamark_store::build(&spec, system, Search::Bfs.order(), control.budget.clone())
             .map_err(|error| GraphError::Check(CheckError::Store(error)))?;
         let mut edges =

@@ -5,6 +5,7 @@
 //! of the contract; a field is added, never renamed or dropped, while `schema` is 1;
 //! states are written one after the other and never all held at once.
 
+use crate::auto::{Taken, Trial};
 use crate::load::ModelInfo;
 use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
@@ -289,6 +290,42 @@ struct Store<'a> {
     bytes_per_state: f64,
     parts: Pairs<Vec<(&'a str, u64)>>,
     omission_probability: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<Chosen<'a>>,
+}
+
+/// Why the store is the one it is.
+#[derive(serde::Serialize)]
+struct Chosen<'a> {
+    why: &'a str,
+    trials: Vec<CandidateJson<'a>>,
+}
+
+/// A store on the first states: figures, or why there are none.
+#[derive(serde::Serialize)]
+struct CandidateJson<'a> {
+    store: String,
+    states: Option<u64>,
+    bytes_per_state: Option<f64>,
+    states_per_second: Option<u64>,
+    room_states: Option<u64>,
+    memory_lasts_seconds: Option<f64>,
+    reason: Option<&'a str>,
+}
+
+impl<'a> CandidateJson<'a> {
+    fn new(trial: &'a Trial) -> Self {
+        let taken = trial.taken.as_ref().ok();
+        CandidateJson {
+            store: trial.store.to_string(),
+            states: taken.map(|taken| taken.states),
+            bytes_per_state: taken.map(|taken| (taken.bytes_per_state * 1e3).round() / 1e3),
+            states_per_second: taken.map(|taken| taken.states_per_second.round() as u64),
+            room_states: taken.and_then(|taken| taken.room).map(|room| room as u64),
+            memory_lasts_seconds: taken.and_then(Taken::lasts).map(|lasts| micros(lasts.as_secs_f64())),
+            reason: trial.taken.as_ref().err().map(String::as_str),
+        }
+    }
 }
 
 impl<'a> Store<'a> {
@@ -306,6 +343,10 @@ impl<'a> Store<'a> {
             bytes_per_state: (report.bytes_per_state() * 1e3).round() / 1e3,
             parts: Pairs(report.store_bytes.parts().to_vec()),
             omission_probability,
+            chosen: report.choice.as_ref().map(|choice| Chosen {
+                why: &choice.why,
+                trials: choice.trials.iter().map(CandidateJson::new).collect(),
+            }),
         }
     }
 }

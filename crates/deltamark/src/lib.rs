@@ -15,6 +15,7 @@
 // The derived code names the crate by its name, within the crate too.
 extern crate self as deltamark;
 
+pub mod auto;
 pub mod check;
 pub mod condensed;
 pub mod graph;

@@ -8,6 +8,7 @@
 //! with a trace, never a lost state. (Rust's panic hook still prints a panic when it
 //! happens; a program built with `panic = "abort"` ends there.)
 
+use crate::auto::{self, Question};
 use crate::check::{CheckError, control, threads};
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;
@@ -285,7 +286,7 @@ pub fn check<M: Model>(model: M) -> ModelCheck<M> {
     ModelCheck {
         model,
         properties: Vec::new(),
-        store: "plain".into(),
+        store: StoreSpec::default().name,
         search: Search::default(),
         threads: None,
         explore_all: false,
@@ -339,7 +340,7 @@ where
     }
 
     /// Uses this store, by its name on the command line, with options if need be:
-    /// `NAME[:option=value,…]`. `plain` unless said otherwise.
+    /// `NAME[:option=value,…]`. `auto` unless said otherwise, which chooses one.
     pub fn store(mut self, spec: &str) -> Self {
         self.store = spec.into();
         self
@@ -414,23 +415,27 @@ where
             }
         }
         let spec: StoreSpec = self.store.parse().map_err(ModelError::Store)?;
-        let threads = threads(self.threads, &spec, self.search).map_err(ModelError::Limit)?;
+        threads(self.threads, &spec, self.search).map_err(ModelError::Limit)?;
         let (control, _) = control(self.limits, self.cancel, self.listener).map_err(ModelError::Limit)?;
         let system = ModelSystem::new(self.model)?;
-        let outcome = {
-            let store = deltamark_store::build(&spec, &system, self.search.order(), control.budget.clone())
+        let question =
+            Question { system: &system, search: self.search, threads: self.threads, control: &control, explain: false };
+        let (outcome, choice) = auto::run(&question, &spec, |spec, control| {
+            let threads = threads(self.threads, spec, self.search).map_err(ModelError::Limit)?;
+            let store = deltamark_store::build(spec, &system, self.search.order(), control.budget.clone())
                 .map_err(ModelError::Store)?;
             let task = Task {
                 system: &system,
                 store: &*store,
                 properties: &self.properties,
-                control: &control,
+                control,
                 explore_all: self.explore_all,
                 observer: None,
             };
-            deltamark_search::run_on(threads, self.search, task)
-        };
-        Ok(ModelReport { system, outcome })
+            Ok(deltamark_search::run_on(threads, self.search, task))
+        })?;
+        let store = choice.map_or(spec, |choice| choice.store);
+        Ok(ModelReport { system, outcome, store })
     }
 }
 
@@ -438,6 +443,7 @@ where
 pub struct ModelReport<M: Model> {
     system: ModelSystem<M>,
     outcome: Outcome,
+    store: StoreSpec,
 }
 
 impl<M: Model> ModelReport<M> {
@@ -453,6 +459,11 @@ impl<M: Model> ModelReport<M> {
     #[track_caller]
     pub fn assert_holds(&self) {
         assert!(self.holds(), "\n{self}");
+    }
+
+    /// The store that states were kept in.
+    pub fn store(&self) -> &StoreSpec {
+        &self.store
     }
 
     /// How many states were found.

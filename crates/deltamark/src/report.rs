@@ -5,6 +5,7 @@
 //! front end makes of it for people. What stays true: every trace in a report was
 //! replayed, and "holds" stands only where the search said it.
 
+use crate::auto::Choice;
 use crate::load::ModelInfo;
 use crate::story::Story;
 use crate::sweep::SweepReport;
@@ -98,6 +99,8 @@ pub struct Report {
     pub statistics: Statistics,
     /// The store that was used.
     pub store: StoreSpec,
+    /// Why that one, where the run was to choose.
+    pub choice: Option<Choice>,
     /// What answers that rest on the store are worth.
     pub guarantee: Guarantee,
     /// What makes them worth less than that, if the store knows of anything.
@@ -210,7 +213,8 @@ pub(crate) mod tests {
             answers: verdicts.iter().map(answer).collect(),
             stopped_by,
             statistics: Statistics { states: 10, search_time: Duration::from_millis(500), ..Statistics::default() },
-            store: StoreSpec::default(),
+            store: StoreSpec::named("plain"),
+            choice: None,
             guarantee: Guarantee::Exact,
             warning: None,
             store_bytes: Bytes::new().with("table", 25),

@@ -3,13 +3,16 @@
 //! In: a system and what the user said about progress. Out: an outcome and a [`SweepReport`]. What stays true: a measure
 //! that nobody gave was tried on a sample first, and what came of that is told.
 
-use crate::check::CheckError;
+use crate::check::{CheckError, control};
 use crate::load::Source;
-use deltamark_core::{Control, Directions, Measure, Outcome, Property, Recorder, Remember, System, Window};
+use deltamark_core::{
+    Budget, Cancel, Control, Directions, Limits, Measure, Outcome, Property, Recorder, Remember, Silent, System, Window,
+};
 use deltamark_search::trial::{Sample, Trial};
 use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
 use deltamark_store::StoreSpec;
 use deltamark_store::layers::Layers;
+use std::sync::Arc;
 
 /// States of the sample on which measures are tried.
 pub const SAMPLE: usize = 20_000;
@@ -63,8 +66,19 @@ pub fn given(system: &dyn System, name: &str, text: &str) -> Result<Box<dyn Meas
     })
 }
 
-/// The measure that was given, or the best of those that the system proposes; tried on a sample.
-pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>) -> Result<Found, CheckError> {
+/// The measure that was given, or the best of those that the system proposes; tried on a sample, within these bytes or what the
+/// machine has left.
+pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>, memory: Option<u64>) -> Result<Found, CheckError> {
+    let limits = Limits { memory, ..Limits::default() };
+    let (control, _) = control(limits, Cancel::new(), Arc::new(Silent))?;
+    find_within(system, given, &control.budget)
+}
+
+fn find_within(
+    system: &dyn System,
+    given: Option<Box<dyn Measure>>,
+    budget: &Arc<Budget>,
+) -> Result<Found, CheckError> {
     let none = |message: &str| CheckError::Sweep {
         message: message.into(),
         help: "give one with `--progress EXPR`: a number that most steps of the model increase or leave as it is, \
@@ -72,13 +86,13 @@ pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>) -> Result<Foun
             .into(),
     };
     if let Some(measure) = given {
-        let trial = Sample::new(system, SAMPLE).trial(system, &*measure);
+        let trial = Sample::new(system, SAMPLE, budget).trial(system, &*measure);
         return Ok(Found { measure, automatic: false, trial });
     }
     if system.progress().is_none() && system.observe().is_none() {
         return Err(none("no progress measure is known for models of this kind"));
     }
-    match deltamark_search::trial::best(system, SAMPLE) {
+    match deltamark_search::trial::best(system, SAMPLE, budget) {
         Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
         None => Err(none("no progress measure was found for this model: nothing in it progresses")),
     }
@@ -97,7 +111,7 @@ pub(crate) struct Sweeping<'s> {
 /// Refuses what a sweep cannot do.
 pub(crate) fn refuse(store: &StoreSpec, depth: Option<u64>) -> Result<(), CheckError> {
     let wrong = |message: String, help: &str| Err(CheckError::Sweep { message, help: help.into() });
-    if store.name != StoreSpec::default().name {
+    if !store.is_auto() {
         return wrong(
             format!(
                 "the search `sweep` keeps the states at hand in full, so the store `{}` cannot be used with it",
@@ -125,7 +139,7 @@ pub(crate) fn explore(system: &dyn System, sweeping: Sweeping<'_>) -> Result<(Ou
             (measure, SweepReport { measure: text, automatic: false, directions, trial: None, swept: None })
         }
         None => {
-            let found = find(system, None)?;
+            let found = find_within(system, None, &control.budget)?;
             let report = SweepReport::new(&found);
             (found.measure, report)
         }

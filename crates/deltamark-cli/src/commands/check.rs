@@ -37,7 +37,11 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.run();
     live.clear();
-    show(&result?, arguments.trace.as_deref(), arguments.explore.memory().is_some(), say)
+    let report = result?;
+    let exit = show(&report, arguments.trace.as_deref(), arguments.explore.memory().is_some(), say)?;
+    let aside = arguments.trace.as_deref() == Some("-");
+    explain(&report, arguments.explore.explain && !say.json, aside)?;
+    Ok(exit)
 }
 
 /// Shows a report, and writes its traces.
@@ -67,6 +71,13 @@ pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say
     };
     if aside { print_aside(write) } else { print(write) }?;
     Ok(report.overall().into())
+}
+
+/// Shows how the store was chosen, if that is to be seen. In JSON it is in the object.
+pub(super) fn explain(report: &Report, wanted: bool, aside: bool) -> Result<(), Failure> {
+    let Some(choice) = report.choice.as_ref().filter(|_| wanted) else { return Ok(()) };
+    let write = |out: &mut dyn Write| out.write_all(text::trials(choice).as_bytes());
+    if aside { print_aside(write) } else { print(write) }
 }
 
 /// Says what became of a graph that was to be written.

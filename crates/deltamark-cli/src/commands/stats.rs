@@ -32,7 +32,9 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         render::warning(warning);
     }
     super::check::tell_of_graph(&stats.report, say);
-    show(&stats, arguments.all, arguments.explore.memory().is_some(), say)
+    let exit = show(&stats, arguments.all, arguments.explore.memory().is_some(), say)?;
+    super::check::explain(&stats.report, arguments.explore.explain && !say.json, false)?;
+    Ok(exit)
 }
 
 /// Shows figures.
@@ -56,7 +58,7 @@ fn measured(model: &Loaded, given: &str, arguments: &args::Stats) -> Result<Exit
         Some((name, text)) => Some(sweep::given(system, &name, &text)?),
         None => None,
     };
-    let report = SweepReport::new(&sweep::find(system, given)?);
+    let report = SweepReport::new(&sweep::find(system, given, arguments.explore.memory())?);
     print(|out| {
         if arguments.say.json {
             json::write_measure(&model.info, &report, out)?;

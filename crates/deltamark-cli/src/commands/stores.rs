@@ -6,7 +6,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Colour, Look, print, wrap};
-use deltamark::store::{CATALOGUE, OptionInfo, StoreInfo};
+use deltamark::store::{AUTO, CATALOGUE, OptionInfo, StoreInfo};
 use serde_json::json;
 
 /// Lists the stores.
@@ -35,14 +35,14 @@ fn as_text(look: &Look) -> String {
         }
         text
     };
-    let stores: Vec<String> = CATALOGUE.iter().map(one).collect();
+    let stores: Vec<String> = std::iter::once(&AUTO).chain(CATALOGUE).map(one).collect();
     let example = CATALOGUE.iter().find_map(|store| Some((store.name, store.options.first()?)));
     let example = example.map_or(String::new(), |(name, option)| {
         format!(", for instance `--store {name}:{}={}`", option.name, option.default)
     });
     let usage = format!(
         "Options are shown with their defaults. Choose a store with `--store NAME`, with options \
-         `--store NAME:option=value,option=value`{example}."
+         `--store NAME:option=value,option=value`{example}. docs/study.md has a guide, with what was measured."
     );
     format!("{}\n{}\n", stores.join("\n"), wrap(&usage, "", look.width))
 }
@@ -67,5 +67,8 @@ fn as_json() -> String {
             "options": store.options.iter().map(option).collect::<Vec<_>>(),
         })
     };
-    format!("{}\n", json!({"schema": 1, "stores": CATALOGUE.iter().map(one).collect::<Vec<_>>()}))
+    format!(
+        "{}\n",
+        json!({"schema": 1, "stores": std::iter::once(&AUTO).chain(CATALOGUE).map(one).collect::<Vec<_>>()})
+    )
 }

@@ -12,6 +12,7 @@
 
 use super::{Blocked, Ended, Visitor, Walk, WalkError};
 use crate::bitset::BitSet;
+use crate::trail::Trail;
 use deltamark_core::{BLOCK, Block, Budget, Edge, Recoding, Scratch, Slot, StateId, States, Widen, Width};
 use std::sync::Arc;
 
@@ -129,6 +130,7 @@ struct Descent<'w, 'a, 'v> {
     state: Vec<Slot>,
     spare: Vec<Slot>,
     edges: Vec<Edge>,
+    trail: Trail<'a>,
     block: Block,
     ends: u64,
 }
@@ -152,6 +154,7 @@ pub(super) fn run(walk: &mut Walk<'_>, visitor: &mut dyn Visitor) -> Result<Ende
         state: Vec::new(),
         spare: Vec::new(),
         edges: Vec::new(),
+        trail: Trail::new(graph),
         block: Block::new(width),
         ends: 0,
         walk,
@@ -186,7 +189,6 @@ impl Descent<'_, '_, '_> {
 
     /// All states that can be reached from the one at hand and were not visited yet.
     fn tree(&mut self, root: u64, visited: &mut BitSet) -> Result<Option<Ended>, Blocked> {
-        let graph = self.walk.graph;
         if let Some(ended) = self.enter(root)? {
             return Ok(Some(ended));
         }
@@ -213,7 +215,7 @@ impl Descent<'_, '_, '_> {
             }
             std::mem::swap(&mut self.state, &mut self.spare);
             visited.insert(target);
-            graph.edges(target, &mut self.edges)?;
+            self.trail.down(self.stack.len as u64 - 1, number, target, &mut self.edges)?;
             if let Some(ended) = self.enter_with_edges(target)? {
                 return Ok(Some(ended));
             }
@@ -242,7 +244,7 @@ impl Descent<'_, '_, '_> {
         let place = self.stack.len - 1;
         let top = self.stack.get(place);
         let (number, edge) = (top >> EDGE_BITS, (top & ((1 << EDGE_BITS) - 1)) as usize);
-        self.walk.graph.edges(number, &mut self.edges)?;
+        self.trail.back(place as u64, number, &mut self.edges)?;
         let wrong = || Blocked::from(WalkError::Misfit("a step cannot be undone".into()));
         if self.kept.is_some() {
             return self.back_to_kept(place);
