@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index};
+use crate::chunks::{Chunks, Index, Meter};
 use crate::net::Fault;
 use crate::values::Code;
 
@@ -58,7 +58,6 @@ pub(crate) struct Actions {
     faults: Mutex<Vec<(u32, Fault)>>,
 }
 
-#[derive(Default)]
 struct Growing {
     used: usize,
     index: Index,
@@ -67,12 +66,12 @@ struct Growing {
 
 impl Actions {
     /// No actions yet.
-    pub fn new() -> Self {
+    pub fn new(meter: &Meter) -> Self {
         Actions {
-            starts: Chunks::new(),
-            words: Chunks::new(),
+            starts: Chunks::new(meter),
+            words: Chunks::new(meter),
             count: AtomicU32::new(0),
-            growing: Mutex::default(),
+            growing: Mutex::new(Growing { used: 0, index: Index::new(meter), words: Vec::new() }),
             faults: Mutex::default(),
         }
     }
@@ -261,7 +260,6 @@ pub(crate) struct Effects {
     growing: Mutex<GrowingEffects>,
 }
 
-#[derive(Default)]
 struct GrowingEffects {
     /// How many blocks there are.
     blocks: u32,
@@ -273,8 +271,9 @@ struct GrowingEffects {
 
 impl Effects {
     /// No effects yet.
-    pub fn new() -> Self {
-        Effects { heads: Chunks::new(), words: Chunks::new(), growing: Mutex::default() }
+    pub fn new(meter: &Meter) -> Self {
+        let growing = GrowingEffects { blocks: 0, next: HashMap::new(), used: 0, index: Index::new(meter) };
+        Effects { heads: Chunks::new(meter), words: Chunks::new(meter), growing: Mutex::new(growing) }
     }
 
     /// The number of an effect on a place: tokens, ascending, and how many are gained of each.

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index};
+use crate::chunks::{Chunks, Index, Meter};
 use crate::values::{Code, Values};
 
 /// The most tokens of a place, so that a gap doubled is still a number.
@@ -42,12 +42,10 @@ pub(crate) struct PlaceTable {
     marking_count: AtomicU32,
 }
 
-#[derive(Default)]
 struct Tokens {
     index: Index,
 }
 
-#[derive(Default)]
 struct Markings {
     used: usize,
     index: Index,
@@ -56,17 +54,17 @@ struct Markings {
 
 impl PlaceTable {
     /// The table of a place whose tokens have this many components, with the empty marking.
-    pub fn new(number: usize, arity: usize) -> Self {
+    pub fn new(number: usize, arity: usize, meter: &Meter) -> Self {
         let table = PlaceTable {
             arity,
             seed: mix(number as u64 + 1),
-            components: Chunks::new(),
-            token_hashes: Chunks::new(),
-            tokens: Mutex::default(),
-            starts: Chunks::new(),
-            lists: Chunks::new(),
-            filters: Chunks::new(),
-            markings: Mutex::default(),
+            components: Chunks::new(meter),
+            token_hashes: Chunks::new(meter),
+            tokens: Mutex::new(Tokens { index: Index::new(meter) }),
+            starts: Chunks::new(meter),
+            lists: Chunks::new(meter),
+            filters: Chunks::new(meter),
+            markings: Mutex::new(Markings { used: 0, index: Index::new(meter), list: Vec::new() }),
             token_count: AtomicU32::new(0),
             marking_count: AtomicU32::new(0),
         };
@@ -359,8 +357,8 @@ mod tests {
 
     #[test]
     fn markings_are_numbered_once_and_read_back() {
-        let values = Values::new();
-        let table = PlaceTable::new(3, 2);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(3, 2, &Meter::default());
         let tokens: Vec<u32> = (0..200).map(|k| table.token(&values, &[k, -k])).collect();
         assert_eq!(tokens, (0..200).collect::<Vec<_>>());
         assert_eq!(table.components(77).collect::<Vec<_>>(), [77, -77]);
@@ -380,8 +378,8 @@ mod tests {
 
     #[test]
     fn long_gaps_and_large_counts_are_read_back() {
-        let values = Values::new();
-        let table = PlaceTable::new(0, 1);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(0, 1, &Meter::default());
         for token in 0..40_000 {
             assert_eq!(table.token(&values, &[token]), token as u32);
         }
@@ -401,8 +399,8 @@ mod tests {
 
     #[test]
     fn threads_that_meet_the_same_markings_get_the_same_numbers() {
-        let values = Values::new();
-        let table = PlaceTable::new(1, 1);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(1, 1, &Meter::default());
         let numbers: Vec<Vec<(u32, u32)>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4u32)
                 .map(|thread| {

@@ -79,6 +79,8 @@ pub(crate) struct Work {
     viewed: Vec<u32>,
     views: Vec<View>,
     counted: u64,
+    /// About the bytes that were taken since.
+    grown: usize,
     thread_bytes: Arc<AtomicU64>,
 }
 
@@ -332,8 +334,10 @@ impl ColouredSystem {
     /// Brings the count of this thread's bytes up to date, now and then.
     fn account(&self, work: &mut Work) {
         let Work { binder, steps, sleep, reuse, .. } = work;
-        let grown = binder.take_grown() + steps.take_grown() + sleep.take_grown() + reuse.take_grown();
-        if grown > 0 {
+        work.grown += binder.take_grown() + steps.take_grown() + sleep.take_grown() + reuse.take_grown();
+        // To count exactly means to go through all that is there.
+        if work.grown as u64 > work.counted / 8 {
+            work.grown = 0;
             let bytes = (binder.bytes() + steps.bytes() + sleep.bytes() + reuse.bytes()) as u64;
             let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
             work.thread_bytes.fetch_sub(work.counted, Relaxed);
@@ -404,6 +408,7 @@ impl System for ColouredSystem {
             faults: Vec::new(),
             target: Vec::new(),
             counted: 0,
+            grown: 0,
             thread_bytes: Arc::clone(&self.thread_bytes),
         })
     }
@@ -525,6 +530,10 @@ impl System for ColouredSystem {
 
     fn tables(&self) -> Bytes {
         self.engine.bytes().with("remembered", self.most_thread_bytes.load(Relaxed))
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.engine.meter.bytes() + self.thread_bytes.load(Relaxed)
     }
 
     fn describe(&self) -> &dyn Describe {
