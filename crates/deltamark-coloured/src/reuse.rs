@@ -314,3 +314,62 @@ impl Reuse {
         self.lines.capacity() * size_of::<Line>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::After;
+    use deltamark_core::hash::mix;
+
+    /// Transitions that look at one place, two, and with an inhibitor three; lists of few and of very many actions.
+    const NET: &str = "n {
+       type id : mod 40;
+       place a { dom : id; init : for (i in id) <( i )>; }
+       place b { dom : id; }
+       place c { dom : id * id; capacity : 9; }
+       place d { dom : epsilon; init : 3 * epsilon; capacity : 9; }
+       transition go { in { a : <( x )>; } out { b : <( x )>; } }
+       transition back { in { b : <( x )>; } out { a : <( x )>; } }
+       transition pair { in { a : <( x )>; b : <( succ x )>; d : epsilon; }
+                         out { c : <( x, succ x )>; } }
+       transition part { in { c : <( x, y )>; } out { a : <( x )>; b : <( y )>; d : epsilon; }
+                         inhibit { b : <( 7 )>; } }
+    }";
+
+    #[test]
+    fn what_is_reused_is_what_a_search_finds() {
+        let net = crate::lna::parse(NET.as_bytes(), &[]).expect("a net");
+        let engine = Engine::new(net, NET).expect("a system");
+        let (mut binder, mut plain) = (Binder::new(&engine), Binder::new(&engine));
+        let mut reuse = Reuse::new(&engine);
+        let mut markings = engine.initial.clone();
+        let (mut random, mut hits, mut pauses) = (1, 0, 0);
+        for step in 0..30_000 {
+            let (mut spots, mut found, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+            reuse.spots(&markings, &mut spots);
+            reuse.searching(|places| binder.view(&engine, places, &markings));
+            let before: u32 = reuse.groups.iter().map(|group| group.hits).sum();
+            reuse.enabled(&engine, &mut binder, &markings, &spots, &mut found, &mut faults);
+            hits += u32::from(reuse.groups.iter().map(|group| group.hits).sum::<u32>() > before);
+            pauses += u32::from(reuse.keys.iter().any(|key| !key.used));
+            let mut wanted = Vec::new();
+            plain.enabled(&engine, &markings, &mut wanted, &mut faults);
+            assert!(faults.is_empty());
+            found.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "in step {step}");
+            // Mostly to and fro between few markings, at times anywhere.
+            random = mix(random + 1);
+            let choices = if step / 5000 % 2 == 0 { found.len() } else { found.len().min(2) };
+            let action = engine.actions.get(found[random as usize % choices]);
+            for (place, effect) in action.changes() {
+                match engine.after(place as usize, markings[place as usize], effect, false) {
+                    After::Marking(after) => markings[place as usize] = after,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(hits > 1000 && pauses > 1000 && reuse.span > 1, "{hits} {pauses} {}", reuse.span);
+        assert!(reuse.bytes() <= MOST_BYTES);
+    }
+}
