@@ -13,13 +13,15 @@
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
+//! Effects are numbered in blocks of [`BLOCK`], each of one place; numbers of a block begin at a multiple of 16.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index};
+use crate::chunks::{Chunks, Index, Meter};
 use crate::net::Fault;
 use crate::values::Code;
 
@@ -56,7 +58,6 @@ pub(crate) struct Actions {
     faults: Mutex<Vec<(u32, Fault)>>,
 }
 
-#[derive(Default)]
 struct Growing {
     used: usize,
     index: Index,
@@ -65,12 +66,12 @@ struct Growing {
 
 impl Actions {
     /// No actions yet.
-    pub fn new() -> Self {
+    pub fn new(meter: &Meter) -> Self {
         Actions {
-            starts: Chunks::new(),
-            words: Chunks::new(),
+            starts: Chunks::new(meter),
+            words: Chunks::new(meter),
             count: AtomicU32::new(0),
-            growing: Mutex::default(),
+            growing: Mutex::new(Growing { used: 0, index: Index::new(meter), words: Vec::new() }),
             faults: Mutex::default(),
         }
     }
@@ -249,6 +250,9 @@ impl<'a> ActionRef<'a> {
     }
 }
 
+/// How many effects have numbers that differ in the lowest four bits alone.
+pub(crate) const BLOCK: u32 = 14;
+
 /// What actions do to a place: each different effect once.
 pub(crate) struct Effects {
     heads: Chunks<AtomicU64>,
@@ -256,17 +260,20 @@ pub(crate) struct Effects {
     growing: Mutex<GrowingEffects>,
 }
 
-#[derive(Default)]
 struct GrowingEffects {
-    count: u32,
+    /// How many blocks there are.
+    blocks: u32,
+    /// The number that a place's next effect gets, unless its block is full.
+    next: HashMap<u32, u32>,
     used: usize,
     index: Index,
 }
 
 impl Effects {
     /// No effects yet.
-    pub fn new() -> Self {
-        Effects { heads: Chunks::new(), words: Chunks::new(), growing: Mutex::default() }
+    pub fn new(meter: &Meter) -> Self {
+        let growing = GrowingEffects { blocks: 0, next: HashMap::new(), used: 0, index: Index::new(meter) };
+        Effects { heads: Chunks::new(meter), words: Chunks::new(meter), growing: Mutex::new(growing) }
     }
 
     /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
@@ -282,7 +289,15 @@ impl Effects {
         if let Some(known) = growing.index.find(hash, same) {
             return known;
         }
-        let number = growing.count;
+        let number = match growing.next.get(&place) {
+            Some(&next) if next % 16 < BLOCK => next,
+            _ => {
+                growing.blocks += 1;
+                assert!(growing.blocks < 1 << 27, "memory ends before the effects");
+                (growing.blocks - 1) * 16
+            }
+        };
+        growing.next.insert(place, number + 1);
         let len = 1 + 2 * gains.len();
         let start = self.words.room(growing.used, len).expect("memory ends before the effects");
         let words = gains.iter().flat_map(|&(token, gain)| [token, gain as u32]);
@@ -293,7 +308,6 @@ impl Effects {
         self.heads.room(number as usize, 1).expect("memory ends before the effects");
         self.heads.at(number as usize).store((start as u64) << 28 | len as u64, Relaxed);
         growing.index.add(hash, number, |known| hash_of(self.words(known)[0].load(Relaxed), &mut self.get(known)));
-        growing.count += 1;
         number
     }
 
@@ -310,7 +324,8 @@ impl Effects {
 
     /// The bytes the table holds.
     pub fn bytes(&self) -> u64 {
-        let index = self.growing.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
+        let growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = growing.index.bytes() + 9 * growing.next.capacity() as u64;
         self.heads.bytes() + self.words.bytes() + index
     }
 }

@@ -25,6 +25,7 @@ use crate::actions::Claim;
 use crate::engine::{Counts, Engine};
 use crate::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
+use crate::place::{PlaceTable, View};
 use crate::plan::{Part, Step};
 use crate::values::Code;
 
@@ -105,6 +106,8 @@ struct BindNode {
     claims: Box<[Claim]>,
     /// Which tokens come in question: a list of the step's postings, or all.
     list: Option<(u32, u32)>,
+    /// With a list: how many tokens the place had when it was last brought up to date.
+    seen: u32,
     /// Without a list: the child for each token of the place.
     children: Vec<u32>,
     /// With a list: tokens of the list, ascending, each with its child.
@@ -128,6 +131,25 @@ struct Trie {
     root: u32,
 }
 
+/// The tokens of a marking, read from its list.
+#[derive(Default)]
+struct Read {
+    view: Option<View>,
+    tokens: Vec<u32>,
+}
+
+impl Read {
+    /// Reads the tokens of a marking, unless they were read last: transitions often go through the same place.
+    #[inline]
+    fn bring(&mut self, table: &PlaceTable, view: View) {
+        if self.view != Some(view) {
+            self.view = Some(view);
+            self.tokens.clear();
+            self.tokens.extend(table.tokens_of(view).map(|(token, _)| token));
+        }
+    }
+}
+
 /// The tries of one thread.
 pub(crate) struct Binder {
     tries: Vec<Trie>,
@@ -135,9 +157,10 @@ pub(crate) struct Binder {
     /// Bytes of what was made since they were last counted exactly.
     grown: usize,
     counts: Counts,
-    /// Of each place of the state in hand the tokens, modulo 64, and whether that says all: no
-    /// token of the place has a larger number.
-    sets: Vec<(u64, bool)>,
+    /// What the places of the state in hand hold, at a first look; those at least that are asked for.
+    views: Vec<View>,
+    /// Of each place the tokens that were read last.
+    read: Vec<Read>,
     /// How many picked values have been tried for the tokens in hand.
     combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
@@ -154,7 +177,8 @@ impl Binder {
             postings: Vec::new(),
             grown: 0,
             counts: Counts::new(),
-            sets: Vec::new(),
+            views: vec![View::default(); engine.places.len()],
+            read: engine.places.iter().map(|_| Read::default()).collect(),
             combinations: 0,
             candidates: false,
             left: usize::MAX,
@@ -185,24 +209,51 @@ impl Binder {
 
     /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
     pub fn enabled(&mut self, engine: &Engine, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
-        self.sets.clear();
-        let places = engine.places.iter().zip(markings);
-        self.sets.extend(places.map(|(place, &marking)| (place.filter(marking), place.token_count() <= 64)));
+        for (view, (place, &marking)) in self.views.iter_mut().zip(engine.places.iter().zip(markings)) {
+            *view = place.view(marking);
+        }
         for transition in 0..self.tries.len() {
-            if self.tries[transition].root == UNKNOWN {
-                let mut frame = vec![0; engine.plans[transition].frame];
-                self.combinations = 0;
-                let root = self.grow(engine, transition, 0, &mut frame, Vec::new(), &[], None);
-                self.tries[transition].root = root;
-            }
-            let root = self.tries[transition].root;
-            if root != DEAD {
-                self.walk(engine, transition, root, markings, found, faults);
-            }
+            self.enabled_of(engine, transition, markings, found, faults);
         }
     }
 
-    fn walk(
+    /// Looks at some places of a state, of which transitions are asked for next that depend on them.
+    pub fn view(&mut self, engine: &Engine, places: &[u32], markings: &[u32]) {
+        for &place in places {
+            self.views[place as usize] = engine.places[place as usize].view(markings[place as usize]);
+        }
+    }
+
+    /// Takes over what was seen of a place.
+    #[inline]
+    pub fn put_view(&mut self, place: u32, view: View) {
+        self.views[place as usize] = view;
+    }
+
+    /// Appends the enabled actions of one transition, whose places have been looked at.
+    pub fn enabled_of(
+        &mut self,
+        engine: &Engine,
+        transition: usize,
+        markings: &[u32],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        if self.tries[transition].root == UNKNOWN {
+            let mut frame = vec![0; engine.plans[transition].frame];
+            self.combinations = 0;
+            let root = self.grow(engine, transition, 0, &mut frame, Vec::new(), &[], None);
+            self.tries[transition].root = root;
+        }
+        let root = self.tries[transition].root;
+        if root != DEAD {
+            self.visit(engine, transition, root, markings, found, faults);
+        }
+    }
+
+    /// Goes on from a node if what must be there is there.
+    #[inline]
+    fn visit(
         &mut self,
         engine: &Engine,
         transition: usize,
@@ -218,15 +269,30 @@ impl Binder {
         let trie = &self.tries[transition];
         let Node { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
-            let (set, exact) = self.sets[place as usize];
-            let place = place as usize;
-            if set >> (token & 63) & 1 == 0
-                || (count > 1 || !exact || token > 63)
-                    && engine.places[place].count_in_list(markings[place], token) < count
+            let view = self.views[place as usize];
+            if view.set >> (token & 63) & 1 == 0
+                || (count > 1 || !view.exact || token > 63)
+                    && engine.places[place as usize].count_of(view, token) < count
             {
                 return;
             }
         }
+        match next {
+            Next::Action(action) => found.push(action),
+            next => self.walk(engine, transition, next, markings, found, faults),
+        }
+    }
+
+    fn walk(
+        &mut self,
+        engine: &Engine,
+        transition: usize,
+        next: Next,
+        markings: &[u32],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        let trie = &self.tries[transition];
         match next {
             Next::Action(action) => found.push(action),
             Next::Late(action) => {
@@ -243,26 +309,26 @@ impl Binder {
             Next::Pick(number) => {
                 for at in 0..trie.picks[number as usize].len() {
                     let child = self.tries[transition].picks[number as usize][at];
-                    self.walk(engine, transition, child, markings, found, faults);
+                    self.visit(engine, transition, child, markings, found, faults);
                 }
             }
             Next::Bind(number) => {
                 let bind = &trie.binds[number as usize];
-                let place = bind.place as usize;
-                let marking = markings[place];
-                if marking == 0 {
+                let view = self.views[bind.place as usize];
+                let table = &engine.places[bind.place as usize];
+                if view.set == 0 {
                     return;
                 }
-                let table = &engine.places[place];
-                let (set, exact) = self.sets[place];
-                if let Some((postings, list)) = bind.list {
+                if let Some((postings, list)) = bind.list
+                    && bind.seen != table.token_count()
+                {
                     self.extend(engine, transition, number, postings, list);
                 }
                 let bind = &self.tries[transition].binds[number as usize];
                 let (listed, mask) = (bind.list.is_some(), bind.mask);
-                let mut rest = set & mask & !bind.dead;
+                let mut rest = view.set & mask & !bind.dead;
                 // Tokens may get numbers while we walk, so that the list can be ahead of the set.
-                if exact && bind.matches.last().is_none_or(|&(token, _)| token < 64) {
+                if view.exact && bind.matches.last().is_none_or(|&(token, _)| token < 64) {
                     while rest != 0 {
                         let token = rest.trailing_zeros();
                         rest &= rest - 1;
@@ -270,21 +336,23 @@ impl Binder {
                         self.follow(engine, transition, number, at, token, markings, found, faults);
                     }
                 } else if !listed {
-                    for (token, _) in table.tokens(marking) {
+                    let place = bind.place as usize;
+                    self.read[place].bring(table, view);
+                    for at in 0..self.read[place].tokens.len() {
+                        let token = self.read[place].tokens[at];
                         self.follow(engine, transition, number, token as usize, token, markings, found, faults);
                     }
-                } else if set & mask != 0 {
+                } else if view.set & mask != 0 {
                     let many = bind.matches.len();
-                    if many <= 2 * table.length(marking) {
+                    if many <= 2 * table.length_of(view) {
                         for at in 0..many {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
-                            if child != DEAD && set >> (token & 63) & 1 == 1 && table.count_in_list(marking, token) > 0
-                            {
+                            if child != DEAD && view.set >> (token & 63) & 1 == 1 && table.count_of(view, token) > 0 {
                                 self.follow(engine, transition, number, at, token, markings, found, faults);
                             }
                         }
                     } else {
-                        for (token, _) in table.tokens(marking) {
+                        for (token, _) in table.tokens_of(view) {
                             let matches = &self.tries[transition].binds[number as usize].matches;
                             if mask >> (token & 63) & 1 == 1
                                 && let Ok(at) = matches.binary_search_by_key(&token, |&(token, _)| token)
@@ -317,27 +385,36 @@ impl Binder {
         let mut child =
             if node.list.is_some() { node.matches[at].1 } else { node.children.get(at).copied().unwrap_or(UNKNOWN) };
         if child == UNKNOWN {
-            child = self.child(engine, transition, bind, token);
-            let node = &mut self.tries[transition].binds[bind as usize];
-            if node.list.is_some() {
-                node.matches[at].1 = child;
-            } else {
-                if at >= node.children.len() {
-                    self.grown += 4 * (at + 1 - node.children.len());
-                    node.children.resize(at + 1, UNKNOWN);
-                }
-                node.children[at] = child;
-            }
-            if child == DEAD && token < 64 {
-                node.dead |= 1 << token;
-            }
+            child = self.make(engine, transition, bind, at, token);
         }
         if child != DEAD {
-            self.walk(engine, transition, child, markings, found, faults);
+            self.visit(engine, transition, child, markings, found, faults);
         }
     }
 
+    /// Makes a child that is not known and puts it where the node has it.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, engine: &Engine, transition: usize, bind: u32, at: usize, token: u32) -> u32 {
+        let child = self.child(engine, transition, bind, token);
+        let node = &mut self.tries[transition].binds[bind as usize];
+        if node.list.is_some() {
+            node.matches[at].1 = child;
+        } else {
+            if at >= node.children.len() {
+                self.grown += 4 * (at + 1 - node.children.len());
+                node.children.resize(at + 1, UNKNOWN);
+            }
+            node.children[at] = child;
+        }
+        if child == DEAD && token < 64 {
+            node.dead |= 1 << token;
+        }
+        child
+    }
+
     /// Lists the tokens that are new since the node was last visited.
+    #[inline(never)]
     fn extend(&mut self, engine: &Engine, transition: usize, bind: u32, postings: u32, list: u32) {
         let postings = &mut self.postings[postings as usize];
         if postings.covered < engine.places[postings.place].token_count() {
@@ -345,6 +422,7 @@ impl Binder {
         }
         let tokens = &postings.tokens[list as usize];
         let bind = &mut self.tries[transition].binds[bind as usize];
+        bind.seen = postings.covered;
         let known = bind.matches.len();
         if known < tokens.len() {
             self.grown += 8 * (tokens.len() - known);
@@ -485,6 +563,7 @@ impl Binder {
                         frame: frame.into(),
                         claims: claims.clone().into(),
                         list,
+                        seen: u32::MAX,
                         children: Vec::new(),
                         matches: Vec::new(),
                         mask: if list.is_some() { 0 } else { u64::MAX },

@@ -13,17 +13,33 @@
 //! Items are atomics. Who learns the number of an item has learnt it from the thread that wrote
 //! it, through a lock or a store, so relaxed loads see what was written.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Log2 of the items in the first chunk.
 const FIRST: u32 = 8;
 /// Enough for 2^32 items.
 const CHUNKS: usize = 4 * (32 - FIRST as usize) + 4;
 
+/// Counts the bytes that all rows and indexes of a net take as they grow.
+#[derive(Clone, Default)]
+pub(crate) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    /// The bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn add(&self, items: usize, size: usize) {
+        self.0.fetch_add((items * size) as u64, Relaxed);
+    }
+}
+
 /// A row of items that only grows.
 pub(crate) struct Chunks<T> {
     chunks: Box<[OnceLock<Box<[T]>>]>,
+    meter: Meter,
 }
 
 /// Which chunk an item is in, where in it, and how many items the chunk has.
@@ -36,9 +52,9 @@ fn locate(index: usize) -> (usize, usize, usize) {
 }
 
 impl<T: Default> Chunks<T> {
-    /// An empty row.
-    pub fn new() -> Self {
-        Chunks { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect() }
+    /// An empty row, whose bytes are counted there.
+    pub fn new(meter: &Meter) -> Self {
+        Chunks { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(), meter: meter.clone() }
     }
 
     /// The item of this number, which has been made room for.
@@ -82,7 +98,10 @@ impl<T: Default> Chunks<T> {
             let (chunk, offset, size) = locate(start);
             let items = self.chunks.get(chunk)?;
             if offset + len <= size {
-                items.get_or_init(|| (0..size).map(|_| T::default()).collect());
+                items.get_or_init(|| {
+                    self.meter.add(size, size_of::<T>());
+                    (0..size).map(|_| T::default()).collect()
+                });
                 return Some(start);
             }
             start += size - offset;
@@ -114,14 +133,19 @@ impl Chunks<AtomicU64> {
 
 /// A hash index of numbered things that are kept elsewhere: open addressing, at most three
 /// quarters full. Used under the lock of its table.
-#[derive(Default)]
 pub(crate) struct Index {
     /// Numbers plus one; 0 is empty.
     slots: Vec<u32>,
     len: usize,
+    meter: Meter,
 }
 
 impl Index {
+    /// An empty index, whose bytes are counted there.
+    pub fn new(meter: &Meter) -> Self {
+        Index { slots: Vec::new(), len: 0, meter: meter.clone() }
+    }
+
     /// The number of the thing with this hash that `same` accepts.
     pub fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
         if self.slots.is_empty() {
@@ -142,6 +166,7 @@ impl Index {
     pub fn add(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             let larger = (self.slots.len() * 2).max(16);
+            self.meter.add(larger - self.slots.len(), size_of::<u32>());
             let old = std::mem::replace(&mut self.slots, vec![0; larger]);
             for known in old.into_iter().filter(|&slot| slot != 0) {
                 self.put(hash_of(known - 1), known);
@@ -178,7 +203,8 @@ mod tests {
 
     #[test]
     fn items_stay_where_they_were_put() {
-        let row: Chunks<AtomicU32> = Chunks::new();
+        let meter = Meter::default();
+        let row: Chunks<AtomicU32> = Chunks::new(&meter);
         let mut used = 0;
         let mut kept = Vec::new();
         for len in (0..300).chain([5000, 1, 700]) {
@@ -194,11 +220,12 @@ mod tests {
             }
         }
         assert!(row.bytes() < 4 * used as u64 * 2 + 4096);
+        assert_eq!(meter.bytes() + (CHUNKS * size_of::<OnceLock<Box<[AtomicU32]>>>()) as u64, row.bytes());
     }
 
     #[test]
     fn an_index_tells_things_of_equal_hash_apart() {
-        let mut index = Index::default();
+        let mut index = Index::new(&Meter::default());
         for number in 0..1000 {
             assert_eq!(index.find(u64::from(number % 7), |known| known == number), None);
             index.add(u64::from(number % 7), number, |known| u64::from(known % 7));

@@ -259,12 +259,14 @@ impl Observe for ColouredSystem {
             let of = |&action: &u32| self.engine.actions.get(action).transition() as usize == transition;
             return i64::from(work.found.iter().any(of));
         }
+        work.markings.clear();
         work.current.layout.unpack(state, &mut work.markings);
         self.engine.read(observable, &Marking { engine: &self.engine, markings: &work.markings })
     }
 
     fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
         let work = self.work(scratch);
+        work.markings.clear();
         work.current.layout.unpack(state, &mut work.markings);
         self.engine.why_undefined(observable, &Marking { engine: &self.engine, markings: &work.markings })
     }

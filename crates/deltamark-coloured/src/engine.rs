@@ -10,6 +10,7 @@ use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::line_column;
 
 use crate::actions::{Actions, Claim, Effects, NewAction};
+use crate::chunks::Meter;
 use crate::eval::{Eval, Look};
 use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Var};
 use crate::place::PlaceTable;
@@ -32,6 +33,8 @@ pub(crate) struct Engine {
     pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
     /// What spans point into.
     text: String,
+    /// The bytes of the tables, as they grow.
+    pub meter: Meter,
 }
 
 /// The tokens of a label: place, token, how often.
@@ -41,9 +44,14 @@ impl Engine {
     /// Prepares a net; `text` is what spans point into.
     pub fn new(net: Net, text: &str) -> Result<Self, Vec<Diagnostic>> {
         net.validate().map_err(Diagnostic::new)?;
-        let values = Values::new();
-        let places: Vec<PlaceTable> =
-            net.places.iter().enumerate().map(|(number, place)| PlaceTable::new(number, place.domain.len())).collect();
+        let meter = Meter::default();
+        let values = Values::new(&meter);
+        let places: Vec<PlaceTable> = net
+            .places
+            .iter()
+            .enumerate()
+            .map(|(number, place)| PlaceTable::new(number, place.domain.len(), &meter))
+            .collect();
         let mut wrong = Vec::new();
         let mut plans = Vec::new();
         for transition in &net.transitions {
@@ -63,12 +71,13 @@ impl Engine {
             values,
             places,
             plans,
-            actions: Actions::new(),
-            effects: Effects::new(),
+            actions: Actions::new(&meter),
+            effects: Effects::new(&meter),
             initial: Vec::new(),
             prioritised,
             named: Mutex::default(),
             text: text.into(),
+            meter,
             net,
         };
         for number in 0..engine.net.places.len() {

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 
 use deltamark_core::Span;
 
+use crate::chunks::Meter;
 use crate::net::{
     Binary, Domain, End, Expr, Fault, FaultKind, Fold, Function, FunctionId, Iteration, Kind, PlaceId, Stat, Unary,
     Value,
@@ -58,7 +59,7 @@ enum Flow {
 /// Evaluates an expression that uses no variables and no marking, as front ends need for
 /// constants, bounds of types and the like. The functions it calls must be defined.
 pub fn constant(functions: &[Function], expression: &Expr) -> Result<Value, Fault> {
-    let values = Values::new();
+    let values = Values::new(&Meter::default());
     let mut frame = vec![0; variables_of(expression)];
     let code = Eval::new(functions, &values, None).eval(expression, &mut frame)?;
     Ok(values.value(code))

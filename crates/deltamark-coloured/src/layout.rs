@@ -95,10 +95,9 @@ impl Layout {
         }
     }
 
-    /// Replaces the contents of `numbers` by those of a state.
+    /// Appends the numbers of a state.
     #[inline]
     pub fn unpack(&self, state: &[Slot], numbers: &mut Vec<u32>) {
-        numbers.clear();
         numbers.extend(self.fields.iter().map(|field| field.read(state)));
     }
 }

@@ -7,6 +7,7 @@
 //! ```
 
 mod actions;
+mod arrange;
 mod bind;
 mod chunks;
 mod describe;
@@ -15,10 +16,13 @@ mod eval;
 mod layout;
 pub mod lna;
 pub mod net;
+mod order;
+mod owners;
 mod place;
 mod plan;
 pub mod pnml;
 mod portable;
+mod reuse;
 mod sleep;
 mod steps;
 mod system;

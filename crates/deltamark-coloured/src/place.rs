@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index};
+use crate::chunks::{Chunks, Index, Meter};
 use crate::values::{Code, Values};
 
 /// The most tokens of a place, so that a gap doubled is still a number.
@@ -42,12 +42,10 @@ pub(crate) struct PlaceTable {
     marking_count: AtomicU32,
 }
 
-#[derive(Default)]
 struct Tokens {
     index: Index,
 }
 
-#[derive(Default)]
 struct Markings {
     used: usize,
     index: Index,
@@ -56,17 +54,17 @@ struct Markings {
 
 impl PlaceTable {
     /// The table of a place whose tokens have this many components, with the empty marking.
-    pub fn new(number: usize, arity: usize) -> Self {
+    pub fn new(number: usize, arity: usize, meter: &Meter) -> Self {
         let table = PlaceTable {
             arity,
             seed: mix(number as u64 + 1),
-            components: Chunks::new(),
-            token_hashes: Chunks::new(),
-            tokens: Mutex::default(),
-            starts: Chunks::new(),
-            lists: Chunks::new(),
-            filters: Chunks::new(),
-            markings: Mutex::default(),
+            components: Chunks::new(meter),
+            token_hashes: Chunks::new(meter),
+            tokens: Mutex::new(Tokens { index: Index::new(meter) }),
+            starts: Chunks::new(meter),
+            lists: Chunks::new(meter),
+            filters: Chunks::new(meter),
+            markings: Mutex::new(Markings { used: 0, index: Index::new(meter), list: Vec::new() }),
             token_count: AtomicU32::new(0),
             marking_count: AtomicU32::new(0),
         };
@@ -171,9 +169,46 @@ impl PlaceTable {
 
     #[inline]
     fn list(&self, marking: u32) -> &[AtomicU8] {
-        let mut bytes = self.lists.rest(self.starts.get(marking as usize) as usize).iter();
+        self.list_of(self.starts.get(marking as usize))
+    }
+
+    /// What the search for bindings looks at of a marking.
+    #[inline]
+    pub fn view(&self, marking: u32) -> View {
+        let (set, start) = (self.filters.get(marking as usize), self.starts.get(marking as usize));
+        View { set, start, exact: self.token_count() <= 64 }
+    }
+
+    /// Asks for the list of a marking, so that it is there when it is looked at, and gives something of
+    /// it back.
+    #[inline]
+    pub fn touch(&self, view: View) -> u8 {
+        self.lists.at(view.start as usize).load(Relaxed)
+    }
+
+    #[inline]
+    fn list_of(&self, start: u32) -> &[AtomicU8] {
+        let mut bytes = self.lists.rest(start as usize).iter();
         let len = read_number(&mut bytes).unwrap_or(0);
         &bytes.as_slice()[..len as usize]
+    }
+
+    /// The tokens of a marking that has been looked at, as [`tokens`](Self::tokens) gives them.
+    #[inline]
+    pub fn tokens_of(&self, view: View) -> TokenIter<'_> {
+        TokenIter { bytes: self.list_of(view.start).iter(), next: 0 }
+    }
+
+    /// An upper bound for how many distinct tokens it has.
+    #[inline]
+    pub fn length_of(&self, view: View) -> usize {
+        self.list_of(view.start).len()
+    }
+
+    /// How often a token lies there.
+    #[inline]
+    pub fn count_of(&self, view: View, token: u32) -> u32 {
+        count_among(self.tokens_of(view), token)
     }
 
     /// The tokens of a marking with how often each lies there, ascending by token.
@@ -186,13 +221,6 @@ impl PlaceTable {
     #[inline]
     pub fn length(&self, marking: u32) -> usize {
         self.list(marking).len()
-    }
-
-    /// Which tokens may lie in a marking: bit `k mod 64` for token `k`. While a place has no more
-    /// than 64 tokens, they do lie there.
-    #[inline]
-    pub fn filter(&self, marking: u32) -> u64 {
-        self.filters.get(marking as usize)
     }
 
     /// How often a token lies in a marking.
@@ -215,13 +243,8 @@ impl PlaceTable {
     }
 
     /// How often a token lies in a marking, without a look at the filter.
-    pub fn count_in_list(&self, marking: u32, token: u32) -> u32 {
-        for (known, count) in self.tokens(marking) {
-            if known >= token {
-                return if known == token { count } else { 0 };
-            }
-        }
-        0
+    fn count_in_list(&self, marking: u32, token: u32) -> u32 {
+        count_among(self.tokens(marking), token)
     }
 
     /// The bytes of the tokens, and of the markings.
@@ -233,6 +256,28 @@ impl PlaceTable {
             markings + self.starts.bytes() + self.lists.bytes() + self.filters.bytes(),
         )
     }
+}
+
+/// What is known of a marking at a first look.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Its tokens, modulo 64.
+    pub set: u64,
+    /// Where its list begins.
+    start: u32,
+    /// Whether the set says all: no token of the place has a larger number than 63.
+    pub exact: bool,
+}
+
+/// How often a token lies among others.
+#[inline]
+fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
+    for (known, count) in tokens {
+        if known >= token {
+            return if known == token { count } else { 0 };
+        }
+    }
+    0
 }
 
 /// Writes the list of a marking, and says its hash and filter.
@@ -312,8 +357,8 @@ mod tests {
 
     #[test]
     fn markings_are_numbered_once_and_read_back() {
-        let values = Values::new();
-        let table = PlaceTable::new(3, 2);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(3, 2, &Meter::default());
         let tokens: Vec<u32> = (0..200).map(|k| table.token(&values, &[k, -k])).collect();
         assert_eq!(tokens, (0..200).collect::<Vec<_>>());
         assert_eq!(table.components(77).collect::<Vec<_>>(), [77, -77]);
@@ -333,8 +378,8 @@ mod tests {
 
     #[test]
     fn long_gaps_and_large_counts_are_read_back() {
-        let values = Values::new();
-        let table = PlaceTable::new(0, 1);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(0, 1, &Meter::default());
         for token in 0..40_000 {
             assert_eq!(table.token(&values, &[token]), token as u32);
         }
@@ -354,8 +399,8 @@ mod tests {
 
     #[test]
     fn threads_that_meet_the_same_markings_get_the_same_numbers() {
-        let values = Values::new();
-        let table = PlaceTable::new(1, 1);
+        let values = Values::new(&Meter::default());
+        let table = PlaceTable::new(1, 1, &Meter::default());
         let numbers: Vec<Vec<(u32, u32)>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4u32)
                 .map(|thread| {

@@ -84,6 +84,10 @@ pub(crate) struct Plan {
     pub late_priority: bool,
     /// How many terms its labels come to.
     pub terms: usize,
+    /// The places on whose markings it depends which bindings are enabled, ascending.
+    pub reads: Vec<u32>,
+    /// Places that must hold a token before anything is evaluated that could be a fault, ascending.
+    pub needs: Vec<u32>,
 }
 
 /// Whether an expression looks at the marking.
@@ -331,7 +335,6 @@ impl Plan {
         let binding = |variable: &crate::net::Variable| matches!(variable.role, Role::Bound | Role::Pick(_));
         let binding = (0..).zip(&transition.variables).filter(|(_, variable)| binding(variable));
         Ok(Plan {
-            steps,
             frame,
             binding: binding.map(|(number, _)| Var(number)).collect(),
             outputs,
@@ -339,10 +342,65 @@ impl Plan {
             existential,
             late_guard,
             terms: total,
+            reads: reads(transition),
+            needs: needs(&steps),
             late_priority: transition.priority.as_ref().is_some_and(looks),
             priority: transition.priority.clone(),
+            steps,
         })
     }
+}
+
+/// The places a transition looks at to find out which of its bindings are enabled.
+fn reads(transition: &Transition) -> Vec<u32> {
+    let arcs = transition.inputs.iter().chain(&transition.inhibitors);
+    let mut places: BTreeSet<u32> = arcs.map(|arc| arc.place.0).collect();
+    if let Some(guard) = &transition.guard {
+        guard.visit(&mut |part| match &part.kind {
+            Kind::Component { place, .. } | Kind::Distinct(place) | Kind::Total(place) => {
+                places.insert(place.0);
+            }
+            Kind::Fold { iterations, .. } => places.extend(iterations.iter().filter_map(|one| match one.domain {
+                Domain::Place(place) => Some(place.0),
+                _ => None,
+            })),
+            _ => {}
+        });
+    }
+    places.into_iter().collect()
+}
+
+/// The places that are looked at before anything that could be a fault, and must not be empty.
+fn needs(steps: &[Step]) -> Vec<u32> {
+    let mut places = BTreeSet::new();
+    for step in steps {
+        match step {
+            Step::Bind { place, parts, .. } => {
+                if parts.iter().any(|part| matches!(part, Part::Key(key) if can_fault(key))) {
+                    break;
+                }
+                places.insert(place.0);
+                if parts.iter().any(|part| matches!(part, Part::Match(value) if can_fault(value))) {
+                    break;
+                }
+            }
+            Step::Require(terms) => {
+                let parts = terms.iter().flat_map(|term| term.condition.iter().chain(&term.token));
+                if parts.clone().any(can_fault) || terms.iter().any(|term| term.factor < 0) {
+                    break;
+                }
+                places.extend(terms.iter().filter(|term| term.condition.is_none()).map(|term| term.place.0));
+            }
+            Step::Test(value) | Step::Let(_, value) => {
+                if can_fault(value) {
+                    break;
+                }
+            }
+            // Very many values are a fault too.
+            Step::Pick(..) => break,
+        }
+    }
+    places.into_iter().collect()
 }
 
 struct Planner<'a> {

@@ -26,7 +26,8 @@
 //!
 //! # Layout in memory
 //! ```text
-//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, left out, not left out
+//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, left out, not left out, left out if
+//!                           it is no fault
 //! ```
 //! A thread has its own rows. Rows are made when they are needed, and actions from number [`MOST`] on are
 //! never left out, so a thread needs 8 MiB at most.
@@ -43,6 +44,8 @@ const MOST: u32 = 8192;
 const PER_WORD: u32 = 32;
 const LEFT_OUT: u64 = 1;
 const NEEDED: u64 = 2;
+/// Left out where no place gets more than it may hold.
+const IF_FITS: u64 = 3;
 
 /// What a thread knows of pairs of actions.
 #[derive(Default)]
@@ -62,14 +65,22 @@ impl Sleep {
         let (word, shift) = ((action / PER_WORD) as usize, 2 * (action % PER_WORD));
         let known = self.rows.get(arrival.0 as usize).and_then(|row| row.get(word)).map_or(0, |bits| bits >> shift & 3);
         let answer = if known == 0 { self.work_out(engine, arrival.0, action) } else { known };
-        answer == LEFT_OUT && fits(engine, engine.actions.get(action), markings)
+        match answer {
+            LEFT_OUT => true,
+            IF_FITS => fits(engine, engine.actions.get(action), markings),
+            _ => false,
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn work_out(&mut self, engine: &Engine, arrival: u32, action: u32) -> u64 {
-        let apart = apart(engine, engine.actions.get(arrival), engine.actions.get(action));
-        let answer = if apart { LEFT_OUT } else { NEEDED };
+        let (before, after) = (engine.actions.get(arrival), engine.actions.get(action));
+        let answer = match apart(engine, before, after) {
+            true if after.ceilings().next().is_none() => LEFT_OUT,
+            true => IF_FITS,
+            false => NEEDED,
+        };
         if self.rows.len() <= arrival as usize {
             self.rows.resize(arrival as usize + 1, Vec::new());
             self.grown += size_of::<Vec<u64>>();

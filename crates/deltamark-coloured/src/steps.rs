@@ -5,38 +5,39 @@
 //! out again.
 //!
 //! ```text
-//! line    [ effect:32 marking:32 ] × 4  [ after:32 ] × 4       in one line of the processor's cache
-//! region  8 lines: by the marking and its place; the line in it by the effect
+//! line    [ block:32 marking:32 | after:32 × 14 ]        one line of the processor's cache
 //! ```
 //!
-//! A state's successors ask for the same few markings with many effects each, so they find what they ask
-//! for in a few regions. A line keeps the four pairs last met there. The table grows with its misses up to a fixed
+//! Effects are numbered in blocks of one place each ([`BLOCK`](crate::actions::BLOCK)), and a line says what all effects of a block
+//! make of a marking, as far as that was asked for. A state's successors ask for the same few markings with
+//! many effects each, so they find what they ask for in a few lines. Where a line lies follows from marking and block, and what
+//! comes last stays. The table grows with its misses up to a fixed
 //! size, so it costs a thread a bounded amount of memory whatever the number of markings.
 
+use crate::actions::BLOCK;
 use crate::engine::{After, Engine};
 
 /// Log2 of the lines at the beginning.
 const SMALLEST: u32 = 6;
 /// Log2 of the most lines: 8 MiB.
 const LARGEST: u32 = 17;
-/// Log2 of the lines of a region.
-const REGION: u32 = 3;
-const WAYS: usize = 4;
 /// What stands for [`After::Exceeded`].
 const EXCEEDED: u32 = u32::MAX;
+/// What was not asked for yet.
+const UNKNOWN: u32 = u32::MAX - 1;
 /// Marks an effect that is undone.
 const UNDO: u32 = 1 << 31;
-/// No pair: there is no such effect.
+/// No line: there is no such block.
 const EMPTY: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
-    pairs: [u64; WAYS],
-    after: [u32; WAYS],
+    tag: u64,
+    after: [u32; BLOCK as usize],
 }
 
-const EMPTY_LINE: Line = Line { pairs: [EMPTY; WAYS], after: [0; WAYS] };
+const EMPTY_LINE: Line = Line { tag: EMPTY, after: [UNKNOWN; BLOCK as usize] };
 
 /// What a thread remembers.
 pub(crate) struct Steps {
@@ -47,60 +48,63 @@ pub(crate) struct Steps {
 }
 
 #[inline]
-fn pair(marking: u32, effect: u32) -> u64 {
-    u64::from(effect) << 32 | u64::from(marking)
+fn tag(marking: u32, effect: u32) -> u64 {
+    u64::from(effect >> 4) << 32 | u64::from(marking)
+}
+
+/// The shift that leaves as many bits of a hash as number the lines.
+fn shift_for(lines: usize) -> u32 {
+    64 - lines.ilog2()
 }
 
 impl Steps {
     /// Nothing remembered.
     pub fn new() -> Self {
-        Steps { lines: vec![EMPTY_LINE; 1 << SMALLEST], shift: 64 - (SMALLEST - REGION), misses: 0, grown: 1 }
+        Steps { lines: vec![EMPTY_LINE; 1 << SMALLEST], shift: shift_for(1 << SMALLEST), misses: 0, grown: 1 }
     }
 
     #[inline]
-    fn line(&self, place: u32, marking: u32, effect: u32) -> usize {
-        let region = (u64::from(marking) | u64::from(place) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
-        (region as usize) << REGION | (effect ^ effect >> 28) as usize & ((1 << REGION) - 1)
+    fn line(&self, tag: u64) -> usize {
+        (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// What is remembered of a pair, if it is.
+    /// Asks for what is remembered of a marking and an effect, so that it is there when it is looked at, and gives
+    /// something of it back.
     #[inline]
-    fn find(&self, at: usize, pair: u64) -> Option<u32> {
-        let line = &self.lines[at];
-        // Without a branch for each way: which one it is cannot be foreseen.
-        let (mut found, mut after) = (0, 0);
-        for (&known, &kept) in line.pairs.iter().zip(&line.after) {
-            let same = u32::from(known == pair);
-            found |= same;
-            after |= kept & same.wrapping_neg();
-        }
-        (found != 0).then_some(after)
+    pub fn touch(&self, marking: u32, effect: u32) -> u32 {
+        self.lines[self.line(tag(marking, effect))].after[0]
+    }
+
+    /// What is remembered, or [`UNKNOWN`].
+    #[inline]
+    fn find(&self, marking: u32, effect: u32) -> u32 {
+        let tag = tag(marking, effect);
+        let line = &self.lines[self.line(tag)];
+        if line.tag == tag { line.after[(effect % 16) as usize] } else { UNKNOWN }
     }
 
     /// What a place holds after an effect.
     #[inline]
     pub fn after(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32) -> After {
-        let at = self.line(place, marking, effect);
-        match self.find(at, pair(marking, effect)) {
-            Some(EXCEEDED) => After::Exceeded,
-            Some(after) => After::Marking(after),
-            None => self.work_out(engine, place, marking, effect, at),
+        match self.find(marking, effect) {
+            UNKNOWN => self.work_out(engine, place, marking, effect),
+            EXCEEDED => After::Exceeded,
+            after => After::Marking(after),
         }
     }
 
     /// What a place held before an effect, if it has ever held that.
     #[inline]
     pub fn before(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32) -> After {
-        let at = self.line(place, marking, effect | UNDO);
-        match self.find(at, pair(marking, effect | UNDO)) {
-            Some(before) => After::Marking(before),
-            None => self.work_out(engine, place, marking, effect | UNDO, at),
+        match self.find(marking, effect | UNDO) {
+            UNKNOWN => self.work_out(engine, place, marking, effect | UNDO),
+            before => After::Marking(before),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn work_out(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32, at: usize) -> After {
+    fn work_out(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32) -> After {
         let undo = effect & UNDO != 0;
         let after = engine.after(place as usize, marking, effect & !UNDO, undo);
         let kept = match after {
@@ -109,16 +113,28 @@ impl Steps {
             // A marking that nobody has seen may be seen later, so this is not remembered.
             _ => return after,
         };
-        put(&mut self.lines[at], pair(marking, effect), kept);
-        self.misses += 1;
-        if self.misses > self.lines.len() * WAYS / 2 && self.lines.len() < 1 << LARGEST {
-            // What was there is worked out again when it is asked for: places are not kept in lines.
-            self.misses = 0;
-            self.shift -= 1;
-            self.lines = vec![EMPTY_LINE; self.lines.len() * 2];
-            self.grown += self.bytes();
+        let tag = tag(marking, effect);
+        let at = self.line(tag);
+        if self.lines[at].tag != tag {
+            self.lines[at] = Line { tag, ..EMPTY_LINE };
+            self.misses += 1;
+        }
+        self.lines[at].after[(effect % 16) as usize] = kept;
+        if self.misses > self.lines.len() / 2 && self.lines.len() < 1 << LARGEST {
+            self.enlarge();
         }
         after
+    }
+
+    fn enlarge(&mut self) {
+        self.misses = 0;
+        self.shift -= 1;
+        let larger = vec![EMPTY_LINE; self.lines.len() * 2];
+        for line in std::mem::replace(&mut self.lines, larger).into_iter().filter(|line| line.tag != EMPTY) {
+            let at = self.line(line.tag);
+            self.lines[at] = line;
+        }
+        self.grown += self.bytes();
     }
 
     /// Bytes taken since the last call.
@@ -130,12 +146,4 @@ impl Steps {
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
     }
-}
-
-/// Puts a pair first and forgets the last.
-fn put(line: &mut Line, pair: u64, after: u32) {
-    line.pairs.copy_within(0..WAYS - 1, 1);
-    line.after.copy_within(0..WAYS - 1, 1);
-    line.pairs[0] = pair;
-    line.after[0] = after;
 }

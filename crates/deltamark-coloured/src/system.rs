@@ -27,9 +27,13 @@ use crate::bind::Binder;
 use crate::engine::{After, Engine};
 use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
+use crate::place::View;
+use crate::reuse::{Reuse, Spot};
 use crate::sleep::Sleep;
 use crate::steps::Steps;
 
+/// The number of changes of an action that is a fault.
+const FAULT: u32 = u32::MAX;
 /// The most places that are given bits which are free.
 const MOST_FILLED: usize = 64;
 
@@ -58,11 +62,25 @@ pub(crate) struct Work {
     pub binder: Binder,
     steps: Steps,
     sleep: Sleep,
+    reuse: Reuse,
+    /// Those of the states in hand, one row behind the other.
     pub markings: Vec<u32>,
+    /// Where what is to be reused may be, a row a state.
+    spots: Vec<Spot>,
+    /// Of the state looked at last.
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
     target: Vec<Slot>,
+    /// Steps that are to be taken: which state, which action, and how many places it changes.
+    todo: Vec<(u32, u32, u32)>,
+    /// The places that these change, one behind the other, and their effects.
+    moves: Vec<(u32, u32)>,
+    /// Places that searches for bindings look at in every state, and what is there, a row a state.
+    viewed: Vec<u32>,
+    views: Vec<View>,
     counted: u64,
+    /// About the bytes that were taken since.
+    grown: usize,
     thread_bytes: Arc<AtomicU64>,
 }
 
@@ -70,6 +88,12 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.thread_bytes.fetch_sub(self.counted, Relaxed);
     }
+}
+
+/// One of several rows of equal length.
+#[inline]
+fn row_of<T>(rows: &[T], width: usize, row: usize) -> &[T] {
+    &rows[row * width..(row + 1) * width]
 }
 
 impl ColouredSystem {
@@ -126,11 +150,50 @@ impl ColouredSystem {
 
     /// Reads a state and finds its enabled actions, those of the largest priority alone.
     pub(crate) fn look(&self, work: &mut Work, state: &[Slot]) {
-        let Work { current, binder, markings, found, faults, .. } = work;
-        current.layout.unpack(state, markings);
+        work.markings.clear();
+        work.spots.clear();
+        work.current.layout.unpack(state, &mut work.markings);
+        work.reuse.spots(&work.markings, &mut work.spots);
+        self.view_all(work, 1);
+        self.look_at(work, 0);
+    }
+
+    /// Has a first look at the places of all states that searches for bindings will look at.
+    fn view_all(&self, work: &mut Work, count: usize) {
+        let Work { reuse, markings, viewed, views, .. } = work;
+        viewed.clear();
+        views.clear();
+        if !reuse.searching(|places| viewed.extend_from_slice(places)) {
+            return;
+        }
+        viewed.sort_unstable();
+        viewed.dedup();
+        let tables = &self.engine.places;
+        for row in 0..count {
+            let markings = row_of(markings, tables.len(), row);
+            views.extend(viewed.iter().map(|&place| tables[place as usize].view(markings[place as usize])));
+        }
+        let mut touched = 0;
+        for (number, &place) in viewed.iter().enumerate() {
+            let table = &tables[place as usize];
+            for view in views.iter().skip(number).step_by(viewed.len()).filter(|view| !view.exact) {
+                touched ^= table.touch(*view);
+            }
+        }
+        std::hint::black_box(touched);
+    }
+
+    /// Finds the enabled actions of a state that was read, number `row`.
+    fn look_at(&self, work: &mut Work, row: usize) {
+        let Work { binder, reuse, markings, spots, found, faults, viewed, views, .. } = work;
+        for (&place, &view) in viewed.iter().zip(row_of(views, viewed.len(), row)) {
+            binder.put_view(place, view);
+        }
+        let markings = row_of(markings, self.engine.places.len(), row);
+        let spots = row_of(spots, reuse.groups(), row);
         found.clear();
         faults.clear();
-        binder.enabled(&self.engine, markings, found, faults);
+        reuse.enabled(&self.engine, binder, markings, spots, found, faults);
         if self.engine.prioritised {
             self.keep_urgent(markings, found, faults);
         }
@@ -154,60 +217,107 @@ impl ColouredSystem {
         }
     }
 
-    /// Appends the successors of a state that was reached by `arrival`; all of them if that is none.
-    fn expand_one(&self, work: &mut Work, source: &[Slot], arrival: Action, out: &mut Batch) -> Result<(), Widen> {
-        self.look(work, source);
-        let hash = self.hash_of(&work.markings);
-        let Work { current, steps, sleep, markings, found, faults, target, .. } = work;
-        target.resize(source.len(), 0);
-        for (transition, fault) in faults.drain(..) {
-            out.fault(None, self.engine.message(&fault, Some(transition)));
-        }
-        let here = 1 << out.current();
-        'actions: for &number in found.iter() {
-            if sleep.leaves_out(&self.engine, arrival, number, markings) {
-                out.leave_out(here);
-                continue;
-            }
-            let action = self.engine.actions.get(number);
-            if action.is_fault() {
-                out.fault(Some(Action(number)), self.fault_of(number));
-                continue;
-            }
-            target.copy_from_slice(source);
-            let mut hash = hash;
-            for (place, effect) in action.changes() {
-                let field = &current.layout.fields[place as usize];
-                let before = markings[place as usize];
-                match steps.after(&self.engine, place, before, effect) {
-                    After::Marking(marking) if marking <= field.limit => {
-                        field.write(target, marking);
-                        hash = hash.wrapping_add(self.moved(place, before, marking));
-                    }
-                    After::Marking(_) => return Err(Widen),
-                    After::Exceeded => {
-                        out.fault(Some(Action(number)), self.engine.exceeded(place));
-                        continue 'actions;
-                    }
-                    After::Impossible => unreachable!("what an enabled action takes is there"),
-                }
-            }
-            out.push_hashed(Action(number), target, hash);
-        }
-        Ok(())
-    }
-
-    /// Appends the successors of the states of a block, each reached by what `arrival` says.
-    fn expand_all(
+    /// Appends the successors of states, each reached by what `arrival` says; all of them if that is none. The first is
+    /// number `first` of its block.
+    ///
+    /// What is looked up in tables is asked for beforehand, for all of the states, so that the ways to
+    /// memory overlap.
+    fn expand_all<'a>(
         &self,
         work: &mut Work,
-        block: &Block,
+        count: usize,
+        state: impl Fn(usize) -> &'a [Slot],
+        first: usize,
         arrival: impl Fn(usize) -> Action,
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        for (index, state) in block.states().iter().enumerate() {
-            out.begin(index);
-            self.expand_one(work, state, arrival(index), out)?;
+        work.markings.clear();
+        work.spots.clear();
+        work.todo.clear();
+        work.moves.clear();
+        let places = self.engine.places.len();
+        for row in 0..count {
+            work.current.layout.unpack(state(row), &mut work.markings);
+            work.reuse.spots(row_of(&work.markings, places, row), &mut work.spots);
+        }
+        self.view_all(work, count);
+        let mut touched = 0;
+        for row in 0..count {
+            out.begin(first + row);
+            self.look_at(work, row);
+            let Work { steps, sleep, markings, found, faults, todo, moves, .. } = work;
+            let markings = row_of(markings, places, row);
+            for (transition, fault) in faults.drain(..) {
+                out.fault(None, self.engine.message(&fault, Some(transition)));
+            }
+            let arrival = arrival(row);
+            for &number in found.iter() {
+                if sleep.leaves_out(&self.engine, arrival, number, markings) {
+                    out.leave_out(1 << out.current());
+                    continue;
+                }
+                let action = self.engine.actions.get(number);
+                if action.is_fault() {
+                    todo.push((row as u32, number, FAULT));
+                    continue;
+                }
+                let before = moves.len();
+                for (place, effect) in action.changes() {
+                    touched ^= steps.touch(markings[place as usize], effect);
+                    moves.push((place, effect));
+                }
+                todo.push((row as u32, number, (moves.len() - before) as u32));
+            }
+        }
+        std::hint::black_box(touched);
+        self.fire_all(work, count, state, first, out)
+    }
+
+    /// Takes the steps that are to be done, in the order of states.
+    fn fire_all<'a>(
+        &self,
+        work: &mut Work,
+        count: usize,
+        state: impl Fn(usize) -> &'a [Slot],
+        first: usize,
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let Work { current, steps, markings, todo, moves, target, .. } = work;
+        let (mut todo, mut moves) = (todo.iter().copied().peekable(), moves.as_slice());
+        for row in 0..count {
+            let source = state(row);
+            let markings = row_of(markings, self.engine.places.len(), row);
+            let hash = self.hash_of(markings);
+            out.begin(first + row);
+            target.clear();
+            target.extend_from_slice(source);
+            'actions: while let Some((_, number, len)) = todo.next_if(|&(of, ..)| of as usize == row) {
+                if len == FAULT {
+                    out.fault(Some(Action(number)), self.fault_of(number));
+                    continue;
+                }
+                let changes;
+                (changes, moves) = moves.split_at(len as usize);
+                target.copy_from_slice(source);
+                let mut hash = hash;
+                for &(place, effect) in changes {
+                    let field = &current.layout.fields[place as usize];
+                    let before = markings[place as usize];
+                    match steps.after(&self.engine, place, before, effect) {
+                        After::Marking(marking) if marking <= field.limit => {
+                            field.write(target, marking);
+                            hash = hash.wrapping_add(self.moved(place, before, marking));
+                        }
+                        After::Marking(_) => return Err(Widen),
+                        After::Exceeded => {
+                            out.fault(Some(Action(number)), self.engine.exceeded(place));
+                            continue 'actions;
+                        }
+                        After::Impossible => unreachable!("what an enabled action takes is there"),
+                    }
+                }
+                out.push_hashed(Action(number), target, hash);
+            }
         }
         self.account(work);
         Ok(())
@@ -223,9 +333,12 @@ impl ColouredSystem {
 
     /// Brings the count of this thread's bytes up to date, now and then.
     fn account(&self, work: &mut Work) {
-        let grown = work.binder.take_grown() + work.steps.take_grown() + work.sleep.take_grown();
-        if grown > 0 {
-            let bytes = (work.binder.bytes() + work.steps.bytes() + work.sleep.bytes()) as u64;
+        let Work { binder, steps, sleep, reuse, .. } = work;
+        work.grown += binder.take_grown() + steps.take_grown() + sleep.take_grown() + reuse.take_grown();
+        // To count exactly means to go through all that is there.
+        if work.grown as u64 > work.counted / 8 {
+            work.grown = 0;
+            let bytes = (binder.bytes() + steps.bytes() + sleep.bytes() + reuse.bytes()) as u64;
             let all = work.thread_bytes.fetch_add(bytes, Relaxed) + bytes;
             work.thread_bytes.fetch_sub(work.counted, Relaxed);
             self.most_thread_bytes.fetch_max(all - work.counted, Relaxed);
@@ -236,6 +349,7 @@ impl ColouredSystem {
     /// Whether an action can be taken where these markings are; nothing about what it leads to.
     fn can(&self, work: &mut Work, state: &[Slot], action: u32) -> Result<bool, Fault> {
         let engine = &self.engine;
+        work.markings.clear();
         work.current.layout.unpack(state, &mut work.markings);
         let known = engine.actions.get(action);
         let there = known.requirements().all(|(place, token, count)| {
@@ -283,11 +397,18 @@ impl System for ColouredSystem {
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
             sleep: Sleep::default(),
+            reuse: Reuse::new(&self.engine),
+            spots: Vec::new(),
+            todo: Vec::new(),
+            moves: Vec::new(),
+            viewed: Vec::new(),
+            views: Vec::new(),
             markings: Vec::new(),
             found: Vec::new(),
             faults: Vec::new(),
             target: Vec::new(),
             counted: 0,
+            grown: 0,
             thread_bytes: Arc::clone(&self.thread_bytes),
         })
     }
@@ -302,14 +423,13 @@ impl System for ColouredSystem {
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        self.expand_one(work, source, Action::NONE, out)?;
-        self.account(work);
-        Ok(())
+        let current = out.current();
+        self.expand_all(work, 1, |_| source, current, |_| Action::NONE, out)
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
-        self.expand_all(work, block, |_| Action::NONE, out)
+        self.expand_all(work, block.len(), |row| block.state(row), 0, |_| Action::NONE, out)
     }
 
     fn fire(
@@ -412,6 +532,10 @@ impl System for ColouredSystem {
         self.engine.bytes().with("remembered", self.most_thread_bytes.load(Relaxed))
     }
 
+    fn table_bytes(&self) -> u64 {
+        self.engine.meter.bytes() + self.thread_bytes.load(Relaxed)
+    }
+
     fn describe(&self) -> &dyn Describe {
         self
     }
@@ -446,7 +570,7 @@ impl Independence for ColouredSystem {
         out: &mut Batch,
     ) -> Result<(), Widen> {
         let work = self.work(scratch);
-        self.expand_all(work, block, |index| arrivals[index], out)
+        self.expand_all(work, block.len(), |row| block.state(row), 0, |index| arrivals[index], out)
     }
 }
 

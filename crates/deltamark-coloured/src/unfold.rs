@@ -24,6 +24,7 @@ use deltamark_nets as pt;
 
 use crate::bind::Binder;
 use crate::engine::{Engine, Marking};
+use crate::order::order;
 
 /// How often each token lies in a place where nothing runs out.
 const PLENTY: u32 = i32::MAX as u32;
@@ -243,8 +244,27 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
     }
     pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
+    reorder(engine, &mut net, &mut places);
     net.validate()?;
     Ok(Parts { net, places, actions: kept, constants })
+}
+
+/// Puts places that belong together next to each other.
+fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
+    let token = |&(place, token): &(u32, u32)| (place, engine.places[place as usize].components(token).collect());
+    let order = order(net, &places.iter().map(token).collect::<Vec<_>>());
+    let mut position = vec![0; order.len()];
+    for (at, &place) in (0..).zip(&order) {
+        position[place as usize] = at;
+    }
+    *places = order.iter().map(|&place| places[place as usize]).collect();
+    net.places = order.iter().map(|&place| net.places[place as usize].clone()).collect();
+    for transition in &mut net.transitions {
+        let pt::Transition { inputs, outputs, reads, inhibitors, .. } = transition;
+        for arc in [inputs, outputs, reads, inhibitors].into_iter().flatten() {
+            arc.place = position[arc.place as usize];
+        }
+    }
 }
 
 /// The tokens that block a binding: any one of them in this number.

@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index};
+use crate::chunks::{Chunks, Index, Meter};
 use crate::net::{Shape, Type, TypeId, Value};
 
 /// A value in one word.
@@ -40,7 +40,6 @@ pub(crate) struct Values {
     growing: Mutex<Growing>,
 }
 
-#[derive(Default)]
 struct Growing {
     len: usize,
     used: usize,
@@ -49,8 +48,10 @@ struct Growing {
 
 impl Values {
     /// An empty table.
-    pub fn new() -> Self {
-        Values { heads: Chunks::new(), words: Chunks::new(), hashes: Chunks::new(), growing: Mutex::default() }
+    pub fn new(meter: &Meter) -> Self {
+        let growing = Growing { len: 0, used: 0, index: Index::new(meter) };
+        let [heads, words, hashes] = [(); 3].map(|()| Chunks::new(meter));
+        Values { heads, words, hashes, growing: Mutex::new(growing) }
     }
 
     /// The code of the sequence of these elements.
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn equal_values_have_equal_codes_and_others_do_not() {
-        let values = Values::new();
+        let values = Values::new(&Meter::default());
         let tree = |a: i32| Value::Seq(vec![Value::Int(a), Value::Seq(vec![Value::Int(-1), Value::Int(a / 2)])]);
         let codes: Vec<Code> = (0..500).map(|a| values.code(&tree(a))).collect();
         for (a, &code) in codes.iter().enumerate() {
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn hashes_depend_on_the_value_alone() {
-        let (one, other) = (Values::new(), Values::new());
+        let (one, other) = (Values::new(&Meter::default()), Values::new(&Meter::default()));
         other.sequence(&[5, 6]);
         let hash = |values: &Values| {
             let inner = values.sequence(&[1, 2]);

@@ -262,7 +262,7 @@ fn what_is_wrong_is_told() {
         (place("a", "col", "") + &transition("t", &op("maybe", &[])), "a condition is expected here, not a `maybe`"),
         (
             fine + &arc("a", "t", &x).replace("<hlinscription>", r#"<type value="inhibitor"/><hlinscription>"#),
-            "arcs of type `inhibitor` are not supported in a coloured net",
+            "symmetric nets have no arcs of type `inhibitor`",
         ),
     ];
     for (body, message) in cases {

@@ -122,10 +122,15 @@ pub trait System: Send + Sync {
         unreachable!("a system that never returns Widen is never asked to widen")
     }
 
-    /// The bytes of tables that grow while the system runs (values, bindings), by part. They are not
-    /// asked of a budget; reports show them, and the resident size holds them.
+    /// The bytes of tables that grow while the system runs (values, bindings), by part, for reports.
     fn tables(&self) -> Bytes {
         Bytes::new()
+    }
+
+    /// The bytes that such tables hold now, at least those that grow with the states. Cheap: searches have the budget
+    /// count them after every block. A system whose tables stay small need not tell.
+    fn table_bytes(&self) -> u64 {
+        0
     }
 
     /// What the model was compiled to, as text for people; nothing for languages that have none to show.

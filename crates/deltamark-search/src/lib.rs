@@ -23,6 +23,7 @@ mod path;
 mod quota;
 mod run;
 mod sweep;
+mod tables;
 pub mod trial;
 
 pub use partition::{Partitioned, owner, run_partitioned};

@@ -9,6 +9,7 @@
 //! [absorbs](Run::absorb) what the others counted.
 
 use crate::quota::Quota;
+use crate::tables::Tables;
 use crate::{Observer, Task};
 use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
@@ -82,6 +83,7 @@ pub(crate) struct Plan<'a> {
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`].
     settled: Arc<[AtomicU8]>,
     quota: Arc<Quota>,
+    tables: Arc<Tables>,
     leaves_out: bool,
 }
 
@@ -104,6 +106,7 @@ impl<'a> Plan<'a> {
             observer: observer.map(|observer| Arc::new(Mutex::new(observer))),
             settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
             quota: Arc::new(Quota::new(control.limits.states)),
+            tables: Arc::new(Tables::new(system, &control.budget)),
         }
     }
 
@@ -438,6 +441,9 @@ impl<'a> Run<'a> {
         }
         if self.plan.is_cancelled() {
             return Some(Stop::Cancelled);
+        }
+        if !self.plan.tables.hold(self.plan.system) {
+            return Some(Stop::Memory);
         }
         if self.until_check > 0 {
             self.until_check -= 1;

@@ -94,6 +94,8 @@ pub(crate) struct Checker<'t, 'f> {
     later: BTreeMap<&'t str, Span>,
     /// Whether mismatches are left out because the type asked for is a guess.
     pub guessing: bool,
+    /// Components of places whose type there is not: it is guessed.
+    pub guessed: BTreeSet<(PlaceId, usize)>,
     overrides: BTreeMap<String, i64>,
     expanded: u64,
     /// How long constants that call functions have taken so far.
@@ -121,6 +123,7 @@ impl<'t, 'f> Checker<'t, 'f> {
             sight: Sight::Basic,
             later: BTreeMap::new(),
             guessing: false,
+            guessed: BTreeSet::new(),
             overrides,
             expanded: 0,
             evaluating: Duration::ZERO,

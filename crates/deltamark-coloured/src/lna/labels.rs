@@ -34,7 +34,7 @@ pub(crate) enum Side {
 impl<'t> Checker<'t, '_> {
     pub(super) fn place(&mut self, definition: &PlaceDef<'t>) {
         let name = definition.name;
-        let domain: Vec<TypeId> = definition.domain.iter().map(|name| self.type_called(*name).unwrap_or(INT)).collect();
+        let domain: Vec<Option<TypeId>> = definition.domain.iter().map(|name| self.type_called(*name)).collect();
         let capacity = match &definition.capacity {
             None => 1,
             Some(capacity) => {
@@ -55,9 +55,11 @@ impl<'t> Checker<'t, '_> {
             });
         }
         let id = PlaceId(u32::try_from(self.net.places.len()).unwrap_or(u32::MAX));
+        let unknown = (0..domain.len()).filter(|&at| domain[at].is_none());
+        self.guessed.extend(unknown.map(|at| (id, at)));
         self.net.places.push(Place {
             name: name.text.into(),
-            domain,
+            domain: domain.into_iter().map(|of| of.unwrap_or(INT)).collect(),
             initial: Vec::new(),
             frame: 0,
             capacity: Some(capacity),
@@ -202,7 +204,15 @@ impl<'t> Checker<'t, '_> {
         let token = match &tuple.components {
             None if domain.is_empty() => Some(Vec::new()),
             Some(components) if components.len() == domain.len() => {
-                Some(components.iter().zip(&domain).map(|(part, &of)| self.component(part, of, side)).collect())
+                let parts = components.iter().zip(&domain).enumerate();
+                let mut token = Vec::new();
+                for (at, (part, &of)) in parts {
+                    let before = self.guessing;
+                    self.guessing |= self.guessed.contains(&(place, at));
+                    token.push(self.component(part, of, side));
+                    self.guessing = before;
+                }
+                Some(token)
             }
             found => {
                 self.wrong_length(tuple.span, found.as_ref().map(Vec::len), place);
@@ -241,6 +251,11 @@ impl<'t> Checker<'t, '_> {
                 format!("its domain is {}", names.join(" * ")),
             ),
         };
-        self.findings.add(|| Diagnostic::at(span, message).help(help));
+        // What it says of the domain is a guess where a type is not known.
+        let known = (0..names.len()).all(|at| !self.guessed.contains(&(place, at)));
+        self.findings.add(|| {
+            let diagnostic = Diagnostic::at(span, message);
+            if known { diagnostic.help(help) } else { diagnostic }
+        });
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct Typed {
     pub high: i64,
 }
 
+/// An operation on two operands.
+type OfTwo<'e, 't> = (Binary, &'e Expr<'t>, &'e Expr<'t>);
+
 impl Typed {
     pub fn new(kind: Kind, span: Span, low: i64, high: i64) -> Self {
         let expr = folded(kind, span);
@@ -89,7 +92,7 @@ impl<'t> Checker<'t, '_> {
     fn report_within(&mut self, expr: &Expr<'t>, roots: &Roots) {
         match &expr.node {
             Node::Binary(operator, left, right) if roots.is_none() => {
-                self.not_of_two(expr, *operator, left, right, INT);
+                self.not_of_two(expr, (*operator, left, right), INT);
             }
             Node::Unary(operator, of) if roots.is_none() => {
                 self.not_of(expr, operator.sign(), of, INT);
@@ -189,7 +192,7 @@ impl<'t> Checker<'t, '_> {
             },
             Node::Name(name) => self.lower_name(expr, name, want),
             Node::Call(name, arguments) => self.lower_call(expr, *name, arguments, want),
-            Node::Binary(operator, left, right) => self.lower_binary(expr, *operator, left, right, want),
+            Node::Binary(operator, left, right) => self.lower_binary(expr, (*operator, left, right), want),
             Node::Unary(operator, of) => self.lower_unary(expr, *operator, of, want),
             Node::Conditional(parts) => {
                 let condition = self.lower(&parts[0], BOOL);
@@ -400,14 +403,7 @@ impl<'t> Checker<'t, '_> {
         self.mismatch(expr, want)
     }
 
-    fn lower_binary(
-        &mut self,
-        expr: &Expr<'t>,
-        operator: Binary,
-        left: &Expr<'t>,
-        right: &Expr<'t>,
-        want: TypeId,
-    ) -> Typed {
+    fn lower_binary(&mut self, expr: &Expr<'t>, (operator, left, right): OfTwo<'_, 't>, want: TypeId) -> Typed {
         let span = expr.span;
         match operator {
             Binary::And | Binary::Or if want == BOOL => {
@@ -435,7 +431,7 @@ impl<'t> Checker<'t, '_> {
             Binary::Concatenate if matches!(self.types.class(want), Class::List { .. }) => {
                 self.lower_concatenation(span, left, right, want)
             }
-            _ => self.not_of_two(expr, operator, left, right, want),
+            _ => self.not_of_two(expr, (operator, left, right), want),
         }
     }
 
@@ -512,14 +508,7 @@ impl<'t> Checker<'t, '_> {
         Typed::new(kind, span, 0, 1)
     }
 
-    fn not_of_two(
-        &mut self,
-        expr: &Expr<'t>,
-        operator: Binary,
-        left: &Expr<'t>,
-        right: &Expr<'t>,
-        want: TypeId,
-    ) -> Typed {
+    fn not_of_two(&mut self, expr: &Expr<'t>, (operator, left, right): OfTwo<'_, 't>, want: TypeId) -> Typed {
         let roots = self.roots(expr);
         if !roots.is_none() {
             return self.mismatch(expr, want);
@@ -535,10 +524,24 @@ impl<'t> Checker<'t, '_> {
             self.shown(left, &one),
             self.shown(right, &other)
         );
+        let of = |class: fn(&Class) -> bool| {
+            [&one, &other].into_iter().any(|roots| roots.one().is_some_and(|root| class(self.types.class(root))))
+        };
+        let (set, list) =
+            (of(|class| matches!(class, Class::Set { .. })), of(|class| matches!(class, Class::List { .. })));
         let numeric = !one.numeric(&self.types).is_none() && !other.numeric(&self.types).is_none();
+        let help = if numeric {
+            Some("convert one of them by a cast: `T(…)`")
+        } else if set {
+            Some("the union of sets is `a or b`, the intersection `a and b`, the difference `a - b`")
+        } else if list {
+            Some("lists are joined by `a & b`; either may be an element")
+        } else {
+            None
+        };
         self.findings.add(|| {
             let diagnostic = Diagnostic::at(expr.span, message);
-            if numeric { diagnostic.help("convert one of them by a cast: `T(…)`") } else { diagnostic }
+            help.into_iter().fold(diagnostic, |diagnostic, help| diagnostic.help(help))
         });
         Typed::wrong(expr.span)
     }

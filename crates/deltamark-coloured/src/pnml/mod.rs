@@ -240,7 +240,12 @@ impl<'a> Reader<'a> {
                 "" | "normal" => {}
                 "test" | "read" => test = true,
                 other => {
-                    self.refuse(arc, format!("arcs of type `{other}` are not supported in a coloured net"));
+                    let span = self.span(arc);
+                    let message = format!("symmetric nets have no arcs of type `{other}`");
+                    self.findings.add(|| {
+                        Diagnostic::at(span, message)
+                            .help("ISO/IEC 15909-2 has inhibitor and reset arcs in no kind of coloured net; arcs are normal, test or read")
+                    });
                     return;
                 }
             }

@@ -199,3 +199,31 @@ fn what_is_often_written_wrongly_is_told_how_to_write() {
         assert!(found[0].contains(help), "{found:?}");
     }
 }
+
+#[test]
+fn a_type_that_there_is_not_is_told_once() {
+    let text = "n { type col : enum (red, green);
+        place p { dom : colr * int; init : <( red, 1 )>; }
+        transition t { in { p : <( c, n )>; } out { p : <( green, n )> + <( c )>; } } }";
+    let told = complaints(text);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("no type `colr`") && told[0].contains("did you mean `col`"), "{told:?}");
+    assert!(told[1].contains("have 2 components, not 1"), "{told:?}");
+    assert!(!told[1].contains("its domain"), "{told:?}");
+}
+
+#[test]
+fn operators_of_sets_and_lists_are_suggested() {
+    let text = |label: &str| {
+        format!(
+            "n {{ type id : mod 3; type crowd : set of id with capacity 3; type row : list [nat] of id with capacity 3;
+            place p {{ dom : crowd * row; init : <( empty, empty )>; }}
+            transition t {{ in {{ p : <( s, l )>; }} out {{ p : <( {label} )>; }} }} }}"
+        )
+    };
+    assert!(parse(text("s or |1|, l & 1").as_bytes(), &[]).is_ok());
+    for (label, advice) in [("s + |1|, l", "`a or b`"), ("s, l + l", "`a & b`")] {
+        let told = complaints(&text(label));
+        assert!(told.len() == 1 && told[0].contains(advice), "{told:?}");
+    }
+}

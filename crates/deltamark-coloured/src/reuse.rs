@@ -1,0 +1,375 @@
+//! Reuses the enabled bindings of transitions whose places are marked as they were before.
+//!
+//! In: the markings of a state. Out: its enabled actions. What stays true: what is reused is what a
+//! search for bindings would find; what is forgotten is searched for again.
+//!
+//! # The idea
+//! Which bindings of a transition are enabled depends on the markings of the places it looks at, and on nothing
+//! else: those of its inputs and inhibitors, and those that its guard asks about. A step changes few places, so most
+//! transitions find their places as some state before had them. Transitions that look at the same
+//! places are a *group*; what a group found is kept under the numbers of its places' markings.
+//!
+//! # Layout in memory
+//! ```text
+//! entry   [ group:24 len:8 | marking … | action … ]        8 words; 16, 32 or 64 where lists are long
+//! ```
+//! Where an entry lies follows from group and markings, and what comes last stays. So a group costs
+//! one look into memory, and those of a whole block of states are asked for together.
+//!
+//! # Bounds
+//! The table grows with its misses up to a fixed size. A group that seldom finds what it looks for does
+//! without the table for a while, and for longer each time.
+//!
+//! A group does not even look where a place is empty whose tokens its transitions need before anything else.
+
+use deltamark_core::hash::coefficient;
+
+use crate::bind::Binder;
+use crate::engine::Engine;
+use crate::net::Fault;
+
+/// Words of a line.
+const WORDS: usize = 8;
+/// Log2 of the lines at the beginning.
+const SMALLEST: u32 = 6;
+/// The most bytes of the table.
+const MOST_BYTES: usize = 4 << 20;
+/// The most lines of an entry.
+const WIDEST: usize = 8;
+/// The most places of a group: a list should fit beside them.
+const MOST_PLACES: usize = 6;
+/// How many look-ups a group is judged by.
+const WINDOW: u32 = 2048;
+/// How often a group's pause may double.
+const PATIENCE: u32 = 10;
+
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Line([u32; WORDS]);
+
+/// What tells where the entry of a group is.
+#[derive(Clone, Copy)]
+struct Key {
+    /// The first word of its entries, but for the length.
+    tag: u32,
+    /// How many places there are.
+    len: u8,
+    /// A bit for each place without whose tokens nothing is enabled.
+    needs: u8,
+    /// Whether the table is asked.
+    used: bool,
+    places: [u32; MOST_PLACES],
+    coefficients: [u64; MOST_PLACES],
+}
+
+/// Transitions that look at the same places.
+struct Group {
+    transitions: Vec<u32>,
+    places: Vec<u32>,
+    needs: Vec<u32>,
+    tries: u32,
+    hits: u32,
+    /// How many look-ups it still does without the table.
+    pause: u32,
+    strikes: u32,
+}
+
+impl Key {
+    fn new(number: u32, group: &Group) -> Self {
+        let places = group.places.get(..group.places.len().min(MOST_PLACES)).unwrap_or(&[]);
+        let mut key = Key {
+            tag: number << 8,
+            len: places.len() as u8,
+            needs: 0,
+            used: group.pause == 0,
+            places: [0; MOST_PLACES],
+            coefficients: [0; MOST_PLACES],
+        };
+        for (at, &place) in places.iter().enumerate() {
+            key.places[at] = place;
+            key.coefficients[at] = coefficient(u64::from(number) << 8 | at as u64);
+            key.needs |= u8::from(group.needs.contains(&place)) << at;
+        }
+        key
+    }
+
+    fn hash(&self, markings: impl Iterator<Item = u32>) -> u64 {
+        let markings = self.coefficients[..usize::from(self.len)].iter().zip(markings);
+        markings.fold(u64::from(self.tag), |hash, (factor, marking)| {
+            hash.wrapping_add(factor.wrapping_mul(u64::from(marking)))
+        })
+    }
+}
+
+/// Where the entry of a group may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spot(u32);
+
+/// Nothing is enabled.
+const NOTHING: Spot = Spot(u32::MAX);
+/// The table is not asked.
+const ELSEWHERE: Spot = Spot(u32::MAX - 1);
+
+/// What a thread reuses.
+pub(crate) struct Reuse {
+    groups: Vec<Group>,
+    /// One for each group.
+    keys: Vec<Key>,
+    lines: Vec<Line>,
+    /// Lines of an entry.
+    span: usize,
+    shift: u32,
+    misses: usize,
+    too_long: usize,
+    grown: usize,
+}
+
+impl Reuse {
+    /// Nothing found yet.
+    pub fn new(engine: &Engine) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        for (number, plan) in (0..).zip(&engine.plans) {
+            let known = groups.iter_mut().find(|group| group.places == plan.reads && group.needs == plan.needs);
+            if let Some(group) = known {
+                group.transitions.push(number);
+                continue;
+            }
+            groups.push(Group {
+                transitions: vec![number],
+                places: plan.reads.clone(),
+                needs: plan.needs.clone(),
+                tries: 0,
+                hits: 0,
+                pause: if plan.reads.len() > MOST_PLACES || groups.len() >= 1 << 23 { u32::MAX } else { 0 },
+                strikes: 0,
+            });
+        }
+        let keys = (1..).zip(&groups).map(|(number, group)| Key::new(number, group)).collect();
+        let lines = vec![Line([0; WORDS]); 1 << SMALLEST];
+        Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Appends for each group where its entry for these markings may be, and asks for it, so that it is
+    /// there when it is looked at.
+    #[inline]
+    pub fn spots(&self, markings: &[u32], out: &mut Vec<Spot>) {
+        let mut touched = 0;
+        out.extend(self.keys.iter().map(|key| {
+            let (mut hash, mut empty) = (u64::from(key.tag), 0);
+            for at in 0..usize::from(key.len) {
+                let marking = markings[key.places[at] as usize];
+                empty |= u8::from(marking == 0) << at;
+                hash = hash.wrapping_add(key.coefficients[at].wrapping_mul(u64::from(marking)));
+            }
+            if empty & key.needs != 0 {
+                return NOTHING;
+            }
+            if !key.used {
+                return ELSEWHERE;
+            }
+            let spot = self.spot(hash);
+            touched ^= self.lines[spot * self.span].0[0];
+            Spot(spot as u32)
+        }));
+        std::hint::black_box(touched);
+    }
+
+    #[inline]
+    fn spot(&self, hash: u64) -> usize {
+        ((hash ^ hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// Whether a group does without the table for now; `places` is called with the places of each.
+    pub fn searching(&self, mut places: impl FnMut(&[u32])) -> bool {
+        let searching = self.groups.iter().filter(|group| group.pause > 0);
+        searching.map(|group| places(&group.places)).count() > 0
+    }
+
+    /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
+    pub fn enabled(
+        &mut self,
+        engine: &Engine,
+        binder: &mut Binder,
+        markings: &[u32],
+        spots: &[Spot],
+        found: &mut Vec<u32>,
+        faults: &mut Vec<(u32, Fault)>,
+    ) {
+        for (number, &spot) in spots.iter().enumerate() {
+            if spot == NOTHING {
+                continue;
+            }
+            if spot != ELSEWHERE && self.recall(number, spot, markings, found) {
+                continue;
+            }
+            if spot != ELSEWHERE {
+                binder.view(engine, &self.groups[number].places, markings);
+            }
+            let (first, wrong) = (found.len(), faults.len());
+            let group = &mut self.groups[number];
+            for &transition in &group.transitions {
+                binder.enabled_of(engine, transition as usize, markings, found, faults);
+            }
+            if spot == ELSEWHERE {
+                group.pause = group.pause.saturating_sub(u32::from(group.pause != u32::MAX));
+                self.keys[number].used = group.pause == 0;
+            } else if faults.len() == wrong {
+                self.keep(number, markings, &found[first..]);
+            }
+        }
+    }
+
+    /// Appends what a group found before with these markings, if that is known.
+    #[inline]
+    fn recall(&mut self, number: usize, Spot(spot): Spot, markings: &[u32], found: &mut Vec<u32>) -> bool {
+        let (group, key) = (&mut self.groups[number], &mut self.keys[number]);
+        group.tries += 1;
+        // The table may have grown since the spot was found, which makes it miss.
+        let Some((Line(line), more)) =
+            self.lines.get(spot as usize * self.span..).and_then(|lines| lines.split_first())
+        else {
+            return false;
+        };
+        let (head, body) = line.split_at(1 + usize::from(key.len));
+        let same = head[0] & !255 == key.tag
+            && head[1..].iter().zip(&key.places).all(|(&known, &place)| known == markings[place as usize]);
+        if same {
+            group.hits += 1;
+            let len = (head[0] & 255) as usize;
+            if len <= body.len() {
+                found.extend_from_slice(&body[..len]);
+            } else {
+                found.extend_from_slice(body);
+                let rest = more[..self.span - 1].iter().flat_map(|line| line.0);
+                found.extend(rest.take(len - body.len()));
+            }
+        }
+        if group.tries == WINDOW {
+            if group.hits < WINDOW / 2 {
+                group.pause = WINDOW << group.strikes;
+                key.used = false;
+                group.strikes = (group.strikes + 1).min(PATIENCE);
+            } else {
+                group.strikes = 0;
+            }
+            (group.tries, group.hits) = (0, 0);
+        }
+        same
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, number: usize, markings: &[u32], actions: &[u32]) {
+        let group = &self.groups[number];
+        if actions.len() > self.span * WORDS - 1 - group.places.len() {
+            self.too_long += 1;
+            if self.too_long > WINDOW as usize && self.span < WIDEST {
+                self.resize(self.lines.len() * 2, self.span * 2);
+            }
+            return;
+        }
+        self.misses += 1;
+        let most = MOST_BYTES / size_of::<Line>();
+        if self.misses > self.lines.len() / self.span / 2 && self.lines.len() < most {
+            self.resize(self.lines.len() * 2, self.span);
+        }
+        let key = &self.keys[number];
+        let wanted = self.groups[number].places.iter().map(|&place| markings[place as usize]);
+        let first = self.spot(key.hash(wanted.clone())) * self.span;
+        let head = std::iter::once(key.tag | actions.len() as u32).chain(wanted);
+        let words = self.lines[first..first + self.span].iter_mut().flat_map(|line| &mut line.0);
+        words.zip(head.chain(actions.iter().copied())).for_each(|(word, value)| *word = value);
+    }
+
+    /// Makes a table of so many lines, entries of `span` lines each, and moves what is known to it.
+    #[cold]
+    fn resize(&mut self, lines: usize, span: usize) {
+        let lines = lines.min(MOST_BYTES / size_of::<Line>());
+        let old = std::mem::replace(&mut self.lines, vec![Line([0; WORDS]); lines]);
+        let before = std::mem::replace(&mut self.span, span);
+        self.shift = 64 - (lines / span).ilog2();
+        (self.misses, self.too_long) = (0, 0);
+        for entry in old.chunks_exact(before) {
+            let head = &entry[0].0;
+            let Some(key) = ((head[0] >> 8) as usize).checked_sub(1).map(|number| &self.keys[number]) else {
+                continue;
+            };
+            let first = self.spot(key.hash(head[1..].iter().copied())) * span;
+            self.lines[first..first + before].copy_from_slice(entry);
+        }
+        self.grown += self.bytes();
+    }
+
+    /// Bytes taken since the last call.
+    pub fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
+    }
+
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::After;
+    use deltamark_core::hash::mix;
+
+    /// Transitions that look at one place, two, and with an inhibitor three; lists of few and of very many actions.
+    const NET: &str = "n {
+       type id : mod 40;
+       place a { dom : id; init : for (i in id) <( i )>; }
+       place b { dom : id; }
+       place c { dom : id * id; capacity : 9; }
+       place d { dom : epsilon; init : 3 * epsilon; capacity : 9; }
+       transition go { in { a : <( x )>; } out { b : <( x )>; } }
+       transition back { in { b : <( x )>; } out { a : <( x )>; } }
+       transition pair { in { a : <( x )>; b : <( succ x )>; d : epsilon; }
+                         out { c : <( x, succ x )>; } }
+       transition part { in { c : <( x, y )>; } out { a : <( x )>; b : <( y )>; d : epsilon; }
+                         inhibit { b : <( 7 )>; } }
+    }";
+
+    #[test]
+    fn what_is_reused_is_what_a_search_finds() {
+        let net = crate::lna::parse(NET.as_bytes(), &[]).expect("a net");
+        let engine = Engine::new(net, NET).expect("a system");
+        let (mut binder, mut plain) = (Binder::new(&engine), Binder::new(&engine));
+        let mut reuse = Reuse::new(&engine);
+        let mut markings = engine.initial.clone();
+        let (mut random, mut hits, mut pauses) = (1, 0, 0);
+        for step in 0..30_000 {
+            let (mut spots, mut found, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+            reuse.spots(&markings, &mut spots);
+            reuse.searching(|places| binder.view(&engine, places, &markings));
+            let before: u32 = reuse.groups.iter().map(|group| group.hits).sum();
+            reuse.enabled(&engine, &mut binder, &markings, &spots, &mut found, &mut faults);
+            hits += u32::from(reuse.groups.iter().map(|group| group.hits).sum::<u32>() > before);
+            pauses += u32::from(reuse.keys.iter().any(|key| !key.used));
+            let mut wanted = Vec::new();
+            plain.enabled(&engine, &markings, &mut wanted, &mut faults);
+            assert!(faults.is_empty());
+            found.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "in step {step}");
+            // Mostly to and fro between few markings, at times anywhere.
+            random = mix(random + 1);
+            let choices = if step / 5000 % 2 == 0 { found.len() } else { found.len().min(2) };
+            let action = engine.actions.get(found[random as usize % choices]);
+            for (place, effect) in action.changes() {
+                match engine.after(place as usize, markings[place as usize], effect, false) {
+                    After::Marking(after) => markings[place as usize] = after,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(hits > 1000 && pauses > 1000 && reuse.span > 1, "{hits} {pauses} {}", reuse.span);
+        assert!(reuse.bytes() <= MOST_BYTES);
+    }
+}

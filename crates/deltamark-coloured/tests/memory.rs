@@ -1,0 +1,55 @@
+//! Tables of values, tokens, markings and bindings are in the account of a run.
+
+use std::sync::Arc;
+
+use deltamark_coloured::{ColouredSystem, lna};
+use deltamark_core::{Budget, Cancel, Control, Limits, Property, Silent, Stop, System};
+use deltamark_search::{Search, Task, run};
+
+/// Every state has a list of its own, and every step a binding of its own: the store is the least of it.
+const LISTS: &str = "lists (N := 9) {
+   type digit : range 0 .. N;
+   type digits : list[nat] of digit with capacity 40;
+   place p { dom : digits; init : <( |0| )>; }
+   transition append {
+      in { p : <( l )>; }
+      out { p : <( l & d )>; }
+      pick { d in digit; }
+      guard : l'size < 39;
+   }
+}";
+
+#[test]
+fn a_run_ends_when_its_tables_have_taken_what_it_may_take() {
+    let net = lna::parse(LISTS.as_bytes(), &[]).expect("a net");
+    for (search, limit) in [(Search::Bfs, 6 << 20), (Search::Bfs, 24 << 20), (Search::Dfs, 6 << 20)] {
+        let system = ColouredSystem::new(net.clone(), LISTS).expect("a system");
+        let before = system.tables().total();
+        let budget = Arc::new(Budget::new(limit));
+        let spec = "plain".parse().expect("a store");
+        let store = deltamark_store::build(&spec, &system, search.order(), budget.clone()).expect("a store");
+        let control = Control {
+            limits: Limits::default(),
+            cancel: Cancel::new(),
+            listener: Arc::new(Silent),
+            budget: budget.clone(),
+            resident: || None,
+        };
+        let task = Task {
+            system: &system,
+            store: store.as_ref(),
+            properties: &[Property::fault_free()],
+            control: &control,
+            explore_all: true,
+            observer: None,
+        };
+        let outcome = run(search, task);
+        assert_eq!(outcome.stopped_by, Some(Stop::Memory));
+        assert!(outcome.statistics.states > 1000);
+        let tables = system.tables().total() - before;
+        // Rows grow by a fifth, indexes by half.
+        assert!(tables > limit / 2 && tables < limit + limit / 2, "{tables} of {limit}");
+        // What is left is what the store has.
+        assert_eq!(budget.used(), store.bytes().total() + store.frontier_bytes());
+    }
+}
