@@ -9,7 +9,9 @@
 //! Every reachable state is expanded once (with an exact store), level by level, so traces
 //! are shortest and `depth` is the largest distance. Counts depend neither on the store nor on
 //! the number of threads; which of several states answers a property may, but not how far it
-//! is. (How many states a run has found that ended early depends on the moment.)
+//! is. A run that has its answers goes on to the end of the level, without inserting anything: its
+//! counts are those of all states up to this distance, and of all edges that leave them. (How
+//! many states a run has found that a limit ended depends on the moment.)
 //!
 //! # The loop
 //! ```text
@@ -20,8 +22,7 @@
 //! ```
 //! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
 //! by adding to a number, and then of those of others. All come to a pause when the level is at
-//! its end, and before that when one of them has found an answer, a layout that must widen, or a
-//! limit. In a pause the first thread alone is at work; all that concerns more than one thread
+//! its end, and before that when one of them has met a layout that must widen, or a limit. In a pause the first thread alone is at work; all that concerns more than one thread
 //! happens there. A block that must wait for a wider layout is kept and
 //! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
 //!
@@ -34,7 +35,7 @@ use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
 use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
 
@@ -114,6 +115,8 @@ struct Search<'a> {
     counts: Vec<Apart<Counts>>,
     /// What is left of the level, a stretch for each thread.
     stretches: Vec<Apart<Stretch>>,
+    /// Whose turn it is, where blocks are taken from all stretches in turn.
+    turn: Apart<AtomicUsize>,
     /// Whether all should come to a pause. Read once a block by all.
     pause: Apart<AtomicBool>,
     /// Whether a layout is too narrow.
@@ -139,6 +142,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         workers: (0..count).map(|_| Mutex::new(None)).collect(),
         counts: (0..count).map(|_| Apart::default()).collect(),
         stretches: (0..count).map(|_| Apart::default()).collect(),
+        turn: Apart::default(),
         pause: Apart::default(),
         widen: AtomicBool::new(false),
         last: AtomicBool::new(false),
@@ -155,13 +159,18 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         coordinator.note_peak();
         stop
     });
+    let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
     let mut workers = search.workers.into_iter().filter_map(|worker| {
         let worker: Option<Worker> = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
         worker.map(|worker| worker.run)
     });
     let mut first = workers.next().expect("the first thread has worked");
     workers.for_each(|other| first.absorb(other));
-    first.finish(stop)
+    match stop {
+        // Those of the next level that were found on the way do not count.
+        Some(Stop::Answered) => first.finish_with(level.end, stop),
+        _ => first.finish(stop),
+    }
 }
 
 impl<'a> Search<'a> {
@@ -202,7 +211,8 @@ impl<'a> Search<'a> {
 
     /// The next states of the level: a block, or less where the level is small for so many
     /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
-    /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
+    /// write one counter (with two of them that hardly matters: see docs/threads.md); or of all
+    /// stretches in turn, where that leaves more successors out.
     fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
         let mut most = run.block_size() as u64;
@@ -210,17 +220,17 @@ impl<'a> Search<'a> {
             let share = (numbers.end - numbers.start) / (4 * self.workers.len() as u64);
             most = most.min(share.max(1));
         }
-        let (others, own) = self.stretches.split_at(thread);
+        let first = if level.in_turn() { self.turn.0.fetch_add(1, Relaxed) % self.stretches.len() } else { thread };
+        let (others, own) = self.stretches.split_at(first);
         own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
     }
 
     /// Divides a level among the threads.
-    fn divide(&self, numbers: Range<u64>) {
-        let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
-        for (number, stretch) in (0..count).zip(&self.stretches) {
-            let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
-            stretch.0.next.store(bound(number), Relaxed);
-            stretch.0.end.store(bound(number + 1), Relaxed);
+    fn divide(&self, level: &Level) {
+        for (thread, stretch) in self.stretches.iter().enumerate() {
+            let numbers = level.stretch(thread, self.stretches.len());
+            stretch.0.next.store(numbers.start, Relaxed);
+            stretch.0.end.store(numbers.end, Relaxed);
         }
     }
 
@@ -229,14 +239,13 @@ impl<'a> Search<'a> {
         self.stretches.iter().map(|stretch| stretch.0.left()).sum()
     }
 
-    /// Whether to end: limits, cancellation, answers.
+    /// Whether to end: limits, cancellation.
     fn check(&self, level: &Level, thread: usize, worker: &mut Worker<'_>) -> Option<Stop> {
         let bytes = level.part_bytes(thread) + worker.later.held_bytes();
         if thread > 0 {
             // The first thread looks at the clock.
             return match &self.plan {
                 _ if !worker.run.holds(bytes) => Some(Stop::Memory),
-                plan if plan.is_answered() => Some(Stop::Answered),
                 plan if plan.is_cancelled() => Some(Stop::Cancelled),
                 _ => None,
             };
@@ -244,7 +253,7 @@ impl<'a> Search<'a> {
         if !worker.run.holds(bytes + level.shared_bytes()) {
             return Some(Stop::Memory);
         }
-        worker.run.check(|run| {
+        worker.run.check_limits(|run| {
             let sum =
                 |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(&counts.0).load(Relaxed)).sum();
             let expanded: u64 = sum(|counts| &counts.expanded);
@@ -286,6 +295,10 @@ impl<'a> Search<'a> {
             self.look_beyond(run);
             return Step::Done;
         }
+        if self.plan.is_found() {
+            run.tally();
+            return Step::Done;
+        }
         let growth = later.growth(run);
         if growth > 0 && !run.holds(level.part_bytes(thread) + later.held_bytes() + growth) {
             return Step::Stop(Stop::Memory);
@@ -310,16 +323,11 @@ impl<'a> Search<'a> {
     /// Notes the properties that the block answers.
     fn look(&self, worker: &mut Worker<'_>, first: u64) {
         for finding in worker.run.findings() {
-            let index = finding.state;
-            // A fault of a step has a longer trace than one of a state, and there may be one
-            // elsewhere in the level: it waits for the end. Not so where one thread meets them
-            // in order.
-            if !finding.is_step() || self.alone.load(Relaxed) {
-                self.plan.settle(&finding);
-                self.pause.0.store(true, Relaxed);
-            } else if worker.candidates.iter().any(|candidate| candidate.finding.is_alike(&finding)) {
+            if finding.is_step() && worker.candidates.iter().any(|candidate| candidate.finding.is_alike(&finding)) {
                 continue;
             }
+            self.plan.note(&finding);
+            let index = finding.state;
             worker.candidates.push(Candidate {
                 number: first + index as u64,
                 id: worker.run.block.id(index),
@@ -342,6 +350,8 @@ impl<'a> Search<'a> {
         }
         if run.answers.len() == run.batch.len() {
             run.count();
+        } else {
+            run.tally();
         }
     }
 }
@@ -429,7 +439,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
             let more = level.advance(run.store.len(), found);
-            self.search.divide(level.numbers());
+            self.search.divide(level);
             more
         })
     }
@@ -457,14 +467,17 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 }
             }
             self.answer(candidates);
-            stop = stop.or(search.plan.is_answered().then_some(Stop::Answered));
+            let at_end = again.is_empty() && search.left() == 0;
+            if search.plan.is_answered() && (at_end || stop.is_some()) {
+                return Some(Stop::Answered);
+            }
             if stop.is_none() && search.widen.swap(false, Relaxed) {
                 stop = self.widen();
             }
             if stop.is_some() {
                 return stop;
             }
-            if again.is_empty() && search.left() == 0 {
+            if at_end {
                 return None;
             }
             // The first thread is there in every round.

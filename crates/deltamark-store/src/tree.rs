@@ -25,7 +25,8 @@
 //! list of components has a shape, up to a number, beyond which the length alone decides.
 //!
 //! # Growth
-//! Nodes and roots never move; their indexes are entered again from them.
+//! Nodes and roots never move; their indexes are entered again from them, by all threads that come
+//! to the gate meanwhile (`help.rs`).
 //!
 //! # Invariants
 //! * I1: the shape says what a root's words mean, and equal states have equal shapes, so equal
@@ -44,6 +45,7 @@ use crate::bucket::Lanes;
 use crate::bucket::x86;
 use crate::dense::{Dense, key_hash};
 use crate::fields::SideFields;
+use crate::help::Help;
 use crate::index::BASELINE;
 use crate::shape::{Child, Shape};
 use deltamark_core::{
@@ -63,6 +65,7 @@ struct Tree<'a, const K: usize, const R: usize> {
     pending: Apart<[AtomicU64; 2]>,
     /// In a box, so that threads that pass the gate do not take from each other what they read.
     gate: Apart<RwLock<Box<Tables<K, R>>>>,
+    help: Help,
     fields: SideFields,
 }
 
@@ -189,11 +192,13 @@ fn root_key<const K: usize, const R: usize>(shape: u32, children: [u32; K]) -> [
 impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
-        let fields = SideFields::new(&budget);
-        Tree { system, budget, pending: Default::default(), gate: Apart(RwLock::new(Box::new(tables))), fields }
+        let (gate, fields) = (Apart(RwLock::new(Box::new(tables))), SideFields::new(&budget));
+        Tree { system, budget, pending: Default::default(), gate, help: Help::default(), fields }
     }
 
+    /// The tables, for all who do not change them. Who comes while they grow helps.
     fn shared(&self) -> RwLockReadGuard<'_, Box<Tables<K, R>>> {
+        self.help.pass();
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,12 +218,9 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             }
             self.give_back(counts);
             drop(tables);
-            let mut tables = self.alone();
-            let (roots, nodes) = tables.both.as_mut()?;
+            let Some(_busy) = self.help.begin() else { continue };
             // Nobody is inserting while the gate is held alone, so nothing is pending.
-            let room = (roots.has_room(counts[0]) || roots.make_room(counts[0], &self.budget))
-                && (nodes.has_room(counts[1]) || nodes.make_room(counts[1], &self.budget));
-            if !room {
+            if !self.alone().make_room(counts, &self.budget, &self.help) {
                 return None;
             }
         }
@@ -283,6 +285,14 @@ impl<const K: usize, const R: usize> Tables<K, R> {
 
     fn len(&self) -> u64 {
         self.both.as_ref().map_or(0, |(roots, _)| roots.len())
+    }
+
+    /// Makes room for so many roots and nodes; nobody else uses the tables but to `help`. Says
+    /// whether there was memory.
+    fn make_room(&mut self, [more_roots, more_nodes]: [u64; 2], budget: &Budget, help: &Help) -> bool {
+        let Some((roots, nodes)) = &mut self.both else { return false };
+        (roots.has_room(more_roots) || roots.make_room(more_roots, budget, help))
+            && (nodes.has_room(more_nodes) || nodes.make_room(more_nodes, budget, help))
     }
 
     /// Makes a thread forget what it knows of a layout before.
@@ -604,11 +614,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         self.both.as_ref()?;
         let number = self.shape_of(system, budget, &mut Vec::new(), state)?;
         let shape = Arc::clone(self.shape(known, number));
-        let (roots, nodes) = self.both.as_mut()?;
-        let more = shape.inner() as u64;
-        let room = (roots.has_room(1) || roots.make_room(1, budget))
-            && (nodes.has_room(more) || nodes.make_room(more, budget));
-        if !room {
+        if !self.make_room([1, shape.inner() as u64], budget, &Help::default()) {
             return None;
         }
         self.intern(state, number, &shape, &mut Vec::new()).map(|(number, _)| number.into())
@@ -750,6 +756,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn scratch(&self) -> Scratch {
+        self.help.enrol();
         Scratch::new(Working::<K>::new())
     }
 
