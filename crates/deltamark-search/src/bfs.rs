@@ -35,7 +35,7 @@ use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
 use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
 
@@ -115,8 +115,6 @@ struct Search<'a> {
     counts: Vec<Apart<Counts>>,
     /// What is left of the level, a stretch for each thread.
     stretches: Vec<Apart<Stretch>>,
-    /// Whose turn it is, where blocks are taken from all stretches in turn.
-    turn: Apart<AtomicUsize>,
     /// Whether all should come to a pause. Read once a block by all.
     pause: Apart<AtomicBool>,
     /// Whether a layout is too narrow.
@@ -142,7 +140,6 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         workers: (0..count).map(|_| Mutex::new(None)).collect(),
         counts: (0..count).map(|_| Apart::default()).collect(),
         stretches: (0..count).map(|_| Apart::default()).collect(),
-        turn: Apart::default(),
         pause: Apart::default(),
         widen: AtomicBool::new(false),
         last: AtomicBool::new(false),
@@ -211,8 +208,7 @@ impl<'a> Search<'a> {
 
     /// The next states of the level: a block, or less where the level is small for so many
     /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
-    /// write one counter (with two of them that hardly matters: see docs/threads.md); or of all
-    /// stretches in turn, where that leaves more successors out.
+    /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
     fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
         let mut most = run.block_size() as u64;
@@ -220,17 +216,17 @@ impl<'a> Search<'a> {
             let share = (numbers.end - numbers.start) / (4 * self.workers.len() as u64);
             most = most.min(share.max(1));
         }
-        let first = if level.in_turn() { self.turn.0.fetch_add(1, Relaxed) % self.stretches.len() } else { thread };
-        let (others, own) = self.stretches.split_at(first);
+        let (others, own) = self.stretches.split_at(thread);
         own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
     }
 
     /// Divides a level among the threads.
-    fn divide(&self, level: &Level) {
-        for (thread, stretch) in self.stretches.iter().enumerate() {
-            let numbers = level.stretch(thread, self.stretches.len());
-            stretch.0.next.store(numbers.start, Relaxed);
-            stretch.0.end.store(numbers.end, Relaxed);
+    fn divide(&self, numbers: Range<u64>) {
+        let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
+        for (number, stretch) in (0..count).zip(&self.stretches) {
+            let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
+            stretch.0.next.store(bound(number), Relaxed);
+            stretch.0.end.store(bound(number + 1), Relaxed);
         }
     }
 
@@ -439,7 +435,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
             let more = level.advance(run.store.len(), found);
-            self.search.divide(level);
+            self.search.divide(level.numbers());
             more
         })
     }

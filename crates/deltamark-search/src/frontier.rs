@@ -195,24 +195,6 @@ impl Level {
         self.numbers.clone()
     }
 
-    /// Whether states should be taken in the order in which they were found, as far as it is known:
-    /// where the first arrival alone is noted, that is the one after which most can be left out.
-    pub fn in_turn(&self) -> bool {
-        self.parts[0].actions.is_some()
-    }
-
-    /// The states that one of so many threads begins with: its share; or, where they are taken in
-    /// turn, those that it found.
-    pub fn stretch(&self, thread: usize, threads: usize) -> Range<u64> {
-        if self.in_turn() {
-            let Part { first, list, .. } = &self.parts[thread];
-            return *first..first + list.len();
-        }
-        let len = u128::from(self.numbers.end - self.numbers.start);
-        let bound = |thread: usize| self.numbers.start + (len * thread as u128 / threads as u128) as u64;
-        bound(thread)..bound(thread + 1)
-    }
-
     /// Goes on to the next level, which is what all threads have found; `len` is how many
     /// states there are now. Says whether it has any.
     pub fn advance(&mut self, len: u64, found: &mut [Option<&mut Later>]) -> bool {
