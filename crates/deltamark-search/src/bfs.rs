@@ -66,9 +66,10 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(plan: &Plan<'a>) -> Self {
+    /// One of so many threads.
+    fn new(plan: &Plan<'a>, threads: usize) -> Self {
         let run = Run::new(plan.clone());
-        let later = Later::new(run.store, run.system.width(), plan.leaves_out());
+        let later = Later::new(run.store, run.system.width(), threads, plan.leaves_out());
         Worker { run, later, arrivals: Vec::new(), candidates: Vec::new(), again: Vec::new(), stop: None }
     }
 }
@@ -148,7 +149,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         crew: Crew::default(),
         plan,
     };
-    *search.hold(0) = Some(Worker::new(&search.plan));
+    *search.hold(0) = Some(Worker::new(&search.plan, count));
     let stop = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
         let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
@@ -179,7 +180,7 @@ impl<'a> Search<'a> {
     fn work(&self, thread: usize) {
         let level = self.level.read().unwrap_or_else(PoisonError::into_inner);
         let mut worker = self.hold(thread);
-        let worker = worker.get_or_insert_with(|| Worker::new(&self.plan));
+        let worker = worker.get_or_insert_with(|| Worker::new(&self.plan, self.workers.len()));
         loop {
             // First, so that a limit is noticed even if others are quicker all the time.
             let stop = self.check(&level, thread, worker);
@@ -220,9 +221,11 @@ impl<'a> Search<'a> {
         own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
     }
 
-    /// Divides a level among the threads.
-    fn divide(&self, numbers: Range<u64>) {
+    /// Divides a level among the threads; where the order matters, all take from one stretch.
+    fn divide(&self, level: &Level) {
+        let numbers = level.numbers();
         let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
+        let count = if level.is_ordered() { 1 } else { count };
         for (number, stretch) in (0..count).zip(&self.stretches) {
             let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
             stretch.0.next.store(bound(number), Relaxed);
@@ -309,6 +312,7 @@ impl<'a> Search<'a> {
                     later.arrive(run.batch.action(index));
                 }
             }
+            later.mark(numbers.start);
         }
         if let Step::Done = step {
             run.count();
@@ -417,6 +421,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 later.push(root.id, &root.state, number as u64, root.action);
                 later.arrive(Action::NONE);
             }
+            later.mark(0);
             step
         })
     }
@@ -435,7 +440,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
             let more = level.advance(run.store.len(), found);
-            self.search.divide(level.numbers());
+            self.search.divide(level);
             more
         })
     }
