@@ -263,7 +263,7 @@ impl Store for Compact<'_> {
         Recall::recall(self, scratch, &[id], &mut state);
         let plan = self.shared().plan.clone();
         let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
-        retrace(self.system, &twin, &self.budget, state.get(0))
+        retrace(self.system, &twin, &self.budget, state.get(0), self.help.threads())
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -68,6 +68,8 @@ pub(crate) struct Words<const K: usize> {
     keys: Arena,
     /// Bytes granted for them.
     granted: u64,
+    /// How many of them were given back.
+    released: u64,
 }
 
 impl<const K: usize> Words<K> {
@@ -79,7 +81,7 @@ impl<const K: usize> Keys<K> for Words<K> {
     const TIGHT: bool = false;
 
     fn new() -> Self {
-        Words { keys: Arena::new(K), granted: 0 }
+        Words { keys: Arena::new(K), granted: 0, released: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -107,6 +109,17 @@ impl<const K: usize> Keys<K> for Words<K> {
 
     fn make_room(&mut self, keys: u64, budget: &Budget) -> bool {
         extend(&self.keys, Self::BYTES, &mut self.granted, keys * Self::BYTES, budget)
+    }
+}
+
+impl<const K: usize> Words<K> {
+    /// Gives back the memory of all keys before this number, which nobody will read again.
+    fn release_before(&mut self, number: u64, budget: &Budget) {
+        self.keys.release_before(number);
+        let rest = self.granted.saturating_sub((number - self.released) * Self::BYTES);
+        budget.release(self.granted - rest);
+        self.granted = rest;
+        self.released = number;
     }
 }
 
@@ -257,6 +270,14 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             && (wanted <= self.index.room || self.grow_index(wanted, budget, help))
     }
 
+    /// Gives the index back: from now on keys are told by their numbers, and nothing else.
+    pub fn shed_index(&mut self, budget: &Budget) {
+        let held = Index::bytes(self.index.buckets);
+        if self.index.resize(BUCKETS) {
+            budget.release(held - Index::bytes(BUCKETS));
+        }
+    }
+
     fn grow_index(&mut self, wanted: u64, budget: &Budget, help: &Help) -> bool {
         let old = self.index.buckets;
         let tight = if S::TIGHT { self.index.next_quarter(wanted) } else { None };
@@ -280,6 +301,13 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
         // No memory to grow: fill the last entries instead.
         self.index.fill_up();
         wanted <= self.index.room
+    }
+}
+
+impl<const K: usize> Dense<K> {
+    /// Gives back the memory of all keys before this number, of a table that has shed its index.
+    pub fn release_before(&mut self, number: u64, budget: &Budget) {
+        self.keys.release_before(number, budget);
     }
 }
 

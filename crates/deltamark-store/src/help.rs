@@ -62,6 +62,12 @@ impl Help {
         self.threads.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How many there may be, and no more than the machine runs at once.
+    pub fn threads(&self) -> usize {
+        let most = std::thread::available_parallelism().map_or(1, |most| most.get());
+        (self.threads.load(Ordering::Relaxed) as usize).clamp(1, most)
+    }
+
     /// Whether there may be others.
     pub fn has_others(&self) -> bool {
         self.threads.load(Ordering::Relaxed) > 1

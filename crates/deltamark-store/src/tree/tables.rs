@@ -12,6 +12,8 @@ use deltamark_core::{Batch, Budget, Recoding, Slot, States, System, Width};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// When states are entered into another tree, so many roots are given back together.
+const RELEASED: u64 = 1 << 15;
 /// Shapes that are told apart by their components; beyond that by their length only.
 const SHAPES: usize = 1 << 12;
 
@@ -222,13 +224,26 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         }
     }
 
-    /// The same states in another layout, under the same numbers.
-    pub fn recoded(&self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
+    /// The same states in another layout, under the same numbers. Nothing, if there is no memory:
+    /// then these can be counted and dropped.
+    ///
+    /// Both trees are never there in full: the indexes of this one are given back first, then its
+    /// roots, as they are entered into the other.
+    pub fn recoded(&mut self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
         let mut new = Tables::new(system, recoding.to, budget);
         new.layout = self.layout + 1;
         let (mut known, mut new_known) = (Vec::new(), Vec::new());
         let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some((roots, nodes)) = &mut self.both {
+            roots.shed_index(budget);
+            nodes.shed_index(budget);
+        }
         for number in 0..self.len() {
+            if number % RELEASED == 0
+                && let Some((roots, _)) = &mut self.both
+            {
+                roots.release_before(number, budget);
+            }
             let shape = self.shape(&mut known, self.root_shape(number));
             state.resize(shape.slots, 0);
             row.resize(shape.inner(), 0);
