@@ -15,10 +15,21 @@
 use crate::claim::relax;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::SeqCst};
+use std::time::Duration;
 
 /// Something that several threads can do at once: each claims a part of it, and another, until
 /// there is none.
 pub(crate) type Job<'j> = &'j (dyn Fn() + Sync);
+
+/// Waits a moment: growing can take long where the processors are busy with other things, and then
+/// nobody should spend their time on waiting.
+fn wait(rounds: u32) {
+    if rounds < 256 {
+        relax(rounds);
+    } else {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
 
 /// An offer to help.
 #[derive(Default)]
@@ -50,7 +61,7 @@ impl Drop for Offer<'_> {
         self.0.job.store(null_mut(), SeqCst);
         let mut rounds = 0;
         while self.0.helpers.load(SeqCst) != 0 {
-            relax(rounds);
+            wait(rounds);
             rounds += 1;
         }
     }
@@ -117,7 +128,7 @@ impl Help {
                 }
                 self.helpers.fetch_sub(1, SeqCst);
             }
-            relax(rounds);
+            wait(rounds);
             rounds += 1;
         }
     }
