@@ -33,16 +33,11 @@ use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
-use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
+use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
-
-/// What is written by one thread and must not share a line of the cache with others.
-#[repr(align(128))]
-#[derive(Default)]
-struct Apart<T>(T);
 
 /// A state that answers a property.
 struct Candidate {
@@ -188,7 +183,7 @@ impl<'a> Search<'a> {
                 self.stop(worker, stop);
                 return;
             }
-            if self.pause.0.load(Relaxed) {
+            if self.pause.load(Relaxed) {
                 return;
             }
             let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, &worker.run)) else { return };
@@ -197,14 +192,14 @@ impl<'a> Search<'a> {
                 return;
             }
             let statistics = &worker.run.statistics;
-            self.counts[thread].0.expanded.store(statistics.expanded, Relaxed);
-            self.counts[thread].0.edges.store(statistics.edges, Relaxed);
+            self.counts[thread].expanded.store(statistics.expanded, Relaxed);
+            self.counts[thread].edges.store(statistics.edges, Relaxed);
         }
     }
 
     fn stop(&self, worker: &mut Worker<'_>, stop: Option<Stop>) {
         worker.stop = stop;
-        self.pause.0.store(true, Relaxed);
+        self.pause.store(true, Relaxed);
     }
 
     /// The next states of the level: a block, or less where the level is small for so many
@@ -218,7 +213,7 @@ impl<'a> Search<'a> {
             most = most.min(share.max(1));
         }
         let (others, own) = self.stretches.split_at(thread);
-        own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
+        own.iter().chain(others).find_map(|stretch| stretch.take(most))
     }
 
     /// Divides a level among the threads; where the order matters, all take from one stretch.
@@ -228,14 +223,14 @@ impl<'a> Search<'a> {
         let count = if level.is_ordered() { 1 } else { count };
         for (number, stretch) in (0..count).zip(&self.stretches) {
             let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
-            stretch.0.next.store(bound(number), Relaxed);
-            stretch.0.end.store(bound(number + 1), Relaxed);
+            stretch.next.store(bound(number), Relaxed);
+            stretch.end.store(bound(number + 1), Relaxed);
         }
     }
 
     /// How many states of the level nobody has taken.
     fn left(&self) -> u64 {
-        self.stretches.iter().map(|stretch| stretch.0.left()).sum()
+        self.stretches.iter().map(|stretch| stretch.left()).sum()
     }
 
     /// Whether to end: limits, cancellation.
@@ -253,8 +248,7 @@ impl<'a> Search<'a> {
             return Some(Stop::Memory);
         }
         worker.run.check_limits(|run| {
-            let sum =
-                |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(&counts.0).load(Relaxed)).sum();
+            let sum = |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(counts).load(Relaxed)).sum();
             let expanded: u64 = sum(|counts| &counts.expanded);
             let snapshot = run.snapshot();
             Snapshot {
@@ -284,7 +278,7 @@ impl<'a> Search<'a> {
         if expanded.is_err() {
             again.push(numbers);
             self.widen.store(true, Relaxed);
-            self.pause.0.store(true, Relaxed);
+            self.pause.store(true, Relaxed);
             return Step::Done;
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
@@ -449,7 +443,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn level(&mut self) -> Option<Stop> {
         let search = self.search;
         loop {
-            search.pause.0.store(false, Relaxed);
+            search.pause.store(false, Relaxed);
             let helpers = if search.left() < self.small { 0 } else { self.helpers() };
             search.alone.store(helpers == 0, Relaxed);
             if helpers == 0 {

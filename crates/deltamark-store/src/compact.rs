@@ -51,7 +51,6 @@
 mod group;
 mod tables;
 
-use crate::apart::Apart;
 use crate::cuts::cuts;
 use crate::help::Help;
 use crate::plan::Plan;
@@ -59,8 +58,8 @@ use crate::retrace::retrace;
 use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
-    Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Trace, Width,
+    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Trace, Width,
 };
 use group::Group;
 use std::sync::atomic::{AtomicU64, Ordering};

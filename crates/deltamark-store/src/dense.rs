@@ -23,13 +23,12 @@
 
 mod group;
 
-use crate::apart::Apart;
 use crate::arena::Arena;
 use crate::bucket::{LANES, Lanes, prefetch};
 use crate::help::Help;
 use crate::index::{Index, settled};
 use deltamark_core::{
-    Budget,
+    Apart, Budget,
     hash::{mix, slots},
 };
 use std::ops::Range;

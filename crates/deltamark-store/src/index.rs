@@ -11,13 +11,13 @@
 //! An entry holds the number plus one in its low bits, as many as the index can count to,
 //! and bits of the hash above them, the tag.
 
-use crate::apart::Apart;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::bucket::{Bucket, LANES, Lanes, prefetch_to_write};
 use crate::claim::relax;
 use crate::help::Help;
 use crate::region::Region;
+use deltamark_core::Apart;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

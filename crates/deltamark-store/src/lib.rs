@@ -38,7 +38,6 @@
 //! * Rebuilding: `spanning` (parents and actions), `rebuild` (walks along them), `numbered` (the
 //!   store made of these).
 
-mod apart;
 mod arena;
 mod bits;
 pub mod bitstate;

@@ -40,15 +40,14 @@ mod growth;
 mod shape;
 mod tables;
 
-use crate::apart::Apart;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::help::Help;
 use crate::index::{BASELINE, Index};
 use crate::vectors::Vectors;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
-    System, Width, hash::mix, store::insert_one_by_one,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
+    Store, System, Width, hash::mix, store::insert_one_by_one,
 };
 use shape::Any;
 use std::ops::Range;

@@ -42,15 +42,14 @@
 mod group;
 mod tables;
 
-use crate::apart::Apart;
 use crate::dense::key_hash;
 use crate::fields::SideFields;
 use crate::help::Help;
 use crate::index::BASELINE;
 use crate::shape::Shape;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Width,
 };
 use group::Working;
 use std::ops::Range;
