@@ -15,6 +15,7 @@
 //! * [`Store`] is the set of visited states.
 //! * [`Outcome`] is what a search returns; a [`Trace`] can only be shown by replaying it.
 
+pub mod apart;
 pub mod batch;
 pub mod budget;
 pub mod bytes;
@@ -35,6 +36,7 @@ pub mod text;
 pub mod trace;
 pub mod window;
 
+pub use apart::Apart;
 pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;

@@ -9,7 +9,9 @@
 //! Every reachable state is expanded once (with an exact store), level by level, so traces
 //! are shortest and `depth` is the largest distance. Counts depend neither on the store nor on
 //! the number of threads; which of several states answers a property may, but not how far it
-//! is. (How many states a run has found that ended early depends on the moment.)
+//! is. A run that has its answers goes on to the end of the level, without inserting anything: its
+//! counts are those of all states up to this distance, and of all edges that leave them. (How
+//! many states a run has found that a limit ended depends on the moment.)
 //!
 //! # The loop
 //! ```text
@@ -20,8 +22,7 @@
 //! ```
 //! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
 //! by adding to a number, and then of those of others. All come to a pause when the level is at
-//! its end, and before that when one of them has found an answer, a layout that must widen, or a
-//! limit. In a pause the first thread alone is at work; all that concerns more than one thread
+//! its end, and before that when one of them has met a layout that must widen, or a limit. In a pause the first thread alone is at work; all that concerns more than one thread
 //! happens there. A block that must wait for a wider layout is kept and
 //! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
 //!
@@ -32,16 +33,11 @@ use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
-use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
+use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
-
-/// What is written by one thread and must not share a line of the cache with others.
-#[repr(align(128))]
-#[derive(Default)]
-struct Apart<T>(T);
 
 /// A state that answers a property.
 struct Candidate {
@@ -65,9 +61,10 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(plan: &Plan<'a>) -> Self {
+    /// One of so many threads.
+    fn new(plan: &Plan<'a>, threads: usize) -> Self {
         let run = Run::new(plan.clone());
-        let later = Later::new(run.store, run.system.width(), plan.leaves_out());
+        let later = Later::new(run.store, run.system.width(), threads, plan.leaves_out());
         Worker { run, later, arrivals: Vec::new(), candidates: Vec::new(), again: Vec::new(), stop: None }
     }
 }
@@ -147,7 +144,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         crew: Crew::default(),
         plan,
     };
-    *search.hold(0) = Some(Worker::new(&search.plan));
+    *search.hold(0) = Some(Worker::new(&search.plan, count));
     let stop = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
         let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
@@ -155,13 +152,18 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         coordinator.note_peak();
         stop
     });
+    let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
     let mut workers = search.workers.into_iter().filter_map(|worker| {
         let worker: Option<Worker> = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
         worker.map(|worker| worker.run)
     });
     let mut first = workers.next().expect("the first thread has worked");
     workers.for_each(|other| first.absorb(other));
-    first.finish(stop)
+    match stop {
+        // Those of the next level that were found on the way do not count.
+        Some(Stop::Answered) => first.finish_with(level.end, stop),
+        _ => first.finish(stop),
+    }
 }
 
 impl<'a> Search<'a> {
@@ -173,7 +175,7 @@ impl<'a> Search<'a> {
     fn work(&self, thread: usize) {
         let level = self.level.read().unwrap_or_else(PoisonError::into_inner);
         let mut worker = self.hold(thread);
-        let worker = worker.get_or_insert_with(|| Worker::new(&self.plan));
+        let worker = worker.get_or_insert_with(|| Worker::new(&self.plan, self.workers.len()));
         loop {
             // First, so that a limit is noticed even if others are quicker all the time.
             let stop = self.check(&level, thread, worker);
@@ -181,7 +183,7 @@ impl<'a> Search<'a> {
                 self.stop(worker, stop);
                 return;
             }
-            if self.pause.0.load(Relaxed) {
+            if self.pause.load(Relaxed) {
                 return;
             }
             let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, &worker.run)) else { return };
@@ -190,14 +192,14 @@ impl<'a> Search<'a> {
                 return;
             }
             let statistics = &worker.run.statistics;
-            self.counts[thread].0.expanded.store(statistics.expanded, Relaxed);
-            self.counts[thread].0.edges.store(statistics.edges, Relaxed);
+            self.counts[thread].expanded.store(statistics.expanded, Relaxed);
+            self.counts[thread].edges.store(statistics.edges, Relaxed);
         }
     }
 
     fn stop(&self, worker: &mut Worker<'_>, stop: Option<Stop>) {
         worker.stop = stop;
-        self.pause.0.store(true, Relaxed);
+        self.pause.store(true, Relaxed);
     }
 
     /// The next states of the level: a block, or less where the level is small for so many
@@ -211,32 +213,33 @@ impl<'a> Search<'a> {
             most = most.min(share.max(1));
         }
         let (others, own) = self.stretches.split_at(thread);
-        own.iter().chain(others).find_map(|stretch| stretch.0.take(most))
+        own.iter().chain(others).find_map(|stretch| stretch.take(most))
     }
 
-    /// Divides a level among the threads.
-    fn divide(&self, numbers: Range<u64>) {
+    /// Divides a level among the threads; where the order matters, all take from one stretch.
+    fn divide(&self, level: &Level) {
+        let numbers = level.numbers();
         let (count, len) = (self.stretches.len() as u64, numbers.end - numbers.start);
+        let count = if level.is_ordered() { 1 } else { count };
         for (number, stretch) in (0..count).zip(&self.stretches) {
             let bound = |number: u64| numbers.start + (u128::from(len) * u128::from(number) / u128::from(count)) as u64;
-            stretch.0.next.store(bound(number), Relaxed);
-            stretch.0.end.store(bound(number + 1), Relaxed);
+            stretch.next.store(bound(number), Relaxed);
+            stretch.end.store(bound(number + 1), Relaxed);
         }
     }
 
     /// How many states of the level nobody has taken.
     fn left(&self) -> u64 {
-        self.stretches.iter().map(|stretch| stretch.0.left()).sum()
+        self.stretches.iter().map(|stretch| stretch.left()).sum()
     }
 
-    /// Whether to end: limits, cancellation, answers.
+    /// Whether to end: limits, cancellation.
     fn check(&self, level: &Level, thread: usize, worker: &mut Worker<'_>) -> Option<Stop> {
         let bytes = level.part_bytes(thread) + worker.later.held_bytes();
         if thread > 0 {
             // The first thread looks at the clock.
             return match &self.plan {
                 _ if !worker.run.holds(bytes) => Some(Stop::Memory),
-                plan if plan.is_answered() => Some(Stop::Answered),
                 plan if plan.is_cancelled() => Some(Stop::Cancelled),
                 _ => None,
             };
@@ -244,9 +247,8 @@ impl<'a> Search<'a> {
         if !worker.run.holds(bytes + level.shared_bytes()) {
             return Some(Stop::Memory);
         }
-        worker.run.check(|run| {
-            let sum =
-                |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(&counts.0).load(Relaxed)).sum();
+        worker.run.check_limits(|run| {
+            let sum = |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(counts).load(Relaxed)).sum();
             let expanded: u64 = sum(|counts| &counts.expanded);
             let snapshot = run.snapshot();
             Snapshot {
@@ -276,7 +278,7 @@ impl<'a> Search<'a> {
         if expanded.is_err() {
             again.push(numbers);
             self.widen.store(true, Relaxed);
-            self.pause.0.store(true, Relaxed);
+            self.pause.store(true, Relaxed);
             return Step::Done;
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
@@ -284,6 +286,10 @@ impl<'a> Search<'a> {
         let Worker { run, later, .. } = worker;
         if last {
             self.look_beyond(run);
+            return Step::Done;
+        }
+        if self.plan.is_found() {
+            run.tally();
             return Step::Done;
         }
         let growth = later.growth(run);
@@ -300,6 +306,7 @@ impl<'a> Search<'a> {
                     later.arrive(run.batch.action(index));
                 }
             }
+            later.mark(numbers.start);
         }
         if let Step::Done = step {
             run.count();
@@ -310,16 +317,11 @@ impl<'a> Search<'a> {
     /// Notes the properties that the block answers.
     fn look(&self, worker: &mut Worker<'_>, first: u64) {
         for finding in worker.run.findings() {
-            let index = finding.state;
-            // A fault of a step has a longer trace than one of a state, and there may be one
-            // elsewhere in the level: it waits for the end. Not so where one thread meets them
-            // in order.
-            if !finding.is_step() || self.alone.load(Relaxed) {
-                self.plan.settle(&finding);
-                self.pause.0.store(true, Relaxed);
-            } else if worker.candidates.iter().any(|candidate| candidate.finding.is_alike(&finding)) {
+            if finding.is_step() && worker.candidates.iter().any(|candidate| candidate.finding.is_alike(&finding)) {
                 continue;
             }
+            self.plan.note(&finding);
+            let index = finding.state;
             worker.candidates.push(Candidate {
                 number: first + index as u64,
                 id: worker.run.block.id(index),
@@ -342,6 +344,8 @@ impl<'a> Search<'a> {
         }
         if run.answers.len() == run.batch.len() {
             run.count();
+        } else {
+            run.tally();
         }
     }
 }
@@ -411,6 +415,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 later.push(root.id, &root.state, number as u64, root.action);
                 later.arrive(Action::NONE);
             }
+            later.mark(0);
             step
         })
     }
@@ -429,7 +434,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
             let more = level.advance(run.store.len(), found);
-            self.search.divide(level.numbers());
+            self.search.divide(level);
             more
         })
     }
@@ -438,7 +443,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     fn level(&mut self) -> Option<Stop> {
         let search = self.search;
         loop {
-            search.pause.0.store(false, Relaxed);
+            search.pause.store(false, Relaxed);
             let helpers = if search.left() < self.small { 0 } else { self.helpers() };
             search.alone.store(helpers == 0, Relaxed);
             if helpers == 0 {
@@ -457,14 +462,17 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 }
             }
             self.answer(candidates);
-            stop = stop.or(search.plan.is_answered().then_some(Stop::Answered));
+            let at_end = again.is_empty() && search.left() == 0;
+            if search.plan.is_answered() && (at_end || stop.is_some()) {
+                return Some(Stop::Answered);
+            }
             if stop.is_none() && search.widen.swap(false, Relaxed) {
                 stop = self.widen();
             }
             if stop.is_some() {
                 return stop;
             }
-            if again.is_empty() && search.left() == 0 {
+            if at_end {
                 return None;
             }
             // The first thread is there in every round.

@@ -19,6 +19,11 @@
 //! thread 1   d e   | h          the levels, then of the threads,
 //! number     0 … 4 | 5 6 7      then as the thread found them
 //! ```
+//! Where there are no logs and it is wanted how states were reached, the order is another one: that
+//! of the blocks whose successors they are, as if one thread had found them all. (The first
+//! arrival of a state is then mostly the one that it would have been; with another order kanban 5
+//! leaves out two thirds of what it might.)
+//!
 //! A log entry names the parent by its number, which is known while the parent is expanded. A
 //! thread's log is written in the order it finds states; which numbers these got is in a list
 //! of segments, with one entry for each stretch that lies in one log without a gap.
@@ -91,15 +96,27 @@ pub(crate) struct Later {
     actions: Option<Numbers>,
     /// How it was reached, and all that the thread found before; nothing, if the store can tell.
     log: Option<Log>,
+    /// Of each block the number of its first state, and how many the list has after it; where the
+    /// order matters.
+    marks: Option<Vec<Mark>>,
+}
+
+/// The end of what was found by expanding a block.
+#[derive(Clone, Copy)]
+struct Mark {
+    block: u64,
+    end: u64,
 }
 
 impl Later {
-    /// Nothing yet; `arrivals` says whether the actions that led to states are wanted.
-    pub fn new(store: &dyn Store, width: Width, arrivals: bool) -> Self {
+    /// Nothing yet, of one of so many threads; `arrivals` says whether the actions that led to
+    /// states are wanted.
+    pub fn new(store: &dyn Store, width: Width, threads: usize, arrivals: bool) -> Self {
         let list = List::new(store, width);
         let actions = (arrivals && !matches!(list, List::Sequential)).then(Numbers::new);
         let retraced = store.recall().is_some_and(|recall| recall.retraces());
-        Later { list, actions, log: (!retraced).then(Log::default) }
+        let marks = (threads > 1 && retraced && actions.is_some()).then(Vec::new);
+        Later { list, actions, log: (!retraced).then(Log::default), marks }
     }
 
     /// Whether it wants to be told of new states.
@@ -126,9 +143,20 @@ impl Later {
         }
     }
 
+    /// Notes that all states of a block were pushed; `block` is the number of its first state.
+    pub fn mark(&mut self, block: u64) {
+        let end = self.list.len();
+        if let Some(marks) = &mut self.marks
+            && marks.last().map_or(0, |mark| mark.end) < end
+        {
+            marks.push(Mark { block, end });
+        }
+    }
+
     pub fn held_bytes(&self) -> u64 {
         let actions = self.actions.as_ref().map_or(0, Numbers::held_bytes);
-        self.list.held_bytes() + actions + self.log.as_ref().map_or(0, Log::held_bytes)
+        let marks = self.marks.as_ref().map_or(0, Vec::capacity) * size_of::<Mark>();
+        self.list.held_bytes() + actions + marks as u64 + self.log.as_ref().map_or(0, Log::held_bytes)
     }
 
     /// How many more bytes it will hold, at most, with the successors of a batch, where those
@@ -156,10 +184,16 @@ struct Segment {
 
 /// What a thread has found of the level in hand.
 struct Part {
-    /// The number of its first state.
-    first: u64,
     list: List,
     actions: Option<Numbers>,
+}
+
+/// Numbers of the level in hand that lie in one part, one behind the other.
+struct Piece {
+    first: u64,
+    thread: usize,
+    /// The place of the first in the part.
+    at: u64,
 }
 
 /// The level in hand.
@@ -168,6 +202,10 @@ pub(crate) struct Level {
     numbers: Range<u64>,
     /// What each thread has found.
     parts: Vec<Part>,
+    /// Whether the order in which states are expanded matters.
+    ordered: bool,
+    /// Which number is where, where ids are no numbers.
+    pieces: Vec<Piece>,
     /// How states were reached, where ids are numbers and it is wanted.
     arrivals: Option<Arrivals>,
     /// The first number of each level, where ids are numbers.
@@ -181,13 +219,15 @@ impl Level {
     /// led to states are wanted.
     pub fn new(store: &dyn Store, system: &dyn System, threads: usize, arrivals: bool) -> Self {
         let part = |_| {
-            let Later { list, actions, .. } = Later::new(store, system.width(), arrivals);
-            Part { first: 0, list, actions }
+            let Later { list, actions, marks, .. } = Later::new(store, system.width(), threads, arrivals);
+            (Part { list, actions }, marks.is_some())
         };
-        let parts: Vec<Part> = (0..threads).map(part).collect();
+        let (parts, ordered): (Vec<Part>, Vec<bool>) = (0..threads).map(part).unzip();
+        let ordered = ordered.contains(&true);
         let shared = arrivals && matches!(parts[0].list, List::Sequential);
         let arrivals = shared.then(|| Arrivals::new(system.action_count()));
-        Level { numbers: 0..0, parts, arrivals, starts: Numbers::new(), segments: Vec::new() }
+        let (pieces, starts, segments) = (Vec::new(), Numbers::new(), Vec::new());
+        Level { numbers: 0..0, parts, ordered, pieces, arrivals, starts, segments }
     }
 
     /// The numbers of its states.
@@ -200,29 +240,49 @@ impl Level {
     pub fn advance(&mut self, len: u64, found: &mut [Option<&mut Later>]) -> bool {
         let before = self.numbers.end - self.numbers.start;
         self.numbers.start = self.numbers.end;
-        for (thread, (later, Part { first, list, actions })) in found.iter_mut().zip(&mut self.parts).enumerate() {
+        // The block that each stretch of a part comes from, the part, and where it is there.
+        let mut stretches: Vec<(u64, usize, Range<u64>)> = Vec::new();
+        let mut next = self.numbers.start;
+        for (thread, (later, Part { list, actions })) in found.iter_mut().zip(&mut self.parts).enumerate() {
             // A thread that was not started has found nothing.
-            let Some(later) = later else {
-                *first = self.numbers.end;
-                continue;
-            };
+            let Some(later) = later else { continue };
             std::mem::swap(list, &mut later.list);
             later.list.clear();
             std::mem::swap(actions, &mut later.actions);
             if let Some(actions) = &mut later.actions {
                 actions.truncate(0);
             }
-            *first = self.numbers.end;
             let count = list.len();
-            self.numbers.end += count;
+            match &mut later.marks {
+                Some(marks) => {
+                    let mut start = 0;
+                    for Mark { block, end } in marks.drain(..) {
+                        stretches.push((block, thread, start..end));
+                        start = end;
+                    }
+                }
+                None => stretches.push((0, thread, 0..count)),
+            }
             if let (Some(log), 1..) = (&later.log, count) {
-                let segment = Segment { first: *first, thread: thread as u32, entry: log.len() - count };
+                let segment = Segment { first: next, thread: thread as u32, entry: log.len() - count };
                 let follows = |last: &Segment| {
                     last.thread == segment.thread && last.entry + (segment.first - last.first) == segment.entry
                 };
                 if !self.segments.last().is_some_and(follows) {
                     self.segments.push(segment);
                 }
+            }
+            next += count;
+        }
+        // Those of one block are of one thread, and in order.
+        stretches.sort_by_key(|&(block, thread, _)| (block, thread));
+        self.pieces.clear();
+        for (_, thread, range) in stretches {
+            let first = self.numbers.end;
+            self.numbers.end += range.end - range.start;
+            let follows = |last: &Piece| last.thread == thread && last.at + (first - last.first) == range.start;
+            if !range.is_empty() && !self.pieces.last().is_some_and(follows) {
+                self.pieces.push(Piece { first, thread, at: range.start });
             }
         }
         if let Some(arrivals) = &mut self.arrivals {
@@ -235,36 +295,44 @@ impl Level {
         !self.numbers.is_empty()
     }
 
+    /// Whether the order in which states are expanded matters.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// The parts in which these states are, one behind the other, and where they are there.
+    fn places(&self, numbers: Range<u64>) -> impl Iterator<Item = (&Part, Range<usize>)> {
+        let first = self.pieces.partition_point(|piece| piece.first <= numbers.start).saturating_sub(1);
+        let ends = self.pieces[first..].iter().skip(1).map(|next| next.first).chain([self.numbers.end]);
+        let overlapping = self.pieces[first..].iter().zip(ends).take_while(move |(piece, _)| piece.first < numbers.end);
+        overlapping.map(move |(piece, end)| {
+            let (start, end) = (numbers.start.max(piece.first), numbers.end.min(end));
+            let place = |number: u64| (piece.at + (number - piece.first)) as usize;
+            (&self.parts[piece.thread], place(start)..place(end))
+        })
+    }
+
     /// Fills the run's block with states of the level.
     pub fn fill(&self, run: &mut Run<'_>, numbers: Range<u64>) {
         run.block.reset(run.system.width());
         let recall = || run.store.recall().expect("a store that recalls goes on to do so");
-        let mut next = numbers.start;
-        for Part { first, list, .. } in &self.parts {
-            let within = |end: u64| (next - first) as usize..(numbers.end.min(end) - first) as usize;
-            let end = first + list.len();
-            match list {
-                List::Sequential => {
-                    let ids = numbers.clone().map(StateId::new);
-                    let scratch = &mut run.store_scratch;
-                    run.block.fill(ids, |_, states| recall().recall_range(scratch, numbers.clone(), states));
-                    return;
-                }
-                _ if !(*first..end).contains(&next) => continue,
+        if let List::Sequential = self.parts[0].list {
+            let ids = numbers.clone().map(StateId::new);
+            let scratch = &mut run.store_scratch;
+            run.block.fill(ids, |_, states| recall().recall_range(scratch, numbers, states));
+            return;
+        }
+        for (part, places) in self.places(numbers) {
+            match &part.list {
+                List::Sequential => {}
                 List::Ids(ids) => {
-                    let ids = within(end).map(|index| StateId::new(ids.get(index)));
+                    let ids = places.map(|index| StateId::new(ids.get(index)));
                     let scratch = &mut run.store_scratch;
                     run.block.fill(ids, |ids, states| recall().recall(scratch, ids, states));
                 }
                 List::States(states) => {
-                    for index in within(end) {
-                        run.block.push(StateId::NAMELESS, states.get(index));
-                    }
+                    places.for_each(|index| run.block.push(StateId::NAMELESS, states.get(index)));
                 }
-            }
-            next = numbers.end.min(end);
-            if next == numbers.end {
-                return;
             }
         }
     }
@@ -275,12 +343,9 @@ impl Level {
             out.extend(numbers.map(|number| arrivals.get(number - self.numbers.start)));
             return;
         }
-        for number in numbers {
-            let part = self.parts.partition_point(|part| part.first <= number) - 1;
-            // A thread that found nothing has the same first number as the one behind it.
-            let Part { first, actions, .. } = &self.parts[part];
-            let action = actions.as_ref().map_or(0, |actions| actions.get((number - first) as usize));
-            out.push(Action((action as u32).wrapping_sub(1)));
+        for (part, places) in self.places(numbers) {
+            let action = |index: usize| part.actions.as_ref().map_or(0, |actions| actions.get(index));
+            out.extend(places.map(|index| Action((action(index) as u32).wrapping_sub(1))));
         }
     }
 
@@ -305,14 +370,15 @@ impl Level {
 
     /// The bytes of what this thread has found of the level.
     pub fn part_bytes(&self, thread: usize) -> u64 {
-        let Part { list, actions, .. } = &self.parts[thread];
+        let Part { list, actions } = &self.parts[thread];
         list.held_bytes() + actions.as_ref().map_or(0, Numbers::held_bytes)
     }
 
     /// The bytes of what all threads share.
     pub fn shared_bytes(&self) -> u64 {
         let arrivals = self.arrivals.as_ref().map_or(0, Arrivals::held_bytes);
-        arrivals + self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
+        let pieces = (self.pieces.capacity() * size_of::<Piece>()) as u64;
+        arrivals + pieces + self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
     }
 
     pub fn recode(&mut self, recoding: &Recoding) {

@@ -80,7 +80,7 @@ pub(crate) struct Plan<'a> {
     control: &'a Control,
     explore_all: bool,
     observer: Option<Arc<Mutex<&'a mut dyn Observer>>>,
-    /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`].
+    /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`], [`STEP`].
     settled: Arc<[AtomicU8]>,
     quota: Arc<Quota>,
     tables: Arc<Tables>,
@@ -91,6 +91,8 @@ pub(crate) struct Plan<'a> {
 const ANSWERED: u8 = 1;
 /// A goal had no value somewhere.
 const UNDEFINED: u8 = 2;
+/// A step is a fault; a state of the same level may be one too, and have the shorter trace.
+const STEP: u8 = 4;
 
 impl<'a> Plan<'a> {
     pub fn new(task: Task<'a>) -> Self {
@@ -130,6 +132,22 @@ impl<'a> Plan<'a> {
     pub fn is_answered(&self) -> bool {
         let answered = (0..self.properties.len()).all(|property| self.is_settled(property, ANSWERED));
         answered && !self.properties.is_empty() && !self.explore_all
+    }
+
+    /// Whether every property has its answer, or will have it at the end of the level, so that
+    /// nothing more needs to be inserted. An observer wants to see whole levels all the same.
+    pub fn is_found(&self) -> bool {
+        let found = (0..self.properties.len()).all(|property| self.is_settled(property, ANSWERED | STEP));
+        found && !self.properties.is_empty() && !self.explore_all && self.observer.is_none()
+    }
+
+    /// Says to all threads what was found in a level that is being expanded.
+    pub fn note(&self, finding: &Finding) {
+        if finding.is_step() {
+            self.settled[finding.property].fetch_or(STEP, Relaxed);
+        } else {
+            self.settle(finding);
+        }
     }
 
     /// Says to all threads that there is no need to look for this any more.
@@ -327,14 +345,19 @@ impl<'a> Run<'a> {
     /// Counts the block and shows it to the observer. Call when all its successors are in
     /// the store, or known.
     pub fn count(&mut self) {
-        self.statistics.expanded += self.block.len() as u64;
-        self.statistics.edges += self.batch.len() as u64 + self.batch.left_out();
-        self.statistics.left_out += self.batch.left_out();
-        self.statistics.deadlocks += u64::from(self.dead().count_ones());
+        self.tally();
         if let Some(observer) = &self.plan.observer {
             let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
             observer.expanded(self.system, &mut self.system_scratch, &self.block, &self.batch, &self.answers);
         }
+    }
+
+    /// Counts the block, whose successors need not be known.
+    pub fn tally(&mut self) {
+        self.statistics.expanded += self.block.len() as u64;
+        self.statistics.edges += self.batch.len() as u64 + self.batch.left_out();
+        self.statistics.left_out += self.batch.left_out();
+        self.statistics.deadlocks += u64::from(self.dead().count_ones());
     }
 
     /// A word with a bit for each state of the block that has no successor.
@@ -439,6 +462,11 @@ impl<'a> Run<'a> {
         if self.plan.is_answered() {
             return Some(Stop::Answered);
         }
+        self.check_limits(snapshot)
+    }
+
+    /// The same, for a run that does not end in the middle of a level because it has its answers.
+    pub fn check_limits(&mut self, snapshot: impl FnOnce(&Self) -> Snapshot) -> Option<Stop> {
         if self.plan.is_cancelled() {
             return Some(Stop::Cancelled);
         }
@@ -519,9 +547,15 @@ impl<'a> Run<'a> {
 
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
-    pub fn finish(mut self, stopped_by: Option<Stop>) -> Outcome {
+    pub fn finish(self, stopped_by: Option<Stop>) -> Outcome {
+        let states = self.store.len();
+        self.finish_with(states, stopped_by)
+    }
+
+    /// The same, where so many of the states that were found count.
+    pub fn finish_with(mut self, states: u64, stopped_by: Option<Stop>) -> Outcome {
         self.plan.control.budget.release(self.working_granted);
-        self.statistics.states = self.store.len();
+        self.statistics.states = states;
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
         let verdicts = self.verdicts.into_iter().zip(self.undefined).map(|(verdict, undefined)| verdict.or(undefined));

@@ -128,16 +128,28 @@ impl Arena {
                 };
                 translate(from, to);
             }
-            // What was translated is no longer needed: whole chunks, then the front of one.
-            let (chunk, items) = (end / old_chunk, end % old_chunk);
-            for region in &mut regions[..chunk as usize] {
-                *region = Region::zeroed(1).expect("one page");
-            }
-            if let Some(region) = regions.get_mut(chunk as usize) {
-                region.release_front(items as usize * old.item * 4);
-            }
+            // What was translated is no longer needed.
+            release(&mut regions, end / old_chunk, (end % old_chunk) as usize * old.item * 4);
         }
         true
+    }
+
+    /// Gives back the memory of all items before this one, which nobody will read again.
+    pub fn release_before(&mut self, index: u64) {
+        let chunk = self.chunk_items() as u64;
+        let regions = self.regions.get_mut().unwrap_or_else(PoisonError::into_inner);
+        release(regions, index / chunk, (index % chunk) as usize * self.item * 4);
+    }
+}
+
+/// Gives back whole chunks, and so many bytes at the front of the next.
+fn release(regions: &mut [Region], chunks: u64, bytes: usize) {
+    let (before, rest) = regions.split_at_mut((chunks as usize).min(regions.len()));
+    for region in before {
+        *region = Region::zeroed(1).expect("one page");
+    }
+    if let Some(region) = rest.first_mut() {
+        region.release_front(bytes);
     }
 }
 

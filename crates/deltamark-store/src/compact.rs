@@ -51,18 +51,18 @@
 mod group;
 mod tables;
 
-use crate::apart::Apart;
 use crate::cuts::cuts;
+use crate::help::Help;
 use crate::plan::Plan;
 use crate::retrace::retrace;
 use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
-    Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Trace, Width,
+    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Trace, Width,
 };
 use group::Group;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tables::Tables;
 
@@ -75,8 +75,7 @@ pub struct Compact<'a> {
     pending: Apart<AtomicU64>,
     /// In a box, so that threads that pass the gate do not take from each other what they read.
     gate: Apart<RwLock<Box<Tables>>>,
-    /// How many threads have asked for working memory.
-    threads: AtomicU32,
+    help: Help,
 }
 
 /// Successors that are looked up together: enough to hide the way to memory.
@@ -116,10 +115,12 @@ impl<'a> Compact<'a> {
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
         let gate = Apart(RwLock::new(Box::new(Tables::new(plan, &budget))));
-        Compact { system, budget, len: Apart::default(), pending: Apart::default(), gate, threads: AtomicU32::new(0) }
+        Compact { system, budget, len: Apart::default(), pending: Apart::default(), gate, help: Help::default() }
     }
 
+    /// The tables, for all who do not change them. Who comes while they grow helps.
     fn shared(&self) -> RwLockReadGuard<'_, Box<Tables>> {
+        self.help.pass();
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,13 +134,15 @@ impl<'a> Compact<'a> {
         loop {
             let tables = self.shared();
             let more = self.pending.fetch_add(states, Ordering::AcqRel) + states;
-            if tables.have_room(more) {
+            if tables.have_room(more, self.len()) {
                 return Some(tables);
             }
             self.pending.fetch_sub(states, Ordering::AcqRel);
             drop(tables);
+            let Some(_busy) = self.help.begin() else { continue };
             // Nobody is inserting while the gate is held alone, so nothing is pending.
-            if !self.alone().make_room(states, self.len(), &self.budget) {
+            let mut tables = self.alone();
+            if !tables.make_room(states, self.len(), &self.budget, &self.help) {
                 return None;
             }
         }
@@ -154,9 +157,11 @@ impl<'a> Compact<'a> {
             return Insert::Seen(tables.id(code));
         }
         let more = self.pending.fetch_add(1, Ordering::AcqRel) + 1;
-        let added = if roots.has_room(more, tables.reach(0)) { roots.insert(code) } else { Added::Full };
+        let added = if roots.has_room(self.len() + more, tables.reach(0)) { roots.insert(code) } else { Added::Full };
+        let answer = self.answer(&tables, code, added);
+        // After it was counted: what is pending and what is there are never less than will be there.
         self.pending.fetch_sub(1, Ordering::AcqRel);
-        self.answer(&tables, code, added)
+        answer
     }
 
     fn answer(&self, tables: &Tables, code: u64, added: Added) -> Insert {
@@ -177,12 +182,13 @@ impl Store for Compact<'_> {
         assert_eq!(state.len(), tables.plan.slots(), "a state of a fixed-width system has its width");
         let code = tables.intern(&mut scratch.get::<Working>().numbers, state);
         let added = code.zip(tables.roots.as_ref()).map(|(code, roots)| (code, roots.insert(code)));
+        let answer = added.map_or(Insert::Full, |(code, added)| self.answer(&tables, code, added));
         self.pending.fetch_sub(1, Ordering::AcqRel);
-        added.map_or(Insert::Full, |(code, added)| self.answer(&tables, code, added))
+        answer
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let among_others = self.threads.load(Ordering::Relaxed) > 1;
+        let among_others = self.help.has_others();
         let mut walked = false;
         for start in (0..batch.len()).step_by(TOGETHER * GROUP) {
             let end = batch.len().min(start + TOGETHER * GROUP);
@@ -243,7 +249,7 @@ impl Store for Compact<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        self.threads.fetch_add(1, Ordering::Relaxed);
+        self.help.enrol();
         Scratch::new(Working { parents: Vec::new(), numbers: Vec::new(), differing: Vec::new() })
     }
 
@@ -256,7 +262,7 @@ impl Store for Compact<'_> {
         Recall::recall(self, scratch, &[id], &mut state);
         let plan = self.shared().plan.clone();
         let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
-        retrace(self.system, &twin, &self.budget, state.get(0))
+        retrace(self.system, &twin, &self.budget, state.get(0), self.help.threads())
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

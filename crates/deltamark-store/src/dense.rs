@@ -23,21 +23,22 @@
 
 mod group;
 
-use crate::apart::Apart;
 use crate::arena::Arena;
 use crate::bucket::{LANES, Lanes, prefetch};
+use crate::help::Help;
 use crate::index::{Index, settled};
 use deltamark_core::{
-    Budget,
+    Apart, Budget,
     hash::{mix, slots},
 };
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The index begins with this many buckets.
 const BUCKETS: u64 = 8;
 
 /// How keys of `K` words are kept, by their numbers.
-pub(crate) trait Keys<const K: usize> {
+pub(crate) trait Keys<const K: usize>: Sync {
     /// Whether the index grows in small steps: less memory, and more work.
     const TIGHT: bool;
 
@@ -66,6 +67,8 @@ pub(crate) struct Words<const K: usize> {
     keys: Arena,
     /// Bytes granted for them.
     granted: u64,
+    /// How many of them were given back.
+    released: u64,
 }
 
 impl<const K: usize> Words<K> {
@@ -77,7 +80,7 @@ impl<const K: usize> Keys<K> for Words<K> {
     const TIGHT: bool = false;
 
     fn new() -> Self {
-        Words { keys: Arena::new(K), granted: 0 }
+        Words { keys: Arena::new(K), granted: 0, released: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -105,6 +108,17 @@ impl<const K: usize> Keys<K> for Words<K> {
 
     fn make_room(&mut self, keys: u64, budget: &Budget) -> bool {
         extend(&self.keys, Self::BYTES, &mut self.granted, keys * Self::BYTES, budget)
+    }
+}
+
+impl<const K: usize> Words<K> {
+    /// Gives back the memory of all keys before this number, which nobody will read again.
+    fn release_before(&mut self, number: u64, budget: &Budget) {
+        self.keys.release_before(number);
+        let rest = self.granted.saturating_sub((number - self.released) * Self::BYTES);
+        budget.release(self.granted - rest);
+        self.granted = rest;
+        self.released = number;
     }
 }
 
@@ -246,15 +260,24 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
         wanted <= self.index.room && self.keys.has_room(wanted)
     }
 
-    /// Makes room for `more` keys; nobody else uses the table. Says whether there was memory.
+    /// Makes room for `more` keys; nobody else uses the table but to `help`. Says whether there was
+    /// memory.
     #[must_use]
-    pub fn make_room(&mut self, more: u64, budget: &Budget) -> bool {
+    pub fn make_room(&mut self, more: u64, budget: &Budget, help: &Help) -> bool {
         let wanted = self.len() + more;
         (self.keys.has_room(wanted) || self.keys.make_room(wanted, budget))
-            && (wanted <= self.index.room || self.grow_index(wanted, budget))
+            && (wanted <= self.index.room || self.grow_index(wanted, budget, help))
     }
 
-    fn grow_index(&mut self, wanted: u64, budget: &Budget) -> bool {
+    /// Gives the index back: from now on keys are told by their numbers, and nothing else.
+    pub fn shed_index(&mut self, budget: &Budget) {
+        let held = Index::bytes(self.index.buckets);
+        if self.index.resize(BUCKETS) {
+            budget.release(held - Index::bytes(BUCKETS));
+        }
+    }
+
+    fn grow_index(&mut self, wanted: u64, budget: &Budget, help: &Help) -> bool {
         let old = self.index.buckets;
         let tight = if S::TIGHT { self.index.next_quarter(wanted) } else { None };
         let [usual, small] = self.index.next_sizes(wanted);
@@ -266,14 +289,24 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             if !self.index.resize(buckets) {
                 budget.release(more);
             }
-            for number in 0..self.len() {
-                self.index.enter(key_hash(self.get(number as u32)), number);
-            }
+            let (len, keys) = (self.len(), &self.keys);
+            self.index.fill(len, help, || {
+                |numbers: Range<u64>, hashes: &mut Vec<u64>| {
+                    hashes.extend(numbers.map(|number| key_hash(keys.get(number as u32))));
+                }
+            });
             return wanted <= self.index.room;
         }
         // No memory to grow: fill the last entries instead.
         self.index.fill_up();
         wanted <= self.index.room
+    }
+}
+
+impl<const K: usize> Dense<K> {
+    /// Gives back the memory of all keys before this number, of a table that has shed its index.
+    pub fn release_before(&mut self, number: u64, budget: &Budget) {
+        self.keys.release_before(number, budget);
     }
 }
 
@@ -304,7 +337,7 @@ mod tests {
         let count = if cfg!(miri) { 300 } else { 100_000 };
         for round in 0..2 {
             for number in 0..count {
-                assert!(dense.has_room(1) || dense.make_room(1, &budget));
+                assert!(dense.has_room(1) || dense.make_room(1, &budget, &Help::default()));
                 let (found, new) = dense.intern(BASELINE, key(number), key_hash(key::<K>(number)));
                 assert_eq!((u64::from(found), new), (number, round == 0));
                 assert_eq!(dense.bytes(), budget.used());
@@ -329,7 +362,7 @@ mod tests {
         let budget = Budget::new(30_000);
         let mut dense = Dense::<2>::new(&budget).expect("a few bytes");
         let mut added = 0;
-        while dense.make_room(1, &budget) {
+        while dense.make_room(1, &budget, &Help::default()) {
             dense.intern(BASELINE, key(added), key_hash(key::<2>(added)));
             added += 1;
         }

@@ -13,10 +13,13 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::{Bucket, LANES, Lanes};
+use crate::bucket::{Bucket, LANES, Lanes, prefetch_to_write};
 use crate::claim::relax;
+use crate::help::Help;
 use crate::region::Region;
-use std::sync::atomic::{AtomicU32, Ordering};
+use deltamark_core::Apart;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The hash table from states to numbers.
 pub(crate) struct Index {
@@ -135,6 +138,47 @@ impl Index {
         IndexView { buckets, number_bits: self.number_bits, mask: (u64::from(u32::MAX) << self.number_bits) as u32 }
     }
 
+    /// Enters the numbers below `len` into an empty index, with all threads that help. Each makes
+    /// itself a function by `hashes` that appends the mixed hashes of a range of numbers.
+    pub fn fill<H: FnMut(Range<u64>, &mut Vec<u64>)>(&mut self, len: u64, help: &Help, hashes: impl Fn() -> H + Sync) {
+        if !help.has_others() {
+            // Nobody can help, so entries need no atomic exchange.
+            self.view().touch(0..self.buckets);
+            let (mut hashes, mut mixed) = (hashes(), Vec::new());
+            for start in (0..len).step_by(STRETCH as usize) {
+                self.view().approach(start..len.min(start + STRETCH), &mut hashes, &mut mixed);
+                for (number, &mixed) in (start..).zip(&mixed) {
+                    self.enter(mixed, number);
+                }
+            }
+            return;
+        }
+        // The first number that nobody has taken upon himself to enter, and the first bucket whose
+        // page nobody has taken upon himself to touch.
+        let (next, untouched) = (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)));
+        let view = self.view();
+        help.together(&|| {
+            if next.load(Ordering::Relaxed) >= len {
+                return;
+            }
+            while untouched.load(Ordering::Relaxed) < view.len() {
+                let start = untouched.fetch_add(TOUCHED, Ordering::Relaxed);
+                view.touch(start..start + TOUCHED);
+            }
+            let (mut hashes, mut mixed) = (hashes(), Vec::new());
+            loop {
+                let start = next.fetch_add(STRETCH, Ordering::Relaxed);
+                if start >= len {
+                    return;
+                }
+                view.approach(start..len.min(start + STRETCH), &mut hashes, &mut mixed);
+                for (number, &mixed) in (start..).zip(&mixed) {
+                    view.enter_among_others(mixed, number);
+                }
+            }
+        });
+    }
+
     /// Enters a number that is not there; nobody else uses the index.
     #[inline]
     pub fn enter(&mut self, mixed: u64, number: u64) {
@@ -152,6 +196,10 @@ impl Index {
     }
 }
 
+/// Numbers that are entered together when an index is filled.
+const STRETCH: u64 = 256;
+/// Buckets whose pages are made together: two megabytes.
+const TOUCHED: u64 = 1 << 15;
 /// Buckets on a page of memory.
 const PAGE: u64 = 4096 / size_of::<Bucket>() as u64;
 
@@ -159,7 +207,7 @@ impl IndexView<'_> {
     /// Writes to the pages of these buckets, and changes nothing. The system gives a page when
     /// it is first written to; if it is read before that, it takes two faults, and the second
     /// one interrupts all processors that run a thread of this process.
-    pub fn touch(self, buckets: std::ops::Range<u64>) {
+    fn touch(self, buckets: Range<u64>) {
         for bucket in (buckets.start..buckets.end.min(self.buckets.len() as u64)).step_by(PAGE as usize) {
             // An exchange of nothing for nothing. (Compilers make a read of adding or or-ing 0.)
             let _ = self.bucket(bucket).0[0].compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -171,9 +219,19 @@ impl IndexView<'_> {
         self.buckets.len() as u64
     }
 
+    /// Finds the hashes of a range of numbers, and asks for their buckets.
+    #[inline]
+    fn approach(self, numbers: Range<u64>, hashes: &mut impl FnMut(Range<u64>, &mut Vec<u64>), mixed: &mut Vec<u64>) {
+        mixed.clear();
+        hashes(numbers, mixed);
+        for &mixed in mixed.iter() {
+            prefetch_to_write(self.bucket(self.home(mixed)));
+        }
+    }
+
     /// Enters a number that is not there, while others enter other numbers and nobody searches.
     #[inline]
-    pub fn enter_among_others(self, mixed: u64, number: u64) {
+    fn enter_among_others(self, mixed: u64, number: u64) {
         let entry = self.tag(mixed) | (number as u32 + 1);
         let mut at = self.home(mixed);
         loop {

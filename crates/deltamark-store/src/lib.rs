@@ -25,7 +25,7 @@
 //! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
 //!   hand), `kept` (some among many), `cache` (a few, by number).
 //! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
-//!   grows), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
+//!   grows), `help` (growing, by all threads), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
 //!   each once).
 //! * Trees: `dense` (keys, each once, numbered), `shape` and `plan` (which part is where), `cuts` and
 //!   `sample` (where to cut), `code` (numbers of pairs), `roots`, `tiles`, `pairs` and `enter` (sets of
@@ -38,7 +38,6 @@
 //! * Rebuilding: `spanning` (parents and actions), `rebuild` (walks along them), `numbered` (the
 //!   store made of these).
 
-mod apart;
 mod arena;
 mod bits;
 pub mod bitstate;
@@ -60,6 +59,7 @@ pub mod difference;
 mod enter;
 mod fields;
 mod grant;
+mod help;
 mod index;
 mod intern;
 mod journal;

@@ -151,6 +151,7 @@ impl Keys<2> for Narrow {
 mod tests {
     use super::*;
     use crate::dense::key_hash;
+    use crate::help::Help;
     use crate::index::BASELINE;
     use std::collections::HashMap;
 
@@ -166,7 +167,7 @@ mod tests {
     fn make_room(nodes: &mut Nodes, [left, right]: [u32; 2], budget: &Budget) -> bool {
         let (lefts, rights, len) = (u64::from(left) + 1, u64::from(right) + 1, nodes.len());
         (nodes.keys.covers(lefts, rights) || nodes.keys.widen(lefts, rights, len, budget))
-            && (nodes.has_room(1) || nodes.make_room(1, budget))
+            && (nodes.has_room(1) || nodes.make_room(1, budget, &Help::default()))
     }
 
     #[test]
@@ -218,7 +219,9 @@ mod tests {
         let budget = Budget::unlimited();
         let mut nodes = Nodes::new(&budget).expect("there is no limit");
         // Of 17 and 12 bits, so that pairs lie across words.
-        assert!(nodes.keys.widen(1 << 17, 1 << 12, 0, &budget) && nodes.make_room(3 * COUNT, &budget));
+        assert!(
+            nodes.keys.widen(1 << 17, 1 << 12, 0, &budget) && nodes.make_room(3 * COUNT, &budget, &Help::default())
+        );
         let begin = std::sync::Barrier::new(3);
         let told: Vec<Vec<u32>> = std::thread::scope(|scope| {
             let (nodes, begin) = (&nodes, &begin);

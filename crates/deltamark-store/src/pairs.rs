@@ -5,7 +5,8 @@
 //! In: numbers (codes of pairs) of up to 62 bits. Out: whether each was there. Quotienting is
 //! due to Cleary (1984); a tree store with such roots to Laarman (2019). What is done
 //! differently: entries are as wide as the run needs now and widen in place; growing is in place
-//! too, one pass from the last line to the first; there is no size to be given.
+//! too, one pass from the last line to the first, by all threads (`pairs/rearrange.rs`); there is
+//! no size to be given.
 //!
 //! # Layout in memory
 //! ```text
@@ -29,21 +30,24 @@
 //!   out, and a line that is full stays full.
 //! * I2: who changes a line has claimed it, and writes its first word last: see `enter.rs`, which
 //!   is why look-ups need no lock and two threads never enter the same number.
-//! * I3: growing, and everything that takes `&mut self`, is done by one thread alone.
+//! * I3: growing, and everything that takes `&mut self`, is done by one thread alone, and those that
+//!   help it.
 
 mod layout;
 mod line;
+mod rearrange;
 mod stash;
 
 use crate::arena::Arena;
 use crate::bucket::prefetch;
 use crate::code::Reach;
+use crate::help::Help;
 use crate::tiles::Added;
 use deltamark_core::Budget;
 use layout::Shape;
-use line::{COUNT, Equal, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED, WORDS, equal};
+use line::{COUNT, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED, WORDS, equal};
 use stash::Stash;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A set of numbers.
@@ -53,7 +57,7 @@ pub(crate) struct Pairs {
     lines: Arena,
     /// Bytes granted for lines.
     granted: u64,
-    len: AtomicU64,
+    /// How many numbers are let in.
     room: u64,
     /// The stash, and the bytes granted for it.
     stash: Mutex<(Stash, u64)>,
@@ -73,7 +77,7 @@ impl Pairs {
         }
         let (granted, room) = (shape.bytes(), shape.room(false));
         let stash = Mutex::new((Stash::default(), 0));
-        Some(Pairs { budget: Arc::clone(budget), shape, lines, granted, len: AtomicU64::new(0), room, stash })
+        Some(Pairs { budget: Arc::clone(budget), shape, lines, granted, room, stash })
     }
 
     /// How many bytes a set of this many numbers takes, about.
@@ -86,10 +90,10 @@ impl Pairs {
         (self.granted, self.stash.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// Whether `more` numbers of this reach can be entered.
+    /// Whether there is room for so many numbers of this reach in all.
     #[inline]
-    pub fn has_room(&self, more: u64, reach: Reach) -> bool {
-        self.len.load(Ordering::Acquire) + more <= self.room && self.shape.reach.covers(reach)
+    pub fn has_room(&self, numbers: u64, reach: Reach) -> bool {
+        numbers <= self.room && self.shape.reach.covers(reach)
     }
 
     #[inline(always)]
@@ -134,17 +138,8 @@ impl Pairs {
     #[inline(always)]
     pub fn insert(&self, number: u64) -> Added {
         let (home, entry) = self.shape.split(number);
-        let added = match self.line(home).enter(&self.shape, false, entry, equal) {
-            Some(added) => added,
-            None => match self.line(home + 1).enter(&self.shape, true, entry, equal) {
-                Some(added) => added,
-                None => self.insert_stashed(number, false),
-            },
-        };
-        if added == Added::New {
-            self.len.fetch_add(1, Ordering::AcqRel);
-        }
-        added
+        let enter = |at: u64, foreign: bool| self.line(at).enter(&self.shape, foreign, entry, equal);
+        enter(home, false).or_else(|| enter(home + 1, true)).unwrap_or_else(|| self.insert_stashed(number, false))
     }
 
     #[cold]
@@ -154,12 +149,11 @@ impl Pairs {
         stash.insert(number, &self.budget, granted, must)
     }
 
-    /// Makes room for `more` numbers of this reach (I3). Says whether there was memory.
+    /// Makes room for so many numbers of this reach in all (I3). Says whether there was memory.
     #[must_use]
-    pub fn make_room(&mut self, more: u64, reach: Reach) -> bool {
-        let wanted = self.len.load(Ordering::Acquire) + more;
-        let shape = self.shape.reaching(reach).with_room(wanted);
-        if shape.room(false) >= wanted && self.rearrange(shape) {
+    pub fn make_room(&mut self, numbers: u64, reach: Reach, help: &Help) -> bool {
+        let shape = self.shape.reaching(reach).with_room(numbers);
+        if shape.room(false) >= numbers && self.rearrange(shape, help) {
             self.room = shape.room(false);
             return true;
         }
@@ -167,65 +161,7 @@ impl Pairs {
         if self.shape.reach.covers(reach) {
             self.room = self.shape.room(true);
         }
-        self.has_room(more, reach)
-    }
-
-    /// Puts every entry where it belongs in another shape, of at least as many lines.
-    ///
-    /// Lines are read from the last to the first. New homes are never before old ones, so what
-    /// is written over has been read.
-    fn rearrange(&mut self, shape: Shape) -> bool {
-        let old = self.shape;
-        let more = shape.bytes() - old.bytes();
-        if !self.budget.request(more) {
-            return false;
-        }
-        if !self.lines.extend(shape.lines() + 1) {
-            self.budget.release(more);
-            return false;
-        }
-        self.granted += more;
-        let stashed = {
-            let guard = self.stash.get_mut().unwrap_or_else(PoisonError::into_inner);
-            guard.0.len = 0;
-            guard.0.table.iter_mut().filter(|held| **held != 0).map(|held| std::mem::take(held) - 1).collect::<Vec<_>>()
-        };
-        self.shape = shape;
-        let mut numbers: Vec<u64> = Vec::new();
-        let mut foreign: Vec<u64> = Vec::new();
-        // One behind the last line: foreign entries of the last one.
-        for at in (0..=old.lines()).rev() {
-            numbers.clear();
-            numbers.append(&mut foreign);
-            let line = self.line(at);
-            let first = line.0[0].load(Ordering::Relaxed);
-            for slot in 0..(first & COUNT) as u32 {
-                numbers.push(old.join(at, line.get(&old, slot)));
-            }
-            for count in 0..(first >> FOREIGN_SHIFT & COUNT) as u32 {
-                foreign.push(old.join(at.wrapping_sub(1), line.get(&old, old.slots - 1 - count)));
-            }
-            line.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-            for &number in &numbers {
-                self.put_back(number);
-            }
-        }
-        for number in stashed {
-            self.put_back(number);
-        }
-        true
-    }
-
-    /// Enters a number that was there before.
-    fn put_back(&self, number: u64) {
-        let (home, entry) = self.shape.split(number);
-        // Nothing equals what is not there: the search is left out.
-        let unlike: Equal = |_, _| 0;
-        if self.line(home).enter(&self.shape, false, entry, unlike).is_none()
-            && self.line(home + 1).enter(&self.shape, true, entry, unlike).is_none()
-        {
-            self.insert_stashed(number, true);
-        }
+        self.has_room(numbers, reach)
     }
 
     /// Calls `visit` with every number there is; nobody else uses the set. On `false` it ends.
@@ -267,6 +203,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_over_growth_and_widening() {
+        let help = Help::default();
         let budget = Arc::new(Budget::unlimited());
         let mut pairs = Pairs::new(bits(20), &budget).expect("there is no limit");
         let count = if cfg!(miri) { 300 } else { 300_000 };
@@ -276,9 +213,8 @@ mod tests {
         let mut there = std::collections::HashSet::new();
         for step in 0..count {
             let number = number(step);
-            if !pairs.has_room(1, reach(number)) {
-                assert!(pairs.make_room(1, reach(number)));
-            }
+            let wanted = there.len() as u64 + 1;
+            assert!(pairs.has_room(wanted, reach(number)) || pairs.make_room(wanted, reach(number), &help));
             let new = there.insert(number);
             assert_eq!(pairs.contains(number), !new);
             assert_eq!(pairs.insert(number) == Added::New, new, "{step}");
@@ -296,12 +232,50 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_help_lose_nothing() {
+        let count: u64 = if cfg!(miri) { 400 } else { 400_000 };
+        let budget = Arc::new(Budget::unlimited());
+        let mut pairs = Pairs::new(bits(40), &budget).expect("there is no limit");
+        let (help, done) = (Help::default(), std::sync::atomic::AtomicBool::new(false));
+        (0..3).for_each(|_| help.enrol());
+        let number = |step: u64| mix(step) >> 24;
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        help.pass();
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            let mut reach = bits(40);
+            for step in 0..count {
+                if step % (count / 3) == 7 {
+                    // Widened at the same size, too.
+                    reach = bits(40 + 6 * (step * 3 / count) as u32);
+                }
+                if !pairs.has_room(step + 1, reach) {
+                    let _busy = help.begin().expect("nobody else grows");
+                    assert!(pairs.make_room(step + 1, reach, &help));
+                }
+                assert_eq!(pairs.insert(number(step)), Added::New);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!((0..count).all(|step| pairs.contains(number(step))));
+        let mut found = std::collections::HashSet::new();
+        assert!(pairs.each(|number| found.insert(number)));
+        assert_eq!(found.len() as u64, count);
+    }
+
+    #[test]
     fn a_spent_budget_is_told_and_nothing_is_lost() {
         let budget = Arc::new(Budget::new(20_000));
         let mut pairs = Pairs::new(bits(40), &budget).expect("enough for the first");
         let number = |step: u64| mix(step) >> 24;
         let mut there = 0;
-        while pairs.has_room(1, bits(40)) || pairs.make_room(1, bits(40)) {
+        let help = Help::default();
+        while pairs.has_room(there + 1, bits(40)) || pairs.make_room(there + 1, bits(40), &help) {
             match pairs.insert(number(there)) {
                 Added::New => there += 1,
                 Added::Full => break,
@@ -317,7 +291,7 @@ mod tests {
         let count = if cfg!(miri) { 100 } else { 200_000 };
         let budget = Arc::new(Budget::unlimited());
         let mut pairs = Pairs::new(bits(40), &budget).expect("there is no limit");
-        assert!(pairs.make_room(count, bits(40)));
+        assert!(pairs.make_room(count, bits(40), &Help::default()));
         let begin = std::sync::Barrier::new(3);
         let new: u64 = std::thread::scope(|scope| {
             let (pairs, begin) = (&pairs, &begin);

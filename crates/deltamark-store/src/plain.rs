@@ -21,7 +21,7 @@
 //! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
 //! state less, and 15 per cent slower.) Entering all numbers again is a fifth of the time of a
 //! run, so threads that come to the gate meanwhile do not wait: they help, a stretch of numbers
-//! at a time (`growth.rs`).
+//! at a time (`growth.rs`, `help.rs`).
 //!
 //! # Invariants
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that
@@ -40,19 +40,18 @@ mod growth;
 mod shape;
 mod tables;
 
-use crate::apart::Apart;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
+use crate::help::Help;
 use crate::index::{BASELINE, Index};
 use crate::vectors::Vectors;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
-    System, Width, hash::mix, store::insert_one_by_one,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
+    Store, System, Width, hash::mix, store::insert_one_by_one,
 };
-use growth::Help;
 use shape::Any;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use tables::NONE;
 use tables::Tables;
@@ -66,11 +65,7 @@ pub struct Plain<'a> {
     /// their width varies, slots.
     pending: Apart<[AtomicU64; 2]>,
     gate: Apart<RwLock<Apart<Tables>>>,
-    /// Whether a thread is growing the tables, or about to.
-    growing: AtomicBool,
     help: Help,
-    /// How many threads have asked for working memory.
-    threads: AtomicU32,
 }
 
 /// How far vectors that are rewritten may run ahead of the pages that are given back.
@@ -113,17 +108,13 @@ impl<'a> Plain<'a> {
             len: Apart(AtomicU64::new(0)),
             pending: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
             gate: Apart(RwLock::new(Apart(tables))),
-            growing: AtomicBool::new(false),
             help: Help::default(),
-            threads: AtomicU32::new(0),
         }
     }
 
     /// The tables, for all who do not change them. Who comes while they grow helps.
     fn shared(&self) -> Shared<'_> {
-        if self.growing.load(Ordering::Acquire) {
-            self.help_growing();
-        }
+        self.help.pass();
         self.gate.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,7 +181,7 @@ impl<'a> Plain<'a> {
         let first = out.len();
         self.insert_into(&guard.0, states, hashes, out);
         self.done(&guard.0, count, slots);
-        if self.threads.load(Ordering::Relaxed) > 1 {
+        if self.help.has_others() {
             // Of several threads each should take a line it will write to at once.
             let new = out[first..].iter().filter(|answer| matches!(answer, Insert::New(_))).count();
             let many = new * 4 > states.len();
@@ -282,7 +273,7 @@ impl Store for Plain<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        self.threads.fetch_add(1, Ordering::Relaxed);
+        self.help.enrol();
         Scratch::new(Single { state: States::new(self.system.width()), answers: Vec::new() })
     }
 

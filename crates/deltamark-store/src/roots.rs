@@ -13,6 +13,7 @@
 //! third, so that it does not come twice.
 
 use crate::code::Reach;
+use crate::help::Help;
 use crate::pairs::Pairs;
 use crate::tiles::{Added, Tiles};
 use deltamark_core::{Budget, Bytes};
@@ -84,27 +85,27 @@ impl Roots {
         }
     }
 
-    /// Whether `more` codes of this reach can be entered, and there is no reason to look
-    /// whether the roots should change.
+    /// Whether there is room for `codes` codes of this reach in all, and no reason to look whether
+    /// the roots should change.
     #[inline]
-    pub fn has_room(&self, more: u64, reach: Reach) -> bool {
+    pub fn has_room(&self, codes: u64, reach: Reach) -> bool {
         match self {
             Roots::Tiles(tiles, next) => reach.limit() <= Tiles::LIMIT && tiles.used_bytes() <= *next,
-            Roots::Pairs(pairs) => pairs.has_room(more, reach),
+            Roots::Pairs(pairs) => pairs.has_room(codes, reach),
         }
     }
 
-    /// Makes room for `more` codes of this reach, where `len` are there and there are `pairs`
-    /// pairs. Says whether there was memory.
+    /// Makes room for `codes` codes of this reach in all, where there are `pairs` pairs; nobody else
+    /// uses the roots but to `help`. Says whether there was memory.
     #[must_use]
-    pub fn make_room(&mut self, more: u64, reach: Reach, len: u64, pairs: u64, budget: &Arc<Budget>) -> bool {
+    pub fn make_room(&mut self, codes: u64, reach: Reach, pairs: u64, budget: &Arc<Budget>, help: &Help) -> bool {
         let limit = reach.limit();
         match self {
             Roots::Tiles(tiles, next) => {
                 let held = tiles.used_bytes();
-                let other = Pairs::estimate(len + more, reach);
+                let other = Pairs::estimate(codes, reach);
                 if limit > Tiles::LIMIT || held > SMALL && held / 4 * 3 > other {
-                    if let Some(pairs) = quotiented(tiles, len + more, reach, budget) {
+                    if let Some(pairs) = quotiented(tiles, codes, reach, budget) {
                         *self = Roots::Pairs(pairs);
                         return true;
                     }
@@ -125,7 +126,7 @@ impl Roots {
                     *self = Roots::Tiles(tiles, next.max(SMALL));
                     return true;
                 }
-                set.make_room(more, reach)
+                set.make_room(codes, reach, help)
             }
         }
     }
@@ -140,9 +141,9 @@ impl Roots {
 }
 
 /// The same codes, quotiented.
-fn quotiented(tiles: &Tiles, len: u64, reach: Reach, budget: &Arc<Budget>) -> Option<Pairs> {
+fn quotiented(tiles: &Tiles, codes: u64, reach: Reach, budget: &Arc<Budget>) -> Option<Pairs> {
     let mut pairs = Pairs::new(reach, budget)?;
-    if !pairs.make_room(len, reach) {
+    if !pairs.make_room(codes, reach, &Help::default()) {
         return None;
     }
     tiles.each(|code| pairs.insert(code) != Added::Full).then_some(pairs)

@@ -25,7 +25,8 @@
 //! list of components has a shape, up to a number, beyond which the length alone decides.
 //!
 //! # Growth
-//! Nodes and roots never move; their indexes are entered again from them.
+//! Nodes and roots never move; their indexes are entered again from them, by all threads that come
+//! to the gate meanwhile (`help.rs`).
 //!
 //! # Invariants
 //! * I1: the shape says what a root's words mean, and equal states have equal shapes, so equal
@@ -38,22 +39,23 @@
 //! When states are wide or vary in length. 4·K bytes for a root and 4.7 to 7.1 for its entry of
 //! the index, whatever the width, and the same again for each node that is not shared.
 
-use crate::apart::Apart;
-use crate::bucket::Lanes;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::dense::{Dense, key_hash};
+mod group;
+mod tables;
+
+use crate::dense::key_hash;
 use crate::fields::SideFields;
+use crate::help::Help;
 use crate::index::BASELINE;
-use crate::shape::{Child, Shape};
+use crate::shape::Shape;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Width,
 };
-use std::collections::HashMap;
+use group::Working;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tables::Tables;
 
 /// Recursive sharing: nodes of `K` children, roots of `R` words.
 struct Tree<'a, const K: usize, const R: usize> {
@@ -63,30 +65,14 @@ struct Tree<'a, const K: usize, const R: usize> {
     pending: Apart<[AtomicU64; 2]>,
     /// In a box, so that threads that pass the gate do not take from each other what they read.
     gate: Apart<RwLock<Box<Tables<K, R>>>>,
+    help: Help,
     fields: SideFields,
 }
 
-/// What changes only while the gate is held alone, but for shapes.
-struct Tables<const K: usize, const R: usize> {
-    /// Nothing, if the budget did not even allow the first bytes.
-    both: Option<(Dense<R>, Dense<K>)>,
-    shapes: Mutex<Shapes<K>>,
-    /// How many layouts there were before.
-    layout: u64,
-}
-
-/// The shapes that there are, by their numbers.
-struct Shapes<const K: usize> {
-    list: Vec<Arc<Shape<K>>>,
-    /// By length and boundaries.
-    numbers: HashMap<(usize, Vec<usize>), u32>,
-    granted: u64,
-}
+type Shared<'g, const K: usize, const R: usize> = RwLockReadGuard<'g, Box<Tables<K, R>>>;
 
 /// Successors that are looked up together.
 const GROUP: usize = 64;
-/// Shapes that are told apart by their components; beyond that by their length only.
-const SHAPES: usize = 1 << 12;
 /// The arities there are, by their names.
 pub(crate) const ARITIES: [(&str, u64); 4] = [("2", 2), ("3", 3), ("4", 4), ("8", 8)];
 
@@ -106,94 +92,16 @@ pub(crate) fn make<'a>(system: &'a dyn System, arity: u64, budget: Arc<Budget>) 
     })
 }
 
-/// Working memory of a thread.
-struct Working<const K: usize> {
-    /// The layout that what follows is about.
-    layout: u64,
-    /// The shapes this thread has met.
-    shapes: Vec<Arc<Shape<K>>>,
-    boundaries: Vec<usize>,
-    /// The states that were recalled last, and the numbers of their nodes, a row each.
-    recalled: Vec<u64>,
-    rows: Rows,
-    /// The numbers of the nodes of a block's states, and of a group of their successors.
-    sources: Rows,
-    targets: Rows,
-    /// For each successor of a group the number of its shape.
-    target_shapes: Vec<u32>,
-    /// Nodes that are to be looked up, by height: which successor, which node.
-    changed: Vec<Vec<(u8, u32)>>,
-    /// A bit for each node of a successor that is among them.
-    marks: Vec<u64>,
-}
-
-/// Numbers of nodes, a row a state.
-#[derive(Default)]
-struct Rows {
-    stride: usize,
-    numbers: Vec<u32>,
-}
-
-impl Rows {
-    fn reset(&mut self, rows: usize, stride: usize) {
-        self.stride = stride;
-        self.numbers.resize(rows * stride, 0);
-    }
-
-    #[inline(always)]
-    fn row(&self, row: usize) -> &[u32] {
-        &self.numbers[row * self.stride..(row + 1) * self.stride]
-    }
-
-    #[inline(always)]
-    fn row_mut(&mut self, row: usize) -> &mut [u32] {
-        &mut self.numbers[row * self.stride..(row + 1) * self.stride]
-    }
-}
-
-impl<const K: usize> Working<K> {
-    fn new() -> Self {
-        Working {
-            layout: 0,
-            shapes: Vec::new(),
-            boundaries: Vec::new(),
-            recalled: Vec::new(),
-            rows: Rows::default(),
-            sources: Rows::default(),
-            targets: Rows::default(),
-            target_shapes: Vec::new(),
-            changed: Vec::new(),
-            marks: Vec::new(),
-        }
-    }
-}
-
-/// The words of a node of a state.
-#[inline(always)]
-fn key<const K: usize>(children: &[Child; K], state: &[Slot], row: &[u32]) -> [u32; K] {
-    children.map(|child| match child {
-        Child::Slot(slot) => state[slot as usize],
-        Child::Node(node) => row[node as usize],
-        Child::None => 0,
-    })
-}
-
-/// The words of a root: the number of its shape, where there is room for it, and its children.
-#[inline(always)]
-fn root_key<const K: usize, const R: usize>(shape: u32, children: [u32; K]) -> [u32; R] {
-    let mut key = [shape; R];
-    key[R - K..].copy_from_slice(&children);
-    key
-}
-
 impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
-        let fields = SideFields::new(&budget);
-        Tree { system, budget, pending: Default::default(), gate: Apart(RwLock::new(Box::new(tables))), fields }
+        let (gate, fields) = (Apart(RwLock::new(Box::new(tables))), SideFields::new(&budget));
+        Tree { system, budget, pending: Default::default(), gate, help: Help::default(), fields }
     }
 
-    fn shared(&self) -> RwLockReadGuard<'_, Box<Tables<K, R>>> {
+    /// The tables, for all who do not change them. Who comes while they grow helps.
+    fn shared(&self) -> Shared<'_, K, R> {
+        self.help.pass();
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -201,32 +109,36 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets room aside for so many roots and nodes and hands out the tables, growing them first
-    /// if need be (I2). Nothing, if the budget is spent.
-    fn set_aside(&self, counts: [u64; 2]) -> Option<RwLockReadGuard<'_, Box<Tables<K, R>>>> {
+    /// Sets room aside for so many roots and nodes in the tables, growing them first if need be
+    /// (I2). Nothing, if the budget is spent.
+    fn set_aside<'t>(&'t self, mut tables: Shared<'t, K, R>, counts: [u64; 2]) -> Option<Shared<'t, K, R>> {
         loop {
-            let tables = self.shared();
             let (roots, nodes) = tables.both.as_ref()?;
-            let more = [0, 1].map(|of| self.pending[of].fetch_add(counts[of], Ordering::AcqRel) + counts[of]);
+            // All threads change these counters: not for nothing.
+            let more = [0, 1].map(|of| match counts[of] {
+                0 => 0,
+                count => self.pending[of].fetch_add(count, Ordering::AcqRel) + count,
+            });
             if roots.has_room(more[0]) && nodes.has_room(more[1]) {
                 return Some(tables);
             }
             self.give_back(counts);
             drop(tables);
-            let mut tables = self.alone();
-            let (roots, nodes) = tables.both.as_mut()?;
-            // Nobody is inserting while the gate is held alone, so nothing is pending.
-            let room = (roots.has_room(counts[0]) || roots.make_room(counts[0], &self.budget))
-                && (nodes.has_room(counts[1]) || nodes.make_room(counts[1], &self.budget));
-            if !room {
-                return None;
+            if let Some(_busy) = self.help.begin() {
+                // Nobody is inserting while the gate is held alone, so nothing is pending but what
+                // this thread has set aside before.
+                let before = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
+                if !self.alone().make_room(before, &self.budget, &self.help) {
+                    return None;
+                }
             }
+            tables = self.shared();
         }
     }
 
     /// Says that what room was set aside for is finished.
     fn give_back(&self, counts: [u64; 2]) {
-        for (pending, count) in self.pending.iter().zip(counts) {
+        for (pending, count) in self.pending.iter().zip(counts).filter(|&(_, count)| count > 0) {
             pending.fetch_sub(count, Ordering::AcqRel);
         }
     }
@@ -252,417 +164,6 @@ fn told((number, new): (u32, bool)) -> Insert {
     if new { Insert::New(id) } else { Insert::Seen(id) }
 }
 
-impl<const K: usize, const R: usize> Tables<K, R> {
-    fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
-        let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
-        let mut tables = Tables { both: None, shapes, layout: 0 };
-        if let Some(roots) = Dense::new(budget) {
-            match Dense::new(budget) {
-                Some(nodes) => tables.both = Some((roots, nodes)),
-                None => budget.release(roots.bytes()),
-            }
-        }
-        if let Width::Fixed(slots) = width {
-            let shapes = tables.shapes.get_mut().unwrap_or_else(PoisonError::into_inner);
-            if shapes.add(slots, first_boundaries(system, width), budget).is_none() {
-                tables.release(budget);
-            }
-        }
-        tables
-    }
-
-    /// Gives everything back.
-    fn release(&mut self, budget: &Budget) {
-        if let Some((roots, nodes)) = self.both.take() {
-            budget.release(roots.bytes() + nodes.bytes());
-        }
-        let shapes = self.shapes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        budget.release(shapes.granted);
-        shapes.granted = 0;
-    }
-
-    fn len(&self) -> u64 {
-        self.both.as_ref().map_or(0, |(roots, _)| roots.len())
-    }
-
-    /// Makes a thread forget what it knows of a layout before.
-    #[inline(always)]
-    fn refresh(&self, working: &mut Working<K>) {
-        if working.layout != self.layout {
-            *working = Working { layout: self.layout, ..Working::new() };
-        }
-    }
-
-    /// The shape of this number, by way of those the thread knows.
-    #[inline(always)]
-    fn shape<'w>(&self, known: &'w mut Vec<Arc<Shape<K>>>, number: u32) -> &'w Arc<Shape<K>> {
-        if number as usize >= known.len() {
-            self.learn(known);
-        }
-        &known[number as usize]
-    }
-
-    #[cold]
-    fn learn(&self, known: &mut Vec<Arc<Shape<K>>>) {
-        known.clone_from(&self.shapes.lock().unwrap_or_else(PoisonError::into_inner).list);
-    }
-
-    /// The number of a state's shape; nothing, if there is no memory for a new one.
-    #[inline(always)]
-    fn shape_of(
-        &self,
-        system: &dyn System,
-        budget: &Budget,
-        boundaries: &mut Vec<usize>,
-        state: &[Slot],
-    ) -> Option<u32> {
-        if R == K {
-            return Some(0);
-        }
-        boundaries.clear();
-        if let Some(components) = system.components() {
-            components.boundaries(state, boundaries);
-        }
-        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        shapes.number(state.len(), boundaries, budget)
-    }
-
-    /// The shape of a state whose shape may be new, without making one.
-    fn known_shape(&self, system: &dyn System, state: &[Slot]) -> Option<(u32, Arc<Shape<K>>)> {
-        let shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = if R == K {
-            0
-        } else {
-            let mut boundaries = Vec::new();
-            if let Some(components) = system.components() {
-                components.boundaries(state, &mut boundaries);
-            }
-            shapes.find(state.len(), boundaries)?
-        };
-        Some((number, Arc::clone(shapes.list.get(number as usize)?)))
-    }
-
-    /// The root of a state all of whose nodes are there.
-    fn find_key(&self, state: &[Slot], number: u32, shape: &Shape<K>) -> Option<[u32; R]> {
-        let (_, nodes) = self.both.as_ref()?;
-        let mut row = Vec::with_capacity(shape.inner());
-        for children in &shape.nodes {
-            row.push(nodes.find(BASELINE, key(children, state, &row))?);
-        }
-        Some(root_key(number, key(&shape.root, state, &row)))
-    }
-
-    /// The number of a state, and whether it is new. Room has been set aside (I2).
-    fn intern(&self, state: &[Slot], number: u32, shape: &Shape<K>, row: &mut Vec<u32>) -> Option<(u32, bool)> {
-        let (roots, nodes) = self.both.as_ref()?;
-        row.clear();
-        for children in &shape.nodes {
-            let key = key(children, state, row);
-            row.push(nodes.intern(BASELINE, key, key_hash(key)).0);
-        }
-        let key = root_key(number, key(&shape.root, state, row));
-        Some(roots.intern(BASELINE, key, key_hash(key)))
-    }
-
-    /// The shape of the root of a state.
-    #[inline(always)]
-    fn root_shape(&self, number: u64) -> u32 {
-        match &self.both {
-            Some((roots, _)) if R > K => roots.get(number as u32)[0],
-            _ => 0,
-        }
-    }
-
-    /// Writes the slots of a state and the numbers of its nodes (I3).
-    #[inline(always)]
-    fn walk(&self, number: u64, shape: &Shape<K>, row: &mut [u32], state: &mut [Slot]) {
-        let Some((roots, nodes)) = &self.both else { return };
-        assert!(number < roots.len(), "#{number} is not one of {} states", roots.len());
-        let mut put = |children: &[Child; K], words: &[u32], row: &mut [u32]| {
-            for (child, &word) in children.iter().zip(words) {
-                match *child {
-                    Child::Slot(slot) => state[slot as usize] = word,
-                    Child::Node(node) => row[node as usize] = word,
-                    Child::None => {}
-                }
-            }
-        };
-        put(&shape.root, &roots.get(number as u32)[R - K..], row);
-        for node in (0..shape.inner()).rev() {
-            put(&shape.nodes[node], &nodes.get(row[node]), row);
-        }
-    }
-
-    /// Appends states, and remembers the numbers of their nodes.
-    fn recall(&self, working: &mut Working<K>, ids: impl ExactSizeIterator<Item = u64>, out: &mut States) {
-        self.refresh(working);
-        let Working { shapes, recalled, rows, .. } = working;
-        recalled.clear();
-        let count = ids.len();
-        let remember = count <= deltamark_core::BLOCK;
-        rows.reset(if remember { count } else { 1 }, rows.stride);
-        for (index, number) in ids.enumerate() {
-            let shape = self.shape(shapes, self.root_shape(number));
-            if shape.inner() > rows.stride {
-                // Wider rows: what was remembered of this call is forgotten.
-                rows.reset(if remember { count } else { 1 }, shape.inner());
-                recalled.iter_mut().for_each(|known| *known = u64::MAX);
-            }
-            let state = out.push_with(shape.slots);
-            self.walk(number, shape, rows.row_mut(if remember { index } else { 0 }), state);
-            if remember {
-                recalled.push(number);
-            }
-        }
-    }
-
-    /// The first rounds for a group of successors: which nodes are to be looked up. Says how
-    /// many there are; nothing, if there is no memory for a shape.
-    fn compare(
-        &self,
-        system: &dyn System,
-        budget: &Budget,
-        working: &mut Working<K>,
-        block: &Block,
-        batch: &Batch,
-        group: Range<usize>,
-    ) -> Option<u64> {
-        let Working { shapes, boundaries, sources, targets, target_shapes, changed, marks, .. } = working;
-        target_shapes.clear();
-        let (mut stride, mut height) = (0, 0);
-        for index in group.clone() {
-            let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
-            let shape = self.shape(shapes, number);
-            stride = stride.max(shape.inner());
-            height = height.max(shape.height());
-            target_shapes.push(number);
-        }
-        targets.reset(group.len(), stride);
-        if changed.len() < height {
-            changed.resize(height, Vec::new());
-        }
-        changed.iter_mut().for_each(Vec::clear);
-        let words = stride.div_ceil(64);
-        let mut count = 0;
-        for (at, index) in group.enumerate() {
-            let shape = &shapes[target_shapes[at] as usize];
-            let inner = shape.inner();
-            if inner == 0 {
-                continue;
-            }
-            let source = batch.source(index);
-            let (from, to) = (block.state(source), batch.target(index));
-            marks.clear();
-            marks.resize(words, 0);
-            let mut mark = |node: usize, height: usize| {
-                let bit = 1 << (node % 64);
-                let new = marks[node / 64] & bit == 0;
-                marks[node / 64] |= bit;
-                if new {
-                    changed[height].push((at as u8, node as u32));
-                    count += 1;
-                }
-                new
-            };
-            if self.root_shape(block.id(source).get()) == target_shapes[at] {
-                targets.row_mut(at)[..inner].copy_from_slice(&sources.row(source)[..inner]);
-                for slot in 0..shape.slots {
-                    if from[slot] != to[slot] {
-                        shape.climb(slot, &mut mark);
-                    }
-                }
-            } else {
-                (0..shape.slots).for_each(|slot| shape.climb(slot, &mut mark));
-            }
-        }
-        Some(count)
-    }
-
-    /// The last rounds: looks up the nodes that changed, lowest first, and enters the roots. Room
-    /// has been set aside (I2).
-    #[inline(always)]
-    fn enter<L: Lanes>(
-        &self,
-        lanes: L,
-        working: &mut Working<K>,
-        batch: &Batch,
-        group: Range<usize>,
-        out: &mut Vec<Insert>,
-    ) {
-        let Some((roots, nodes)) = &self.both else { return };
-        let Working { shapes, targets, target_shapes, changed, .. } = working;
-        let (mut keys, mut hashes) = ([[0; K]; GROUP], [0; GROUP]);
-        for changed in changed.iter() {
-            for part in changed.chunks(GROUP) {
-                for (&(at, node), (held, hash)) in part.iter().zip(keys.iter_mut().zip(&mut hashes)) {
-                    let at = usize::from(at);
-                    let shape = &shapes[target_shapes[at] as usize];
-                    *held = key(&shape.nodes[node as usize], batch.target(group.start + at), targets.row(at));
-                    *hash = key_hash(*held);
-                    nodes.prefetch(*hash);
-                }
-                for (&(at, node), (&held, &hash)) in part.iter().zip(keys.iter().zip(&hashes)) {
-                    let (number, _) = nodes.intern(lanes, held, hash);
-                    targets.row_mut(at.into())[node as usize] = number;
-                }
-            }
-        }
-        let mut keys = [[0; R]; GROUP];
-        for (at, index) in group.clone().enumerate().take(GROUP) {
-            let shape = &shapes[target_shapes[at] as usize];
-            keys[at] = root_key(target_shapes[at], key(&shape.root, batch.target(index), targets.row(at)));
-            hashes[at] = key_hash(keys[at]);
-            roots.prefetch(hashes[at]);
-        }
-        let mut answers = [(0, false); GROUP];
-        roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
-        out.extend(answers[..group.len().min(GROUP)].iter().map(|&answer| told(answer)));
-    }
-
-    /// [`enter`](Self::enter) with the instructions of AVX-512.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn enter_avx512(
-        &self,
-        lanes: x86::Avx512,
-        working: &mut Working<K>,
-        batch: &Batch,
-        group: Range<usize>,
-        out: &mut Vec<Insert>,
-    ) {
-        self.enter(lanes, working, batch, group, out);
-    }
-
-    fn enter_detected(&self, working: &mut Working<K>, batch: &Batch, group: Range<usize>, out: &mut Vec<Insert>) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
-            return unsafe { self.enter_avx512(avx512, working, batch, group, out) };
-        }
-        self.enter(BASELINE, working, batch, group, out);
-    }
-
-    /// The numbers of the nodes of a block's states, remembered or walked again.
-    fn sources(&self, working: &mut Working<K>, block: &Block) {
-        self.refresh(working);
-        let Working { shapes, recalled, rows, sources, .. } = working;
-        let mut stride = 0;
-        for index in 0..block.len() {
-            stride = stride.max(self.shape(shapes, self.root_shape(block.id(index).get())).inner());
-        }
-        sources.reset(block.len(), stride);
-        let mut state = Vec::new();
-        for index in 0..block.len() {
-            let number = block.id(index).get();
-            let shape = self.shape(shapes, self.root_shape(number));
-            let inner = shape.inner();
-            if inner == 0 {
-                continue;
-            }
-            if recalled.get(index) == Some(&number) {
-                sources.row_mut(index)[..inner].copy_from_slice(&rows.row(index)[..inner]);
-            } else {
-                state.resize(shape.slots, 0);
-                self.walk(number, shape, sources.row_mut(index), &mut state);
-            }
-        }
-    }
-
-    /// The same states in another layout, under the same numbers.
-    fn recoded(&self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
-        let mut new = Tables::new(system, recoding.to, budget);
-        new.layout = self.layout + 1;
-        let (mut known, mut new_known) = (Vec::new(), Vec::new());
-        let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        for number in 0..self.len() {
-            let shape = self.shape(&mut known, self.root_shape(number));
-            state.resize(shape.slots, 0);
-            row.resize(shape.inner(), 0);
-            self.walk(number, shape, &mut row, &mut state);
-            recoding.translate(&state, &mut translated);
-            let entered = new.enter_one(system, &translated, &mut new_known, budget);
-            if entered != Some(number) {
-                new.release(budget);
-                return None;
-            }
-        }
-        Some(new)
-    }
-
-    /// Adds a state that is not there; nobody else uses the tables. Gives its number, if there
-    /// was memory.
-    fn enter_one(
-        &mut self,
-        system: &dyn System,
-        state: &[Slot],
-        known: &mut Vec<Arc<Shape<K>>>,
-        budget: &Budget,
-    ) -> Option<u64> {
-        self.both.as_ref()?;
-        let number = self.shape_of(system, budget, &mut Vec::new(), state)?;
-        let shape = Arc::clone(self.shape(known, number));
-        let (roots, nodes) = self.both.as_mut()?;
-        let more = shape.inner() as u64;
-        let room = (roots.has_room(1) || roots.make_room(1, budget))
-            && (nodes.has_room(more) || nodes.make_room(more, budget));
-        if !room {
-            return None;
-        }
-        self.intern(state, number, &shape, &mut Vec::new()).map(|(number, _)| number.into())
-    }
-}
-
-/// Where components of an initial state begin.
-fn first_boundaries(system: &dyn System, width: Width) -> Vec<usize> {
-    let mut boundaries = Vec::new();
-    let mut batch = Batch::new(width);
-    if let Some(components) = system.components()
-        && system.initial(&mut system.scratch(), &mut batch).is_ok()
-    {
-        components.boundaries(batch.target(0), &mut boundaries);
-    }
-    boundaries
-}
-
-impl<const K: usize> Shapes<K> {
-    /// What tells a shape from others: those beyond the first have no boundaries.
-    fn name(&self, slots: usize, boundaries: Vec<usize>) -> (usize, Vec<usize>) {
-        if self.list.len() < SHAPES || self.numbers.contains_key(&(slots, boundaries.clone())) {
-            (slots, boundaries)
-        } else {
-            (slots, Vec::new())
-        }
-    }
-
-    fn find(&self, slots: usize, boundaries: Vec<usize>) -> Option<u32> {
-        self.numbers.get(&self.name(slots, boundaries)).copied()
-    }
-
-    /// The number of a shape, which is made if there is none. Nothing, if there is no memory.
-    fn number(&mut self, slots: usize, boundaries: &[usize], budget: &Budget) -> Option<u32> {
-        let (slots, boundaries) = self.name(slots, boundaries.to_vec());
-        match self.numbers.get(&(slots, boundaries.clone())) {
-            Some(&number) => Some(number),
-            None => self.add(slots, boundaries, budget),
-        }
-    }
-
-    fn add(&mut self, slots: usize, boundaries: Vec<usize>, budget: &Budget) -> Option<u32> {
-        let bytes = Shape::<K>::bytes(slots) + (boundaries.len() * size_of::<usize>()) as u64;
-        if !budget.request(bytes) {
-            return None;
-        }
-        self.granted += bytes;
-        let number = self.list.len() as u32;
-        self.list.push(Arc::new(Shape::new(slots, &boundaries)));
-        self.numbers.insert((slots, boundaries), number);
-        Some(number)
-    }
-}
-
 impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let working = scratch.get::<Working<K>>();
@@ -680,7 +181,9 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         };
         assert_eq!(state.len(), shape.slots, "a state of a fixed-width system has its width");
         let counts = [1, shape.inner() as u64];
-        let Some(tables) = self.set_aside(counts) else { return self.insert_at_last(state, number, &shape) };
+        let Some(tables) = self.set_aside(self.shared(), counts) else {
+            return self.insert_at_last(state, number, &shape);
+        };
         let interned = tables.intern(state, number, &shape, &mut targets.numbers);
         self.give_back(counts);
         interned.map_or(Insert::Full, told)
@@ -691,28 +194,36 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         if batch.is_empty() {
             return;
         }
-        self.shared().sources(working, block);
-        for start in (0..batch.len()).step_by(GROUP) {
-            let working = scratch.get::<Working<K>>();
-            let group = start..batch.len().min(start + GROUP);
-            let compared = self.shared().compare(self.system, &self.budget, working, block, batch, group.clone());
-            let counts = compared.map(|nodes| [group.len() as u64, nodes]);
-            match counts.and_then(|counts| self.set_aside(counts)) {
-                Some(tables) => {
-                    tables.enter_detected(working, batch, group, out);
-                    self.give_back(counts.unwrap_or_default());
-                }
-                None => {
-                    // Not all of them would fit, but most may be there already.
-                    for index in start..batch.len() {
-                        let arrival = batch.arrival(block, index);
-                        out.push(self.insert(scratch, batch.target(index), batch.hash(index), &arrival));
-                        if out.last() == Some(&Insert::Full) {
-                            return;
-                        }
-                    }
-                    return;
-                }
+        // The gate is passed and room for roots set aside once a batch, room for nodes once a group.
+        let all = [batch.len() as u64, 0];
+        let mut tables = self.set_aside(self.shared(), all);
+        if let Some(tables) = &tables {
+            tables.sources(working, block);
+        }
+        let mut next = 0;
+        while next < batch.len()
+            && let Some(shared) = tables.take()
+        {
+            let group = next..batch.len().min(next + GROUP);
+            let nodes = shared.compare(self.system, &self.budget, working, block, batch, group.clone());
+            tables = nodes.and_then(|nodes| self.set_aside(shared, [0, nodes]));
+            if let (Some(tables), Some(nodes)) = (&tables, nodes) {
+                next = group.end;
+                tables.enter_detected(working, batch, group, out);
+                self.give_back([0, nodes]);
+            } else {
+                self.give_back(all);
+            }
+        }
+        if tables.is_some() {
+            return self.give_back(all);
+        }
+        // Not all of them would fit, but most may be there already.
+        for index in next..batch.len() {
+            let arrival = batch.arrival(block, index);
+            out.push(self.insert(scratch, batch.target(index), batch.hash(index), &arrival));
+            if out.last() == Some(&Insert::Full) {
+                return;
             }
         }
     }
@@ -750,6 +261,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn scratch(&self) -> Scratch {
+        self.help.enrol();
         Scratch::new(Working::<K>::new())
     }
 

@@ -1,6 +1,6 @@
 //! `tree` with other arities than two, and what it promises beyond what every store does.
 
-use deltamark_core::{Action, Arrival, Budget, Insert, Order, StateId, States, Store, System, Width};
+use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Store, System, Width};
 use deltamark_store::{StoreSpec, build};
 use deltamark_testkit::{RandomGraph, check_store, systems::Cells};
 use std::sync::Arc;
@@ -41,6 +41,45 @@ fn spread(width: usize, number: u32) -> Vec<u32> {
     let mut state = vec![7; width];
     state[(number as usize * 31) % width] = number;
     state
+}
+
+#[test]
+fn a_layout_that_changes_late_takes_no_second_copy() {
+    let width = Width::Fixed(2);
+    let system = RandomGraph::of_width(1, width, 2);
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let count = 300_000;
+    let fill = |budget: &Arc<Budget>| {
+        let store = make("tree", &system, Order::Any, Arc::clone(budget));
+        let mut scratch = store.scratch();
+        let numbers = (0..count).take_while(|&number| {
+            store.insert(&mut scratch, &[number, number / 7], 0, &arrival) == Insert::New(StateId::new(number.into()))
+        });
+        let filled = numbers.count() as u32;
+        (store, scratch, filled)
+    };
+    let recoding = Recoding::new(width, width, "for the test".into(), |old, new| {
+        new.clear();
+        new.extend(old.iter().map(|slot| slot + 1));
+    });
+    let budget = Arc::new(Budget::unlimited());
+    let (store, mut scratch, filled) = fill(&budget);
+    assert_eq!(filled, count);
+    assert!(store.recode(&recoding));
+    let held = store.bytes().total();
+    assert_eq!(held, budget.used());
+    assert!(budget.peak() <= held * 13 / 10, "{} bytes at the peak, {held} at the end", budget.peak());
+    for number in (0..count).step_by(997) {
+        let found = store.find(&mut scratch, &[number + 1, number / 7 + 1], 0);
+        assert_eq!(found, Some(StateId::new(number.into())));
+    }
+    // Without the memory for it, all is counted and given back.
+    let budget = Arc::new(Budget::new(3 << 20));
+    let (store, _, filled) = fill(&budget);
+    assert!(filled < count && !store.recode(&recoding));
+    assert_eq!((store.len(), store.bytes().total()), (filled.into(), budget.used()));
+    drop(store);
+    assert_eq!(budget.used(), 0);
 }
 
 #[test]

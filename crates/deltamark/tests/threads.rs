@@ -26,21 +26,25 @@ struct Found {
     trace: Option<usize>,
 }
 
-/// Searches a net with threads that share every level, however small.
-fn search(path: &str, store: &str, count: usize) -> Found {
+/// Searches a net with threads that share every level, however small; to its end, or until it is
+/// known whether there is a deadlock.
+fn search(path: &str, store: &str, count: usize, explore_all: bool, depth: Option<u64>) -> Found {
     // Loaded anew: a layout that has widened stays wide.
     let net = load(path, None).unwrap_or_else(|error| panic!("{path}: {error}"));
     let system = net.system.as_ref();
-    let control = Control::new();
+    let control = Control { limits: Limits { depth, ..Limits::default() }, ..Control::new() };
     let spec: StoreSpec = store.parse().expect("a store");
     let store = build(&spec, system, Search::Bfs.order(), Arc::clone(&control.budget)).expect("a store");
     let properties = [Property::deadlock_free()];
-    let task =
-        Task { system, store: &*store, properties: &properties, control: &control, explore_all: true, observer: None };
+    let task = Task { system, store: &*store, properties: &properties, control: &control, explore_all, observer: None };
     let outcome = run_on(Threads { count, small: 0 }, Search::Bfs, task);
     let found = &outcome.statistics;
     let verdict = &outcome.properties[0].verdict;
-    assert_eq!(store.len(), found.states);
+    match outcome.stopped_by {
+        // Some of the next level were found, and do not count.
+        Some(Stop::Answered) => assert!(store.len() >= found.states && found.expanded == found.states),
+        _ => assert_eq!(store.len(), found.states),
+    }
     assert_eq!(
         control.budget.used(),
         store.bytes().total() + store.frontier_bytes(),
@@ -74,10 +78,10 @@ fn same_for_all_threads(test: &str, sizes: std::ops::RangeInclusive<u64>, thread
         for store in stores().filter(|store| few || store.name != "bitstate") {
             // The largest array by default is of 128 MiB, which takes longer to clear than a search.
             let spec = if store.name == "bitstate" { "bitstate:bits=26".into() } else { store.name.to_string() };
-            let one = search(&path, &spec, 1);
+            let one = search(&path, &spec, 1, true, None);
             assert_eq!(Some(one.counts[0]), row.number("states"), "{model}, {spec}");
             for &count in threads {
-                assert_eq!(search(&path, &spec, count), one, "{model}, {spec}, {count} threads");
+                assert_eq!(search(&path, &spec, count, true, None), one, "{model}, {spec}, {count} threads");
             }
         }
     }
@@ -91,6 +95,26 @@ fn small_nets_are_the_same_for_any_number_of_threads() {
 #[test]
 fn larger_nets_are_the_same_for_any_number_of_threads() {
     same_for_all_threads("larger_nets_are_the_same_for_any_number_of_threads", 100_000..=160_000, &[2, 8]);
+}
+
+#[test]
+fn runs_that_end_with_their_answer_or_at_a_depth_are_the_same_for_any_number_of_threads() {
+    let test = "runs_that_end_with_their_answer_or_at_a_depth_are_the_same_for_any_number_of_threads";
+    let mut ended = [0, 0];
+    for (model, path, _) in nets(test, 200..=6_000) {
+        for depth in [None, Some(7)] {
+            let one = search(&path, "plain", 1, false, depth);
+            ended[0] += usize::from(one.stopped_by == Some(Stop::Answered));
+            ended[1] += usize::from(one.stopped_by == Some(Stop::Depth));
+            for store in ["plain", "tree", "compact", "collapse"] {
+                for count in [1, 2, 3] {
+                    let found = search(&path, store, count, false, depth);
+                    assert_eq!(found, one, "{model}, {store}, {count} threads, {depth:?}");
+                }
+            }
+        }
+    }
+    assert!(ended.iter().all(|&runs| runs > 5 || Corpus::find(test).is_none()), "{ended:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::code::Bmi2;
 use crate::code::{Pick, Portable, Reach, decode, encode, fits};
 use crate::cuts::cuts;
 use crate::dense::{Dense, key_hash, pair, word};
+use crate::help::Help;
 use crate::index::BASELINE;
 use crate::narrow::Nodes;
 use crate::past::Past;
@@ -114,7 +115,8 @@ impl Tables {
         Reach::new(self.plan.skew, left + more, right + more)
     }
 
-    pub fn have_room(&self, more: u64) -> bool {
+    /// Whether there is room for `more` states, `len` being there.
+    pub fn have_room(&self, more: u64, len: u64) -> bool {
         let Some(roots) = &self.roots else { return false };
         let covered = |(node, table): (usize, &Nodes)| {
             let (lefts, rights) = self.below(node);
@@ -122,11 +124,11 @@ impl Tables {
         };
         self.leaves.iter().all(|table| table.has_room(more))
             && self.nodes.iter().enumerate().all(covered)
-            && roots.has_room(more, self.reach(more))
+            && roots.has_room(len + more, self.reach(more))
     }
 
-    /// Makes room for `more` states, `len` being there.
-    pub fn make_room(&mut self, more: u64, len: u64, budget: &Arc<Budget>) -> bool {
+    /// Makes room for `more` states, `len` being there; nobody else uses the tables but to `help`.
+    pub fn make_room(&mut self, more: u64, len: u64, budget: &Arc<Budget>, help: &Help) -> bool {
         if self.roots.is_none() {
             return false;
         }
@@ -140,14 +142,14 @@ impl Tables {
             let len = table.len();
             let wide = table.keys.covers(lefts + more, rights + more)
                 || table.keys.widen(lefts + more, rights + more, len, budget);
-            if !wide || !table.has_room(more) && !table.make_room(more, budget) {
+            if !wide || !table.has_room(more) && !table.make_room(more, budget, help) {
                 return false;
             }
         }
         let reach = self.reach(more);
         let Some(roots) = &mut self.roots else { return false };
-        self.leaves.iter_mut().all(|table| table.has_room(more) || table.make_room(more, budget))
-            && (roots.has_room(more, reach) || roots.make_room(more, reach, len, left * right, budget))
+        self.leaves.iter_mut().all(|table| table.has_room(more) || table.make_room(more, budget, help))
+            && (roots.has_room(len + more, reach) || roots.make_room(len + more, reach, left * right, budget, help))
     }
 
     /// The code of a state, whose numbers `leaf` and `node` give for a position and a key;
@@ -278,7 +280,8 @@ impl Tables {
             state.clear();
             self.state(code, &mut state);
             recoding.translate(state.get(0), &mut translated);
-            if !new.have_room(1) && !new.make_room(1, pairs.len() as u64, budget) {
+            let len = pairs.len() as u64;
+            if !new.have_room(1, len) && !new.make_room(1, len, budget, &Help::default()) {
                 return false;
             }
             let (Some(roots), Some(new_code)) = (&new.roots, new.intern(&mut numbers, &translated)) else {

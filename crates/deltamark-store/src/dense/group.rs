@@ -96,6 +96,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
 mod tests {
     use super::*;
     use crate::dense::{Dense, key_hash};
+    use crate::help::Help;
     use crate::index::BASELINE;
     use deltamark_core::Budget;
 
@@ -104,7 +105,7 @@ mod tests {
         const COUNT: u32 = if cfg!(miri) { 130 } else { 50_000 };
         let budget = Budget::unlimited();
         let mut table = Dense::<2>::new(&budget).expect("there is no limit");
-        assert!(table.make_room(u64::from(COUNT), &budget));
+        assert!(table.make_room(u64::from(COUNT), &budget, &Help::default()));
         let begin = std::sync::Barrier::new(3);
         let told: Vec<(Vec<u32>, usize)> = std::thread::scope(|scope| {
             let (table, begin) = (&table, &begin);

@@ -117,6 +117,19 @@ impl Line {
     pub fn enter(&self, shape: &Shape, foreign: bool, entry: u64, equal: Equal) -> Option<Added> {
         enter(&Slots { line: self, shape, foreign, entry, equal })
     }
+
+    /// Puts an entry in that is not there; nobody else uses the line. `false` means that there is
+    /// no room, and that the line says so.
+    #[inline(always)]
+    pub fn add(&self, shape: &Shape, foreign: bool, entry: u64) -> bool {
+        let slots = Slots { line: self, shape, foreign, entry, equal };
+        let first = self.0[0].load(Ordering::Relaxed);
+        match slots.marked(first) {
+            Some(marked) => self.0[0].store(marked, Ordering::Relaxed),
+            None => slots.publish(first),
+        }
+        !Self::is_full(shape, first)
+    }
 }
 
 /// An entry on its way into a line.

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 /// A value on lines of its own: two, because processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub T);
+pub struct Apart<T>(pub T);
 
 impl<T> Deref for Apart<T> {
     type Target = T;

@@ -1,0 +1,237 @@
+//! How `tree` inserts the successors of a block: a group at a time, lowest nodes first, so that
+//! look-ups overlap.
+//!
+//! In: a block of sources, the numbers of whose nodes are known or walked again, and a batch of
+//! their successors. Out: for each whether it is new. What stays true: only nodes above slots that
+//! changed are looked up; the others have the numbers of their sources.
+
+use super::tables::{Tables, key, root_key};
+use super::{GROUP, told};
+use crate::bucket::Lanes;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::bucket::x86;
+use crate::dense::key_hash;
+use crate::index::BASELINE;
+use crate::shape::Shape;
+use deltamark_core::{Batch, Block, Budget, Insert, System};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Working memory of a thread.
+pub(super) struct Working<const K: usize> {
+    /// The layout that what follows is about.
+    pub layout: u64,
+    /// The shapes this thread has met.
+    pub shapes: Vec<Arc<Shape<K>>>,
+    pub boundaries: Vec<usize>,
+    /// The states that were recalled last, and the numbers of their nodes, a row each.
+    pub recalled: Vec<u64>,
+    pub rows: Rows,
+    /// The numbers of the nodes of a block's states, and of a group of their successors.
+    pub sources: Rows,
+    pub targets: Rows,
+    /// For each successor of a group the number of its shape.
+    pub target_shapes: Vec<u32>,
+    /// Nodes that are to be looked up, by height: which successor, which node.
+    pub changed: Vec<Vec<(u8, u32)>>,
+    /// A bit for each node of a successor that is among them.
+    pub marks: Vec<u64>,
+}
+
+/// Numbers of nodes, a row a state.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub stride: usize,
+    pub numbers: Vec<u32>,
+}
+
+impl Rows {
+    pub fn reset(&mut self, rows: usize, stride: usize) {
+        self.stride = stride;
+        self.numbers.resize(rows * stride, 0);
+    }
+
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> &[u32] {
+        &self.numbers[row * self.stride..(row + 1) * self.stride]
+    }
+
+    #[inline(always)]
+    pub fn row_mut(&mut self, row: usize) -> &mut [u32] {
+        &mut self.numbers[row * self.stride..(row + 1) * self.stride]
+    }
+}
+
+impl<const K: usize> Working<K> {
+    pub fn new() -> Self {
+        Working {
+            layout: 0,
+            shapes: Vec::new(),
+            boundaries: Vec::new(),
+            recalled: Vec::new(),
+            rows: Rows::default(),
+            sources: Rows::default(),
+            targets: Rows::default(),
+            target_shapes: Vec::new(),
+            changed: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+}
+
+impl<const K: usize, const R: usize> Tables<K, R> {
+    /// The first rounds for a group of successors: which nodes are to be looked up. Says how
+    /// many there are; nothing, if there is no memory for a shape.
+    pub fn compare(
+        &self,
+        system: &dyn System,
+        budget: &Budget,
+        working: &mut Working<K>,
+        block: &Block,
+        batch: &Batch,
+        group: Range<usize>,
+    ) -> Option<u64> {
+        let Working { shapes, boundaries, sources, targets, target_shapes, changed, marks, .. } = working;
+        target_shapes.clear();
+        let (mut stride, mut height) = (0, 0);
+        for index in group.clone() {
+            let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
+            let shape = self.shape(shapes, number);
+            stride = stride.max(shape.inner());
+            height = height.max(shape.height());
+            target_shapes.push(number);
+        }
+        targets.reset(group.len(), stride);
+        if changed.len() < height {
+            changed.resize(height, Vec::new());
+        }
+        changed.iter_mut().for_each(Vec::clear);
+        let words = stride.div_ceil(64);
+        let mut count = 0;
+        for (at, index) in group.enumerate() {
+            let shape = &shapes[target_shapes[at] as usize];
+            let inner = shape.inner();
+            if inner == 0 {
+                continue;
+            }
+            let source = batch.source(index);
+            let (from, to) = (block.state(source), batch.target(index));
+            marks.clear();
+            marks.resize(words, 0);
+            let mut mark = |node: usize, height: usize| {
+                let bit = 1 << (node % 64);
+                let new = marks[node / 64] & bit == 0;
+                marks[node / 64] |= bit;
+                if new {
+                    changed[height].push((at as u8, node as u32));
+                    count += 1;
+                }
+                new
+            };
+            if self.root_shape(block.id(source).get()) == target_shapes[at] {
+                targets.row_mut(at)[..inner].copy_from_slice(&sources.row(source)[..inner]);
+                for slot in 0..shape.slots {
+                    if from[slot] != to[slot] {
+                        shape.climb(slot, &mut mark);
+                    }
+                }
+            } else {
+                (0..shape.slots).for_each(|slot| shape.climb(slot, &mut mark));
+            }
+        }
+        Some(count)
+    }
+
+    /// The last rounds: looks up the nodes that changed, lowest first, and enters the roots. Room
+    /// has been set aside (I2).
+    #[inline(always)]
+    fn enter<L: Lanes>(
+        &self,
+        lanes: L,
+        working: &mut Working<K>,
+        batch: &Batch,
+        group: Range<usize>,
+        out: &mut Vec<Insert>,
+    ) {
+        let Some((roots, nodes)) = &self.both else { return };
+        let Working { shapes, targets, target_shapes, changed, .. } = working;
+        let (mut keys, mut hashes) = ([[0; K]; GROUP], [0; GROUP]);
+        for changed in changed.iter() {
+            for part in changed.chunks(GROUP) {
+                for (&(at, node), (held, hash)) in part.iter().zip(keys.iter_mut().zip(&mut hashes)) {
+                    let at = usize::from(at);
+                    let shape = &shapes[target_shapes[at] as usize];
+                    *held = key(&shape.nodes[node as usize], batch.target(group.start + at), targets.row(at));
+                    *hash = key_hash(*held);
+                    nodes.prefetch(*hash);
+                }
+                for (&(at, node), (&held, &hash)) in part.iter().zip(keys.iter().zip(&hashes)) {
+                    let (number, _) = nodes.intern(lanes, held, hash);
+                    targets.row_mut(at.into())[node as usize] = number;
+                }
+            }
+        }
+        let mut keys = [[0; R]; GROUP];
+        for (at, index) in group.clone().enumerate().take(GROUP) {
+            let shape = &shapes[target_shapes[at] as usize];
+            keys[at] = root_key(target_shapes[at], key(&shape.root, batch.target(index), targets.row(at)));
+            hashes[at] = key_hash(keys[at]);
+            roots.prefetch(hashes[at]);
+        }
+        let mut answers = [(0, false); GROUP];
+        roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
+        out.extend(answers[..group.len().min(GROUP)].iter().map(|&answer| told(answer)));
+    }
+
+    /// [`enter`](Self::enter) with the instructions of AVX-512.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn enter_avx512(
+        &self,
+        lanes: x86::Avx512,
+        working: &mut Working<K>,
+        batch: &Batch,
+        group: Range<usize>,
+        out: &mut Vec<Insert>,
+    ) {
+        self.enter(lanes, working, batch, group, out);
+    }
+
+    pub fn enter_detected(&self, working: &mut Working<K>, batch: &Batch, group: Range<usize>, out: &mut Vec<Insert>) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(avx512) = x86::Avx512::detect() {
+            // SAFETY: `detect` says that the processor has these instructions.
+            return unsafe { self.enter_avx512(avx512, working, batch, group, out) };
+        }
+        self.enter(BASELINE, working, batch, group, out);
+    }
+
+    /// The numbers of the nodes of a block's states, remembered or walked again.
+    pub fn sources(&self, working: &mut Working<K>, block: &Block) {
+        self.refresh(working);
+        let Working { shapes, recalled, rows, sources, .. } = working;
+        let mut stride = 0;
+        for index in 0..block.len() {
+            stride = stride.max(self.shape(shapes, self.root_shape(block.id(index).get())).inner());
+        }
+        sources.reset(block.len(), stride);
+        let mut state = Vec::new();
+        for index in 0..block.len() {
+            let number = block.id(index).get();
+            let shape = self.shape(shapes, self.root_shape(number));
+            let inner = shape.inner();
+            if inner == 0 {
+                continue;
+            }
+            if recalled.get(index) == Some(&number) {
+                sources.row_mut(index)[..inner].copy_from_slice(&rows.row(index)[..inner]);
+            } else {
+                state.resize(shape.slots, 0);
+                self.walk(number, shape, sources.row_mut(index), &mut state);
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The tables of `tree`: roots, nodes and shapes, and how they grow.
+//!
+//! In: states, and numbers of states. Out: either by the other. What stays true: the invariants of
+//! [`tree`](super); what a thread knows of shapes is forgotten when the layout changes.
+
+use super::group::Working;
+use crate::dense::{Dense, key_hash};
+use crate::help::Help;
+use crate::index::BASELINE;
+use crate::shape::{Child, Shape};
+use deltamark_core::{Batch, Budget, Recoding, Slot, States, System, Width};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// When states are entered into another tree, so many roots are given back together.
+const RELEASED: u64 = 1 << 15;
+/// Shapes that are told apart by their components; beyond that by their length only.
+const SHAPES: usize = 1 << 12;
+
+/// What changes only while the gate is held alone, but for shapes.
+pub(super) struct Tables<const K: usize, const R: usize> {
+    /// Nothing, if the budget did not even allow the first bytes.
+    pub both: Option<(Dense<R>, Dense<K>)>,
+    pub shapes: Mutex<Shapes<K>>,
+    /// How many layouts there were before.
+    pub layout: u64,
+}
+
+/// The shapes that there are, by their numbers.
+pub(super) struct Shapes<const K: usize> {
+    list: Vec<Arc<Shape<K>>>,
+    /// By length and boundaries.
+    numbers: HashMap<(usize, Vec<usize>), u32>,
+    pub granted: u64,
+}
+
+/// The words of a node of a state.
+#[inline(always)]
+pub(super) fn key<const K: usize>(children: &[Child; K], state: &[Slot], row: &[u32]) -> [u32; K] {
+    children.map(|child| match child {
+        Child::Slot(slot) => state[slot as usize],
+        Child::Node(node) => row[node as usize],
+        Child::None => 0,
+    })
+}
+
+/// The words of a root: the number of its shape, where there is room for it, and its children.
+#[inline(always)]
+pub(super) fn root_key<const K: usize, const R: usize>(shape: u32, children: [u32; K]) -> [u32; R] {
+    let mut key = [shape; R];
+    key[R - K..].copy_from_slice(&children);
+    key
+}
+
+impl<const K: usize, const R: usize> Tables<K, R> {
+    pub fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
+        let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
+        let mut tables = Tables { both: None, shapes, layout: 0 };
+        if let Some(roots) = Dense::new(budget) {
+            match Dense::new(budget) {
+                Some(nodes) => tables.both = Some((roots, nodes)),
+                None => budget.release(roots.bytes()),
+            }
+        }
+        if let Width::Fixed(slots) = width {
+            let shapes = tables.shapes.get_mut().unwrap_or_else(PoisonError::into_inner);
+            if shapes.add(slots, first_boundaries(system, width), budget).is_none() {
+                tables.release(budget);
+            }
+        }
+        tables
+    }
+
+    /// Gives everything back.
+    pub fn release(&mut self, budget: &Budget) {
+        if let Some((roots, nodes)) = self.both.take() {
+            budget.release(roots.bytes() + nodes.bytes());
+        }
+        let shapes = self.shapes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        budget.release(shapes.granted);
+        shapes.granted = 0;
+    }
+
+    pub fn len(&self) -> u64 {
+        self.both.as_ref().map_or(0, |(roots, _)| roots.len())
+    }
+
+    /// Makes room for so many roots and nodes; nobody else uses the tables but to `help`. Says
+    /// whether there was memory.
+    pub fn make_room(&mut self, [more_roots, more_nodes]: [u64; 2], budget: &Budget, help: &Help) -> bool {
+        let Some((roots, nodes)) = &mut self.both else { return false };
+        (roots.has_room(more_roots) || roots.make_room(more_roots, budget, help))
+            && (nodes.has_room(more_nodes) || nodes.make_room(more_nodes, budget, help))
+    }
+
+    /// Makes a thread forget what it knows of a layout before.
+    #[inline(always)]
+    pub fn refresh(&self, working: &mut Working<K>) {
+        if working.layout != self.layout {
+            *working = Working { layout: self.layout, ..Working::new() };
+        }
+    }
+
+    /// The shape of this number, by way of those the thread knows.
+    #[inline(always)]
+    pub fn shape<'w>(&self, known: &'w mut Vec<Arc<Shape<K>>>, number: u32) -> &'w Arc<Shape<K>> {
+        if number as usize >= known.len() {
+            self.learn(known);
+        }
+        &known[number as usize]
+    }
+
+    #[cold]
+    fn learn(&self, known: &mut Vec<Arc<Shape<K>>>) {
+        known.clone_from(&self.shapes.lock().unwrap_or_else(PoisonError::into_inner).list);
+    }
+
+    /// The number of a state's shape; nothing, if there is no memory for a new one.
+    #[inline(always)]
+    pub fn shape_of(
+        &self,
+        system: &dyn System,
+        budget: &Budget,
+        boundaries: &mut Vec<usize>,
+        state: &[Slot],
+    ) -> Option<u32> {
+        if R == K {
+            return Some(0);
+        }
+        boundaries.clear();
+        if let Some(components) = system.components() {
+            components.boundaries(state, boundaries);
+        }
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        shapes.number(state.len(), boundaries, budget)
+    }
+
+    /// The shape of a state whose shape may be new, without making one.
+    pub fn known_shape(&self, system: &dyn System, state: &[Slot]) -> Option<(u32, Arc<Shape<K>>)> {
+        let shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = if R == K {
+            0
+        } else {
+            let mut boundaries = Vec::new();
+            if let Some(components) = system.components() {
+                components.boundaries(state, &mut boundaries);
+            }
+            shapes.find(state.len(), boundaries)?
+        };
+        Some((number, Arc::clone(shapes.list.get(number as usize)?)))
+    }
+
+    /// The root of a state all of whose nodes are there.
+    pub fn find_key(&self, state: &[Slot], number: u32, shape: &Shape<K>) -> Option<[u32; R]> {
+        let (_, nodes) = self.both.as_ref()?;
+        let mut row = Vec::with_capacity(shape.inner());
+        for children in &shape.nodes {
+            row.push(nodes.find(BASELINE, key(children, state, &row))?);
+        }
+        Some(root_key(number, key(&shape.root, state, &row)))
+    }
+
+    /// The number of a state, and whether it is new. Room has been set aside (I2).
+    pub fn intern(&self, state: &[Slot], number: u32, shape: &Shape<K>, row: &mut Vec<u32>) -> Option<(u32, bool)> {
+        let (roots, nodes) = self.both.as_ref()?;
+        row.clear();
+        for children in &shape.nodes {
+            let key = key(children, state, row);
+            row.push(nodes.intern(BASELINE, key, key_hash(key)).0);
+        }
+        let key = root_key(number, key(&shape.root, state, row));
+        Some(roots.intern(BASELINE, key, key_hash(key)))
+    }
+
+    /// The shape of the root of a state.
+    #[inline(always)]
+    pub fn root_shape(&self, number: u64) -> u32 {
+        match &self.both {
+            Some((roots, _)) if R > K => roots.get(number as u32)[0],
+            _ => 0,
+        }
+    }
+
+    /// Writes the slots of a state and the numbers of its nodes (I3).
+    #[inline(always)]
+    pub fn walk(&self, number: u64, shape: &Shape<K>, row: &mut [u32], state: &mut [Slot]) {
+        let Some((roots, nodes)) = &self.both else { return };
+        assert!(number < roots.len(), "#{number} is not one of {} states", roots.len());
+        let mut put = |children: &[Child; K], words: &[u32], row: &mut [u32]| {
+            for (child, &word) in children.iter().zip(words) {
+                match *child {
+                    Child::Slot(slot) => state[slot as usize] = word,
+                    Child::Node(node) => row[node as usize] = word,
+                    Child::None => {}
+                }
+            }
+        };
+        put(&shape.root, &roots.get(number as u32)[R - K..], row);
+        for node in (0..shape.inner()).rev() {
+            put(&shape.nodes[node], &nodes.get(row[node]), row);
+        }
+    }
+
+    /// Appends states, and remembers the numbers of their nodes.
+    pub fn recall(&self, working: &mut Working<K>, ids: impl ExactSizeIterator<Item = u64>, out: &mut States) {
+        self.refresh(working);
+        let Working { shapes, recalled, rows, .. } = working;
+        recalled.clear();
+        let count = ids.len();
+        let remember = count <= deltamark_core::BLOCK;
+        rows.reset(if remember { count } else { 1 }, rows.stride);
+        for (index, number) in ids.enumerate() {
+            let shape = self.shape(shapes, self.root_shape(number));
+            if shape.inner() > rows.stride {
+                // Wider rows: what was remembered of this call is forgotten.
+                rows.reset(if remember { count } else { 1 }, shape.inner());
+                recalled.iter_mut().for_each(|known| *known = u64::MAX);
+            }
+            let state = out.push_with(shape.slots);
+            self.walk(number, shape, rows.row_mut(if remember { index } else { 0 }), state);
+            if remember {
+                recalled.push(number);
+            }
+        }
+    }
+
+    /// The same states in another layout, under the same numbers. Nothing, if there is no memory:
+    /// then these can be counted and dropped.
+    ///
+    /// Both trees are never there in full: the indexes of this one are given back first, then its
+    /// roots, as they are entered into the other.
+    pub fn recoded(&mut self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
+        let mut new = Tables::new(system, recoding.to, budget);
+        new.layout = self.layout + 1;
+        let (mut known, mut new_known) = (Vec::new(), Vec::new());
+        let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some((roots, nodes)) = &mut self.both {
+            roots.shed_index(budget);
+            nodes.shed_index(budget);
+        }
+        for number in 0..self.len() {
+            if number % RELEASED == 0
+                && let Some((roots, _)) = &mut self.both
+            {
+                roots.release_before(number, budget);
+            }
+            let shape = self.shape(&mut known, self.root_shape(number));
+            state.resize(shape.slots, 0);
+            row.resize(shape.inner(), 0);
+            self.walk(number, shape, &mut row, &mut state);
+            recoding.translate(&state, &mut translated);
+            let entered = new.enter_one(system, &translated, &mut new_known, budget);
+            if entered != Some(number) {
+                new.release(budget);
+                return None;
+            }
+        }
+        Some(new)
+    }
+
+    /// Adds a state that is not there; nobody else uses the tables. Gives its number, if there
+    /// was memory.
+    fn enter_one(
+        &mut self,
+        system: &dyn System,
+        state: &[Slot],
+        known: &mut Vec<Arc<Shape<K>>>,
+        budget: &Budget,
+    ) -> Option<u64> {
+        self.both.as_ref()?;
+        let number = self.shape_of(system, budget, &mut Vec::new(), state)?;
+        let shape = Arc::clone(self.shape(known, number));
+        if !self.make_room([1, shape.inner() as u64], budget, &Help::default()) {
+            return None;
+        }
+        self.intern(state, number, &shape, &mut Vec::new()).map(|(number, _)| number.into())
+    }
+}
+
+/// Where components of an initial state begin.
+fn first_boundaries(system: &dyn System, width: Width) -> Vec<usize> {
+    let mut boundaries = Vec::new();
+    let mut batch = Batch::new(width);
+    if let Some(components) = system.components()
+        && system.initial(&mut system.scratch(), &mut batch).is_ok()
+    {
+        components.boundaries(batch.target(0), &mut boundaries);
+    }
+    boundaries
+}
+
+impl<const K: usize> Shapes<K> {
+    /// What tells a shape from others: those beyond the first have no boundaries.
+    fn name(&self, slots: usize, boundaries: Vec<usize>) -> (usize, Vec<usize>) {
+        if self.list.len() < SHAPES || self.numbers.contains_key(&(slots, boundaries.clone())) {
+            (slots, boundaries)
+        } else {
+            (slots, Vec::new())
+        }
+    }
+
+    fn find(&self, slots: usize, boundaries: Vec<usize>) -> Option<u32> {
+        self.numbers.get(&self.name(slots, boundaries)).copied()
+    }
+
+    /// The number of a shape, which is made if there is none. Nothing, if there is no memory.
+    fn number(&mut self, slots: usize, boundaries: &[usize], budget: &Budget) -> Option<u32> {
+        let (slots, boundaries) = self.name(slots, boundaries.to_vec());
+        match self.numbers.get(&(slots, boundaries.clone())) {
+            Some(&number) => Some(number),
+            None => self.add(slots, boundaries, budget),
+        }
+    }
+
+    fn add(&mut self, slots: usize, boundaries: Vec<usize>, budget: &Budget) -> Option<u32> {
+        let bytes = Shape::<K>::bytes(slots) + (boundaries.len() * size_of::<usize>()) as u64;
+        if !budget.request(bytes) {
+            return None;
+        }
+        self.granted += bytes;
+        let number = self.list.len() as u32;
+        self.list.push(Arc::new(Shape::new(slots, &boundaries)));
+        self.numbers.insert((slots, boundaries), number);
+        Some(number)
+    }
+}
