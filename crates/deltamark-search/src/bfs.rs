@@ -463,11 +463,12 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             }
             self.answer(candidates);
             let at_end = again.is_empty() && search.left() == 0;
-            if search.plan.is_answered() && (at_end || stop.is_some()) {
-                return Some(Stop::Answered);
-            }
             if stop.is_none() && search.widen.swap(false, Relaxed) {
                 stop = self.widen();
+            }
+            // A run that has its answers does not need the rest of the level.
+            if search.plan.is_answered() && (at_end || stop.is_some()) {
+                return Some(Stop::Answered);
             }
             if stop.is_some() {
                 return stop;

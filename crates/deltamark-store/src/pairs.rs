@@ -138,8 +138,13 @@ impl Pairs {
     #[inline(always)]
     pub fn insert(&self, number: u64) -> Added {
         let (home, entry) = self.shape.split(number);
-        let enter = |at: u64, foreign: bool| self.line(at).enter(&self.shape, foreign, entry, equal);
-        enter(home, false).or_else(|| enter(home + 1, true)).unwrap_or_else(|| self.insert_stashed(number, false))
+        match self.line(home).enter(&self.shape, false, entry, equal) {
+            Some(added) => added,
+            None => match self.line(home + 1).enter(&self.shape, true, entry, equal) {
+                Some(added) => added,
+                None => self.insert_stashed(number, false),
+            },
+        }
     }
 
     #[cold]

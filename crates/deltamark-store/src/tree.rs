@@ -125,8 +125,8 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             self.give_back(counts);
             drop(tables);
             if let Some(_busy) = self.help.begin() {
-                // Nobody is inserting while the gate is held alone, so nothing is pending but what
-                // this thread has set aside before.
+                // Nobody is inserting while the gate is held alone: what is pending is what threads
+                // have set aside for batches that they have begun.
                 let before = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
                 if !self.alone().make_room(before, &self.budget, &self.help) {
                     return None;
