@@ -95,7 +95,7 @@ enum Part {
 /// Appends a number in bytes of seven bits. Most take one or two.
 #[inline]
 fn put(out: &mut Vec<u8>, mut number: u64) {
-    if number >= 0x80 && number < 0x4000 {
+    if (0x80..0x4000).contains(&number) {
         out.extend_from_slice(&[number as u8 | 0x80, (number >> 7) as u8]);
         return;
     }
