@@ -281,10 +281,11 @@ impl<'t> Checker<'t> {
         if (least..=most).contains(&value) {
             return value;
         }
-        self.wrong(
-            Diagnostic::at(expr.span, format!("`{}` cannot begin with {value}", name.text))
-                .help(format!("a `{}` holds {least} to {most}", kind.word())),
-        );
+        self.wrong(Diagnostic::at(expr.span, format!("`{}` cannot begin with {value}", name.text)).help(format!(
+            "{} `{}` holds {least} to {most}",
+            kind.article(),
+            kind.word()
+        )));
         0
     }
 

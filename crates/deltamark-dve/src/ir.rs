@@ -254,6 +254,14 @@ impl Type {
             Type::Int => "int",
         }
     }
+
+    /// The article that goes before the word.
+    pub(crate) fn article(self) -> &'static str {
+        match self {
+            Type::Byte => "a",
+            Type::Int => "an",
+        }
+    }
 }
 
 /// What holds one number.

@@ -18,9 +18,8 @@
 //! # What is not worked out again
 //! What guards of a location have in common is worked out once for a state. A step that may be left out because another path
 //! leads to its target too (see `sleep.rs`) is found enabled and counted, but neither hashed nor looked for. Guards are not
-//! remembered from a state to its successors: all native code, guards and targets, takes 11 to 16 % of a run with `plain` on
-//! BEEM's `peterson.4`, `plc.3` and `pgm_protocol.6`, and 42 % on `lamport_nonatomic.4`, the most of those looked at. Remembering
-//! could save a part of that alone, and would cost a bit a transition with each waiting state; it has not been tried.
+//! remembered from a state to its successors: that could save 2 to 10 % of a run, before what it costs (`docs/dve.md`, *What was
+//! tried and dropped*).
 //!
 //! # When code is made
 //! A location's function is made when the location is first met, so that a large model pays for what it reaches. With

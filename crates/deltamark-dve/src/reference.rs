@@ -285,11 +285,11 @@ fn store(program: &Program, values: &mut [i32], cell: CellId, value: i32) -> Res
                 let name = name_of(program, variable);
                 let variable = &program.variables[variable as usize];
                 let name = if variable.length.is_some() { format!("{name}[{index}]") } else { name };
-                (name, variable.kind.word())
+                (name, format!("{} {}", variable.kind.article(), variable.kind.word()))
             }
-            other => (format!("{other:?}"), "number"),
+            other => (format!("{other:?}"), "a number".into()),
         };
-        return Err(format!("{value} does not fit `{name}`, a {kind} ({} to {})", allowed.0, allowed.1));
+        return Err(format!("{value} does not fit `{name}`, {kind} ({} to {})", allowed.0, allowed.1));
     }
     values[cell.0 as usize] = value;
     Ok(())

@@ -75,7 +75,7 @@ fn mistakes_are_told_with_place_and_advice() {
         ("byte x; int x;", "s -> t {}", &["1:13 `x` is declared twice | it is a variable already, in line 1"]),
         ("byte P;", "s -> t {}", &["1:6 `P` is declared twice | it is a process already, in line 2"]),
         ("byte x = 256;", "s -> t {}", &["1:10 `x` cannot begin with 256 | a `byte` holds 0 to 255"]),
-        ("int x = 40000;", "s -> t {}", &["1:9 `x` cannot begin with 40000 | a `int` holds -32768 to 32767"]),
+        ("int x = 40000;", "s -> t {}", &["1:9 `x` cannot begin with 40000 | an `int` holds -32768 to 32767"]),
         ("byte a[0];", "s -> t {}", &["1:8 the size 0 is not between 1 and 1048576"]),
         ("byte a[2000000];", "s -> t {}", &["1:8 the size 2000000 is not between 1 and 1048576"]),
         (

@@ -365,7 +365,7 @@ fn faults_are_told_with_their_place() {
             "int x = 32767;",
             "",
             "effect x = x + 1;",
-            "32768 does not fit `x`, a int (-32768 to 32767), in an effect in line 2",
+            "32768 does not fit `x`, an int (-32768 to 32767), in an effect in line 2",
         ),
         ("byte x; byte y;", "", "effect x = 5 / y;", "division by zero, in an effect in line 2"),
         ("byte x; byte y;", "guard 5 % y == 1;", "", "division by zero, in the guard in line 2"),
