@@ -239,6 +239,10 @@ impl Describe for ColouredSystem {
 impl Observe for ColouredSystem {
     names_of_the_net!();
 
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        Some(actions.iter().map(|action| self.engine.actions.get(action.0).transition() as usize).collect())
+    }
+
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let net = &self.engine.net;
         let work = self.work(scratch);

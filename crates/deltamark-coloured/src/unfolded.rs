@@ -328,6 +328,11 @@ impl UnfoldedSystem {
 impl Observe for UnfoldedSystem {
     names_of_the_net!();
 
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        let action = |action: &Action| self.parts.actions[action.0 as usize];
+        Some(actions.iter().map(|number| self.engine.actions.get(action(number)).transition() as usize).collect())
+    }
+
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         if let Some(index) = observable.index.checked_sub(INNER) {
             return self.inner.read(scratch, state, Observable { index, kind: Kind::Int });

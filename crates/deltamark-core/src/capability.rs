@@ -188,6 +188,13 @@ pub trait Observe {
     /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
     fn action_names(&self) -> Vec<String>;
 
+    /// For each of these actions the number of its name among [`action_names`](Self::action_names), where several actions
+    /// have one name: the bindings of a transition. Nothing where actions and names go together by their numbers, or not
+    /// at all.
+    fn names_of_actions(&self, _actions: &[Action]) -> Option<Vec<usize>> {
+        None
+    }
+
     /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
 

@@ -319,7 +319,7 @@ impl<'a> Check<'a> {
         self.explore_all = true;
         let mut surveyor = Surveyor::new(self.system, self.info.counts_tokens);
         let report = self.make(Some(&mut surveyor))?;
-        Ok(Stats { report, survey: surveyor.survey() })
+        Ok(Stats { report, survey: surveyor.survey(self.system) })
     }
 
     fn make(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
