@@ -232,6 +232,15 @@ pub trait Observe {
         }
         sums[..block.len()].iter().copied().max().unwrap_or(0)
     }
+
+    /// Notes which tokens lie in the states of a block, where tokens have values.
+    fn note_tokens(&self, _scratch: &mut Scratch, _block: &Block) {}
+
+    /// For places whose tokens have values: how often each token lay there at most, in the states that were
+    /// [noted](Self::note_tokens). Nothing where tokens are all alike.
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        Vec::new()
+    }
 }
 
 /// What [`Observe::read`] gives for a truth value that has no value in a state.

@@ -16,6 +16,8 @@ use std::io::{self, Write};
 pub struct Survey {
     /// The bounds of every place or variable, in the order of the model.
     pub bounds: Vec<(String, Bound)>,
+    /// For coloured nets: for every place how often each token lay there at most.
+    pub token_bounds: Vec<(String, Vec<(String, u64)>)>,
     /// For nets: the most tokens in one place.
     pub max_tokens_in_place: Option<i64>,
     /// For nets: the most tokens in one marking.
@@ -107,6 +109,7 @@ impl Surveyor {
         }
         let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
         self.most_in_marking = self.most_in_marking.max(Some(most));
+        observe.note_tokens(scratch, block);
     }
 
     /// What was seen in the states of this system.
@@ -132,6 +135,7 @@ impl Surveyor {
         let most_in_place = bounds.iter().map(|(_, bound)| bound.most).max();
         Survey {
             bounds,
+            token_bounds: system.observe().map(Observe::token_bounds).unwrap_or_default(),
             max_tokens_in_place: most_in_place.filter(|_| self.places),
             max_tokens_in_marking: self.most_in_marking.filter(|_| self.places),
             dead_transitions: self.action_names.map(never),
