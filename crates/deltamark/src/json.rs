@@ -496,10 +496,13 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
+/// Tokens, and how many of each.
+type TokensJson<'a> = Pairs<Vec<(&'a str, u64)>>;
+
 #[derive(serde::Serialize)]
 struct SurveyJson<'a> {
     bounds: Pairs<Vec<(&'a str, BoundJson)>>,
-    token_bounds: Pairs<Vec<(&'a str, Pairs<Vec<(&'a str, u64)>>)>>,
+    token_bounds: Pairs<Vec<(&'a str, TokensJson<'a>)>>,
     max_tokens_in_place: Option<i64>,
     max_tokens_in_marking: Option<i64>,
     dead_transitions: Option<&'a [String]>,
