@@ -459,12 +459,35 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
         }
     }
     bounds(&mut out, survey, all);
+    token_bounds(&mut out, survey, all);
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report);
     choice(&mut out, report, look);
     sweep(&mut out, report, look);
     out
+}
+
+/// The most of each token in each place, as multisets.
+fn token_bounds(out: &mut String, survey: &Survey, all: bool) {
+    if survey.token_bounds.is_empty() {
+        return;
+    }
+    let shown = if all { survey.token_bounds.len() } else { survey.token_bounds.len().min(ROWS) };
+    let lengths = survey.token_bounds[..shown].iter().map(|(name, _)| name.chars().count());
+    let width = lengths.max().unwrap_or(0).clamp("place".len(), 60);
+    let _ = writeln!(out, "\n{:width$}  most of each token", "place");
+    for (name, tokens) in &survey.token_bounds[..shown] {
+        let few = if all { tokens.len() } else { tokens.len().min(ROWS) };
+        let mut row: Vec<String> = tokens[..few].iter().map(|(token, most)| format!("{most}'{token}")).collect();
+        if few < tokens.len() {
+            row.push(format!("{} more (`--all` shows them)", tokens.len() - few));
+        }
+        let _ = writeln!(out, "{name:width$}  {}", if row.is_empty() { "none".into() } else { row.join(" ++ ") });
+    }
+    if shown < survey.token_bounds.len() {
+        let _ = writeln!(out, "and {} more (`--all` shows them)", survey.token_bounds.len() - shown);
+    }
 }
 
 fn bounds(out: &mut String, survey: &Survey, all: bool) {

@@ -152,6 +152,17 @@ fn stats_add_bounds_and_dead_transitions() {
 }
 
 #[test]
+fn a_transition_of_a_coloured_net_is_dead_if_none_of_its_bindings_happens() {
+    for unfold in ["yes", "no"] {
+        let value = object(&["stats", "never.lna", "--unfold", unfold, "--json"]);
+        assert_eq!((&value["states"], &value["edges"]), (&4.into(), &4.into()));
+        assert_eq!(value["dead_transitions"], serde_json::json!(["third"]), "--unfold {unfold}");
+        let tokens = serde_json::json!({"a": {"1": 1, "2": 1}, "b": {"1": 1, "2": 1}});
+        assert_eq!(value["token_bounds"], tokens, "--unfold {unfold}");
+    }
+}
+
+#[test]
 fn traces_are_written_to_a_file() {
     let path = folder("traces").join("t.json").to_string_lossy().into_owned();
     let arguments =

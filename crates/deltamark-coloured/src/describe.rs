@@ -8,9 +8,10 @@
 //! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`). Sums over the
 //! tokens of a place of one of their components (`p->1`) have numbers of their own.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
+use deltamark_core::{Action, Block, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
@@ -51,6 +52,21 @@ impl Engine {
     pub fn tell_all(&self, look: &dyn Look) -> Vec<(String, Value)> {
         let places = 0..self.net.places.len();
         places.filter_map(|place| self.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
+    }
+
+    /// How often each token lies in a place at most, for those places whose tokens have values.
+    pub fn tell_bounds(&self, most: impl Fn(usize) -> BTreeMap<u32, u64>) -> Vec<(String, Vec<(String, u64)>)> {
+        let coloured = self.net.places.iter().enumerate().filter(|(_, place)| !place.domain.is_empty());
+        let bound = |number: usize, (token, count): (u32, u64)| {
+            let mut shown = String::new();
+            self.print_token(number, token, &mut shown);
+            (shown, count)
+        };
+        coloured
+            .map(|(number, place)| {
+                (place.name.clone(), most(number).into_iter().map(|most| bound(number, most)).collect())
+            })
+            .collect()
     }
 
     /// A place and what lies in it, if anything does.
@@ -238,6 +254,43 @@ impl Describe for ColouredSystem {
 
 impl Observe for ColouredSystem {
     names_of_the_net!();
+
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        Some(actions.iter().map(|action| self.engine.actions.get(action.0).transition() as usize).collect())
+    }
+
+    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
+        let work = self.work(scratch);
+        let mut surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
+        surveyed.resize(self.engine.places.len(), Vec::new());
+        for state in block.states().iter() {
+            work.markings.clear();
+            work.current.layout.unpack(state, &mut work.markings);
+            for (seen, &marking) in surveyed.iter_mut().zip(&work.markings) {
+                let word = marking as usize / 64;
+                if seen.len() <= word {
+                    seen.resize((word + 1).next_power_of_two(), 0);
+                }
+                seen[word] |= 1 << (marking % 64);
+            }
+        }
+    }
+
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        let surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.engine.tell_bounds(|place| {
+            let mut most = BTreeMap::new();
+            for (number, word) in surveyed.get(place).into_iter().flatten().enumerate() {
+                for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
+                    for (token, count) in self.engine.places[place].tokens(number as u32 * 64 + bit) {
+                        let known: &mut u64 = most.entry(token).or_default();
+                        *known = u64::from(count).max(*known);
+                    }
+                }
+            }
+            most
+        })
+    }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let net = &self.engine.net;

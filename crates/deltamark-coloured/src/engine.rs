@@ -12,7 +12,7 @@ use deltamark_core::diagnostic::line_column;
 use crate::actions::{Actions, Claim, Effects, NewAction};
 use crate::chunks::Meter;
 use crate::eval::{Eval, Look};
-use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Var};
+use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Type, Var};
 use crate::place::PlaceTable;
 use crate::plan::{FlatTerm, MOST_TERMS, Plan, Step, flatten};
 use crate::values::{Code, Values};
@@ -97,8 +97,7 @@ impl Engine {
         let mut frame = vec![0; place.frame as usize];
         let mut counts = Counts::new();
         for term in &terms {
-            self.count(term, &mut frame, &mut counts)
-                .map_err(|fault| Diagnostic::at(fault.span, fault.kind.message()))?;
+            self.count(term, &mut frame, &mut counts).map_err(|fault| self.wrong_initially(number, term, &fault))?;
         }
         let mut list = Vec::new();
         for ((_, token), count) in counts {
@@ -121,6 +120,20 @@ impl Engine {
             }
         }
         Ok(self.places[number].marking(&list))
+    }
+
+    /// What is wrong with a term of a place's initial marking.
+    fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
+        let diagnostic = Diagnostic::at(fault.span, fault.kind.message());
+        let within =
+            |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
+        let at = term.token.iter().position(within).filter(|_| fault.kind == FaultKind::OutOfRange);
+        match at.map(|at| &self.net.types[self.net.places[number].domain[at].0 as usize]) {
+            Some(Type { name, shape: Shape::Discrete { low, high, names: None } }) => {
+                diagnostic.help(format!("values of `{name}` go from {low} to {high}"))
+            }
+            _ => diagnostic,
+        }
     }
 
     /// For each place whether some transition can change it: one that only ever puts back what it

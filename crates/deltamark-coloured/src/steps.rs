@@ -8,7 +8,7 @@
 //! line    [ block:32 marking:32 | after:32 × 14 ]        one line of the processor's cache
 //! ```
 //!
-//! Effects are numbered in blocks of one place each ([`BLOCK`](crate::actions::BLOCK)), and a line says what all effects of a block
+//! Effects are numbered in blocks of one place each ([`BLOCK`]), and a line says what all effects of a block
 //! make of a marking, as far as that was asked for. A state's successors ask for the same few markings with
 //! many effects each, so they find what they ask for in a few lines. Where a line lies follows from marking and block, and what
 //! comes last stays. The table grows with its misses up to a fixed

@@ -15,7 +15,7 @@
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
@@ -48,6 +48,8 @@ pub struct ColouredSystem {
     most_thread_bytes: AtomicU64,
     /// What the number of each place's marking counts for in the hash of a state.
     coefficients: Vec<u64>,
+    /// For each place a bit for each marking that a survey has met.
+    pub(crate) surveyed: Mutex<Vec<Vec<u64>>>,
 }
 
 /// The layout in use.
@@ -115,6 +117,7 @@ impl ColouredSystem {
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
             coefficients,
+            surveyed: Mutex::default(),
         })
     }
 

@@ -9,6 +9,7 @@
 //! than it allows (one bit for the usual capacity of 1), a count above it shows as a field that overflows. So only
 //! places whose field could hold too much are looked at, step by step; as a rule there are none.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
@@ -37,6 +38,8 @@ pub struct UnfoldedSystem {
     capacities: Vec<u64>,
     /// P/T places whose field could hold more than their capacity.
     watched: RwLock<Vec<u32>>,
+    /// The most that a survey has met in each P/T place.
+    most: Vec<AtomicU64>,
 }
 
 /// Why a net was not unfolded.
@@ -64,8 +67,9 @@ impl UnfoldedSystem {
         let capacity =
             |&(place, _): &(u32, u32)| engine.net.places[place as usize].capacity.map_or(u64::MAX, u64::from);
         let capacities = parts.places.iter().map(capacity).collect();
-        let system =
-            UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched: RwLock::default() };
+        let most = parts.places.iter().map(|_| AtomicU64::new(0)).collect();
+        let watched = RwLock::default();
+        let system = UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched, most };
         system.watch();
         Ok(system)
     }
@@ -342,6 +346,29 @@ impl UnfoldedSystem {
 
 impl Observe for UnfoldedSystem {
     names_of_the_net!();
+
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        let action = |action: &Action| self.parts.actions[action.0 as usize];
+        Some(actions.iter().map(|number| self.engine.actions.get(action(number)).transition() as usize).collect())
+    }
+
+    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
+        let mut counts = [0; BLOCK];
+        for (index, most) in (0..).zip(&self.most) {
+            self.inner.read_block(scratch, block, Observable { index, kind: Kind::Int }, &mut counts);
+            let here = counts[..block.len()].iter().copied().max().unwrap_or(0);
+            most.fetch_max(here as u64, Relaxed);
+        }
+    }
+
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        self.engine.tell_bounds(|place| {
+            let changing =
+                self.of_place[place].iter().map(|&(at, token)| (token, self.most[at as usize].load(Relaxed)));
+            let constant = self.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
+            changing.chain(constant).filter(|&(_, most)| most > 0).collect()
+        })
+    }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         if let Some(index) = observable.index.checked_sub(INNER) {

@@ -188,6 +188,13 @@ pub trait Observe {
     /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
     fn action_names(&self) -> Vec<String>;
 
+    /// For each of these actions the number of its name among [`action_names`](Self::action_names), where several actions
+    /// have one name: the bindings of a transition. Nothing where actions and names go together by their numbers, or not
+    /// at all.
+    fn names_of_actions(&self, _actions: &[Action]) -> Option<Vec<usize>> {
+        None
+    }
+
     /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
 
@@ -224,6 +231,15 @@ pub trait Observe {
             }
         }
         sums[..block.len()].iter().copied().max().unwrap_or(0)
+    }
+
+    /// Notes which tokens lie in the states of a block, where tokens have values.
+    fn note_tokens(&self, _scratch: &mut Scratch, _block: &Block) {}
+
+    /// For places whose tokens have values: how often each token lay there at most, in the states that were
+    /// [noted](Self::note_tokens). Nothing where tokens are all alike.
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        Vec::new()
     }
 }
 

@@ -318,8 +318,9 @@ impl<'a> Check<'a> {
     pub fn stats(mut self) -> Result<Stats, CheckError> {
         self.explore_all = true;
         let mut surveyor = Surveyor::new(self.system, self.info.counts_tokens);
+        let system = self.system;
         let report = self.make(Some(&mut surveyor))?;
-        Ok(Stats { report, survey: surveyor.survey() })
+        Ok(Stats { report, survey: surveyor.survey(system) })
     }
 
     fn make(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {

@@ -496,9 +496,13 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
+/// Tokens, and how many of each.
+type TokensJson<'a> = Pairs<Vec<(&'a str, u64)>>;
+
 #[derive(serde::Serialize)]
 struct SurveyJson<'a> {
     bounds: Pairs<Vec<(&'a str, BoundJson)>>,
+    token_bounds: Pairs<Vec<(&'a str, TokensJson<'a>)>>,
     max_tokens_in_place: Option<i64>,
     max_tokens_in_marking: Option<i64>,
     dead_transitions: Option<&'a [String]>,
@@ -507,8 +511,13 @@ struct SurveyJson<'a> {
 impl<'a> SurveyJson<'a> {
     fn new(survey: &'a Survey) -> Self {
         let bound = |(name, bound): &'a (String, Bound)| (&**name, BoundJson { min: bound.least, max: bound.most });
+        let token = |(token, most): &'a (String, u64)| (&**token, *most);
+        let tokens = |(name, bounds): &'a (String, Vec<(String, u64)>)| {
+            (&**name, Pairs(bounds.iter().map(token).collect::<Vec<_>>()))
+        };
         SurveyJson {
             bounds: Pairs(survey.bounds.iter().map(bound).collect()),
+            token_bounds: Pairs(survey.token_bounds.iter().map(tokens).collect()),
             max_tokens_in_place: survey.max_tokens_in_place,
             max_tokens_in_marking: survey.max_tokens_in_marking,
             dead_transitions: survey.dead_transitions.as_deref(),

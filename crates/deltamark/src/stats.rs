@@ -16,11 +16,13 @@ use std::io::{self, Write};
 pub struct Survey {
     /// The bounds of every place or variable, in the order of the model.
     pub bounds: Vec<(String, Bound)>,
+    /// For coloured nets: for every place how often each token lay there at most.
+    pub token_bounds: Vec<(String, Vec<(String, u64)>)>,
     /// For nets: the most tokens in one place.
     pub max_tokens_in_place: Option<i64>,
     /// For nets: the most tokens in one marking.
     pub max_tokens_in_marking: Option<i64>,
-    /// The transitions that never happened, where the model's actions are its transitions.
+    /// The transitions that never happened, where the model's actions are its transitions or bindings of them.
     pub dead_transitions: Option<Vec<String>>,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Surveyor {
     most_in_marking: Option<i64>,
     happened: Vec<bool>,
     action_names: Option<Vec<String>>,
+    /// Whether several actions have one name; how many actions there are is not known then.
+    grouped: bool,
 }
 
 impl Surveyor {
@@ -71,8 +75,9 @@ impl Surveyor {
         // a coloured net one transition stands behind many actions. A system that does not
         // say how many actions there are tells nothing.
         let count = system.action_count().unwrap_or(0) as usize;
-        let action_names =
-            observe.map(Observe::action_names).filter(|names| system.action_count() == Some(names.len() as u32));
+        let grouped = observe.is_some_and(|observe| observe.names_of_actions(&[]).is_some());
+        let named = |names: &Vec<String>| grouped || system.action_count() == Some(names.len() as u32);
+        let action_names = observe.map(Observe::action_names).filter(named);
         Surveyor {
             bounds: vec![Bound::NONE; watched.len()],
             names,
@@ -81,12 +86,17 @@ impl Surveyor {
             most_in_marking: None,
             happened: vec![false; count],
             action_names,
+            grouped,
         }
     }
 
     /// Notes that an action happens.
     pub(crate) fn happens(&mut self, action: Action) {
-        if let Some(happened) = self.happened.get_mut(action.0 as usize) {
+        let number = action.0 as usize;
+        if self.grouped && number >= self.happened.len() {
+            self.happened.resize((number + 1).next_power_of_two(), false);
+        }
+        if let Some(happened) = self.happened.get_mut(number) {
             *happened = true;
         }
     }
@@ -99,9 +109,24 @@ impl Surveyor {
         }
         let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
         self.most_in_marking = self.most_in_marking.max(Some(most));
+        observe.note_tokens(scratch, block);
     }
 
-    pub(crate) fn survey(self) -> Survey {
+    /// What was seen in the states of this system.
+    pub(crate) fn survey(mut self, system: &dyn System) -> Survey {
+        if self.grouped {
+            let actions: Vec<Action> = (0..)
+                .map(Action)
+                .zip(&self.happened)
+                .filter(|(_, happened)| **happened)
+                .map(|(action, _)| action)
+                .collect();
+            let mut happened = vec![false; self.action_names.as_ref().map_or(0, Vec::len)];
+            for name in system.observe().and_then(|observe| observe.names_of_actions(&actions)).unwrap_or_default() {
+                happened[name] = true;
+            }
+            self.happened = happened;
+        }
         let never = |names: Vec<String>| {
             names.into_iter().zip(&self.happened).filter(|(_, happened)| !**happened).map(|(name, _)| name).collect()
         };
@@ -110,6 +135,7 @@ impl Surveyor {
         let most_in_place = bounds.iter().map(|(_, bound)| bound.most).max();
         Survey {
             bounds,
+            token_bounds: system.observe().map(Observe::token_bounds).unwrap_or_default(),
             max_tokens_in_place: most_in_place.filter(|_| self.places),
             max_tokens_in_marking: self.most_in_marking.filter(|_| self.places),
             dead_transitions: self.action_names.map(never),

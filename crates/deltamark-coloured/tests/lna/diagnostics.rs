@@ -227,3 +227,13 @@ fn operators_of_sets_and_lists_are_suggested() {
         assert!(told.len() == 1 && told[0].contains(advice), "{told:?}");
     }
 }
+
+#[test]
+fn a_token_that_cannot_be_there_initially_is_told_with_what_can() {
+    let text = "n { type id : range 0 .. 2; place p { dom : int * id; init : <( 1, 0 )> + <( 9, 7 )>; } }";
+    let net = parse(text.as_bytes(), &[]).expect("a net");
+    let wrong = deltamark_coloured::ColouredSystem::new(net, text).err().expect("7 is none");
+    assert_eq!(wrong.len(), 1);
+    assert_eq!(&text[wrong[0].span.expect("a place").start..][..1], "7");
+    assert_eq!(wrong[0].help.as_deref(), Some("values of `id` go from 0 to 2"));
+}
