@@ -51,7 +51,7 @@
 mod group;
 mod tables;
 
-use crate::cuts::cuts;
+use crate::cuts::best_cuts;
 use crate::help::Help;
 use crate::plan::Plan;
 use crate::retrace::retrace;
@@ -101,15 +101,15 @@ impl<'a> Compact<'a> {
     /// width. Looks at the system for a moment.
     pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
-        let cost = sample::cost(slots);
-        // Without the memory for a sample, states are cut without one.
-        let granted = budget.request(cost);
-        let states = if granted { sample::sample(system) } else { States::new(system.width()) };
-        let plan = Plan::new(&cuts(&states, slots), slots);
-        drop(states);
-        if granted {
-            budget.release(cost);
-        }
+        // Samples for which there is no memory are left out; without any, states are cut anyhow.
+        type Take = fn(&dyn System) -> States;
+        let ways: [(u64, Take); 2] =
+            [(sample::cost(slots), sample::walks), (sample::cost_of_search(slots), sample::search)];
+        let granted = ways.iter().filter(|(cost, _)| budget.request(*cost));
+        let (costs, samples): (Vec<u64>, Vec<States>) = granted.map(|(cost, take)| (*cost, take(system))).unzip();
+        let plan = Plan::new(&best_cuts(&samples, slots), slots);
+        drop(samples);
+        costs.iter().for_each(|&cost| budget.release(cost));
         Some(Self::with_plan(system, plan, budget))
     }
 

@@ -25,7 +25,7 @@
 //! A half of more than 64 bits that change is cut again in the same way. Bits that never changed
 //! in the sample are spread over the leaves that have room.
 
-use deltamark_core::{States, hash};
+use deltamark_core::{Slot, States, Width, hash};
 
 /// The most bits of a leaf.
 const LEAF: usize = 64;
@@ -83,6 +83,39 @@ pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
     Cuts { left, right, skew: skew.min(16) }
 }
 
+/// The cuts that one of these samples leads to: those that take the fewest bytes, by the sample to which they look worse. What
+/// one of them shows by chance, another does not.
+pub(crate) fn best_cuts(samples: &[States], slots: usize) -> Cuts {
+    let price = |cuts: &Cuts| samples.iter().map(|sample| cuts.price(sample, slots)).fold(f64::NEG_INFINITY, f64::max);
+    let mut candidates = samples.iter().filter(|sample| sample.len() > 0).map(|sample| cuts(sample, slots));
+    let Some(mut best) = candidates.next() else { return cuts(&States::new(Width::Fixed(slots)), slots) };
+    let mut least = price(&best);
+    for candidate in candidates {
+        let price = price(&candidate);
+        if price < least {
+            (best, least) = (candidate, price);
+        }
+    }
+    best
+}
+
+impl Cuts {
+    /// The bytes that roots and halves take, by what a sample shows, as a power of two.
+    fn price(&self, sample: &States, slots: usize) -> f64 {
+        let values = |half: &Cut| {
+            let mut mask = vec![0; slots];
+            half.mask(&mut mask);
+            let hash = |state: &[Slot]| {
+                let parts = state.iter().zip(&mask).zip(0..);
+                parts.fold(0u64, |sum, ((&slot, &mask), at)| sum ^ hash::mix(u64::from(slot & mask) | at << 32))
+            };
+            let hashes: Vec<u64> = sample.iter().map(hash).collect();
+            Counter::new(hashes.len()).estimate(&hashes)
+        };
+        price(values(&self.left), values(&self.right))
+    }
+}
+
 /// Spreads bits over leaves that have room, and gives back leaves of what is left.
 fn spread(still: Vec<usize>, halves: &mut [Cut; 2]) -> Vec<Vec<usize>> {
     let mut still = still.into_iter().peekable();
@@ -101,6 +134,17 @@ fn spread(still: Vec<usize>, halves: &mut [Cut; 2]) -> Vec<Vec<usize>> {
 }
 
 impl Cut {
+    /// Sets the bits of all leaves.
+    fn mask(&self, mask: &mut [Slot]) {
+        match self {
+            Cut::Leaf(bits) => bits.iter().for_each(|bit| mask[bit / 32] |= 1 << (bit % 32)),
+            Cut::Node(left, right) => {
+                left.mask(mask);
+                right.mask(mask);
+            }
+        }
+    }
+
     fn each_leaf(&mut self, visit: &mut impl FnMut(&mut Vec<usize>)) {
         match self {
             Cut::Leaf(bits) => visit(bits),
@@ -293,6 +337,13 @@ fn unseen(different: f64, once: f64, twice: f64) -> f64 {
     different + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
 }
 
+/// The bytes that roots and halves take where these take so many values, as a power of two.
+fn price(left: f64, right: f64) -> f64 {
+    let bitmap = left * right / 8.0;
+    let quotiented = STATES * ((left * right / STATES).log2().max(0.0) + 6.0) / 8.0;
+    (bitmap.min(quotiented) + ENTRY * (left + right)).log2()
+}
+
 /// The atoms of both halves of the best cut found.
 fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     if atoms.len() < 2 {
@@ -376,9 +427,7 @@ impl<'a> Bisection<'a> {
     /// The bytes that roots and halves take with this cut, as a power of two.
     fn price(&mut self) -> f64 {
         let [left, right] = [0, 1].map(|side: usize| self.counter.estimate(&self.hashes[side]));
-        let bitmap = left * right / 8.0;
-        let quotiented = STATES * ((left * right / STATES).log2().max(0.0) + 6.0) / 8.0;
-        (bitmap.min(quotiented) + ENTRY * (left + right)).log2()
+        price(left, right)
     }
 
     /// Takes the best of all ways to put these clusters, which are few, on two sides.

@@ -1,13 +1,21 @@
-//! A short look at a system before the run: states met on random walks.
+//! A short look at a system before the run: states met on random walks, and by a search without order.
 //!
 //! In: a system. Out: some thousand different states of it, as many as its present layout can
 //! hold. What stays true: the same system in the same layout gives the same sample; the layout
 //! does not change.
 //!
+//! # Walks
 //! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
 //! end, to a state that was kept before, so that a part of the system that cannot be left again
 //! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
 //! Walks and not the first levels of a search: those know only what happens at the beginning.
+//!
+//! # A search without order
+//! Walks stay where a system spends its time, and know little of what is seldom met but makes up most of the states. A search
+//! takes every state once. This one expands by turns the state found last, which leads far away, and any that waits, and
+//! ends after some hundred thousand states; of these every so many are the sample.
+//!
+//! Neither is always the better one: see `cuts.rs`, which takes both.
 
 use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
 use std::collections::HashSet;
@@ -26,17 +34,100 @@ const IDLE: usize = 32;
 /// Bytes that a sample takes at most.
 const BYTES: usize = 4 << 20;
 
+/// States that a search finds at most, and the bytes that they take at most.
+#[cfg(not(miri))]
+const FOUND: usize = 1 << 18;
+#[cfg(miri)]
+const FOUND: usize = 128;
+const FOUND_BYTES: usize = 16 << 20;
+
 /// The bytes of a sample of states of this width, about, while it is taken and looked at.
 pub(crate) fn cost(slots: usize) -> u64 {
     3 * (most(slots) * slots * size_of::<Slot>()) as u64
+}
+
+/// The same for one that is taken by a search.
+pub(crate) fn cost_of_search(slots: usize) -> u64 {
+    // A number and a hash beside the state, and the table of hashes is half empty.
+    cost(slots) + (found(slots) * (slots * size_of::<Slot>() + 28)) as u64
+}
+
+fn found(slots: usize) -> usize {
+    (FOUND_BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, FOUND)
+}
+
+/// States of a system, all different, by a search without order.
+pub(crate) fn search(system: &dyn System) -> States {
+    let slots = if let Width::Fixed(slots) = system.width() { slots } else { 1 };
+    let mut search = Scattered {
+        system,
+        scratch: system.scratch(),
+        found: States::new(system.width()),
+        hashes: HashSet::new(),
+        waiting: Vec::new(),
+        random: 0,
+    };
+    search.go(found(slots));
+    let every = search.found.len().div_ceil(most(slots)).max(1);
+    let mut kept = States::new(system.width());
+    for number in (0..search.found.len()).step_by(every) {
+        kept.push(search.found.get(number));
+    }
+    kept
+}
+
+struct Scattered<'a> {
+    system: &'a dyn System,
+    scratch: deltamark_core::Scratch,
+    found: States,
+    hashes: HashSet<u64>,
+    /// Numbers of states that are not expanded yet.
+    waiting: Vec<u32>,
+    random: u64,
+}
+
+impl Scattered<'_> {
+    fn go(&mut self, most: usize) {
+        let mut batch = Batch::new(self.system.width());
+        if self.system.initial(&mut self.scratch, &mut batch).is_err() {
+            return;
+        }
+        self.take(&batch);
+        let mut block = Block::new(self.system.width());
+        while !self.waiting.is_empty() && self.found.len() < most {
+            block.reset(self.system.width());
+            while block.len() < BLOCK && !self.waiting.is_empty() {
+                self.random += 1;
+                let draw = hash::mix(self.random) as usize;
+                let last = self.waiting.len() - 1;
+                let number = self.waiting.swap_remove(if draw % 2 == 0 { last } else { (draw >> 1) % (last + 1) });
+                block.push(StateId::NAMELESS, self.found.get(number as usize));
+            }
+            batch.reset(self.system.width());
+            // Where the layout ends, so does the search: there are enough others.
+            if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() {
+                return;
+            }
+            self.take(&batch);
+        }
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        for index in 0..batch.len() {
+            if self.hashes.insert(batch.hash(index)) {
+                self.waiting.push(self.found.len() as u32);
+                self.found.push(batch.target(index));
+            }
+        }
+    }
 }
 
 fn most(slots: usize) -> usize {
     (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
 }
 
-/// States of a system, all different.
-pub(crate) fn sample(system: &dyn System) -> States {
+/// States of a system, all different, by walks.
+pub(crate) fn walks(system: &dyn System) -> States {
     let mut walk = Walk {
         system,
         scratch: system.scratch(),
