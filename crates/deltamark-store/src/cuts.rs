@@ -87,7 +87,7 @@ pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
 /// one of them shows by chance, another does not.
 pub(crate) fn best_cuts(samples: &[States], slots: usize) -> Cuts {
     let price = |cuts: &Cuts| samples.iter().map(|sample| cuts.price(sample, slots)).fold(f64::NEG_INFINITY, f64::max);
-    let mut candidates = samples.iter().filter(|sample| sample.len() > 0).map(|sample| cuts(sample, slots));
+    let mut candidates = samples.iter().filter(|sample| !sample.is_empty()).map(|sample| cuts(sample, slots));
     let Some(mut best) = candidates.next() else { return cuts(&States::new(Width::Fixed(slots)), slots) };
     let mut least = price(&best);
     for candidate in candidates {

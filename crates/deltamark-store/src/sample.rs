@@ -100,7 +100,8 @@ impl Scattered<'_> {
                 self.random += 1;
                 let draw = hash::mix(self.random) as usize;
                 let last = self.waiting.len() - 1;
-                let number = self.waiting.swap_remove(if draw % 2 == 0 { last } else { (draw >> 1) % (last + 1) });
+                let number =
+                    self.waiting.swap_remove(if draw.is_multiple_of(2) { last } else { (draw >> 1) % (last + 1) });
                 block.push(StateId::NAMELESS, self.found.get(number as usize));
             }
             batch.reset(self.system.width());
