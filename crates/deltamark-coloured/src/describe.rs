@@ -47,6 +47,28 @@ macro_rules! names_of_the_net {
 }
 pub(crate) use names_of_the_net;
 
+/// A piece of a text, in the order in which people sort them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Word {
+    Number(u64),
+    Letter(char),
+}
+
+/// A text with its numbers as such, so that 9 comes before 10.
+fn words(text: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    for character in text.chars() {
+        match (character.to_digit(10), words.last_mut()) {
+            (Some(digit), Some(Word::Number(number))) => {
+                *number = number.saturating_mul(10).saturating_add(digit.into())
+            }
+            (Some(digit), _) => words.push(Word::Number(digit.into())),
+            (None, _) => words.push(Word::Letter(character)),
+        }
+    }
+    words
+}
+
 impl Engine {
     /// All places in which something lies, with what lies there.
     pub fn tell_all(&self, look: &dyn Look) -> Vec<(String, Value)> {
@@ -64,7 +86,10 @@ impl Engine {
         };
         coloured
             .map(|(number, place)| {
-                (place.name.clone(), most(number).into_iter().map(|most| bound(number, most)).collect())
+                let mut bounds: Vec<_> = most(number).into_iter().map(|most| bound(number, most)).collect();
+                // Tokens are numbered as they are met, which may be in another order in another run.
+                bounds.sort_by_cached_key(|(shown, _)| words(shown));
+                (place.name.clone(), bounds)
             })
             .collect()
     }

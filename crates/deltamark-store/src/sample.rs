@@ -34,12 +34,16 @@ const IDLE: usize = 32;
 /// Bytes that a sample takes at most.
 const BYTES: usize = 4 << 20;
 
-/// States that a search finds at most, and the bytes that they take at most.
+/// States that a search finds at most, in all and for each slot of a state: narrow states are soon known.
 #[cfg(not(miri))]
 const FOUND: usize = 1 << 18;
 #[cfg(miri)]
 const FOUND: usize = 128;
-const FOUND_BYTES: usize = 16 << 20;
+const FOUND_A_SLOT: usize = 1 << 15;
+/// The bytes of all of them at most.
+const FOUND_BYTES: usize = 8 << 20;
+/// Bytes beside a state: a place in the list of those that wait, and in a table of hashes.
+const BESIDE: usize = 16;
 
 /// The bytes of a sample of states of this width, about, while it is taken and looked at.
 pub(crate) fn cost(slots: usize) -> u64 {
@@ -48,39 +52,43 @@ pub(crate) fn cost(slots: usize) -> u64 {
 
 /// The same for one that is taken by a search.
 pub(crate) fn cost_of_search(slots: usize) -> u64 {
-    // A number and a hash beside the state, and the table of hashes is half empty.
-    cost(slots) + (found(slots) * (slots * size_of::<Slot>() + 28)) as u64
+    cost(slots).max((found(slots) * (slots * size_of::<Slot>() + BESIDE)) as u64)
 }
 
 fn found(slots: usize) -> usize {
-    (FOUND_BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, FOUND)
+    let room = FOUND_BYTES / (slots * size_of::<Slot>()).max(1);
+    room.min(slots * FOUND_A_SLOT).clamp(BLOCK, FOUND)
 }
 
 /// States of a system, all different, by a search without order.
 pub(crate) fn search(system: &dyn System) -> States {
-    let slots = if let Width::Fixed(slots) = system.width() { slots } else { 1 };
+    let Width::Fixed(slots @ 1..) = system.width() else { return States::new(system.width()) };
     let mut search = Scattered {
         system,
         scratch: system.scratch(),
-        found: States::new(system.width()),
-        hashes: HashSet::new(),
-        waiting: Vec::new(),
+        slots,
+        // Nothing grows on the way, so that there is never a second copy.
+        found: Vec::with_capacity(found(slots) * slots),
+        hashes: HashSet::with_capacity(found(slots)),
+        waiting: Vec::with_capacity(found(slots)),
         random: 0,
     };
     search.go(found(slots));
-    let every = search.found.len().div_ceil(most(slots)).max(1);
+    // An odd number, so that it does not go in step with blocks.
+    let every = search.len().div_ceil(most(slots)) | 1;
     let mut kept = States::new(system.width());
-    for number in (0..search.found.len()).step_by(every) {
-        kept.push(search.found.get(number));
-    }
+    search.found.chunks_exact(slots).step_by(every).for_each(|state| kept.push(state));
     kept
 }
 
 struct Scattered<'a> {
     system: &'a dyn System,
     scratch: deltamark_core::Scratch,
-    found: States,
-    hashes: HashSet<u64>,
+    slots: usize,
+    /// One state behind the other.
+    found: Vec<Slot>,
+    /// Half of the hash of each: a state that is taken for another is no loss.
+    hashes: HashSet<u32>,
     /// Numbers of states that are not expanded yet.
     waiting: Vec<u32>,
     random: u64,
@@ -92,9 +100,9 @@ impl Scattered<'_> {
         if self.system.initial(&mut self.scratch, &mut batch).is_err() {
             return;
         }
-        self.take(&batch);
+        self.take(&batch, most);
         let mut block = Block::new(self.system.width());
-        while !self.waiting.is_empty() && self.found.len() < most {
+        while !self.waiting.is_empty() && self.len() < most {
             block.reset(self.system.width());
             while block.len() < BLOCK && !self.waiting.is_empty() {
                 self.random += 1;
@@ -102,22 +110,27 @@ impl Scattered<'_> {
                 let last = self.waiting.len() - 1;
                 let number =
                     self.waiting.swap_remove(if draw.is_multiple_of(2) { last } else { (draw >> 1) % (last + 1) });
-                block.push(StateId::NAMELESS, self.found.get(number as usize));
+                let start = number as usize * self.slots;
+                block.push(StateId::NAMELESS, &self.found[start..start + self.slots]);
             }
             batch.reset(self.system.width());
             // Where the layout ends, so does the search: there are enough others.
             if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() {
                 return;
             }
-            self.take(&batch);
+            self.take(&batch, most);
         }
     }
 
-    fn take(&mut self, batch: &Batch) {
-        for index in 0..batch.len() {
-            if self.hashes.insert(batch.hash(index)) {
-                self.waiting.push(self.found.len() as u32);
-                self.found.push(batch.target(index));
+    fn len(&self) -> usize {
+        self.found.len() / self.slots
+    }
+
+    fn take(&mut self, batch: &Batch, most: usize) {
+        for index in 0..batch.len().min(most - self.len()) {
+            if self.hashes.insert((batch.hash(index) >> 32) as u32) {
+                self.waiting.push(self.len() as u32);
+                self.found.extend_from_slice(batch.target(index));
             }
         }
     }

@@ -29,8 +29,10 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 }
                 let last = outcome.store_bytes.total() + outcome.statistics.frontier_peak_bytes;
                 let peak = control.budget.peak();
-                // Blocks and batches are counted too; they do not grow with the store.
-                assert!(peak <= last * 13 / 10 + (2 << 20), "{label}: {peak} bytes at the peak, {last} at the end");
+                // Blocks and batches are counted too, and the sample that `compact` looks at first; they do not grow
+                // with the store.
+                let constant = if info.name == "compact" { 14 << 20 } else { 2 << 20 };
+                assert!(peak <= last * 13 / 10 + constant, "{label}: {peak} bytes at the peak, {last} at the end");
                 println!("{label}: {peak} at the peak, {last} at the end");
             }
         }
