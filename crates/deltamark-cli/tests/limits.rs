@@ -187,7 +187,8 @@ fn interrupted(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn an_interrupted_run_gives_an_honest_report() {
     for command in ["check", "stats"] {
         for search in SEARCHES {
-            let arguments = [command, "grow.net", "--search", search, "--time", "60s", "--memory", "1GiB"];
+            let arguments =
+                [command, "grow.net", "--store", "plain", "--search", search, "--time", "60s", "--memory", "1GiB"];
             let (exit, stdout, stderr) = interrupted(&[&arguments[..], &["--json"]].concat());
             assert_eq!(exit, Some(3), "{arguments:?}");
             let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));

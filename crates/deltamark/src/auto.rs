@@ -171,6 +171,14 @@ fn explore<E>(
         return Ok((outcome, Choice { store: plain, why: "the memory lasts, so no other is needed".into(), trials }));
     }
     let trials = attempts(question, found);
+    // Whoever interrupts, or whose time is over, gets what was found before.
+    let spent = control.limits.time.is_some_and(|limit| began.elapsed() >= limit);
+    if spent || control.cancel.is_cancelled() {
+        if given_up && !control.cancel.is_cancelled() {
+            outcome.stopped_by = Some(Stop::Time);
+        }
+        return Ok((outcome, Choice { store: plain, why: "there was no time for another".into(), trials }));
+    }
     let mut again = |store: &StoreSpec| {
         let time = control.limits.time.map(|limit| limit.saturating_sub(began.elapsed()));
         make(store, &Control { limits: Limits { time, ..control.limits.clone() }, ..control.clone() })
@@ -394,7 +402,7 @@ mod tests {
     #[test]
     fn a_run_that_plain_has_no_room_for_is_made_with_another_store() {
         let system = Counters::new(5, 24);
-        let control = Control { budget: Arc::new(Budget::new(1_200_000)), ..Control::new() };
+        let control = Control { budget: Arc::new(Budget::new(700_000)), ..Control::new() };
         let (choice, states, runs) = explored(&system, Search::Bfs, &control, false);
         assert_eq!(states, 118_755, "{choice:?}");
         assert_eq!(runs, ["plain", choice.store.name.as_str()]);
@@ -412,6 +420,28 @@ mod tests {
         };
         assert_eq!(told("plain"), Ok(56));
         assert_eq!(told("breadcrumb"), Err("not for this search"));
+    }
+
+    #[test]
+    fn who_interrupts_while_stores_are_tried_gets_what_was_found_before() {
+        let system = Counters::new(5, 24);
+        let control = Control { budget: Arc::new(Budget::new(700_000)), ..Control::new() };
+        let question =
+            Question { system: &system, search: Search::Bfs, threads: Some(1), control: &control, explain: false };
+        let mut runs = 0;
+        let result: Result<_, String> = explore(&question, |spec, control| {
+            runs += 1;
+            let store = build(spec, &system, Search::Bfs.order(), control.budget.clone()).map_err(|error| error.0)?;
+            let task =
+                Task { system: &system, store: &*store, properties: &[], control, explore_all: true, observer: None };
+            let outcome = run_on(Threads::new(1), Search::Bfs, task);
+            question.control.cancel.cancel();
+            Ok(outcome)
+        });
+        let (outcome, choice) = result.expect("a run");
+        assert_eq!((runs, choice.store.name.as_str()), (1, "plain"));
+        let found = (outcome.statistics.states, outcome.stopped_by);
+        assert!(found.0 > 1000 && found.1.is_some(), "{found:?}");
     }
 
     #[test]
