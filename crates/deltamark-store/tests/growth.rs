@@ -1,10 +1,11 @@
 //! Growing never needs a second copy: the most that is granted at one time stays close to
 //! what is held at the end.
 
-use deltamark_core::{Control, Guarantee, System};
+use deltamark_core::{Budget, Control, Guarantee, System};
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Search, Task, run};
 use deltamark_store::{CATALOGUE, StoreSpec, build};
+use std::sync::Arc;
 
 #[test]
 fn growth_stays_within_three_tenths_of_the_final_size() {
@@ -15,7 +16,11 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
             for &search in Search::ALL.iter().filter(|search| info.takes(search.order())) {
                 let label = format!("{family} {size}, {}, {}", info.name, search.name());
                 let system = NetSystem::new(net.clone());
-                let control = Control::new();
+                let mut control = Control::new();
+                if info.name == "compact" {
+                    // So little that the larger of its two samples, which it looks at before the run, is left out.
+                    control.budget = Arc::new(Budget::new(3 << 20));
+                }
                 let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
                 let store =
                     build(&spec, &system, search.order(), control.budget.clone()).expect("a store of the catalogue");
@@ -29,10 +34,8 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 }
                 let last = outcome.store_bytes.total() + outcome.statistics.frontier_peak_bytes;
                 let peak = control.budget.peak();
-                // Blocks and batches are counted too, and the sample that `compact` looks at first; they do not grow
-                // with the store.
-                let constant = if info.name == "compact" { 14 << 20 } else { 2 << 20 };
-                assert!(peak <= last * 13 / 10 + constant, "{label}: {peak} bytes at the peak, {last} at the end");
+                // Blocks and batches are counted too; they do not grow with the store.
+                assert!(peak <= last * 13 / 10 + (2 << 20), "{label}: {peak} bytes at the peak, {last} at the end");
                 println!("{label}: {peak} at the peak, {last} at the end");
             }
         }

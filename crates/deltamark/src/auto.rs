@@ -38,8 +38,9 @@
 //! or so. Stores that rebuild states get slower as the ways back get longer, which the first states
 //! do not show; their speed is taken for half of what it was.
 
+use crate::check::threads;
 use deltamark_core::{Cancel, Control, Event, Limits, Listener, Outcome, Silent, Stop, System};
-use deltamark_search::{Search, Task, Threads, run_on};
+use deltamark_search::{Search, Task, run_on};
 use deltamark_store::{StoreInfo, StoreSpec, build};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -248,14 +249,10 @@ fn attempts(question: &Question<'_>, found: u64) -> Vec<Trial> {
     for &name in CANDIDATES {
         // What rebuilds states by going back is no worse than what only goes forwards.
         let instead = trials.last().filter(|last| name == "comback" && last.taken.is_ok());
-        let taken = match (StoreInfo::by_name(name), instead) {
-            (_, Some(better)) => Err(format!("{} goes before it", better.store)),
-            (Some(info), _) if !info.takes(question.search.order()) => Err("not for this search".into()),
-            (Some(info), _) if !info.threads && question.threads.is_some_and(|threads| threads > 1) => {
-                Err("runs with one thread".into())
-            }
-            _ if question.control.cancel.is_cancelled() => Err("interrupted".into()),
-            _ => attempt(question, name, states, time * SLOWEST),
+        let taken = match instead {
+            Some(better) => Err(format!("{} goes before it", better.store)),
+            None if question.control.cancel.is_cancelled() => Err("interrupted".into()),
+            None => attempt(question, name, states, time * SLOWEST),
         };
         if let (true, Ok(taken)) = (trials.is_empty(), &taken) {
             time = Duration::from_secs_f64(taken.states as f64 / taken.states_per_second).max(MOMENT / SLOWEST);
@@ -270,12 +267,15 @@ fn attempt(question: &Question<'_>, name: &str, states: u64, time: Duration) -> 
     let Question { system, search, control, .. } = question;
     let limits = Limits { states: Some(states), time: Some(time), ..control.limits.clone() };
     let control = Control { limits, listener: Arc::new(Silent), ..(*control).clone() };
-    let store = build(&StoreSpec::named(name), *system, search.order(), control.budget.clone())
-        .map_err(|_| "not for this model".to_string())?;
-    let shares = StoreInfo::by_name(name).is_some_and(|info| info.threads) && search.shares_work();
-    let wanted = question.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let spec = StoreSpec::named(name);
+    if StoreInfo::by_name(name).is_some_and(|info| !info.takes(search.order())) {
+        return Err("not for this search".into());
+    }
+    let threads = threads(question.threads, &spec, *search).map_err(|_| "runs with one thread".to_string())?;
+    let store =
+        build(&spec, *system, search.order(), control.budget.clone()).map_err(|_| "not for this model".to_string())?;
     let outcome = run_on(
-        Threads::new(if shares { wanted.max(1) } else { 1 }),
+        threads,
         *search,
         Task { system: *system, store: &*store, properties: &[], control: &control, explore_all: true, observer: None },
     );
@@ -333,6 +333,7 @@ fn rounded(states: f64) -> String {
 mod tests {
     use super::*;
     use deltamark_core::Budget;
+    use deltamark_search::Threads;
     use deltamark_testkit::systems::Counters;
 
     fn trial(name: &str, bytes: u64, speed: u64, memory: u64) -> Trial {
