@@ -322,7 +322,7 @@ impl<'a> Search<'a> {
             return Step::Stop(Stop::Memory);
         }
         let step = run.insert();
-        level.note_arrivals(&run.answers, run.batch.actions(), self.alone.load(Relaxed));
+        level.note_arrivals(thread, &run.answers, run.batch.actions());
         if later.is_needed() {
             for (index, answer) in run.answers.iter().enumerate() {
                 if let Insert::New(id) = answer {
