@@ -198,7 +198,9 @@ mod tests {
             };
             let lengths = [1, 5_000, 100, 19_000, 3, 19_000];
             for (level, &len) in (0..).zip(&lengths) {
-                (0..len).rev().for_each(|place| arrivals.note((level + place) as usize % 2, place, action(level, place)));
+                (0..len)
+                    .rev()
+                    .for_each(|place| arrivals.note((level + place) as usize % 2, place, action(level, place)));
                 arrivals.advance(if level == 0 { 0 } else { lengths[level as usize - 1] });
                 assert!((0..len).all(|place| arrivals.get(place) == action(level, place)), "level {level}");
                 assert_eq!(arrivals.get(len), Action::NONE, "level {level}");

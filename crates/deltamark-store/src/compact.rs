@@ -51,7 +51,7 @@
 mod group;
 mod tables;
 
-use crate::cuts::best_cuts;
+use crate::cuts::{Cuts, best_cuts, cuts};
 use crate::gate::{Gate, Shared};
 use crate::plan::Plan;
 use crate::retrace::retrace;
@@ -64,6 +64,7 @@ use deltamark_core::{
 use group::Group;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Builder;
 use tables::Tables;
 
 /// Pairs of halves.
@@ -103,18 +104,34 @@ const MANY_LEAVES: usize = 5;
 
 impl<'a> Compact<'a> {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
-    /// width. Looks at the system for a moment.
-    pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Option<Self> {
+    /// width. Looks at the system for a moment, with two of so many threads.
+    pub fn new(system: &'a dyn System, budget: Arc<Budget>, threads: usize) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         // Samples for which there is no memory are left out; without any, states are cut anyhow.
         type Take = fn(&dyn System) -> States;
         let ways: [(u64, Take); 2] =
             [(sample::cost(slots), sample::walks), (sample::cost_of_search(slots), sample::search)];
-        let granted = ways.iter().filter(|(cost, _)| budget.request(*cost));
-        let (costs, samples): (Vec<u64>, Vec<States>) = granted.map(|(cost, take)| (*cost, take(system))).unzip();
-        let plan = Plan::new(&best_cuts(&samples, slots), slots);
-        drop(samples);
-        costs.iter().for_each(|&cost| budget.release(cost));
+        let granted: Vec<(u64, Take)> = ways.into_iter().filter(|(cost, _)| budget.request(*cost)).collect();
+        let look = |&(_, take): &(u64, Take)| {
+            let sample = take(system);
+            let cuts = cuts(&sample, slots);
+            (sample, cuts)
+        };
+        let looks: Vec<(States, Cuts)> = match &granted[..] {
+            [one, other] if threads > 1 => std::thread::scope(|scope| {
+                // A system that has no thread to give lets us do both.
+                let spawned = Builder::new().name("sample".into()).spawn_scoped(scope, || look(other));
+                let one = look(one);
+                let other = match spawned {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => look(other),
+                };
+                vec![one, other]
+            }),
+            granted => granted.iter().map(look).collect(),
+        };
+        let plan = Plan::new(&best_cuts(looks, slots), slots);
+        granted.iter().for_each(|&(cost, _)| budget.release(cost));
         Some(Self::with_plan(system, plan, budget))
     }
 

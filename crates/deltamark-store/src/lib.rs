@@ -93,4 +93,4 @@ mod unpacked;
 mod vectors;
 mod window;
 
-pub use catalogue::{AUTO, CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
+pub use catalogue::{AUTO, CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, Traffic, build};
