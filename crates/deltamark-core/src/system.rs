@@ -18,6 +18,7 @@ use crate::{
     Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch,
     Slot, States, Width, hash,
 };
+use std::sync::Arc;
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
 /// written is void.
@@ -178,6 +179,7 @@ pub trait System: Send + Sync {
 ///
 /// The translation is injective and keeps [`System::hash`]. A state may become longer or, when
 /// the new layout happens to pack better, shorter.
+#[derive(Clone)]
 pub struct Recoding {
     /// The width before.
     pub from: Width,
@@ -188,7 +190,7 @@ pub struct Recoding {
     translate: Translation,
 }
 
-type Translation = Box<dyn Fn(&[Slot], &mut Vec<Slot>) + Send + Sync>;
+type Translation = Arc<dyn Fn(&[Slot], &mut Vec<Slot>) + Send + Sync>;
 
 impl Recoding {
     /// A recoding that replaces the contents of its second argument by the
@@ -199,7 +201,7 @@ impl Recoding {
         reason: String,
         translate: impl Fn(&[Slot], &mut Vec<Slot>) + Send + Sync + 'static,
     ) -> Self {
-        Recoding { from, to, reason, translate: Box::new(translate) }
+        Recoding { from, to, reason, translate: Arc::new(translate) }
     }
 
     /// Replaces the contents of `new` by the translation of `old`.

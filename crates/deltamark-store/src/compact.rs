@@ -35,8 +35,8 @@
 //!
 //! # Growth
 //! Halves and tiles never move; indexes are entered again from the halves; the quotiented set
-//! is rearranged in place. A layout that changes leads to a new tree from all states, one by one;
-//! old ids are kept in a side table (`past.rs`). Layouts seldom change once the sample is taken.
+//! is rearranged in place. A layout that changes leads to a new tree from all states, one by one, while the old one is given
+//! back; what old ids stand for is in `past.rs`. Layouts seldom change once the sample is taken.
 //!
 //! # Invariants
 //! * I1: every bit of a state is in exactly one leaf, so equal pairs mean equal states.
@@ -49,6 +49,7 @@
 //! below a byte a state at best. Where a half is nearly the whole state, 10 to 20 bytes.
 
 mod group;
+mod past;
 mod tables;
 
 use crate::cuts::{Cuts, best_cuts, cuts};
@@ -188,7 +189,7 @@ impl<'a> Compact<'a> {
         let tables = self.gate.shared();
         let (Some(code), Some(roots)) = (tables.find_code(state), &tables.roots) else { return Insert::Full };
         if roots.contains(code) {
-            return Insert::Seen(tables.id(code));
+            return Insert::Seen(tables.past.seen_id(code));
         }
         let promised = self.promised.fetch_add(1, Ordering::AcqRel) + 1;
         let added = if roots.has_room(promised, tables.reach(0)) { roots.insert(code) } else { Added::Full };
@@ -203,8 +204,8 @@ impl<'a> Compact<'a> {
 
 fn answer(tables: &Tables, code: u64, added: Added) -> Insert {
     match added {
-        Added::New => Insert::New(tables.id(code)),
-        Added::Seen => Insert::Seen(tables.id(code)),
+        Added::New => Insert::New(tables.past.new_id(code)),
+        Added::Seen => Insert::Seen(tables.past.seen_id(code)),
         Added::Full => Insert::Full,
     }
 }
@@ -247,7 +248,7 @@ impl Store for Compact<'_> {
                 assert_eq!(batch.targets().width(), Width::Fixed(tables.plan.slots()), "successors have their width");
                 working.parents.resize(tables.plan.positions() * BLOCK, 0);
                 for source in 0..block.len() {
-                    let code = tables.past.code(block.id(source).get());
+                    let code = tables.code_of(block.id(source), block.state(source));
                     tables.walk(code, BLOCK, &mut working.parents[source..]);
                 }
             }
@@ -273,7 +274,7 @@ impl Store for Compact<'_> {
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], _hash: u64) -> Option<StateId> {
         let tables = self.gate.shared();
         let code = tables.find_code(state)?;
-        tables.roots.as_ref()?.contains(code).then(|| tables.id(code))
+        tables.roots.as_ref()?.contains(code).then(|| tables.past.seen_id(code))
     }
 
     fn len(&self) -> u64 {
@@ -307,17 +308,9 @@ impl Store for Compact<'_> {
 
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut tables = self.gate.alone();
-        match tables.recoded(recoding, self.len(), &self.budget) {
-            Some(mut new) => {
-                // Room that was set aside is void.
-                new.growth = tables.growth + 1;
-                self.promised.store(self.len(), Ordering::Release);
-                let mut old = std::mem::replace(&mut *tables, new);
-                old.release(&self.budget);
-                true
-            }
-            None => false,
-        }
+        // Room that was set aside is void.
+        self.promised.store(self.len(), Ordering::Release);
+        tables.recode(recoding, self.len(), &self.budget)
     }
 }
 
@@ -325,7 +318,7 @@ impl Recall for Compact<'_> {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
         let tables = self.gate.shared();
         let numbers = &mut scratch.get::<Working>().numbers;
-        tables.recall_detected(ids.iter().map(|id| tables.past.code(id.get())), numbers, out);
+        tables.recall_ids(ids, numbers, out);
     }
 
     fn sequential(&self) -> bool {

@@ -72,7 +72,6 @@ mod narrow;
 mod numbered;
 mod packed;
 mod pairs;
-mod past;
 mod patch;
 mod path;
 pub mod plain;

@@ -171,19 +171,39 @@ impl Pairs {
 
     /// Calls `visit` with every number there is; nobody else uses the set. On `false` it ends.
     pub fn each(&self, mut visit: impl FnMut(u64) -> bool) -> bool {
-        let shape = &self.shape;
-        for at in 0..=shape.lines() {
-            let line = self.line(at);
-            let first = line.0[0].load(Ordering::Acquire);
-            let own = (0..(first & COUNT) as u32).map(|slot| (at, slot));
-            let foreign =
-                (0..(first >> FOREIGN_SHIFT & COUNT) as u32).map(|count| (at.wrapping_sub(1), shape.slots - 1 - count));
-            for (home, slot) in own.chain(foreign) {
-                if !visit(shape.join(home, line.get(shape, slot))) {
-                    return false;
-                }
+        (0..=self.shape.lines()).all(|at| self.each_of(at, &mut visit)) && self.each_stashed(&mut visit)
+    }
+
+    /// The same, and gives back memory on the way: what was visited is not there any more.
+    pub fn drain(&mut self, mut visit: impl FnMut(u64) -> bool) -> bool {
+        /// Lines after which memory is given back: 256 KiB.
+        const PIECE: u64 = 2048;
+        let lines = self.shape.lines();
+        for at in 0..=lines {
+            if !self.each_of(at, &mut visit) {
+                return false;
+            }
+            if (at + 1).is_multiple_of(PIECE) && at < lines {
+                self.lines.release_before(at + 1);
+                let bytes = PIECE * size_of::<Line>() as u64;
+                self.granted -= bytes;
+                self.budget.release(bytes);
             }
         }
+        self.each_stashed(&mut visit)
+    }
+
+    /// Calls `visit` with every number of a line.
+    fn each_of(&self, at: u64, visit: &mut impl FnMut(u64) -> bool) -> bool {
+        let (shape, line) = (&self.shape, self.line(at));
+        let first = line.0[0].load(Ordering::Acquire);
+        let own = (0..(first & COUNT) as u32).map(|slot| (at, slot));
+        let foreign =
+            (0..(first >> FOREIGN_SHIFT & COUNT) as u32).map(|count| (at.wrapping_sub(1), shape.slots - 1 - count));
+        own.chain(foreign).all(|(home, slot)| visit(shape.join(home, line.get(shape, slot))))
+    }
+
+    fn each_stashed(&self, visit: &mut impl FnMut(u64) -> bool) -> bool {
         let guard = self.stash.lock().unwrap_or_else(PoisonError::into_inner);
         guard.0.table.iter().filter(|&&held| held != 0).all(|&held| visit(held - 1))
     }

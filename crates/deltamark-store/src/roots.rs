@@ -131,6 +131,15 @@ impl Roots {
         }
     }
 
+    /// The same, and gives back memory on the way: what was visited is not there any more.
+    pub fn drain(&mut self, visit: impl FnMut(u64) -> bool) -> bool {
+        match self {
+            // A bitmap is small.
+            Roots::Tiles(tiles, _) => tiles.each(visit),
+            Roots::Pairs(pairs) => pairs.drain(visit),
+        }
+    }
+
     /// Calls `visit` with every code there is; nobody else uses the roots. On `false` it ends.
     pub fn each(&self, visit: impl FnMut(u64) -> bool) -> bool {
         match self {

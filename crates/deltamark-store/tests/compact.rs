@@ -1,8 +1,9 @@
 //! What `compact` promises beyond what every store does.
 
-use deltamark_core::{Budget, Order};
+use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Width};
 use deltamark_store::{StoreSpec, build};
 use deltamark_testkit::RandomGraph;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 #[test]
@@ -14,4 +15,83 @@ fn states_of_varying_width_are_refused() {
         error.to_string(),
         "the store `compact` takes states of fixed width, and those of this model vary; use `tree`"
     );
+}
+
+/// Numbers in two fields of so many bits, and in more after a change.
+fn packed(number: u64, bits: u32) -> Vec<u32> {
+    let (low, high) = (number % 1000, number / 1000);
+    let word = low | high << bits;
+    vec![word as u32, (word >> 32) as u32]
+}
+
+/// Layouts that change early and late, for tables of ids and for trees of before.
+#[test]
+fn a_layout_that_changes_takes_no_second_copy_and_old_ids_stay_good() {
+    let width = Width::Fixed(2);
+    let system = RandomGraph::of_width(1, width, 2);
+    let spec: StoreSpec = "compact".parse().expect("a store");
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let recoding = |from: u32, to: u32| {
+        Recoding::new(width, width, "for the test".into(), move |old, new| {
+            let word = u64::from(old[0]) | u64::from(old[1]) << 32;
+            let number = word % (1 << from) + (word >> from) * 1000;
+            new.clear();
+            new.extend(packed(number, to));
+        })
+    };
+    // Sparse, so that roots are no bitmap.
+    let number = |step: u64| step * 7919 % 100_000_007;
+    let layouts = [10, 12, 17, 20];
+    for changes in [&[3000u64, 1_000_000][..], &[500_000, 900_000, 1_000_000]] {
+        let budget = Arc::new(Budget::unlimited());
+        let store = build(&spec, &system, Order::Any, Arc::clone(&budget)).expect("a store");
+        let mut scratch = store.scratch();
+        let mut ids = Vec::new();
+        let mut layout = 0;
+        for step in 0..1_100_000 {
+            if changes.get(layout) == Some(&step) {
+                let before = budget.used();
+                assert!(store.recode(&recoding(layouts[layout], layouts[layout + 1])));
+                layout += 1;
+                assert_eq!(store.bytes().total(), budget.used());
+                // The look at the system when the store is made takes some memory, too.
+                let most = if step < 10_000 { 3 << 20 } else { before.max(budget.used()) / 3 };
+                assert!(
+                    budget.peak() <= before.max(budget.used()) + most,
+                    "{step}: {} of {before}, {}",
+                    budget.peak(),
+                    budget.used()
+                );
+            }
+            match store.insert(&mut scratch, &packed(number(step), layouts[layout]), 0, &arrival) {
+                Insert::New(id) => ids.push(id),
+                other => panic!("{step}: {other:?}"),
+            }
+        }
+        let different: HashSet<StateId> = ids.iter().copied().collect();
+        assert_eq!((different.len(), store.len()), (ids.len(), ids.len() as u64));
+        let mut states = States::new(width);
+        store.recall().expect("it recalls").recall(&mut scratch, &ids, &mut states);
+        for (step, &id) in (0..).zip(&ids) {
+            let state = packed(number(step), layouts[layout]);
+            assert_eq!(states.get(step as usize), state, "{step}");
+            let found = store.find(&mut scratch, &state, 0).expect("it is there");
+            assert!(found == id || found == StateId::NAMELESS, "{step}");
+            assert_eq!(store.insert(&mut scratch, &state, 0, &arrival), Insert::Seen(found), "{step}");
+        }
+        assert_eq!(store.bytes().total(), budget.used());
+        drop(store);
+        assert_eq!(budget.used(), 0);
+    }
+    // Without the memory for it, all is counted and given back.
+    let budget = Arc::new(Budget::new(3 << 20));
+    let store = build(&spec, &system, Order::Any, Arc::clone(&budget)).expect("a store");
+    let mut scratch = store.scratch();
+    let filled =
+        (0..).take_while(|&step| store.insert(&mut scratch, &packed(number(step), 10), 0, &arrival) != Insert::Full);
+    let filled = filled.count() as u64;
+    assert!(filled > 20_000 && !store.recode(&recoding(10, 12)), "{filled}");
+    assert_eq!((store.len(), store.bytes().total()), (filled, budget.used()));
+    drop(store);
+    assert_eq!(budget.used(), 0);
 }

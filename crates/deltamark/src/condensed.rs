@@ -55,7 +55,7 @@ impl Numbers {
     fn of(&mut self, id: StateId) -> Result<u64, String> {
         let Numbers::Met { pages, next, budget, granted } = self else { return Ok(id.get()) };
         if id == StateId::NAMELESS {
-            return Err("the store does not tell which state it found, so no graph can be written".into());
+            return Err("the store does not tell which state it found, so no graph can be written; `plain` does".into());
         }
         let page = id.index() / PAGE;
         if page >= pages.len() || pages[page].is_none() {

@@ -173,9 +173,9 @@ impl Group<'_> {
             match roots.insert(code) {
                 Added::New => {
                     new += 1;
-                    out.push(Insert::New(tables.id(code)));
+                    out.push(Insert::New(tables.past.new_id(code)));
                 }
-                Added::Seen => out.push(Insert::Seen(tables.id(code))),
+                Added::Seen => out.push(Insert::Seen(tables.past.seen_id(code))),
                 Added::Full => {
                     out.push(Insert::Full);
                     break;

@@ -4,6 +4,7 @@
 //! before parents, so that a walk over all positions meets every number after what it is made of;
 //! the invariants of [`compact`](super).
 
+use super::past::Past;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::code::Bmi2;
 use crate::code::{Pick, Portable, Reach, decode, encode, fits};
@@ -12,7 +13,6 @@ use crate::dense::{Dense, key_hash, pair, word};
 use crate::help::Help;
 use crate::index::BASELINE;
 use crate::narrow::Nodes;
-use crate::past::Past;
 use crate::plan::Plan;
 use crate::roots::Roots;
 use crate::sample;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 const OWN_SAMPLE: u64 = 4096;
 
 /// What changes only while the gate is held alone.
-pub(super) struct Tables {
+pub(crate) struct Tables {
     pub plan: Plan,
     /// One for each leaf, and one for each position behind those; none, if the budget did not
     /// even allow the first.
@@ -84,10 +84,6 @@ impl Tables {
             bytes.add("old ids", self.past.bytes());
         }
         bytes
-    }
-
-    pub fn id(&self, code: u64) -> StateId {
-        StateId::new(self.past.id(code))
     }
 
     /// How many numbers a position has.
@@ -235,7 +231,21 @@ impl Tables {
         self.recall(pick, codes, numbers, out);
     }
 
-    pub fn recall_detected(&self, codes: impl Iterator<Item = u64>, numbers: &mut Vec<u32>, out: &mut States) {
+    /// Appends the states of these ids.
+    pub fn recall_ids(&self, ids: &[StateId], numbers: &mut Vec<u32>, out: &mut States) {
+        let mut rest = ids;
+        loop {
+            // All of them, unless the layout has changed late.
+            let known = rest.iter().take_while(|&&id| self.past.code(id).is_some()).count();
+            let codes = rest[..known].iter().filter_map(|&id| self.past.code(id));
+            self.recall_detected(codes, numbers, out);
+            let Some(&old) = rest.get(known) else { return };
+            out.push(&self.past.state(old));
+            rest = &rest[known + 1..];
+        }
+    }
+
+    fn recall_detected(&self, codes: impl Iterator<Item = u64>, numbers: &mut Vec<u32>, out: &mut States) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(bmi2) = Bmi2::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
@@ -249,18 +259,95 @@ impl Tables {
         self.recall(Portable, std::iter::once(code), &mut Vec::new(), out);
     }
 
-    /// The tree of the same states in another layout.
-    pub fn recoded(&self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> Option<Tables> {
+    /// Appends the state of one id, in no hurry.
+    pub fn state_of(&self, id: StateId, out: &mut States) {
+        match self.past.code(id) {
+            Some(code) => self.state(code, out),
+            None => out.push(&self.past.state(id)),
+        }
+    }
+
+    /// The code of a state that is there, by its id.
+    #[inline(always)]
+    pub fn code_of(&self, id: StateId, state: &[Slot]) -> u64 {
+        let code = self.past.code(id).or_else(|| self.find_code(state));
+        code.expect("a state that is expanded is there")
+    }
+
+    /// Puts a tree of the same states in another layout in its place. On `false` there was no memory; some roots may be gone
+    /// then.
+    pub fn recode(&mut self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> bool {
+        let Some(plan) = self.new_plan(recoding, len, budget) else { return false };
+        let keeps_ids = Past::keeps_ids(len);
+        if keeps_ids && !budget.request(Past::cost(len)) {
+            return false;
+        }
+        let mut new = Tables::new(plan, budget);
+        let (mut pairs, mut entered, mut base) = (Vec::new(), 0, 0);
+        let (mut state, mut translated, mut numbers) = (States::new(recoding.from), Vec::new(), Vec::new());
+        let mut enter = |old: &Tables, code| {
+            state.clear();
+            old.state(code, &mut state);
+            recoding.translate(state.get(0), &mut translated);
+            if !new.have_room(1, entered) && !new.make_room(1, entered, budget, &Help::default()) {
+                return false;
+            }
+            let (Some(roots), Some(new_code)) = (&new.roots, new.intern(&mut numbers, &translated)) else {
+                return false;
+            };
+            if keeps_ids {
+                let id = old.past.seen_id(code).get();
+                base = base.max(id + 1);
+                pairs.push((id, new_code));
+            }
+            entered += 1;
+            roots.insert(new_code) == Added::New
+        };
+        let done = match self.roots.take() {
+            // There is a second copy of the roots of a few states, so that they are there whatever happens.
+            Some(roots) if keeps_ids => {
+                let done = roots.each(|code| enter(self, code));
+                self.roots = Some(roots);
+                done
+            }
+            Some(mut roots) => {
+                let done = roots.drain(|code| enter(self, code));
+                self.roots = Some(roots).filter(|_| !done);
+                done
+            }
+            None => true,
+        };
+        if !done {
+            new.release(budget);
+            if keeps_ids {
+                budget.release(Past::cost(len));
+            }
+            return false;
+        }
+        // Room that was set aside is void.
+        new.growth = self.growth + 1;
+        if keeps_ids {
+            new.past = Past::few(pairs, base);
+            self.release(budget);
+            *self = new;
+        } else {
+            let former = std::mem::replace(self, new);
+            self.past = Past::many(former, recoding.clone());
+        }
+        true
+    }
+
+    /// Where states are cut in another layout, by some that are there; nothing, if there is no memory to find out.
+    fn new_plan(&self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> Option<Plan> {
         let Width::Fixed(slots) = recoding.to else { return None };
         let cost = sample::cost(slots);
         if !budget.request(cost) {
             return None;
         }
-        // The states that are there are the sample, or some of them.
         let mut old = States::new(recoding.from);
         let every = len.div_ceil(OWN_SAMPLE).max(1);
         let mut number = 0;
-        self.each(|code| {
+        self.roots.as_ref()?.each(|code| {
             if number % every == 0 {
                 self.state(code, &mut old);
             }
@@ -269,42 +356,7 @@ impl Tables {
         });
         recoding.translate_all(&mut old);
         let plan = Plan::new(&cuts(&old, slots), slots);
-        drop(old);
         budget.release(cost);
-        let mut new = Tables::new(plan, budget);
-        if !budget.request(Past::cost(len)) {
-            new.release(budget);
-            return None;
-        }
-        let (mut pairs, mut base) = (Vec::with_capacity(len as usize), 0);
-        let (mut state, mut translated, mut numbers) = (States::new(recoding.from), Vec::new(), Vec::new());
-        let entered = self.each(|code| {
-            state.clear();
-            self.state(code, &mut state);
-            recoding.translate(state.get(0), &mut translated);
-            let len = pairs.len() as u64;
-            if !new.have_room(1, len) && !new.make_room(1, len, budget, &Help::default()) {
-                return false;
-            }
-            let (Some(roots), Some(new_code)) = (&new.roots, new.intern(&mut numbers, &translated)) else {
-                return false;
-            };
-            let id = self.past.id(code);
-            base = base.max(id + 1);
-            pairs.push((id, new_code));
-            roots.insert(new_code) == Added::New
-        });
-        if !entered {
-            new.release(budget);
-            budget.release(Past::cost(len));
-            return None;
-        }
-        new.past = Past::new(pairs, base);
-        Some(new)
-    }
-
-    /// Calls `visit` with the code of every state; nobody else uses the tables.
-    fn each(&self, visit: impl FnMut(u64) -> bool) -> bool {
-        self.roots.as_ref().is_none_or(|roots| roots.each(visit))
+        Some(plan)
     }
 }

@@ -1,0 +1,167 @@
+//! Ids that states had before their layout changed.
+//!
+//! In: the tree of before, and how its states read in the new layout. Out: what an old id stands for. What stays
+//! true: ids given before the change stay good, and no new one equals any of them.
+//!
+//! ```text
+//! few states    by id    (id, code) (id, code) …        sorted, 16 bytes a state each
+//!               by code  (code, id) (code, id) …
+//! many states   the halves of before, without roots ── decode ── translate ──▶ a state of the new layout
+//! ```
+//! A state that came after the change has the id `base + code`. Most layouts change while there are few states; then
+//! all that are met again are told by their old id. Where there are many, two numbers a state would be several times
+//! what the tree takes: then nothing is kept but the halves, and a state that is met again is nameless. Who waits to
+//! be expanded is called by its old id, and for that the halves are enough.
+
+use super::tables::Tables;
+use deltamark_core::{Budget, Recoding, Slot, StateId, States};
+use std::sync::Arc;
+
+/// Up to this many states all ids are kept.
+const FEW: u64 = 1 << 14;
+
+/// Ids from before.
+#[derive(Default)]
+pub(crate) struct Past {
+    kind: Kind,
+    /// New ids begin here.
+    base: u64,
+}
+
+#[derive(Default)]
+enum Kind {
+    /// The layout never changed.
+    #[default]
+    None,
+    Few(Few),
+    Many(Box<Former>),
+}
+
+struct Few {
+    by_id: Vec<(u64, u64)>,
+    by_code: Vec<(u64, u64)>,
+}
+
+/// A tree whose roots are gone, and how its states read now.
+struct Former {
+    tables: Tables,
+    recoding: Recoding,
+}
+
+impl Past {
+    /// Whether so many states are few.
+    pub fn keeps_ids(states: u64) -> bool {
+        states <= FEW
+    }
+
+    /// The bytes of the ids of so many states.
+    pub fn cost(states: u64) -> u64 {
+        states * 2 * size_of::<(u64, u64)>() as u64
+    }
+
+    /// That of a few states, by pairs of id and code; new ids begin behind all old ones. The budget has
+    /// granted what it [costs](Self::cost).
+    pub fn few(mut by_id: Vec<(u64, u64)>, base: u64) -> Self {
+        let mut by_code: Vec<(u64, u64)> = by_id.iter().map(|&(id, code)| (code, id)).collect();
+        by_id.sort_unstable();
+        by_code.sort_unstable();
+        Past { kind: Kind::Few(Few { by_id, by_code }), base }
+    }
+
+    /// That of many states: of a tree whose roots are gone.
+    pub fn many(tables: Tables, recoding: Recoding) -> Self {
+        let base = tables.past.base + tables.reach(0).limit();
+        Past { kind: Kind::Many(Box::new(Former { tables, recoding })), base }
+    }
+
+    /// The bytes it holds.
+    pub fn bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::None => 0,
+            Kind::Few(few) => Self::cost(few.by_id.len() as u64),
+            Kind::Many(former) => former.tables.bytes().total(),
+        }
+    }
+
+    /// Gives its bytes back.
+    pub fn release(&mut self, budget: &Arc<Budget>) {
+        match &mut self.kind {
+            Kind::None => {}
+            Kind::Few(_) => budget.release(self.bytes()),
+            Kind::Many(former) => former.tables.release(budget),
+        }
+        *self = Past::default();
+    }
+
+    /// The id of a state that has just been entered under this code.
+    #[inline(always)]
+    pub fn new_id(&self, code: u64) -> StateId {
+        match &self.kind {
+            // One that was there before is entered again when the tree is made anew.
+            Kind::Few(few) => StateId::new(few.id(code).unwrap_or(self.base + code)),
+            _ => StateId::new(self.base + code),
+        }
+    }
+
+    /// The id of a state that was there under this code, if that is known.
+    #[inline(always)]
+    pub fn seen_id(&self, code: u64) -> StateId {
+        match &self.kind {
+            Kind::Many(_) => StateId::NAMELESS,
+            _ => self.new_id(code),
+        }
+    }
+
+    /// The code that goes with an id, if that is known.
+    #[inline(always)]
+    pub fn code(&self, id: StateId) -> Option<u64> {
+        match &self.kind {
+            _ if id.get() >= self.base => Some(id.get() - self.base),
+            Kind::Few(few) => Some(few.code(id.get())),
+            _ => None,
+        }
+    }
+
+    /// The state of an id whose code is not known, in the new layout.
+    #[cold]
+    pub fn state(&self, id: StateId) -> Vec<Slot> {
+        let Kind::Many(former) = &self.kind else { panic!("no state has the id {id:?}") };
+        let (mut old, mut new) = (States::new(former.recoding.from), Vec::new());
+        former.tables.state_of(id, &mut old);
+        former.recoding.translate(old.get(0), &mut new);
+        new
+    }
+}
+
+impl Few {
+    fn id(&self, code: u64) -> Option<u64> {
+        // Codes of early states are small: most are beyond the last.
+        if self.by_code.last().is_none_or(|&(last, _)| code > last) {
+            return None;
+        }
+        let at = self.by_code.binary_search_by_key(&code, |&(code, _)| code).ok()?;
+        Some(self.by_code[at].1)
+    }
+
+    fn code(&self, id: u64) -> u64 {
+        match self.by_id.binary_search_by_key(&id, |&(id, _)| id) {
+            Ok(at) => self.by_id[at].1,
+            Err(_) => panic!("no state has the id {id}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_codes_of_a_few_lead_to_each_other() {
+        let past = Past::few(vec![(7, 3), (2, 90), (5, 0)], 8);
+        for (id, code) in [(7, 3), (2, 90), (5, 0), (9, 1), (12, 4), (8 + 1000, 1000)] {
+            assert_eq!((past.seen_id(code).get(), past.code(StateId::new(id))), (id, Some(code)));
+        }
+        let none = Past::default();
+        assert_eq!((none.seen_id(5).get(), none.code(StateId::new(5))), (5, Some(5)));
+    }
+}
