@@ -28,6 +28,7 @@ use crate::net::{Domain, Fault, FaultKind};
 use crate::place::{PlaceTable, View};
 use crate::plan::{Part, Step};
 use crate::values::Code;
+use crate::wrong::{Compared, Wrong};
 
 /// A child that has not been worked out.
 const UNKNOWN: u32 = u32::MAX;
@@ -125,7 +126,7 @@ struct Trie {
     checks: Vec<Claim>,
     binds: Vec<BindNode>,
     picks: Vec<Vec<u32>>,
-    faults: Vec<Fault>,
+    faults: Vec<Wrong>,
     /// The postings of each step that binds with a key.
     postings: Vec<Option<u32>>,
     root: u32,
@@ -305,7 +306,16 @@ impl Binder {
                 }
                 found.push(action);
             }
-            Next::Fault(number) => faults.push((transition as u32, trie.faults[number as usize].clone())),
+            Next::Fault(number) => {
+                let Wrong { fault, compared } = &trie.faults[number as usize];
+                let lies = |compared: &Compared| {
+                    let place = compared.place as usize;
+                    compared.lies(&engine.places[place], self.views[place])
+                };
+                if compared.as_ref().is_none_or(lies) {
+                    faults.push((transition as u32, fault.clone()));
+                }
+            }
             Next::Pick(number) => {
                 for at in 0..trie.picks[number as usize].len() {
                     let child = self.tries[transition].picks[number as usize][at];
@@ -478,7 +488,7 @@ impl Binder {
 
     fn fault(&mut self, transition: usize, fault: Fault) -> u32 {
         let trie = &mut self.tries[transition];
-        trie.faults.push(fault);
+        trie.faults.push(Wrong { fault, compared: None });
         trie.nodes.push(Node { checks: (0, 0), next: Next::Fault(trie.faults.len() as u32 - 1) });
         trie.nodes.len() as u32 - 1
     }
@@ -518,7 +528,13 @@ impl Binder {
                 Some(Step::Require(terms)) => {
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
-                    let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
+                    let mut compared = None;
+                    let mut wrong = terms.iter().find_map(|term| {
+                        let fault = engine.count(term, frame, &mut counts).err()?;
+                        let known = engine.known_before_fault(term, frame).filter(|_| term.factor >= 0);
+                        compared = known.map(|known| (term, known));
+                        Some(fault)
+                    });
                     // Factor 0 asks for the token to be there; `x - x` does not.
                     let subtracts = terms.iter().any(|term| term.factor < 0);
                     for (&(place, token), &count) in counts.iter().filter(|&(_, &count)| count != 0 || !subtracts) {
@@ -532,28 +548,38 @@ impl Binder {
                     }
                     self.counts = counts;
                     if let Some(fault) = wrong {
-                        return self.fault_after(transition, fault, &claims, before, present);
+                        let compared = compared.filter(|_| !subtracts).map(|(term, known)| Compared {
+                            place: term.place.0,
+                            factor: term.factor as u32,
+                            claims: claims.clone(),
+                            known: known.into_iter().enumerate().collect(),
+                        });
+                        return self.wrong_after(transition, Wrong { fault, compared }, &claims, before, present);
                     }
                 }
-                Some(Step::Bind { place, parts, given, .. }) => {
+                Some(Step::Bind { place, factor, parts, given }) => {
                     let list = match self.tries[transition].postings[step] {
                         None => None,
                         Some(postings) => {
                             for &(var, value) in given {
                                 frame[var.0 as usize] = value;
                             }
-                            let mut key = Vec::new();
-                            for part in parts {
+                            let mut known = Vec::new();
+                            for (at, part) in parts.iter().enumerate() {
                                 if let Part::Key(expression) = part {
                                     match eval.eval(expression, frame) {
-                                        Ok(code) => key.push(code),
+                                        Ok(code) => known.push((at, code)),
                                         Err(fault) => {
-                                            return self.fault_after(transition, fault, &claims, before, present);
+                                            let (place, factor, all) = (place.0, *factor, claims.clone());
+                                            let compared = Some(Compared { place, factor, claims: all, known });
+                                            let wrong = Wrong { fault, compared };
+                                            return self.wrong_after(transition, wrong, &claims, before, present);
                                         }
                                     }
                                 }
                             }
-                            Some((postings, self.postings[postings as usize].list(key.into())))
+                            let key = known.into_iter().map(|(_, code)| code).collect();
+                            Some((postings, self.postings[postings as usize].list(key)))
                         }
                     };
                     self.grown += size_of::<BindNode>() + frame.len() * 8 + claims.len() * 12;
@@ -612,8 +638,19 @@ impl Binder {
         before: &[Claim],
         present: Option<(u32, u32)>,
     ) -> u32 {
+        self.wrong_after(transition, Wrong { fault, compared: None }, claims, before, present)
+    }
+
+    fn wrong_after(
+        &mut self,
+        transition: usize,
+        wrong: Wrong,
+        claims: &[Claim],
+        before: &[Claim],
+        present: Option<(u32, u32)>,
+    ) -> u32 {
         let trie = &mut self.tries[transition];
-        trie.faults.push(fault);
+        trie.faults.push(wrong);
         let next = Next::Fault(trie.faults.len() as u32 - 1);
         self.node(transition, next, claims, before, present)
     }
@@ -666,7 +703,7 @@ impl Binder {
                 + trie.picks.capacity() * size_of::<Vec<u32>>()
                 + trie.nodes.capacity() * size_of::<Node>()
                 + trie.checks.capacity() * size_of::<Claim>()
-                + trie.faults.capacity() * size_of::<Fault>()
+                + trie.faults.capacity() * size_of::<Wrong>()
         };
         self.tries.iter().map(trie).sum::<usize>() + self.postings.iter().map(Postings::bytes).sum::<usize>()
     }

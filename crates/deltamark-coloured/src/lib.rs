@@ -29,6 +29,7 @@ mod system;
 mod unfold;
 mod unfolded;
 mod values;
+mod wrong;
 
 pub use eval::constant;
 pub use net::Net;

@@ -14,7 +14,7 @@
 //! A part of a guard that can be a fault is not moved before an earlier part: `x != 0 and 10 / x > 2`
 //! stays in order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deltamark_core::{Diagnostic, Span};
 
@@ -296,6 +296,7 @@ impl Plan {
         let inputs = flat(&transition.inputs)?;
         let outputs: Vec<FlatTerm> = flat(&transition.outputs)?.into_iter().flatten().collect();
         let inhibitors: Vec<FlatTerm> = flat(&transition.inhibitors)?.into_iter().flatten().collect();
+        let inhibitors = crate::engine::givers_first(inhibitors, transition);
         let total = inputs.iter().map(Vec::len).sum::<usize>() + outputs.len() + inhibitors.len();
         if total > MOST_TERMS {
             let message = format!("the labels of transition `{}` come to {total} terms", transition.name);
@@ -521,11 +522,15 @@ impl Planner<'_> {
     }
 
     fn bind_best(&mut self, back: bool) -> bool {
-        let score = |term: &FlatTerm| {
+        // Many terms bind the same variables where a `for` is written out.
+        let mut known_after: BTreeMap<BTreeSet<u32>, usize> = BTreeMap::new();
+        let mut score = |term: &FlatTerm| {
             let new = self.binds(term, back)?;
-            let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-            let after = self.terms.iter().filter(|other| other.used.is_subset(&known)).count();
             let keys = term.token.len().saturating_sub(new.len());
+            let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
+            let after = *known_after.entry(known).or_insert_with_key(|known| {
+                self.terms.iter().filter(|other| other.used.is_subset(known)).count()
+            });
             Some((after, usize::from(keys > 0), keys))
         };
         let mut best = None;

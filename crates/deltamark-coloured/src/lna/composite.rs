@@ -565,6 +565,16 @@ impl<'t> Checker<'t, '_> {
                     self.may_look(span, "the tokens of a place");
                     return None;
                 }
+                let has = |name: &str| self.constants.contains_key(name) || self.enumerated.contains_key(name);
+                if let Some(name) = name.filter(|name| self.local(name).is_none() && !has(name)) {
+                    let mut known: Vec<&str> = self.type_names.keys().copied().collect();
+                    known.extend(self.locals.iter().map(|local| local.name));
+                    if self.sight == super::check::Sight::Marking {
+                        known.extend(self.places.keys().copied());
+                    }
+                    self.unknown("type, place, list or set", name, span, &known);
+                    return None;
+                }
                 self.lower_open(&iteration.domain, "a type, a list or a set", is_container);
                 None
             }
