@@ -110,9 +110,16 @@ impl Engine {
                     _ if count < 0 => {
                         format!("the initial marking of place `{name}` takes away more of {shown} than there is")
                     }
-                    true => format!("the initial marking of place `{name}` has {count} tokens, and its capacity is {most}"),
+                    true => {
+                        let tokens = if count == 1 { "token" } else { "tokens" };
+                        format!(
+                            "the initial marking of place `{name}` has {count} {tokens}, and its capacity is {most}"
+                        )
+                    }
                     false => {
-                        format!("the initial marking of place `{name}` has {count} of {shown}, and its capacity is {most}")
+                        format!(
+                            "the initial marking of place `{name}` has {count} of {shown}, and its capacity is {most}"
+                        )
                     }
                 };
                 let diagnostic = Diagnostic::at(place.span, message);
@@ -263,14 +270,20 @@ impl Engine {
         new.late |= plan.late_priority || plan.late_guard.is_some() || plan.existential;
         let mut inhibitors = Vec::new();
         if !plan.existential {
+            let mut open = false;
             for term in &plan.inhibitors {
                 let mut one = Counts::new();
                 match self.count(term, frame, &mut one) {
                     Ok(()) => {
                         inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
                     }
-                    Err(wrong) => fault = fault.or(Some(wrong)),
+                    // Whether it matters depends on which tokens there are to compare.
+                    Err(_) => open = true,
                 }
+            }
+            if open {
+                new.late = true;
+                inhibitors.clear();
             }
         }
         new.inhibitors = &inhibitors;
@@ -306,9 +319,11 @@ impl Engine {
             return Ok(false);
         }
         let plan = &self.plans[known.transition() as usize];
-        if known.is_late() && (plan.existential || plan.late_guard.is_some()) {
+        // Inhibitors that are not known by their tokens.
+        let open = plan.existential || !known.inhibited() && !plan.inhibitors.is_empty();
+        if known.is_late() && (open || plan.late_guard.is_some()) {
             let look = Marking { engine: self, markings };
-            if plan.existential && self.inhibited(plan, action, &look)? {
+            if open && self.inhibited(plan, action, &look)? {
                 return Ok(false);
             }
             if let Some(guard) = &plan.late_guard {

@@ -528,9 +528,9 @@ impl Planner<'_> {
             let new = self.binds(term, back)?;
             let keys = term.token.len().saturating_sub(new.len());
             let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-            let after = *known_after.entry(known).or_insert_with_key(|known| {
-                self.terms.iter().filter(|other| other.used.is_subset(known)).count()
-            });
+            let after = *known_after
+                .entry(known)
+                .or_insert_with_key(|known| self.terms.iter().filter(|other| other.used.is_subset(known)).count());
             Some((after, usize::from(keys > 0), keys))
         };
         let mut best = None;

@@ -100,9 +100,10 @@ impl<'a> Declarations<'a> {
         for &node in &all {
             match (name_of(node), node.attribute("id")) {
                 ("namedsort", None) => refuse(node, "this `namedsort` has no attribute `id`".into(), findings),
-                ("namedsort", Some(id)) if self.sorts.insert(id, node).is_some() => {
+                ("namedsort", Some(id)) if self.sorts.contains_key(id) => {
                     refuse(node, format!("the sort `{id}` is declared twice"), findings);
                 }
+                ("namedsort", Some(id)) => drop(self.sorts.insert(id, node)),
                 ("namedoperator" | "arbitrarysort" | "unparsed", _) => {
                     refuse(node, format!("a `{}` does not belong in a symmetric net", name_of(node)), findings);
                 }
@@ -151,6 +152,7 @@ impl<'a> Declarations<'a> {
             return None;
         }
         let Some(structure) = elements(node).next() else {
+            let span = xml::tag_span(text, node.range().start);
             findings.add(|| Diagnostic::at(span, format!("the sort `{id}` says nothing about its values")));
             return None;
         };
@@ -213,13 +215,18 @@ impl<'a> Declarations<'a> {
                         continue;
                     };
                     let shown = constant.attribute("name").filter(|name| !name.trim().is_empty()).unwrap_or(id);
-                    if self.constants.insert(id, (of, names.len() as i32)).is_some() {
+                    if self.constants.contains_key(id) {
+                        let span = xml::tag_span(text, constant.range().start);
                         findings.add(|| Diagnostic::at(span, format!("the constant `{id}` is declared twice")));
+                        continue;
                     }
+                    self.constants.insert(id, (of, names.len() as i32));
                     names.push(shown.chars().filter(|c| !c.is_control()).collect::<String>());
                 }
                 if names.is_empty() {
-                    findings.add(|| Diagnostic::at(span, "an enumeration has no values"));
+                    if !elements(node).any(|child| name_of(child) == "feconstant") {
+                        findings.add(|| Diagnostic::at(span, "an enumeration has no values"));
+                    }
                     return None;
                 }
                 let high = names.len() as i32 - 1;
@@ -236,8 +243,14 @@ impl<'a> Declarations<'a> {
                             None => self.add(name, low, high, None),
                         }
                     }
+                    (Some(low), Some(high)) if low <= high => {
+                        let message = format!("this range has more than {MOST_VALUES} values");
+                        findings.add(|| Diagnostic::at(span, message));
+                        None
+                    }
                     _ => {
-                        findings.add(|| Diagnostic::at(span, "the bounds of this range make no sense"));
+                        let help = "`start` and `end` are numbers, and `start` is not larger";
+                        findings.add(|| Diagnostic::at(span, "the bounds of this range make no sense").help(help));
                         None
                     }
                 }
@@ -299,7 +312,8 @@ impl<'a> Declarations<'a> {
                     let value = value.attribute("value")?.trim().parse::<i32>().ok()?;
                     Some((of, value))
                 });
-                let Some((_, value)) = known.filter(|&(sort, value)| sort == of && (low..=high).contains(&value)) else {
+                let Some((_, value)) = known.filter(|&(sort, value)| sort == of && (low..=high).contains(&value))
+                else {
                     findings.add(|| Diagnostic::at(span, "this is no value of the sort that is partitioned"));
                     continue;
                 };

@@ -3,7 +3,7 @@
 //! In: elements such as `numberof`, `tuple`, `all`, `equality`. Out: labels and expressions. What
 //! stays true: a label has as many components as its place, and no more terms than a limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
@@ -53,6 +53,8 @@ pub(super) struct Terms<'a, 'd> {
     /// Names and types of variables, which are the first of the frame.
     pub variables: Vec<(String, TypeId)>,
     numbers: HashMap<&'a str, Vec<Var>>,
+    /// Variables that nothing declares, which has been said.
+    unknown: HashSet<&'a str>,
     /// How long the frame is so far.
     pub frame: u32,
 }
@@ -60,7 +62,8 @@ pub(super) struct Terms<'a, 'd> {
 impl<'a, 'd> Terms<'a, 'd> {
     /// An empty frame.
     pub fn new(text: &'a str, declarations: &'d Declarations<'a>) -> Self {
-        Terms { text, declarations, variables: Vec::new(), numbers: HashMap::new(), frame: 0 }
+        let (numbers, unknown) = Default::default();
+        Terms { text, declarations, variables: Vec::new(), numbers, unknown, frame: 0 }
     }
 
     fn span(&self, node: Node<'a, 'a>) -> Span {
@@ -75,6 +78,9 @@ impl<'a, 'd> Terms<'a, 'd> {
                 continue;
             }
             let Some((name, row)) = self.declarations.variables.get(id) else {
+                if !self.unknown.insert(id) {
+                    continue;
+                }
                 let span = self.span(node);
                 findings.add(|| unknown(span, "variable", id, self.declarations.variables.keys().copied()));
                 continue;
@@ -144,7 +150,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         for child in elements(node) {
             if name_of(child) != "subterm" {
                 let span = self.span(child);
-                let message = format!("a `{}` does not belong directly into a `{}`", name_of(child), name_of(node));
+                let message = format!("`{}` stands directly in `{}`", name_of(child), name_of(node));
                 findings.add(|| Diagnostic::at(span, message).help("operands stand in `<subterm>`, one in each"));
                 return Err(());
             }
@@ -292,7 +298,10 @@ impl<'a, 'd> Terms<'a, 'd> {
             "variable" => {
                 let id = node.attribute("refvariable").unwrap_or_default();
                 let Some(numbers) = self.numbers.get(id) else {
-                    return self.wrong(node, format!("the variable `{id}` cannot be used here"), findings);
+                    return match self.unknown.contains(id) {
+                        true => Err(()),
+                        false => self.wrong(node, "an initial marking has no variables", findings),
+                    };
                 };
                 let typed = |&var: &Var| (Expr::new(Kind::Var(var), span), self.variables[var.0 as usize].1);
                 Ok(numbers.iter().map(typed).collect())
