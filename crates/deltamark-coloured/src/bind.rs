@@ -606,6 +606,11 @@ impl Binder {
                     };
                     for value in values {
                         self.combinations += 1;
+                        // Whoever wants no more than so many nodes wants no more values either.
+                        if self.combinations > self.left {
+                            self.left = 0;
+                            return DEAD;
+                        }
                         if self.combinations > MOST_COMBINATIONS {
                             let fault =
                                 Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };

@@ -112,6 +112,9 @@ impl<'a> Declarations<'a> {
         }
         let named = all.iter().filter(|node| name_of(**node) == "namedsort");
         for id in named.filter_map(|node| node.attribute("id")) {
+            if findings.is_full() {
+                return;
+            }
             self.row(text, id, Span::at(declaration.range().start), findings);
         }
         for &node in all.iter().filter(|node| name_of(**node) == "partition") {
