@@ -157,13 +157,12 @@ impl Engine {
         out
     }
 
-    /// An action as the model describes it, or by its name.
+    /// An action by its name, and behind it as the model describes it: two bindings may be described alike.
     pub fn tell_action(&self, action: u32) -> String {
         let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
-        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else {
-            return self.action_name(action);
-        };
-        let mut out = format!("{}: ", transition.name);
+        let mut out = self.action_name(action);
+        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else { return out };
+        out.push_str(": ");
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         for piece in pieces {
             match piece {

@@ -124,3 +124,46 @@ fn properties_of_states_become_invariants() {
         assert_eq!(read.property_texts(), [("p".to_string(), expected.to_string())], "{property}");
     }
 }
+
+/// Markings in the order of their types, whichever tokens were met first; steps with their bindings, and
+/// what the model says of them behind.
+#[test]
+fn both_forms_are_told_alike() {
+    let net = "n { type site : range 1 .. 12; type state : enum (idle, busy); type some : set of site with capacity 2;
+        place p { dom : site * state; init : <( 10, idle )> + <( 9, busy )> + 2 * <( 9, idle )>; capacity : 2; }
+        place s { dom : some; init : <( | 2, 1 | )>; } place e { dom : epsilon; init : 3 * epsilon; capacity : 3; }
+        place o { dom : site; }
+        transition go { in { p : <( x, idle )>; } out { p : <( x - 8, busy )>; } let { int y := int(x) * 2; }
+           description : \"%d%% of %s\", y, idle; }
+        transition take { in { s : <( m )>; e : epsilon; } out { o : <( z )>; } pick { z in m; } } }";
+    let read = parse(net.as_bytes(), &[]).expect("a net");
+    let unfolded = match UnfoldedSystem::new(read.clone(), net, UnfoldLimits::DEMANDED) {
+        Ok(system) => system,
+        Err(NotUnfolded::Refused(why)) => panic!("{why}"),
+        Err(NotUnfolded::Wrong(wrong)) => panic!("{wrong:?}"),
+    };
+    let coloured = ColouredSystem::new(read, net).expect("it runs");
+    let systems: [&dyn System; 2] = [&coloured, &unfolded];
+    for system in systems {
+        let found = deltamark_testkit::explore(system);
+        let told = |state: &[u32]| -> Vec<String> {
+            system.describe().state(state).iter().map(|(name, value)| format!("{name}: {value}")).collect()
+        };
+        assert_eq!(told(&found.states[0]), ["p: 2'(9,idle) ++ 1'(9,busy) ++ 1'(10,idle)", "s: 1'|1,2|", "e: 3"]);
+        let steps = found.edges.iter().filter(|edge| edge.source == 0);
+        let mut steps: Vec<String> = steps
+            .map(|edge| {
+                let name = system.describe().action(&found.states[0], edge.action);
+                format!("{name} -> {}", told(&found.states[edge.target]).join(", "))
+            })
+            .collect();
+        steps.sort();
+        let expected = [
+            "go(x=10): 20% of idle -> p: 1'(2,busy) ++ 2'(9,idle) ++ 1'(9,busy), s: 1'|1,2|, e: 3",
+            "go(x=9): 18% of idle -> p: 1'(1,busy) ++ 1'(9,idle) ++ 1'(9,busy) ++ 1'(10,idle), s: 1'|1,2|, e: 3",
+            "take(m=|1,2|,z=1) -> p: 2'(9,idle) ++ 1'(9,busy) ++ 1'(10,idle), e: 2, o: 1'1",
+            "take(m=|1,2|,z=2) -> p: 2'(9,idle) ++ 1'(9,busy) ++ 1'(10,idle), e: 2, o: 1'2",
+        ];
+        assert_eq!(steps, expected);
+    }
+}
