@@ -9,7 +9,7 @@ use crate::process::Failure;
 use deltamark_core::{Control, Guarantee, Property, Store};
 use deltamark_reproduce::thread_time;
 use deltamark_search::{Partitioned, Search, Task, Threads, run_on, run_partitioned};
-use deltamark_store::{StoreInfo, StoreSpec, build};
+use deltamark_store::{StoreInfo, StoreSpec, Traffic, build};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,7 +101,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Refused(format!("{spec} and {} run with one thread", options.search)));
     }
     let parts = if options.partitioned { options.threads.max(1) } else { 1 };
-    let make = |_| build(&spec, &*system, order.order(), control.budget.clone()).map_err(|error| format!("{error}"));
+    let traffic = Traffic { order: order.order(), threads: options.threads };
+    let make = |_| build(&spec, &*system, traffic, control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
     // A property is there, as in every real run; it does not end the search.

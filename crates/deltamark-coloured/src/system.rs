@@ -14,7 +14,7 @@
 //!          and the hash with it            linear in the numbers, with a coefficient a place
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
@@ -41,6 +41,9 @@ const MOST_FILLED: usize = 64;
 pub struct ColouredSystem {
     pub(crate) engine: Engine,
     current: RwLock<Arc<Current>>,
+    /// Slots of a state, and the version of the layout: beside it, because all threads ask for them all the time, and
+    /// whoever reads `current` writes to it.
+    slots: AtomicUsize,
     version: AtomicU64,
     /// Bytes of what threads remember for themselves.
     thread_bytes: Arc<AtomicU64>,
@@ -112,6 +115,7 @@ impl ColouredSystem {
         let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
         Ok(ColouredSystem {
             engine,
+            slots: AtomicUsize::new(layout.slots),
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
             thread_bytes: Arc::new(AtomicU64::new(0)),
@@ -391,7 +395,7 @@ impl ColouredSystem {
 
 impl System for ColouredSystem {
     fn width(&self) -> Width {
-        Width::Fixed(self.current().layout.slots)
+        Width::Fixed(self.slots.load(Acquire))
     }
 
     fn scratch(&self) -> Scratch {
@@ -519,6 +523,7 @@ impl System for ColouredSystem {
         layout.fill(&order, &self.engine.initial);
         let new = Arc::new(Current { layout, version: old.version + 1 });
         *current = Arc::clone(&new);
+        self.slots.store(new.layout.slots, Release);
         self.version.store(new.version, Release);
         let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
         Recoding::new(from, to, reason, move |state, out| {

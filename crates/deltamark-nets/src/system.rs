@@ -17,7 +17,7 @@ use deltamark_core::{
     Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A P/T net that can be run.
@@ -28,6 +28,9 @@ pub struct NetSystem {
     place_names: HashMap<String, u32>,
     transition_names: HashMap<String, u32>,
     current: RwLock<Arc<Compiled>>,
+    /// Slots of a state, and the version of the layout: beside it, because all threads ask for them all the time, and
+    /// whoever reads `current` writes to it.
+    slots: AtomicUsize,
     version: AtomicU64,
     /// Counts that did not fit, since the last widening.
     overflows: Mutex<Vec<Overflow>>,
@@ -67,6 +70,7 @@ impl NetSystem {
             transition_names: names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect()),
             sleep: Sleep::new(&net, &effects, None),
             effects,
+            slots: AtomicUsize::new(compiled.layout.slots),
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
             overflows: Mutex::new(Vec::new()),
@@ -145,7 +149,7 @@ fn layout(net: &Net, bits: &[u8]) -> Layout {
 
 impl System for NetSystem {
     fn width(&self) -> Width {
-        Width::Fixed(self.compiled().layout.slots)
+        Width::Fixed(self.slots.load(Acquire))
     }
 
     fn scratch(&self) -> Scratch {
@@ -258,6 +262,7 @@ impl System for NetSystem {
         };
         let new = Arc::new(Compiled::new(&self.net, layout(&self.net, &bits), old.version + 1));
         *current = Arc::clone(&new);
+        self.slots.store(new.layout.slots, Release);
         self.version.store(new.version, Release);
         let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
         let moves = Moves::new(&old.layout, &new.layout);

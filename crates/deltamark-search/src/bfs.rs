@@ -39,6 +39,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
 
+/// Blocks that are claimed together where the order matters.
+const TOGETHER: u64 = 16;
+
 /// A state that answers a property.
 struct Candidate {
     finding: Finding,
@@ -54,6 +57,8 @@ struct Worker<'a> {
     /// The actions by which the states of the block were reached.
     arrivals: Vec<Action>,
     candidates: Vec<Candidate>,
+    /// States that were claimed together, but for those that were expanded.
+    claimed: Range<u64>,
     /// Blocks that wait for a wider layout.
     again: Vec<Range<u64>>,
     /// Why the run must end.
@@ -65,7 +70,15 @@ impl<'a> Worker<'a> {
     fn new(plan: &Plan<'a>, threads: usize) -> Self {
         let run = Run::new(plan.clone());
         let later = Later::new(run.store, run.system.width(), threads, plan.leaves_out());
-        Worker { run, later, arrivals: Vec::new(), candidates: Vec::new(), again: Vec::new(), stop: None }
+        Worker {
+            run,
+            later,
+            arrivals: Vec::new(),
+            candidates: Vec::new(),
+            claimed: 0..0,
+            again: Vec::new(),
+            stop: None,
+        }
     }
 }
 
@@ -186,7 +199,7 @@ impl<'a> Search<'a> {
             if self.pause.load(Relaxed) {
                 return;
             }
-            let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, &worker.run)) else { return };
+            let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, worker)) else { return };
             if let Step::Stop(stop) = self.block(&level, thread, worker, numbers) {
                 self.stop(worker, Some(stop));
                 return;
@@ -205,15 +218,27 @@ impl<'a> Search<'a> {
     /// The next states of the level: a block, or less where the level is small for so many
     /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
     /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
-    fn claim(&self, level: &Level, thread: usize, run: &Run<'_>) -> Option<Range<u64>> {
+    ///
+    /// Where the order matters, several blocks are claimed together: what a state and its
+    /// neighbours in the level lead to is mostly the same, and is then found by one thread, in
+    /// order.
+    fn claim(&self, level: &Level, thread: usize, worker: &mut Worker<'_>) -> Option<Range<u64>> {
         let numbers = level.numbers();
-        let mut most = run.block_size() as u64;
+        let block = worker.run.block_size() as u64;
+        let (mut most, mut together) = (block, if level.is_ordered() { TOGETHER * block } else { block });
         if !self.alone.load(Relaxed) {
-            let share = (numbers.end - numbers.start) / (4 * self.workers.len() as u64);
-            most = most.min(share.max(1));
+            let threads = self.workers.len() as u64;
+            most = most.min(((numbers.end - numbers.start) / (4 * threads)).max(1));
+            // Less and less towards the end of the level, so that nobody waits long for the others.
+            together = if together > block { together.min((self.left() / threads).max(most)) } else { most };
         }
-        let (others, own) = self.stretches.split_at(thread);
-        own.iter().chain(others).find_map(|stretch| stretch.take(most))
+        let claimed = &mut worker.claimed;
+        if claimed.is_empty() {
+            let (others, own) = self.stretches.split_at(thread);
+            *claimed = own.iter().chain(others).find_map(|stretch| stretch.take(together))?;
+        }
+        let end = claimed.end.min(claimed.start + most);
+        Some(std::mem::replace(&mut claimed.start, end)..end)
     }
 
     /// Divides a level among the threads; where the order matters, all take from one stretch.
@@ -297,7 +322,7 @@ impl<'a> Search<'a> {
             return Step::Stop(Stop::Memory);
         }
         let step = run.insert();
-        level.note_arrivals(&run.answers, run.batch.actions(), self.alone.load(Relaxed));
+        level.note_arrivals(thread, &run.answers, run.batch.actions());
         if later.is_needed() {
             for (index, answer) in run.answers.iter().enumerate() {
                 if let Insert::New(id) = answer {
@@ -459,6 +484,10 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                     stop = stop.or(worker.stop.take());
                     candidates.append(&mut worker.candidates);
                     again.append(&mut worker.again);
+                    // Whoever goes on after the pause may be another thread.
+                    let claimed = std::mem::take(&mut worker.claimed);
+                    let size = worker.run.block_size();
+                    again.extend(claimed.clone().step_by(size).map(|at| at..claimed.end.min(at + size as u64)));
                 }
             }
             self.answer(candidates);

@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a waiting thread looks before it sleeps: some ten microseconds.
-const PATIENCE: u32 = 2000;
+/// How often a waiting thread looks before it sleeps: some hundred microseconds, about as long as it may take to wake it.
+const PATIENCE: u32 = 10_000;
 
 /// Something to wait for: a number that changes.
 #[derive(Default)]

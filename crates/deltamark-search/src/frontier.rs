@@ -30,8 +30,8 @@
 //!
 //! # Actions that led to a state
 //! A system that knows which steps can be exchanged leaves successors out if it is told how a
-//! state was reached. Where ids are numbers, the actions are in a list that all threads share,
-//! by number (`arrivals.rs`); elsewhere beside the ids or states.
+//! state was reached. Where ids are numbers, the actions are in lists by number
+//! (`arrivals.rs`); elsewhere beside the ids or states.
 
 use crate::arrivals::Arrivals;
 use crate::log::Log;
@@ -225,7 +225,7 @@ impl Level {
         let (parts, ordered): (Vec<Part>, Vec<bool>) = (0..threads).map(part).unzip();
         let ordered = ordered.contains(&true);
         let shared = arrivals && matches!(parts[0].list, List::Sequential);
-        let arrivals = shared.then(|| Arrivals::new(system.action_count()));
+        let arrivals = shared.then(|| Arrivals::new(system.action_count(), threads));
         let (pieces, starts, segments) = (Vec::new(), Numbers::new(), Vec::new());
         Level { numbers: 0..0, parts, ordered, pieces, arrivals, starts, segments }
     }
@@ -350,15 +350,15 @@ impl Level {
     }
 
     /// Notes how the successors of a batch were reached, new ones and those that are of the
-    /// level under construction. Nobody else does so meanwhile, if the caller is `alone`.
-    pub fn note_arrivals(&self, answers: &[Insert], actions: &[Action], alone: bool) {
+    /// level under construction.
+    pub fn note_arrivals(&self, thread: usize, answers: &[Insert], actions: &[Action]) {
         let Some(arrivals) = &self.arrivals else { return };
         for (answer, &action) in answers.iter().zip(actions) {
             if let Insert::New(id) | Insert::Seen(id) = answer
                 && id.get() >= self.numbers.end
                 && *id != StateId::NAMELESS
             {
-                arrivals.note(id.get() - self.numbers.end, action, alone);
+                arrivals.note(thread, id.get() - self.numbers.end, action);
             }
         }
     }

@@ -498,7 +498,7 @@ impl<'a> Part<'a> {
         if answers.contains(&Insert::Full) {
             self.report.stop = self.report.stop.or(Some(Stop::Memory));
         }
-        self.level.note_arrivals(&self.run.answers, edges.actions(), true);
+        self.level.note_arrivals(0, &self.run.answers, edges.actions());
     }
 
     /// Changes the layout: once for the system, then for the store of each part.

@@ -61,9 +61,25 @@ impl Need {
     }
 }
 
+/// What a store has to expect.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    /// In what order states will come.
+    pub order: Order,
+    /// How many threads will bring them.
+    pub threads: usize,
+}
+
+impl From<Order> for Traffic {
+    /// By one thread.
+    fn from(order: Order) -> Self {
+        Traffic { order, threads: 1 }
+    }
+}
+
 /// Makes a store. The options of the specification are known to exist; whether their values
 /// make sense is for the store to say.
-type Make = for<'a> fn(&StoreSpec, &'a dyn System, Order, Arc<Budget>) -> Result<Box<dyn Store + 'a>, SpecError>;
+type Make = for<'a> fn(&StoreSpec, &'a dyn System, Traffic, Arc<Budget>) -> Result<Box<dyn Store + 'a>, SpecError>;
 
 /// An option of a store.
 #[derive(Debug)]
@@ -143,7 +159,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             default: "20",
             help: "every so many states of a path one is whole; 1 to 4096. More saves memory, fewer saves time",
         }],
-        make: |spec, system, order, budget| {
+        make: |spec, system, Traffic { order, .. }, budget| {
             Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
         },
     },
@@ -301,7 +317,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
 fn tree<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    _order: Order,
+    _traffic: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let arity = spec.choice("arity", &ARITIES)?;
@@ -311,10 +327,10 @@ fn tree<'a>(
 fn compact<'a>(
     _spec: &StoreSpec,
     system: &'a dyn System,
-    _order: Order,
+    traffic: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
-    match Compact::new(system, budget) {
+    match Compact::new(system, budget, traffic.threads) {
         Some(store) => Ok(Box::new(store)),
         None => Err(SpecError(
             "the store `compact` takes states of fixed width, and those of this model vary; use `tree`".into(),
@@ -325,7 +341,7 @@ fn compact<'a>(
 fn breadcrumb<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    _order: Order,
+    _traffic: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let which = spec.number_or("k", &[("auto", Anchors::Auto)], 1..=1_000_000, Anchors::Every)?;
@@ -338,7 +354,7 @@ fn breadcrumb<'a>(
 fn bitstate<'a>(
     spec: &StoreSpec,
     _system: &'a dyn System,
-    _order: Order,
+    _traffic: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let bits = spec.number("bits", Bitstate::BITS)? as u32;
@@ -587,18 +603,19 @@ fn unknown(name: &str) -> SpecError {
 pub fn build<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    order: Order,
+    traffic: impl Into<Traffic>,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
+    let traffic = traffic.into();
     let info = StoreInfo::by_name(&spec.name).ok_or_else(|| unknown(&spec.name))?;
-    if !info.takes(order) {
+    if !info.takes(traffic.order) {
         let name = info.name;
         return Err(SpecError(format!("the store `{name}` works level by level; search with `--search bfs`")));
     }
     if info.needs.contains(&Need::Undo) && system.reversible().is_none() {
         return Err(cannot_undo(spec));
     }
-    (info.make)(spec, system, order, budget)
+    (info.make)(spec, system, traffic, budget)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@
 //! When memory is what is missing, also for narrow states: 5 to 6 bytes a state level by level,
 //! some 9 in any order, in the time of `delta`.
 
-use crate::catalogue::{SpecError, StoreSpec};
+use crate::catalogue::{SpecError, StoreSpec, Traffic};
 use crate::numbered::{Config, Full, MOST_SIGNATURE, Numbered};
 use deltamark_core::{Budget, Order, Store, System};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ use std::sync::Arc;
 pub(crate) fn make<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    order: Order,
+    Traffic { order, .. }: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let action_bits = spec.number("actions", 0..=31)? as u32;

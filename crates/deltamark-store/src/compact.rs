@@ -41,7 +41,7 @@
 //! # Invariants
 //! * I1: every bit of a state is in exactly one leaf, so equal pairs mean equal states.
 //! * I2: whoever inserts holds the gate shared, and every table has room for what it may insert;
-//!   growing and recoding hold the gate alone.
+//!   growing and recoding hold the gate alone. A state takes a place in any table only if it is new, and then one.
 //! * I3: a number that is in a key, and a pair that is a root, was interned before.
 //!
 //! # When to choose it
@@ -51,8 +51,8 @@
 mod group;
 mod tables;
 
-use crate::cuts::best_cuts;
-use crate::help::Help;
+use crate::cuts::{Cuts, best_cuts, cuts};
+use crate::gate::{Gate, Shared};
 use crate::plan::Plan;
 use crate::retrace::retrace;
 use crate::sample;
@@ -62,8 +62,9 @@ use deltamark_core::{
     States, Store, System, Trace, Width,
 };
 use group::Group;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::Builder;
 use tables::Tables;
 
 /// Pairs of halves.
@@ -71,20 +72,25 @@ pub struct Compact<'a> {
     system: &'a dyn System,
     budget: Arc<Budget>,
     len: Apart<AtomicU64>,
-    /// Insertions that room was set aside for and that are not finished (I2).
-    pending: Apart<AtomicU64>,
-    /// In a box, so that threads that pass the gate do not take from each other what they read.
-    gate: Apart<RwLock<Box<Tables>>>,
-    help: Help,
+    /// How many states there are, and will be if all room that was set aside is used (I2).
+    promised: Apart<AtomicU64>,
+    gate: Gate<Tables>,
 }
 
 /// Successors that are looked up together: enough to hide the way to memory.
 const GROUP: usize = 128;
 /// Groups for which room is set aside together.
 const TOGETHER: usize = 4;
+/// Room is set aside for as many states as are there, divided by this, if that is more: so that threads seldom write to
+/// what they all read.
+const AHEAD: u64 = 16_384;
 
 /// Working memory of a thread.
+#[derive(Default)]
 struct Working {
+    /// How many states room is set aside for, and the growth of the tables after which that was done.
+    room: u64,
+    growth: u64,
     /// For each position the numbers of the block's states.
     parents: Vec<u32>,
     /// For each position the numbers of a group.
@@ -98,101 +104,134 @@ const MANY_LEAVES: usize = 5;
 
 impl<'a> Compact<'a> {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
-    /// width. Looks at the system for a moment.
-    pub fn new(system: &'a dyn System, budget: Arc<Budget>) -> Option<Self> {
+    /// width. Looks at the system for a moment, with two of so many threads.
+    pub fn new(system: &'a dyn System, budget: Arc<Budget>, threads: usize) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         // Samples for which there is no memory are left out; without any, states are cut anyhow.
         type Take = fn(&dyn System) -> States;
         let ways: [(u64, Take); 2] =
             [(sample::cost(slots), sample::walks), (sample::cost_of_search(slots), sample::search)];
-        let granted = ways.iter().filter(|(cost, _)| budget.request(*cost));
-        let (costs, samples): (Vec<u64>, Vec<States>) = granted.map(|(cost, take)| (*cost, take(system))).unzip();
-        let plan = Plan::new(&best_cuts(&samples, slots), slots);
-        drop(samples);
-        costs.iter().for_each(|&cost| budget.release(cost));
+        let granted: Vec<(u64, Take)> = ways.into_iter().filter(|(cost, _)| budget.request(*cost)).collect();
+        let look = |&(_, take): &(u64, Take)| {
+            let sample = take(system);
+            let cuts = cuts(&sample, slots);
+            (sample, cuts)
+        };
+        let looks: Vec<(States, Cuts)> = match &granted[..] {
+            [one, other] if threads > 1 => std::thread::scope(|scope| {
+                // A system that has no thread to give lets us do both.
+                let spawned = Builder::new().name("sample".into()).spawn_scoped(scope, || look(other));
+                let one = look(one);
+                let other = match spawned {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => look(other),
+                };
+                vec![one, other]
+            }),
+            granted => granted.iter().map(look).collect(),
+        };
+        let plan = Plan::new(&best_cuts(looks, slots), slots);
+        granted.iter().for_each(|&(cost, _)| budget.release(cost));
         Some(Self::with_plan(system, plan, budget))
     }
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
-        let gate = Apart(RwLock::new(Box::new(Tables::new(plan, &budget))));
-        Compact { system, budget, len: Apart::default(), pending: Apart::default(), gate, help: Help::default() }
-    }
-
-    /// The tables, for all who do not change them. Who comes while they grow helps.
-    fn shared(&self) -> RwLockReadGuard<'_, Box<Tables>> {
-        self.help.pass();
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&self) -> RwLockWriteGuard<'_, Box<Tables>> {
-        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+        let gate = Gate::new(Tables::new(plan, &budget));
+        Compact { system, budget, len: Apart::default(), promised: Apart::default(), gate }
     }
 
     /// Sets room aside for `states` more states and hands out the tables, growing them first
     /// if need be (I2). Nothing, if the budget is spent.
-    fn set_aside(&self, states: u64) -> Option<RwLockReadGuard<'_, Box<Tables>>> {
+    ///
+    /// Only what is new uses room, and a thread keeps what it has not used until the tables grow: then all that was set
+    /// aside is void.
+    fn set_aside(&self, working: &mut Working, states: u64) -> Option<Shared<'_, Tables>> {
+        let mut wanted = states.max(self.len() / AHEAD);
         loop {
-            let tables = self.shared();
-            let more = self.pending.fetch_add(states, Ordering::AcqRel) + states;
-            if tables.have_room(more, self.len()) {
+            let tables = self.gate.shared();
+            let held = if working.growth == tables.growth { working.room } else { 0 };
+            if held >= states {
                 return Some(tables);
             }
-            self.pending.fetch_sub(states, Ordering::AcqRel);
-            drop(tables);
-            let Some(_busy) = self.help.begin() else { continue };
-            // Nobody is inserting while the gate is held alone, so nothing is pending.
-            let mut tables = self.alone();
-            if !tables.make_room(states, self.len(), &self.budget, &self.help) {
-                return None;
+            let more = wanted - held;
+            let promised = self.promised.fetch_add(more, Ordering::AcqRel) + more;
+            let len = self.len();
+            if tables.have_room(promised.saturating_sub(len), len) {
+                (working.room, working.growth) = (held + more, tables.growth);
+                return Some(tables);
             }
+            self.promised.fetch_sub(more, Ordering::AcqRel);
+            drop(tables);
+            let Some((_busy, mut tables)) = self.gate.grow() else { continue };
+            // Nobody is inserting while the gate is held alone, so nothing is under way.
+            tables.growth += 1;
+            self.promised.store(self.len(), Ordering::Release);
+            let (len, help) = (self.len(), &self.gate.help);
+            // For all threads, so that they do not come here in turn.
+            let threads = help.threads() as u64;
+            let mut tries = [(wanted, threads), (states, 1)].into_iter();
+            (wanted, _) = tries.find(|&(room, times)| tables.make_room(room * times, len, &self.budget, help))?;
+        }
+    }
+
+    /// Counts states that are new, and takes them from the room that was set aside.
+    fn count(&self, working: &mut Working, new: u64) {
+        if new > 0 {
+            working.room -= new;
+            self.len.fetch_add(new, Ordering::AcqRel);
         }
     }
 
     /// Inserts a state for which no room could be set aside: it may be there, or its halves.
     #[cold]
     fn insert_at_last(&self, state: &[Slot]) -> Insert {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let (Some(code), Some(roots)) = (tables.find_code(state), &tables.roots) else { return Insert::Full };
         if roots.contains(code) {
             return Insert::Seen(tables.id(code));
         }
-        let more = self.pending.fetch_add(1, Ordering::AcqRel) + 1;
-        let added = if roots.has_room(self.len() + more, tables.reach(0)) { roots.insert(code) } else { Added::Full };
-        let answer = self.answer(&tables, code, added);
-        // After it was counted: what is pending and what is there are never less than will be there.
-        self.pending.fetch_sub(1, Ordering::AcqRel);
-        answer
-    }
-
-    fn answer(&self, tables: &Tables, code: u64, added: Added) -> Insert {
-        match added {
-            Added::New => {
-                self.len.fetch_add(1, Ordering::AcqRel);
-                Insert::New(tables.id(code))
-            }
-            Added::Seen => Insert::Seen(tables.id(code)),
-            Added::Full => Insert::Full,
+        let promised = self.promised.fetch_add(1, Ordering::AcqRel) + 1;
+        let added = if roots.has_room(promised, tables.reach(0)) { roots.insert(code) } else { Added::Full };
+        if added == Added::New {
+            self.len.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.promised.fetch_sub(1, Ordering::AcqRel);
         }
+        answer(&tables, code, added)
+    }
+}
+
+fn answer(tables: &Tables, code: u64, added: Added) -> Insert {
+    match added {
+        Added::New => Insert::New(tables.id(code)),
+        Added::Seen => Insert::Seen(tables.id(code)),
+        Added::Full => Insert::Full,
     }
 }
 
 impl Store for Compact<'_> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        let Some(tables) = self.set_aside(1) else { return self.insert_at_last(state) };
+        let working = scratch.get::<Working>();
+        let Some(tables) = self.set_aside(working, 1) else { return self.insert_at_last(state) };
         assert_eq!(state.len(), tables.plan.slots(), "a state of a fixed-width system has its width");
-        let code = tables.intern(&mut scratch.get::<Working>().numbers, state);
-        let added = code.zip(tables.roots.as_ref()).map(|(code, roots)| (code, roots.insert(code)));
-        let answer = added.map_or(Insert::Full, |(code, added)| self.answer(&tables, code, added));
-        self.pending.fetch_sub(1, Ordering::AcqRel);
-        answer
+        let code = tables.intern(&mut working.numbers, state);
+        let Some((code, roots)) = code.zip(tables.roots.as_ref()) else { return Insert::Full };
+        let added = roots.insert(code);
+        match added {
+            Added::New => self.count(working, 1),
+            Added::Seen => {}
+            // Halves without a root have used it.
+            Added::Full => working.room -= 1,
+        }
+        answer(&tables, code, added)
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let among_others = self.help.has_others();
+        let among_others = self.gate.help.has_others();
         let mut walked = false;
         for start in (0..batch.len()).step_by(TOGETHER * GROUP) {
             let end = batch.len().min(start + TOGETHER * GROUP);
-            let Some(tables) = self.set_aside((end - start) as u64) else {
+            let Some(tables) = self.set_aside(scratch.get(), (end - start) as u64) else {
                 // Not all of them would fit, but most may be there already.
                 for index in start..batch.len() {
                     out.push(self.insert(scratch, batch.target(index), 0, &batch.arrival(block, index)));
@@ -222,16 +261,17 @@ impl Store for Compact<'_> {
                     break;
                 }
             }
-            self.len.fetch_add(new, Ordering::AcqRel);
-            self.pending.fetch_sub((end - start) as u64, Ordering::AcqRel);
+            self.count(working, new);
             if out.last() == Some(&Insert::Full) {
+                // Halves without a root have used it.
+                working.room = 0;
                 return;
             }
         }
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], _hash: u64) -> Option<StateId> {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let code = tables.find_code(state)?;
         tables.roots.as_ref()?.contains(code).then(|| tables.id(code))
     }
@@ -241,7 +281,7 @@ impl Store for Compact<'_> {
     }
 
     fn bytes(&self) -> Bytes {
-        self.shared().bytes()
+        self.gate.shared().bytes()
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -249,8 +289,8 @@ impl Store for Compact<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        self.help.enrol();
-        Scratch::new(Working { parents: Vec::new(), numbers: Vec::new(), differing: Vec::new() })
+        self.gate.help.enrol();
+        Scratch::new(Working::default())
     }
 
     fn recall(&self) -> Option<&dyn Recall> {
@@ -260,16 +300,19 @@ impl Store for Compact<'_> {
     fn path(&self, scratch: &mut Scratch, id: StateId) -> Option<Trace> {
         let mut state = States::new(self.system.width());
         Recall::recall(self, scratch, &[id], &mut state);
-        let plan = self.shared().plan.clone();
+        let plan = self.gate.shared().plan.clone();
         let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
-        retrace(self.system, &twin, &self.budget, state.get(0), self.help.threads())
+        retrace(self.system, &twin, &self.budget, state.get(0), self.gate.help.threads())
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut tables = self.alone();
+        let mut tables = self.gate.alone();
         match tables.recoded(recoding, self.len(), &self.budget) {
-            Some(new) => {
-                let mut old = std::mem::replace(&mut **tables, new);
+            Some(mut new) => {
+                // Room that was set aside is void.
+                new.growth = tables.growth + 1;
+                self.promised.store(self.len(), Ordering::Release);
+                let mut old = std::mem::replace(&mut *tables, new);
                 old.release(&self.budget);
                 true
             }
@@ -280,7 +323,7 @@ impl Store for Compact<'_> {
 
 impl Recall for Compact<'_> {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let numbers = &mut scratch.get::<Working>().numbers;
         tables.recall_detected(ids.iter().map(|id| tables.past.code(id.get())), numbers, out);
     }
@@ -296,7 +339,7 @@ impl Recall for Compact<'_> {
 
 impl Drop for Compact<'_> {
     fn drop(&mut self) {
-        let tables = self.gate.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.gate.get_mut();
         tables.release(&self.budget);
     }
 }

@@ -83,20 +83,18 @@ pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
     Cuts { left, right, skew: skew.min(16) }
 }
 
-/// The cuts that one of these samples leads to: those that take the fewest bytes, by the sample to which they look worse. What
-/// one of them shows by chance, another does not.
-pub(crate) fn best_cuts(samples: &[States], slots: usize) -> Cuts {
-    let price = |cuts: &Cuts| samples.iter().map(|sample| cuts.price(sample, slots)).fold(f64::NEG_INFINITY, f64::max);
-    let mut candidates = samples.iter().filter(|sample| !sample.is_empty()).map(|sample| cuts(sample, slots));
-    let Some(mut best) = candidates.next() else { return cuts(&States::new(Width::Fixed(slots)), slots) };
-    let mut least = price(&best);
-    for candidate in candidates {
-        let price = price(&candidate);
-        if price < least {
-            (best, least) = (candidate, price);
-        }
+/// Of the cuts that samples have led to those that take the fewest bytes, by the sample to which they look worse. What one of
+/// them shows by chance, another does not.
+pub(crate) fn best_cuts(looks: Vec<(States, Cuts)>, slots: usize) -> Cuts {
+    let price = |(_, cuts): &(States, Cuts)| {
+        looks.iter().map(|(sample, _)| cuts.price(sample, slots)).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let prices = looks.iter().map(price).enumerate().filter(|&(look, _)| !looks[look].0.is_empty());
+    let best = prices.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(look, _)| look);
+    match best {
+        Some(look) => looks.into_iter().nth(look).expect("it is one of them").1,
+        None => cuts(&States::new(Width::Fixed(slots)), slots),
     }
-    best
 }
 
 impl Cuts {

@@ -43,18 +43,18 @@
 //! its time for those of hundreds of slots; in any order some 9 bytes, in about ten times. A
 //! small `k` is faster and takes more.
 
-use crate::catalogue::{SpecError, StoreSpec};
+use crate::catalogue::{SpecError, StoreSpec, Traffic};
 use crate::collapse::Collapse;
 use crate::numbered::{Config, Full, Numbered};
 use crate::plain::Plain;
-use deltamark_core::{Budget, Order, Store, System};
+use deltamark_core::{Budget, Store, System};
 use std::sync::Arc;
 
 /// Makes the store that the options describe.
 pub(crate) fn make<'a>(
     spec: &StoreSpec,
     system: &'a dyn System,
-    order: Order,
+    Traffic { order, .. }: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
     let collapsed = spec.choice("base", &[("plain", false), ("collapse", true)])?;

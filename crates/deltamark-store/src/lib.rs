@@ -25,7 +25,7 @@
 //! * States in full: `vectors` (numbered), `unpacked` and `window` (those of the levels in
 //!   hand), `kept` (some among many), `cache` (a few, by number).
 //! * Tables: `bucket`, `index` and `claim` (from states to numbers, filled again from the states when it
-//!   grows), `help` (growing, by all threads), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
+//!   grows), `gate` and `help` (growing, by all threads), `quotient` (from keys to a few bits, grows without the states), `intern` (values,
 //!   each once).
 //! * Trees: `dense` (keys, each once, numbered), `shape` and `plan` (which part is where), `cuts` and
 //!   `sample` (where to cut), `code` (numbers of pairs), `roots`, `tiles`, `pairs` and `enter` (sets of
@@ -58,6 +58,7 @@ mod dense;
 pub mod difference;
 mod enter;
 mod fields;
+mod gate;
 mod grant;
 mod help;
 mod index;
@@ -92,4 +93,4 @@ mod unpacked;
 mod vectors;
 mod window;
 
-pub use catalogue::{AUTO, CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, build};
+pub use catalogue::{AUTO, CATALOGUE, Need, OptionInfo, SpecError, StoreInfo, StoreSpec, Traffic, build};

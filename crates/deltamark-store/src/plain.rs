@@ -42,7 +42,7 @@ mod tables;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::help::Help;
+use crate::gate::{Gate, Shared};
 use crate::index::{BASELINE, Index};
 use crate::vectors::Vectors;
 use deltamark_core::{
@@ -51,8 +51,8 @@ use deltamark_core::{
 };
 use shape::Any;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use tables::NONE;
 use tables::Tables;
 
@@ -64,17 +64,15 @@ pub struct Plain<'a> {
     /// Insertions that room was set aside for and that are not finished (I3): states, and, where
     /// their width varies, slots.
     pending: Apart<[AtomicU64; 2]>,
-    gate: Apart<RwLock<Apart<Tables>>>,
-    help: Help,
+    gate: Gate<Tables>,
 }
 
 /// How far vectors that are rewritten may run ahead of the pages that are given back.
 const REWRITE_AHEAD: u64 = 4 << 20;
-/// Vectors are asked for in steps of this many bytes.
+/// Vectors are asked for in steps of this many bytes, or of one in so many of those that are there: threads wait for
+/// each other meanwhile.
 const VECTOR_STEP: u64 = 256 << 10;
-
-type Shared<'g> = RwLockReadGuard<'g, Apart<Tables>>;
-type Alone<'g> = RwLockWriteGuard<'g, Apart<Tables>>;
+const AHEAD: u64 = 128;
 
 impl<'a> Plain<'a> {
     /// An empty store for the states of `system`, within `budget`.
@@ -107,27 +105,16 @@ impl<'a> Plain<'a> {
             budget,
             len: Apart(AtomicU64::new(0)),
             pending: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
-            gate: Apart(RwLock::new(Apart(tables))),
-            help: Help::default(),
+            gate: Gate::new(tables),
         }
-    }
-
-    /// The tables, for all who do not change them. Who comes while they grow helps.
-    fn shared(&self) -> Shared<'_> {
-        self.help.pass();
-        self.gate.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&self) -> Alone<'_> {
-        self.gate.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets room aside for `states` more states of `slots` slots in all and hands out the
     /// tables, growing them first if need be (I3). Nothing, if the budget is spent.
-    fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_>> {
+    fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_, Tables>> {
         loop {
-            let guard = self.shared();
-            let tables = &guard.0;
+            let guard = self.gate.shared();
+            let tables = &*guard;
             // First added, then compared with what is there: of two threads one sees the other.
             let pending = self.pending.0[0].fetch_add(states, Ordering::AcqRel) + states;
             let pending_slots = match tables.vectors {
@@ -158,8 +145,8 @@ impl<'a> Plain<'a> {
     /// Appends for each state its number, or [`NONE`] if it is not there.
     pub(crate) fn find_each(&self, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
         debug_assert_eq!(states.len(), hashes.len());
-        let guard = self.shared();
-        let tables = &guard.0;
+        let guard = self.gate.shared();
+        let tables = &*guard;
         if self.len() == 0 {
             out.resize(out.len() + hashes.len(), NONE);
             return;
@@ -179,14 +166,14 @@ impl<'a> Plain<'a> {
         let (count, slots) = (states.len() as u64, states.slots().len() as u64);
         let Some(guard) = self.set_aside(count, slots) else { return false };
         let first = out.len();
-        self.insert_into(&guard.0, states, hashes, out);
-        self.done(&guard.0, count, slots);
-        if self.help.has_others() {
+        self.insert_into(&guard, states, hashes, out);
+        self.done(&guard, count, slots);
+        if self.gate.help.has_others() {
             // Of several threads each should take a line it will write to at once.
             let new = out[first..].iter().filter(|answer| matches!(answer, Insert::New(_))).count();
             let many = new * 4 > states.len();
-            if states.len() >= 32 && guard.0.expects_new.load(Ordering::Relaxed) != many {
-                guard.0.expects_new.store(many, Ordering::Relaxed);
+            if states.len() >= 32 && guard.expects_new.load(Ordering::Relaxed) != many {
+                guard.expects_new.store(many, Ordering::Relaxed);
             }
         }
         true
@@ -210,11 +197,11 @@ impl<'a> Plain<'a> {
     }
 
     fn find_mixed(&self, state: &[Slot], mixed: u64) -> Option<StateId> {
-        let guard = self.shared();
-        if guard.0.index.buckets == 0 {
+        let guard = self.gate.shared();
+        if guard.index.buckets == 0 {
             return None;
         }
-        guard.0.search(BASELINE, Any, mixed, state).map(StateId::new)
+        guard.search(BASELINE, Any, mixed, state).map(StateId::new)
     }
 }
 
@@ -255,8 +242,8 @@ impl Store for Plain<'_> {
     }
 
     fn bytes(&self) -> Bytes {
-        let guard = self.shared();
-        let tables = &guard.0;
+        let guard = self.gate.shared();
+        let tables = &*guard;
         let used = tables.vectors.used_bytes(self.len());
         Bytes::new()
             .with("vectors", used)
@@ -273,13 +260,13 @@ impl Store for Plain<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        self.help.enrol();
+        self.gate.help.enrol();
         Scratch::new(Single { state: States::new(self.system.width()), answers: Vec::new() })
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut guard = self.alone();
-        let tables = &mut guard.0;
+        let mut guard = self.gate.alone();
+        let tables = &mut *guard;
         let len = self.len();
         let old = tables.vectors.used_bytes(len);
         let new = match (recoding.from, recoding.to) {
@@ -312,8 +299,8 @@ impl Store for Plain<'_> {
 
 impl Recall for Plain<'_> {
     fn recall(&self, _scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        let guard = self.shared();
-        let (tables, len) = (&guard.0, self.len());
+        let guard = self.gate.shared();
+        let (tables, len) = (&*guard, self.len());
         for id in ids {
             assert!(id.get() < len, "{id:?} is not one of {len} states");
             // SAFETY: the caller has the id from an insertion that has finished, so its
@@ -323,8 +310,8 @@ impl Recall for Plain<'_> {
     }
 
     fn recall_range(&self, _scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
-        let guard = self.shared();
-        let (tables, len) = (&guard.0, self.len());
+        let guard = self.gate.shared();
+        let (tables, len) = (&*guard, self.len());
         assert!(ids.end <= len, "{ids:?} are not among {len} states");
         let mut next = ids.start;
         while next < ids.end {
@@ -342,7 +329,7 @@ impl Recall for Plain<'_> {
 
 impl Drop for Plain<'_> {
     fn drop(&mut self) {
-        let tables = &mut self.gate.0.get_mut().unwrap_or_else(PoisonError::into_inner).0;
+        let tables = self.gate.get_mut();
         self.budget.release(tables.granted + Index::bytes(tables.index.buckets));
     }
 }

@@ -38,7 +38,7 @@
 //! or so. Stores that rebuild states get slower as the ways back get longer, which the first states
 //! do not show; their speed is taken for half of what it was.
 
-use crate::check::threads;
+use crate::check::{threads, traffic};
 use deltamark_core::{Cancel, Control, Event, Limits, Listener, Outcome, Silent, Stop, System};
 use deltamark_search::{Search, Task, run_on};
 use deltamark_store::{StoreInfo, StoreSpec, build};
@@ -272,8 +272,8 @@ fn attempt(question: &Question<'_>, name: &str, states: u64, time: Duration) -> 
         return Err("not for this search".into());
     }
     let threads = threads(question.threads, &spec, *search).map_err(|_| "runs with one thread".to_string())?;
-    let store =
-        build(&spec, *system, search.order(), control.budget.clone()).map_err(|_| "not for this model".to_string())?;
+    let store = build(&spec, *system, traffic(*search, threads), control.budget.clone())
+        .map_err(|_| "not for this model".to_string())?;
     let outcome = run_on(
         threads,
         *search,

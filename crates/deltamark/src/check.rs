@@ -20,7 +20,7 @@ use deltamark_core::{
 };
 use deltamark_graph::Way;
 use deltamark_search::{Observer, Search, Task, Threads};
-use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec};
+use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec, Traffic};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -390,8 +390,9 @@ impl<'a> Check<'a> {
             let counts_tokens = self.info.counts_tokens;
             let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
                 let threads = threads(self.threads, spec, self.search)?;
-                let store = deltamark_store::build(spec, self.system, self.search.order(), control.budget.clone())
-                    .map_err(CheckError::Store)?;
+                let store =
+                    deltamark_store::build(spec, self.system, traffic(self.search, threads), control.budget.clone())
+                        .map_err(CheckError::Store)?;
                 if let Some(log) = &mut log {
                     log.over(spec, store.as_ref(), control).map_err(CheckError::Graph)?;
                 }
@@ -532,6 +533,11 @@ pub(crate) fn threads(asked: Option<usize>, store: &StoreSpec, search: Search) -
         (_, Some(reason)) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
         (count, _) => Ok(Threads::new(count)),
     }
+}
+
+/// What a store has to expect of such a search.
+pub(crate) fn traffic(search: Search, threads: Threads) -> Traffic {
+    Traffic { order: search.order(), threads: threads.count }
 }
 
 fn parsed<T>(

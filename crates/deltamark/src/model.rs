@@ -9,7 +9,7 @@
 //! happens; a program built with `panic = "abort"` ends there.)
 
 use crate::auto::{self, Question};
-use crate::check::{CheckError, control, threads};
+use crate::check::{CheckError, control, threads, traffic};
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;
 use deltamark_core::{
@@ -422,7 +422,7 @@ where
             Question { system: &system, search: self.search, threads: self.threads, control: &control, explain: false };
         let (outcome, choice) = auto::run(&question, &spec, |spec, control| {
             let threads = threads(self.threads, spec, self.search).map_err(ModelError::Limit)?;
-            let store = deltamark_store::build(spec, &system, self.search.order(), control.budget.clone())
+            let store = deltamark_store::build(spec, &system, traffic(self.search, threads), control.budget.clone())
                 .map_err(ModelError::Store)?;
             let task = Task {
                 system: &system,

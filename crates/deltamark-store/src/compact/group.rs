@@ -107,7 +107,7 @@ impl Group<'_> {
     fn insert_with<L: Lanes, P: Pick>(self, lanes: L, pick: P) -> u64 {
         let Group { tables, roots, working, block, batch, range, out, among_others } = self;
         let (plan, start, count) = (&tables.plan, range.start, range.len().min(GROUP));
-        let Working { parents, numbers, differing } = working;
+        let Working { parents, numbers, differing, .. } = working;
         let many = plan.leaves() >= MANY_LEAVES;
         if many {
             differing.resize(plan.leaves(), Vec::new());

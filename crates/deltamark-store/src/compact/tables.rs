@@ -32,12 +32,14 @@ pub(super) struct Tables {
     pub nodes: Vec<Nodes>,
     pub roots: Option<Roots>,
     pub past: Past,
+    /// How often they have grown, or might have.
+    pub growth: u64,
 }
 
 impl Tables {
     pub fn new(plan: Plan, budget: &Arc<Budget>) -> Self {
         let (leaves, nodes, roots) = (Vec::new(), Vec::new(), Roots::new(budget));
-        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default() };
+        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: 0 };
         for position in 0..tables.plan.positions() {
             let added = if position < tables.plan.leaves() {
                 Dense::new(budget).map(|table| tables.leaves.push(table))

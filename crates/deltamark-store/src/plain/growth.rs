@@ -5,7 +5,7 @@
 //! gone before it opens the gate (I3 of `plain.rs`, and `help.rs`).
 
 use super::tables::Tables;
-use super::{Plain, VECTOR_STEP};
+use super::{AHEAD, Plain, VECTOR_STEP};
 use crate::index::Index;
 use deltamark_core::{States, hash::mix};
 use std::ops::Range;
@@ -15,11 +15,9 @@ impl Plain<'_> {
     /// Makes room for what is pending, or at least for `states` more states of `slots` slots in
     /// all, unless another thread is at it: then it helps. On `false` there is no room.
     pub(super) fn grow_or_help(&self, pending: u64, pending_slots: u64, states: u64, slots: u64) -> bool {
-        let Some(_busy) = self.help.begin() else { return true };
-        let mut guard = self.alone();
-        let tables = &mut guard.0;
+        let Some((_busy, mut tables)) = self.gate.grow() else { return true };
         let many = [(pending, pending_slots), (states, slots)];
-        many.into_iter().any(|(states, slots)| self.grow(tables, states, slots))
+        many.into_iter().any(|(states, slots)| self.grow(&mut tables, states, slots))
     }
 
     /// Makes room for `states` more states of `slots` slots in all.
@@ -29,8 +27,9 @@ impl Plain<'_> {
         if used > tables.granted {
             // In large steps while there is plenty, by the page when there is not.
             let missing = used - tables.granted;
-            let step = if used > VECTOR_STEP { VECTOR_STEP } else { 4096 };
-            let asked = [missing.next_multiple_of(step), missing].into_iter().find(|&bytes| self.budget.request(bytes));
+            let step = if used > VECTOR_STEP { VECTOR_STEP.max(used / AHEAD) } else { 4096 };
+            let asked =
+                [missing.next_multiple_of(step & !4095), missing].into_iter().find(|&bytes| self.budget.request(bytes));
             let Some(asked) = asked else { return false };
             tables.granted += asked;
         }
@@ -66,7 +65,7 @@ impl Plain<'_> {
     fn enter_all(&self, tables: &mut Tables) {
         let Tables { vectors, index, .. } = tables;
         let (system, vectors) = (self.system, &*vectors);
-        index.fill(self.len.0.load(Ordering::Acquire), &self.help, || {
+        index.fill(self.len.0.load(Ordering::Acquire), &self.gate.help, || {
             let (mut scratch, mut states) = (system.scratch(), States::new(system.width()));
             move |numbers: Range<u64>, hashes: &mut Vec<u64>| {
                 states.clear();
