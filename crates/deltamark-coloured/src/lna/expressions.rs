@@ -195,7 +195,7 @@ impl<'t> Parser<'t, '_> {
                 }
                 match Quantifier::of(word) {
                     Some(quantifier) => self.quantified(start, quantifier),
-                    None => self.missing("an expression"),
+                    None => self.no_expression(),
                 }
             }
             Some(Kind::Text) | None => self.missing("an expression"),
@@ -239,7 +239,9 @@ impl<'t> Parser<'t, '_> {
             return self.build(start, Node::Vector(parts));
         }
         if self.sign("|").is_some() {
-            if self.sign("|").is_some() {
+            // An element may be a list itself, unless nothing that could be one follows.
+            if self.slice(0) == "|" && !self.at_operand(1) {
+                self.at += 1;
                 let span = Span::new(start, self.last_end());
                 return self.stuck(
                     Diagnostic::at(span, "a list or set without elements is written `empty`").help("write `empty`"),
@@ -249,7 +251,29 @@ impl<'t> Parser<'t, '_> {
             self.expect("|")?;
             return self.build(start, Node::Container(parts));
         }
-        self.missing("an expression")
+        self.no_expression()
+    }
+
+    /// Whether an expression may begin `ahead` tokens further on.
+    fn at_operand(&self, ahead: usize) -> bool {
+        let word = self.slice(ahead);
+        match self.kind(ahead) {
+            Some(Kind::Number | Kind::Name) => true,
+            Some(Kind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
+            Some(Kind::Keyword) => {
+                matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some()
+            }
+            Some(Kind::Text) | None => false,
+        }
+    }
+
+    /// There is no expression here. Operators of other languages have a spelling here.
+    fn no_expression<T>(&mut self) -> Parsed<T> {
+        let spellings =
+            [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
+        let end = self.here().end;
+        let found = spellings.into_iter().find(|(symbol, _)| self.text[..end].ends_with(symbol));
+        self.unexpected("an expression", found.map(|(_, spelling)| format!("write `{spelling}`")))
     }
 
     fn quantified(&mut self, start: usize, quantifier: Quantifier) -> Parsed<Expr<'t>> {
