@@ -124,7 +124,9 @@ impl Engine {
 
     /// What is wrong with a term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
-        let diagnostic = Diagnostic::at(fault.span, fault.kind.message());
+        let message =
+            format!("{}, in the initial marking of place `{}`", fault.kind.message(), self.net.places[number].name);
+        let diagnostic = Diagnostic::at(fault.span, message);
         let within =
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
         let at = term.token.iter().position(within).filter(|_| fault.kind == FaultKind::OutOfRange);

@@ -23,6 +23,12 @@ use crate::values::{Code, Values};
 const DEEPEST: u32 = 2_000;
 /// How many steps one evaluation may take: about a second.
 const MOST_STEPS: u64 = 50_000_000;
+/// What making a structure, vector, list or set costs in steps, and what each of its elements costs. They stay in the
+/// table of values for good, so that this bounds the memory that one evaluation can take: about 100 MiB.
+const SEQUENCE_STEPS: u64 = 16;
+const ELEMENT_STEPS: u64 = 4;
+/// How many elements are looked at in one step.
+const LOOKED_AT: u64 = 8;
 
 /// A marking that expressions may look at.
 pub(crate) trait Look {
@@ -115,7 +121,10 @@ impl<'a> Eval<'a> {
     fn compute(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
         match kind {
             Kind::Var(var) => Ok(frame[var.0 as usize]),
-            Kind::Const(value) => Ok(self.values.code(value)),
+            Kind::Const(value) => {
+                self.charge(size_of_value(value), span)?;
+                Ok(self.values.code(value))
+            }
             Kind::Unary(op, of) => {
                 let value = self.eval(of, frame)?;
                 match op {
@@ -188,18 +197,34 @@ impl<'a> Eval<'a> {
         expressions.iter().map(|expression| self.eval(expression, frame)).collect()
     }
 
-    fn elements(&self, sequence: Code) -> Vec<Code> {
-        self.values.elements(sequence).collect()
+    /// A sequence of these elements.
+    fn make(&mut self, elements: &[Code], span: Span) -> Evaluated {
+        self.steps += SEQUENCE_STEPS + ELEMENT_STEPS * elements.len() as u64;
+        if self.steps > MOST_STEPS {
+            return fault(FaultKind::Endless, span);
+        }
+        Ok(self.values.sequence(elements))
+    }
+
+    /// Counts the steps that it takes to look at elements.
+    fn charge(&mut self, elements: usize, span: Span) -> Result<(), Fault> {
+        self.steps += elements as u64 / LOOKED_AT;
+        if self.steps > MOST_STEPS { fault(FaultKind::Endless, span) } else { Ok(()) }
+    }
+
+    fn elements(&mut self, sequence: Code, span: Span) -> Result<Vec<Code>, Fault> {
+        self.charge(self.values.len(sequence), span)?;
+        Ok(self.values.elements(sequence).collect())
     }
 
     /// A set of these elements, in any order and perhaps repeated.
-    fn set(&self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
+    fn set(&mut self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
         elements.sort_by(|&one, &other| self.values.compare(one, other));
         elements.dedup();
         if capacity.is_some_and(|capacity| elements.len() > capacity as usize) {
             return fault(FaultKind::ContainerOverflow, span);
         }
-        Ok(self.values.sequence(&elements))
+        self.make(&elements, span)
     }
 
     /// Whether a set, which is in order, has this element.
@@ -211,18 +236,30 @@ impl<'a> Eval<'a> {
         match kind {
             Kind::Row(elements) => {
                 let elements = self.all(elements, frame)?;
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::List(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 if elements.len() > *capacity as usize {
                     return fault(FaultKind::ContainerOverflow, span);
                 }
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Set(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 self.set(elements, Some(*capacity), span)
+            }
+            // A constant need not be made whole for one element of it.
+            Kind::Item { of, index, fault: kind } if matches!(of.kind, Kind::Const(Value::Seq(_))) => {
+                let index = self.eval(index, frame)?;
+                let Kind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
+                match usize::try_from(index).ok().and_then(|index| elements.get(index)) {
+                    Some(element) => {
+                        self.charge(size_of_value(element), span)?;
+                        Ok(self.values.code(element))
+                    }
+                    None => fault(*kind, span),
+                }
             }
             Kind::Item { of, index, fault: kind } => {
                 let of = self.eval(of, frame)?;
@@ -232,7 +269,7 @@ impl<'a> Eval<'a> {
             Kind::Replace { of, index, value, fault: kind } => {
                 let mut elements = {
                     let of = self.eval(of, frame)?;
-                    self.elements(of)
+                    self.elements(of, span)?
                 };
                 let index = self.eval(index, frame)?;
                 let value = self.eval(value, frame)?;
@@ -240,54 +277,52 @@ impl<'a> Eval<'a> {
                     Some(element) => *element = value,
                     None => return fault(*kind, span),
                 }
-                self.steps += elements.len() as u64 / 8;
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Slice { of, from, to } => {
                 let of = self.eval(of, frame)?;
                 let (from, to) = (self.eval(from, frame)?, self.eval(to, frame)?);
                 if to < from {
-                    return Ok(self.values.sequence(&[]));
+                    return self.make(&[], span);
                 }
-                let elements = self.elements(of);
+                let elements = self.elements(of, span)?;
                 let chosen = usize::try_from(from).ok().zip(usize::try_from(to).ok());
                 match chosen.and_then(|(from, to)| elements.get(from..=to)) {
-                    Some(chosen) => Ok(self.values.sequence(chosen)),
+                    Some(chosen) => self.make(chosen, span),
                     None => fault(FaultKind::Slice, span),
                 }
             }
             Kind::Concat(one, other, capacity) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let mut elements = self.elements(one);
-                elements.extend(self.values.elements(other));
-                self.steps += elements.len() as u64 / 8;
+                let mut elements = self.elements(one, span)?;
+                elements.extend(self.elements(other, span)?);
                 if elements.len() > *capacity as usize {
                     return fault(FaultKind::ListOverflow, span);
                 }
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Union(one, other, capacity) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let mut elements = self.elements(one);
-                elements.extend(self.values.elements(other));
+                let mut elements = self.elements(one, span)?;
+                elements.extend(self.elements(other, span)?);
                 self.set(elements, Some(*capacity), span)
             }
             Kind::Intersect(one, other) | Kind::Difference(one, other) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let others = self.elements(other);
+                let (mut kept, others) = (self.elements(one, span)?, self.elements(other, span)?);
                 let keep = matches!(kind, Kind::Intersect(..));
-                let kept: Vec<Code> =
-                    self.values.elements(one).filter(|&element| self.has(&others, element) == keep).collect();
-                Ok(self.values.sequence(&kept))
+                kept.retain(|&element| self.has(&others, element) == keep);
+                self.make(&kept, span)
             }
             Kind::In(element, of) => {
                 let (element, of) = (self.eval(element, frame)?, self.eval(of, frame)?);
+                self.charge(self.values.len(of), span)?;
                 Ok(Code::from(self.values.elements(of).any(|known| known == element)))
             }
             Kind::Subset(one, other, proper) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let others = self.elements(other);
-                let subset = self.values.elements(one).all(|element| self.has(&others, element));
+                let (some, others) = (self.elements(one, span)?, self.elements(other, span)?);
+                let subset = some.into_iter().all(|element| self.has(&others, element));
                 Ok(Code::from(subset && !(*proper && one == other)))
             }
             Kind::Size(of) => {
@@ -296,14 +331,25 @@ impl<'a> Eval<'a> {
             }
             Kind::End(end, of) => {
                 let of = self.eval(of, frame)?;
-                let elements = self.elements(of);
-                match (end, elements.as_slice()) {
-                    (_, []) => fault(FaultKind::EmptyList, span),
-                    (End::First, [first, ..]) => Ok(*first),
-                    (End::Last, [.., last]) => Ok(*last),
-                    (End::Prefix, [prefix @ .., _]) => Ok(self.values.sequence(prefix)),
-                    (End::Suffix, [_, suffix @ ..]) => Ok(self.values.sequence(suffix)),
-                    (End::LastIndex, several) => Ok(several.len() as Code - 1),
+                let last = self.values.len(of) as Code - 1;
+                if last < 0 {
+                    return fault(FaultKind::EmptyList, span);
+                }
+                let element = |index: Code| {
+                    self.values.element(of, index).map_or_else(|| fault(FaultKind::EmptyList, span), Ok)
+                };
+                match end {
+                    End::First => element(0),
+                    End::Last => element(last),
+                    End::LastIndex => Ok(last),
+                    End::Prefix => {
+                        let elements = self.elements(of, span)?;
+                        self.make(&elements[..elements.len() - 1], span)
+                    }
+                    End::Suffix => {
+                        let elements = self.elements(of, span)?;
+                        self.make(&elements[1..], span)
+                    }
                 }
             }
             _ => unreachable!("every other kind is no matter of sequences"),
@@ -396,7 +442,7 @@ impl<'a> Eval<'a> {
             Domain::Range(low, high) => (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?)),
             Domain::Elements(of) => {
                 let container = self.eval(of, frame)?;
-                (of.span, Box::new(self.elements(container).into_iter()))
+                (of.span, Box::new(self.elements(container, of.span)?.into_iter()))
             }
             Domain::Place(place) => {
                 let tokens = self.look().map_or_else(Vec::new, |marking| marking.tokens(*place));
@@ -484,6 +530,14 @@ impl<'a> Eval<'a> {
             })
         })?;
         Ok(result)
+    }
+}
+
+/// How many parts a value has.
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Int(_) => 1,
+        Value::Seq(elements) => elements.iter().map(size_of_value).sum::<usize>() + 1,
     }
 }
 

@@ -187,10 +187,12 @@ fn flatten_from(
             let mut variables = BTreeSet::new();
             used(known, &mut variables);
             if variables.iter().all(|var| given.iter().any(|(known, _)| known.0 == *var)) {
-                if !eval.truth(known, frame).map_err(|fault| diagnose(&fault))? {
-                    return Ok(());
+                match eval.truth(known, frame) {
+                    Ok(false) => return Ok(()),
+                    Ok(true) => condition = None,
+                    // Told when it is met.
+                    Err(_) => {}
                 }
-                condition = None;
             }
         }
         if out.len() >= MOST_TERMS {
@@ -243,6 +245,9 @@ fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
         _ => out.push(guard),
     }
 }
+
+/// Above this number of terms the first that binds something is taken: to weigh all of them would take too long.
+const MOST_WEIGHED: usize = 256;
 
 /// A term that is still to be done.
 struct Pending {
@@ -447,7 +452,8 @@ impl Planner<'_> {
 
     /// What a term would bind, if it can: plain variables, or with `back` also those one step
     /// round a circle away.
-    fn binds(&self, term: &FlatTerm, back: bool) -> Option<BTreeSet<u32>> {
+    fn binds(&self, pending: &Pending, back: bool) -> Option<BTreeSet<u32>> {
+        let term = &pending.term;
         if term.condition.is_some() || term.factor < 0 {
             return None;
         }
@@ -468,8 +474,8 @@ impl Planner<'_> {
             }
         }
         // What is left to match must be known then.
-        let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-        (!new.is_empty() && term.used().is_subset(&known)).then_some(new)
+        let known = |var: &u32| self.bound.contains(var) || new.contains(var);
+        (!new.is_empty() && pending.used.iter().all(known)).then_some(new)
     }
 
     fn bind(&mut self) -> bool {
@@ -477,19 +483,26 @@ impl Planner<'_> {
     }
 
     fn bind_best(&mut self, back: bool) -> bool {
-        let score = |term: &FlatTerm| {
-            let new = self.binds(term, back)?;
-            let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-            let after = self.terms.iter().filter(|other| other.used.is_subset(&known)).count();
-            let keys = term.token.len().saturating_sub(new.len());
+        let many = self.terms.len() > MOST_WEIGHED;
+        let score = |pending: &Pending| {
+            let new = self.binds(pending, back)?;
+            if many {
+                return Some((0, 0, 0));
+            }
+            let known = |var: &u32| self.bound.contains(var) || new.contains(var);
+            let after = self.terms.iter().filter(|other| other.used.iter().all(known)).count();
+            let keys = pending.term.token.len().saturating_sub(new.len());
             Some((after, usize::from(keys > 0), keys))
         };
         let mut best = None;
         for (number, pending) in self.terms.iter().enumerate() {
-            if let Some(score) = score(&pending.term)
+            if let Some(score) = score(pending)
                 && best.as_ref().is_none_or(|(known, _)| score > *known)
             {
                 best = Some((score, number));
+                if many {
+                    break;
+                }
             }
         }
         let Some((_, number)) = best else { return false };

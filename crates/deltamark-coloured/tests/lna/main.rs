@@ -10,6 +10,7 @@ mod explored;
 mod expressions;
 mod faults;
 mod models;
+mod names;
 mod robust;
 
 use deltamark_coloured::ColouredSystem;
