@@ -181,7 +181,8 @@ impl Search<'_> {
                     if !(low..=high).contains(&code) {
                         return false;
                     }
-                    binding.frame[variable.0 as usize] = low + (code - low - Code::from(*by)).rem_euclid(high - low + 1);
+                    binding.frame[variable.0 as usize] =
+                        low + (code - low - Code::from(*by)).rem_euclid(high - low + 1);
                 }
                 Part::Key(_) | Part::Match(_) => {}
             }

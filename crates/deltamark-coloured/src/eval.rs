@@ -335,9 +335,8 @@ impl<'a> Eval<'a> {
                 if last < 0 {
                     return fault(FaultKind::EmptyList, span);
                 }
-                let element = |index: Code| {
-                    self.values.element(of, index).map_or_else(|| fault(FaultKind::EmptyList, span), Ok)
-                };
+                let element =
+                    |index: Code| self.values.element(of, index).map_or_else(|| fault(FaultKind::EmptyList, span), Ok);
                 match end {
                     End::First => element(0),
                     End::Last => element(last),

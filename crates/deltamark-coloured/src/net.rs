@@ -639,11 +639,10 @@ impl Net {
         };
         let arcs = |transition: &Transition| {
             let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
-            arcs.flat_map(|arc| arc.label.iter())
-                .any(|term| {
-                    let mut parts = term.condition.iter().chain(&term.token);
-                    term.factor < 0 || parts.any(|part| faults(transition, part))
-                })
+            arcs.flat_map(|arc| arc.label.iter()).any(|term| {
+                let mut parts = term.condition.iter().chain(&term.token);
+                term.factor < 0 || parts.any(|part| faults(transition, part))
+            })
         };
         self.places.iter().any(|place| place.capacity.is_some())
             || self.transitions.iter().any(|transition| {

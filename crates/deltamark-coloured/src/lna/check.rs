@@ -178,7 +178,8 @@ impl<'t, 'f> Checker<'t, 'f> {
         }
         if self.net.places.is_empty() && self.findings.is_empty() {
             self.findings.add(|| {
-                Diagnostic::at(tree.name.span, "the net has no places").help("declare one: `place p { dom : epsilon; }`")
+                Diagnostic::at(tree.name.span, "the net has no places")
+                    .help("declare one: `place p { dom : epsilon; }`")
             });
         }
         self.net.types = self.types.lower();

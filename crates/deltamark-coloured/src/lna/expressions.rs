@@ -260,17 +260,14 @@ impl<'t> Parser<'t, '_> {
         match self.kind(ahead) {
             Some(Kind::Number | Kind::Name) => true,
             Some(Kind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
-            Some(Kind::Keyword) => {
-                matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some()
-            }
+            Some(Kind::Keyword) => matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some(),
             Some(Kind::Text) | None => false,
         }
     }
 
     /// There is no expression here. Operators of other languages have a spelling here.
     fn no_expression<T>(&mut self) -> Parsed<T> {
-        let spellings =
-            [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
+        let spellings = [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
         let end = self.here().end;
         let found = spellings.into_iter().find(|(symbol, _)| self.text[..end].ends_with(symbol));
         self.unexpected("an expression", found.map(|(_, spelling)| format!("write `{spelling}`")))
@@ -389,16 +386,8 @@ mod tests {
     #[test]
     fn each_operator_binds_as_the_language_says() {
         // Loosest first; those in one row have the same level.
-        let levels: &[&[&str]] = &[
-            &["or"],
-            &["and"],
-            &["in"],
-            &["=", "!="],
-            &["<", "<=", ">", ">="],
-            &["+", "-"],
-            &["*", "/", "%"],
-            &["&"],
-        ];
+        let levels: &[&[&str]] =
+            &[&["or"], &["and"], &["in"], &["=", "!="], &["<", "<=", ">", ">="], &["+", "-"], &["*", "/", "%"], &["&"]];
         for (level, row) in levels.iter().enumerate() {
             for one in *row {
                 for other in *row {

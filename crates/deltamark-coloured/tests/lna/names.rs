@@ -37,7 +37,11 @@ fn the_innermost_name_is_meant() {
         ("constant int a := 1; function f (int a) -> int { return a; }", "", "f(42)"),
         ("function f (int a) -> int { int a := a + 2; return a; }", "", "f(40)"),
         ("function f (int a) -> int { { int a := 7; a := 8; } return a; }", "", "f(42)"),
-        ("type s : range 40 .. 42; function f (s i) -> int { s m := 40; for (i in s) m := i; return int(m); }", "", "f(41)"),
+        (
+            "type s : range 40 .. 42; function f (s i) -> int { s m := 40; for (i in s) m := i; return int(m); }",
+            "",
+            "f(41)",
+        ),
         // A function comes before a cast.
         ("type m : mod 3; function m (int a) -> int { return a + 40; }", "", "m(2)"),
         // A type has its attributes although there is a variable of its name.
@@ -51,7 +55,11 @@ fn the_innermost_name_is_meant() {
             transition t {{ in {{ p : <( z )>; }} out {{ p : <( {expression} )>; }} {section} guard : z = 0; }}
             transition u {{ in {{ p : <( 42 )>; }} out {{ }} }} }}"
         );
-        assert_eq!(explore(&text, ""), Found { states: 3, edges: 2, deadlocks: 1, fault: None }, "{declared} {expression}");
+        assert_eq!(
+            explore(&text, ""),
+            Found { states: 3, edges: 2, deadlocks: 1, fault: None },
+            "{declared} {expression}"
+        );
     }
 }
 
@@ -88,7 +96,10 @@ fn places_types_and_containers_of_one_name() {
 fn what_is_declared_later_or_twice() {
     let rows = [
         ("place p { dom : t; } type t : mod 3;", "no type `t` (it is declared further down"),
-        ("transition t { in { q : epsilon; } out { } } place q { dom : epsilon; }", "no place `q` (it is declared further"),
+        (
+            "transition t { in { q : epsilon; } out { } } place q { dom : epsilon; }",
+            "no place `q` (it is declared further",
+        ),
         ("function f () -> int return g(); function g () -> int return 1;", "no function or type `g` (it is declared"),
         ("constant int a := b; constant int b := 1;", "value `b` (it is declared further down"),
         ("type a : mod 2; subtype a : int;", "already a type `a`"),
