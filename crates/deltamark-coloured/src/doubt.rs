@@ -200,10 +200,9 @@ impl Search<'_> {
             for &(var, value) in &term.given {
                 binding.frame[var.0 as usize] = value;
             }
-            match term.condition.as_ref().map(|condition| self.value(condition, binding)) {
-                // Without knowing whether it counts there is nothing to ask for.
-                Some(None | Some(0)) => continue,
-                Some(Some(_)) | None => {}
+            // Without knowing whether it counts there is nothing to ask for.
+            if let Some(None | Some(0)) = term.condition.as_ref().map(|condition| self.value(condition, binding)) {
+                continue;
             }
             let values: Vec<Option<Code>> = term.token.iter().map(|part| self.value(part, binding)).collect();
             if values.iter().all(Option::is_some) {
