@@ -6,6 +6,7 @@
 //! Numbers are followed by the interval they lie in, so that `x + 1` cannot overflow and `v[x]` has an element
 //! if `x` takes only values of the vector's index. A variable has a value of its type.
 
+use crate::drafts::bounded;
 use crate::net::{Binary, Expr, Kind, Shape, Type, TypeId, Unary, Value, Variable};
 
 /// What is known of the variables.
@@ -66,14 +67,14 @@ impl Faults<'_> {
         }
     }
 
-    /// Where the number lies that an expression is; none if 64 bits may not hold it.
+    /// Where the number lies that an expression is; none if it may be too large to be computed.
     fn interval(self, expression: &Expr) -> Option<Interval> {
         let of = |values: [Option<i64>; 4]| -> Option<Interval> {
             let [a, b, c, d] = values;
             let all = [a?, b?, c?, d?];
             Some((all.into_iter().min()?, all.into_iter().max()?))
         };
-        Some(match &expression.kind {
+        let (low, high) = match &expression.kind {
             Kind::Const(Value::Int(number)) => (i64::from(*number), i64::from(*number)),
             Kind::Var(_) => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
             Kind::Item { .. } => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
@@ -106,7 +107,8 @@ impl Faults<'_> {
             }
             Kind::Fold { .. } | Kind::Distinct(_) | Kind::Total(_) => return None,
             _ => ANY,
-        })
+        };
+        bounded(Some(low)).zip(bounded(Some(high)))
     }
 
     /// The type of a variable, or of a part of one.

@@ -12,6 +12,7 @@ mod bind;
 mod chunks;
 mod describe;
 mod doubt;
+mod drafts;
 mod engine;
 mod eval;
 mod faults;
