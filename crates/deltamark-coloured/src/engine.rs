@@ -137,7 +137,9 @@ impl Engine {
 
     /// What is wrong with a term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
-        let diagnostic = Diagnostic::at(fault.span, fault.kind.message());
+        let message =
+            format!("{}, in the initial marking of place `{}`", fault.kind.message(), self.net.places[number].name);
+        let diagnostic = Diagnostic::at(fault.span, message);
         let within =
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
         let at = term.token.iter().position(within).filter(|_| fault.kind == FaultKind::OutOfRange);
@@ -180,23 +182,6 @@ impl Engine {
         let count = counts.entry((term.place.0, token)).or_default();
         *count = count.checked_add(term.factor).ok_or(Fault { kind: FaultKind::NegativeCount, span: term.span })?;
         Ok(())
-    }
-
-    /// The components of a term that are known when its token comes to a fault; none if it is the
-    /// condition that does.
-    pub fn known_before_fault(&self, term: &FlatTerm, frame: &mut [Code]) -> Option<Vec<Code>> {
-        let mut eval = Eval::new(&self.net.functions, &self.values, None);
-        if let Some(condition) = &term.condition {
-            eval.truth(condition, frame).ok()?;
-        }
-        let mut known = Vec::new();
-        for component in &term.token {
-            match eval.eval(component, frame) {
-                Ok(code) if self.storable(code, component.span).is_ok() => known.push(code),
-                _ => break,
-            }
-        }
-        Some(known)
     }
 
     fn token_of(&self, term: &FlatTerm, eval: &mut Eval<'_>, frame: &mut [Code]) -> Result<u32, Fault> {

@@ -183,7 +183,10 @@ impl<'t, 'f> Checker<'t, 'f> {
             });
         }
         if self.net.places.is_empty() && self.findings.is_empty() {
-            self.error(tree.name.span, "the net has no places");
+            self.findings.add(|| {
+                Diagnostic::at(tree.name.span, "the net has no places")
+                    .help("declare one: `place p { dom : epsilon; }`")
+            });
         }
         self.net.types = self.types.lower();
         self.net

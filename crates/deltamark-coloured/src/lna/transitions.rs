@@ -34,6 +34,8 @@ struct Item<'t> {
 /// What is known of a transition's variables.
 struct Variables<'t> {
     list: Vec<(Name<'t>, TypeId, Option<Role>)>,
+    /// Those whose type is that of a tuple that binds them.
+    settled: BTreeSet<&'t str>,
 }
 
 impl<'t> Variables<'t> {
@@ -53,7 +55,7 @@ impl<'t> Checker<'t, '_> {
         let outputs = self.arc_places(&definition.outputs, "out");
         let inhibitors = self.arc_places(&definition.inhibitors, "inhibit");
 
-        let mut variables = Variables { list: Vec::new() };
+        let mut variables = Variables { list: Vec::new(), settled: BTreeSet::new() };
         for (arc, place) in &inputs {
             self.declare_alone(arc, *place, Role::Bound, &mut variables);
         }
@@ -144,7 +146,9 @@ impl<'t> Checker<'t, '_> {
                     let variable = variables.list.iter_mut().find(|(known, ..)| known.text == name.text);
                     if let (Some((_, of, _)), Some(&found)) = (variable, domain.get(position)) {
                         let same_root = self.types.root(*of) == self.types.root(found);
-                        if same_root && self.types.card(found) > self.types.card(*of) && self.types.is_discrete(found) {
+                        let first = variables.settled.insert(name.text);
+                        let larger = self.types.is_discrete(found) && self.types.card(found) > self.types.card(*of);
+                        if same_root && (first || larger) {
                             *of = found;
                         }
                     }
