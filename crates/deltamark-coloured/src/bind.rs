@@ -18,10 +18,14 @@
 //! ([`Postings`]), and the lists grow with the tokens of the place.
 //!
 //! A thread has its own tries. Their size goes by combinations of tokens, not of markings.
+//!
+//! What goes wrong on the way is a fault of the state only if it has tokens for the rest of the inputs too
+//! ([`Doubt`]).
 
 use std::collections::HashMap;
 
 use crate::actions::Claim;
+use crate::doubt::Doubt;
 use crate::engine::{Counts, Engine};
 use crate::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
@@ -90,7 +94,7 @@ enum Next {
     Action(u32),
     /// They are, and the state has a word in it.
     Late(u32),
-    /// Evaluating went wrong.
+    /// Evaluating went wrong, which counts if the rest of the inputs is there.
     Fault(u32),
     /// The tokens of a place are tried.
     Bind(u32),
@@ -125,7 +129,7 @@ struct Trie {
     checks: Vec<Claim>,
     binds: Vec<BindNode>,
     picks: Vec<Vec<u32>>,
-    faults: Vec<Fault>,
+    faults: Vec<Doubt>,
     /// The postings of each step that binds with a key.
     postings: Vec<Option<u32>>,
     root: u32,
@@ -305,7 +309,12 @@ impl Binder {
                 }
                 found.push(action);
             }
-            Next::Fault(number) => faults.push((transition as u32, trie.faults[number as usize].clone())),
+            Next::Fault(number) => {
+                let doubt = &trie.faults[number as usize];
+                if doubt.counts(engine, transition, markings) {
+                    faults.push((transition as u32, doubt.fault.clone()));
+                }
+            }
             Next::Pick(number) => {
                 for at in 0..trie.picks[number as usize].len() {
                     let child = self.tries[transition].picks[number as usize][at];
@@ -461,26 +470,24 @@ impl Binder {
             frame[var.0 as usize] = value;
         }
         let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
+        let mut wrong = None;
         for (at, part) in parts.iter().enumerate() {
             if let Part::Match(expression) = part {
                 match eval.eval(expression, &mut frame) {
                     Ok(code) if code == table.component(token, at) => {}
                     Ok(_) => return DEAD,
-                    Err(fault) => return self.fault(transition, fault),
+                    Err(fault) => wrong = wrong.or(Some(fault)),
                 }
             }
         }
         let mut claims = before.clone();
         claim(&mut claims, place.0, token, *factor);
+        if let Some(fault) = wrong {
+            let doubt = Doubt::new(fault, step + 1, &frame, &claims);
+            return self.fault_after(transition, doubt, &before, Some((place.0, token)));
+        }
         self.combinations = 0;
         self.grow(engine, transition, step + 1, &mut frame, claims, &before, Some((place.0, token)))
-    }
-
-    fn fault(&mut self, transition: usize, fault: Fault) -> u32 {
-        let trie = &mut self.tries[transition];
-        trie.faults.push(fault);
-        trie.nodes.push(Node { checks: (0, 0), next: Next::Fault(trie.faults.len() as u32 - 1) });
-        trie.nodes.len() as u32 - 1
     }
 
     /// Makes the node that is reached by the steps from `step` on. `present` lies in its place for
@@ -509,13 +516,17 @@ impl Binder {
                 Some(Step::Test(test)) => match eval.truth(test, frame) {
                     Ok(true) => {}
                     Ok(false) => return DEAD,
-                    Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                    Err(fault) => {
+                        let doubt = Doubt::new(fault, step + 1, frame, &claims).of_guard();
+                        return self.fault_after(transition, doubt, before, present);
+                    }
                 },
                 Some(Step::Let(var, value)) => match eval.eval(value, frame) {
                     Ok(value) => frame[var.0 as usize] = value,
-                    Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                    Err(fault) => return self.fault_at(transition, fault, step, frame, &claims, before, present),
                 },
                 Some(Step::Require(terms)) => {
+                    let known = claims.clone();
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
                     let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
@@ -532,7 +543,7 @@ impl Binder {
                     }
                     self.counts = counts;
                     if let Some(fault) = wrong {
-                        return self.fault_after(transition, fault, &claims, before, present);
+                        return self.fault_at(transition, fault, step, frame, &known, before, present);
                     }
                 }
                 Some(Step::Bind { place, parts, given, .. }) => {
@@ -548,7 +559,8 @@ impl Binder {
                                     match eval.eval(expression, frame) {
                                         Ok(code) => key.push(code),
                                         Err(fault) => {
-                                            return self.fault_after(transition, fault, &claims, before, present);
+                                            return self
+                                                .fault_at(transition, fault, step, frame, &claims, before, present);
                                         }
                                     }
                                 }
@@ -576,14 +588,19 @@ impl Binder {
                     let mut children = Vec::new();
                     let values = match picked(engine, &mut eval, domain, frame) {
                         Ok(values) => values,
-                        Err(fault) => return self.fault_after(transition, fault, &claims, before, present),
+                        Err(fault) => return self.fault_at(transition, fault, step, frame, &claims, before, present),
                     };
                     for value in values {
                         self.combinations += 1;
+                        // Whoever wants no more than so many nodes wants no more values either.
+                        if self.combinations > self.left {
+                            self.left = 0;
+                            return DEAD;
+                        }
                         if self.combinations > MOST_COMBINATIONS {
                             let fault =
                                 Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
-                            return self.fault_after(transition, fault, &claims, before, present);
+                            return self.fault_at(transition, fault, step, frame, &claims, before, present);
                         }
                         let mut inner = frame.to_vec();
                         inner[var.0 as usize] = value;
@@ -604,18 +621,28 @@ impl Binder {
         self.node(transition, next, &claims, before, present)
     }
 
-    fn fault_after(
+    /// The node of a step that goes wrong.
+    #[allow(clippy::too_many_arguments)]
+    fn fault_at(
         &mut self,
         transition: usize,
         fault: Fault,
+        step: usize,
+        frame: &[Code],
         claims: &[Claim],
         before: &[Claim],
         present: Option<(u32, u32)>,
     ) -> u32 {
+        self.fault_after(transition, Doubt::new(fault, step, frame, claims), before, present)
+    }
+
+    fn fault_after(&mut self, transition: usize, doubt: Doubt, before: &[Claim], present: Option<(u32, u32)>) -> u32 {
+        self.grown += doubt.bytes();
+        let claims = doubt.claims.clone();
         let trie = &mut self.tries[transition];
-        trie.faults.push(fault);
+        trie.faults.push(doubt);
         let next = Next::Fault(trie.faults.len() as u32 - 1);
-        self.node(transition, next, claims, before, present)
+        self.node(transition, next, &claims, before, present)
     }
 
     fn node(
@@ -666,14 +693,14 @@ impl Binder {
                 + trie.picks.capacity() * size_of::<Vec<u32>>()
                 + trie.nodes.capacity() * size_of::<Node>()
                 + trie.checks.capacity() * size_of::<Claim>()
-                + trie.faults.capacity() * size_of::<Fault>()
+                + trie.faults.iter().map(Doubt::bytes).sum::<usize>()
         };
         self.tries.iter().map(trie).sum::<usize>() + self.postings.iter().map(Postings::bytes).sum::<usize>()
     }
 }
 
 /// Adds to what is taken of a token.
-fn claim(claims: &mut Vec<Claim>, place: u32, token: u32, count: u32) {
+pub(crate) fn claim(claims: &mut Vec<Claim>, place: u32, token: u32, count: u32) {
     match claims.iter_mut().find(|known| (known.0, known.1) == (place, token)) {
         Some(known) => known.2 = known.2.saturating_add(count),
         None => claims.push((place, token, count)),
@@ -681,7 +708,12 @@ fn claim(claims: &mut Vec<Claim>, place: u32, token: u32, count: u32) {
 }
 
 /// The values of a pick, each once.
-fn picked(engine: &Engine, eval: &mut Eval<'_>, domain: &Domain, frame: &mut [Code]) -> Result<Vec<Code>, Fault> {
+pub(crate) fn picked(
+    engine: &Engine,
+    eval: &mut Eval<'_>,
+    domain: &Domain,
+    frame: &mut [Code],
+) -> Result<Vec<Code>, Fault> {
     let (mut values, span) = match domain {
         Domain::Range(low, high) => {
             let (from, to) = (eval.eval(low, frame)?, eval.eval(high, frame)?);

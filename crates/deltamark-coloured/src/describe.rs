@@ -15,7 +15,7 @@ use deltamark_core::{Action, Block, Describe, Kind, Measure, Observable, Observe
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
-use crate::net::{Piece, PlaceId, Shape};
+use crate::net::{Piece, PlaceId, Shape, TypeId};
 use crate::system::ColouredSystem;
 use crate::values::Code;
 
@@ -54,6 +54,13 @@ enum Word {
     Letter(char),
 }
 
+/// A component of a token, in the order in which people sort them: numbers and names as their types have them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Discrete(Code),
+    Text(Vec<Word>),
+}
+
 /// A text with its numbers as such, so that 9 comes before 10.
 fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
@@ -86,12 +93,26 @@ impl Engine {
         };
         coloured
             .map(|(number, place)| {
-                let mut bounds: Vec<_> = most(number).into_iter().map(|most| bound(number, most)).collect();
-                // Tokens are numbered as they are met, which may be in another order in another run.
-                bounds.sort_by_cached_key(|(shown, _)| words(shown));
-                (place.name.clone(), bounds)
+                let mut bounds: Vec<(u32, u64)> = most(number).into_iter().collect();
+                bounds.sort_by_cached_key(|&(token, _)| self.parts(number, token));
+                (place.name.clone(), bounds.into_iter().map(|most| bound(number, most)).collect())
             })
             .collect()
+    }
+
+    /// The components of a token, to sort by: tokens are numbered as they are met, which may be in another order
+    /// in another run or another form of the net.
+    fn parts(&self, place: usize, token: u32) -> Vec<Part> {
+        let typed = self.places[place].components(token).zip(&self.net.places[place].domain);
+        let part = |(code, of): (Code, &TypeId)| match self.net.types[of.0 as usize].shape {
+            Shape::Discrete { .. } => Part::Discrete(code),
+            _ => {
+                let mut shown = String::new();
+                self.values.print(&self.net.types, *of, code, &mut shown);
+                Part::Text(words(&shown))
+            }
+        };
+        typed.map(part).collect()
     }
 
     /// A place and what lies in it, if anything does.
@@ -105,7 +126,9 @@ impl Engine {
             return Some((known.name.clone(), Value::Int(total as i64)));
         }
         let mut out = String::new();
-        for &(token, count) in tokens {
+        let mut sorted = tokens.to_vec();
+        sorted.sort_by_cached_key(|&(token, _)| self.parts(place, token));
+        for (token, count) in sorted {
             if !out.is_empty() {
                 out.push_str(" ++ ");
             }
@@ -134,13 +157,12 @@ impl Engine {
         out
     }
 
-    /// An action as the model describes it, or by its name.
+    /// An action by its name, and behind it as the model describes it: two bindings may be described alike.
     pub fn tell_action(&self, action: u32) -> String {
         let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
-        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else {
-            return self.action_name(action);
-        };
-        let mut out = format!("{}: ", transition.name);
+        let mut out = self.action_name(action);
+        let (Some(pieces), Ok(mut frame)) = (&transition.description, self.frame_of(action)) else { return out };
+        out.push_str(": ");
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         for piece in pieces {
             match piece {

@@ -3,7 +3,7 @@
 //! In: a net. Out: numbers of tokens, markings, actions and effects. What stays true: whatever
 //! has a number keeps its meaning, so all reading is free of locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use deltamark_core::Diagnostic;
@@ -105,15 +105,28 @@ impl Engine {
             if !(0..=most).contains(&count) {
                 let mut shown = String::new();
                 self.print_token(number, token, &mut shown);
-                let message = if count < 0 {
-                    format!("the initial marking of place `{}` takes away more of {shown} than there is", place.name)
-                } else {
-                    format!(
-                        "the initial marking of place `{}` has {count} of {shown}, which may be there {most} times",
-                        place.name
-                    )
+                let name = &place.name;
+                let message = match place.domain.is_empty() {
+                    _ if count < 0 => {
+                        format!("the initial marking of place `{name}` takes away more of {shown} than there is")
+                    }
+                    true => {
+                        let tokens = if count == 1 { "token" } else { "tokens" };
+                        format!(
+                            "the initial marking of place `{name}` has {count} {tokens}, and its capacity is {most}"
+                        )
+                    }
+                    false => {
+                        format!(
+                            "the initial marking of place `{name}` has {count} of {shown}, and its capacity is {most}"
+                        )
+                    }
                 };
-                return Err(Diagnostic::at(place.span, message));
+                let diagnostic = Diagnostic::at(place.span, message);
+                return Err(match place.capacity.filter(|_| (0..=i64::from(i32::MAX)).contains(&count)) {
+                    Some(_) => diagnostic.help(format!("write `capacity : {count};`, or more")),
+                    None => diagnostic,
+                });
             }
             if count > 0 {
                 list.push((token, count as u32));
@@ -124,7 +137,9 @@ impl Engine {
 
     /// What is wrong with a term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
-        let diagnostic = Diagnostic::at(fault.span, fault.kind.message());
+        let message =
+            format!("{}, in the initial marking of place `{}`", fault.kind.message(), self.net.places[number].name);
+        let diagnostic = Diagnostic::at(fault.span, message);
         let within =
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
         let at = term.token.iter().position(within).filter(|_| fault.kind == FaultKind::OutOfRange);
@@ -240,14 +255,20 @@ impl Engine {
         new.late |= plan.late_priority || plan.late_guard.is_some() || plan.existential;
         let mut inhibitors = Vec::new();
         if !plan.existential {
+            let mut open = false;
             for term in &plan.inhibitors {
                 let mut one = Counts::new();
                 match self.count(term, frame, &mut one) {
                     Ok(()) => {
                         inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
                     }
-                    Err(wrong) => fault = fault.or(Some(wrong)),
+                    // Whether it matters depends on which tokens there are to compare.
+                    Err(_) => open = true,
                 }
+            }
+            if open {
+                new.late = true;
+                inhibitors.clear();
             }
         }
         new.inhibitors = &inhibitors;
@@ -283,9 +304,11 @@ impl Engine {
             return Ok(false);
         }
         let plan = &self.plans[known.transition() as usize];
-        if known.is_late() && (plan.existential || plan.late_guard.is_some()) {
+        // Inhibitors that are not known by their tokens.
+        let open = plan.existential || !known.inhibited() && !plan.inhibitors.is_empty();
+        if known.is_late() && (open || plan.late_guard.is_some()) {
             let look = Marking { engine: self, markings };
-            if plan.existential && self.inhibited(plan, action, &look)? {
+            if open && self.inhibited(plan, action, &look)? {
                 return Ok(false);
             }
             if let Some(guard) = &plan.late_guard {
@@ -356,6 +379,9 @@ impl Engine {
         let Shape::Discrete { low, high, .. } = self.net.types[of.0 as usize].shape else {
             return Err(Fault { kind: FaultKind::OutOfRange, span: transition.span });
         };
+        if i64::from(high) - i64::from(low) >= MOST_LOOSE {
+            return Err(Fault { kind: FaultKind::Endless, span: transition.span });
+        }
         for value in low..=high {
             frame[first.0 as usize] = Some(Code::from(value));
             if self.any_value(terms, rest, transition, frame, look)? {
@@ -512,40 +538,75 @@ impl Engine {
     }
 }
 
+/// The most values that a loose variable of an inhibitor may have.
+const MOST_LOOSE: i64 = 1 << 20;
+
+/// Puts the terms of inhibitors in an order in which those come first whose tokens give values to
+/// variables that others use.
+pub(crate) fn givers_first(terms: Vec<FlatTerm>, transition: &Transition) -> Vec<FlatTerm> {
+    let own = |var: Var| {
+        transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))
+    };
+    let mut ordered: Vec<FlatTerm> = Vec::with_capacity(terms.len());
+    let mut bound: BTreeSet<Var> = BTreeSet::new();
+    let mut waiting = terms;
+    loop {
+        let before = waiting.len();
+        for term in std::mem::take(&mut waiting) {
+            let (given, used) = given_and_used(&term, own);
+            if used.is_subset(&bound) {
+                // Behind a condition that may be false nothing is given for sure.
+                bound.extend(given.into_iter().filter(|_| term.condition.is_none()));
+                ordered.push(term);
+            } else {
+                waiting.push(term);
+            }
+        }
+        if waiting.len() == before {
+            ordered.append(&mut waiting);
+            return ordered;
+        }
+    }
+}
+
 /// The variables of inhibitors that no token gives a value before it is used: they stand inside an
 /// expression first. Such a variable is tried with every value of its type.
-fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool) -> Vec<Var> {
-    let (mut bound, mut loose) = (Vec::new(), Vec::new());
+fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool + Copy) -> Vec<Var> {
+    let (mut bound, mut loose) = (BTreeSet::new(), Vec::new());
     for term in terms {
-        let alone = |component: &Expr| match component.kind {
-            Kind::Var(var) if own(var) => Some(var),
-            _ => None,
-        };
-        // The condition is looked at before the token.
-        let mut uses = Vec::new();
-        for (condition, expression) in
-            term.condition.iter().map(|condition| (true, condition)).chain(term.token.iter().map(|part| (false, part)))
-        {
-            if !condition && alone(expression).is_some() {
-                continue;
-            }
-            expression.visit(&mut |part| {
-                if let Kind::Var(var) = part.kind
-                    && own(var)
-                {
-                    uses.push((condition, var));
-                }
-            });
-        }
-        let here: Vec<Var> = term.token.iter().filter_map(alone).collect();
-        for (condition, var) in uses {
-            if !bound.contains(&var) && (condition || !here.contains(&var)) && !loose.contains(&var) {
-                loose.push(var);
-            }
-        }
-        bound.extend(here);
+        let (given, used) = given_and_used(term, own);
+        let free = used.into_iter().filter(|var| !bound.contains(var));
+        let free: Vec<Var> = free.filter(|var| !loose.contains(var)).collect();
+        loose.extend(free);
+        bound.extend(given);
     }
     loose
+}
+
+/// The variables of inhibitors to which the token of a term gives values, and those that must have
+/// theirs before.
+fn given_and_used(term: &FlatTerm, own: impl Fn(Var) -> bool) -> (BTreeSet<Var>, BTreeSet<Var>) {
+    let mut given = BTreeSet::new();
+    let (mut first, mut inside) = (BTreeSet::new(), BTreeSet::new());
+    let visit = |expression: &Expr, into: &mut BTreeSet<Var>| {
+        expression.visit(&mut |part| {
+            if let Kind::Var(var) = part.kind
+                && own(var)
+            {
+                into.insert(var);
+            }
+        });
+    };
+    for component in &term.token {
+        match component.kind {
+            Kind::Var(var) if own(var) => drop(given.insert(var)),
+            _ => visit(component, &mut inside),
+        }
+    }
+    // The condition is looked at before the token.
+    term.condition.iter().for_each(|condition| visit(condition, &mut first));
+    first.extend(inside.difference(&given));
+    (given, first)
 }
 
 /// Whether two lists of labels say the same, wherever they stand in the text.

@@ -4,6 +4,8 @@
 //! [`Fault`] with its place in the text. What stays true: every evaluation ends. Steps are
 //! counted and so is the depth of nesting, and what takes too many is a fault.
 //!
+//! What an evaluation makes on its way is forgotten when it ends ([`Drafts`]); only its result goes into the table of values.
+//!
 //! The tree is walked as it is. The engine remembers what comes out, token by token, so an expression
 //! is evaluated once for each combination of tokens and not once for each state.
 
@@ -12,6 +14,7 @@ use std::cmp::Ordering;
 use deltamark_core::Span;
 
 use crate::chunks::Meter;
+use crate::drafts::{Drafts, bounded};
 use crate::net::{
     Binary, Domain, End, Expr, Fault, FaultKind, Fold, Function, FunctionId, Iteration, Kind, PlaceId, Stat, Unary,
     Value,
@@ -23,6 +26,12 @@ use crate::values::{Code, Values};
 const DEEPEST: u32 = 2_000;
 /// How many steps one evaluation may take: about a second.
 const MOST_STEPS: u64 = 50_000_000;
+/// What making a structure, vector, list or set costs in steps, and what each of its elements costs. It bounds the memory
+/// that one evaluation can take: about 100 MiB.
+const SEQUENCE_STEPS: u64 = 16;
+const ELEMENT_STEPS: u64 = 4;
+/// How many elements are looked at in one step.
+const LOOKED_AT: u64 = 8;
 
 /// A marking that expressions may look at.
 pub(crate) trait Look {
@@ -39,7 +48,7 @@ pub(crate) trait Look {
 /// What evaluation needs.
 pub(crate) struct Eval<'a> {
     functions: &'a [Function],
-    values: &'a Values,
+    drafts: Drafts<'a>,
     marking: Option<&'a dyn Look>,
     steps: u64,
     depth: u32,
@@ -82,7 +91,7 @@ fn variables_of(expression: &Expr) -> usize {
 impl<'a> Eval<'a> {
     /// An evaluation, perhaps with a marking to look at.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
-        Eval { functions, values, marking, steps: 0, depth: 0 }
+        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0 }
     }
 
     /// The value of an expression that is a truth value.
@@ -92,6 +101,17 @@ impl<'a> Eval<'a> {
 
     /// The value of an expression.
     pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
+        let result = self.value(expression, frame).map(|code| self.drafts.keep(code));
+        self.drafts.forget(0, 0);
+        result
+    }
+
+    fn is_true(&mut self, expression: &Expr, frame: &mut [Code]) -> Result<bool, Fault> {
+        Ok(self.value(expression, frame)? != 0)
+    }
+
+    /// The value of a part of an expression, which may be a draft.
+    fn value(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
         // The two that are met most need no counting.
         match &expression.kind {
             Kind::Var(var) => return Ok(frame[var.0 as usize]),
@@ -115,29 +135,32 @@ impl<'a> Eval<'a> {
     fn compute(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
         match kind {
             Kind::Var(var) => Ok(frame[var.0 as usize]),
-            Kind::Const(value) => Ok(self.values.code(value)),
+            Kind::Const(value) => {
+                self.charge(size_of_value(value), span)?;
+                Ok(self.drafts.values.code(value))
+            }
             Kind::Unary(op, of) => {
-                let value = self.eval(of, frame)?;
+                let value = self.value(of, frame)?;
                 match op {
-                    Unary::Neg => value.checked_neg().map_or_else(|| fault(FaultKind::OutOfRange, span), Ok),
+                    Unary::Neg => bounded(value.checked_neg()).map_or_else(|| fault(FaultKind::OutOfRange, span), Ok),
                     Unary::Not => Ok(Code::from(value == 0)),
                 }
             }
             Kind::Binary(op, one, other) => self.binary(*op, one, other, span, frame),
             Kind::Check { of, low, high, fault: kind } => {
-                let value = self.eval(of, frame)?;
+                let value = self.value(of, frame)?;
                 if (Code::from(*low)..=Code::from(*high)).contains(&value) { Ok(value) } else { fault(*kind, span) }
             }
-            Kind::Wrap(of, modulus) => Ok(self.eval(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
+            Kind::Wrap(of, modulus) => Ok(self.value(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
             Kind::Cycle { of, low, high, by } => {
                 let (low, high) = (Code::from(*low), Code::from(*high));
-                let value = self.eval(of, frame)?;
+                let value = self.value(of, frame)?;
                 let moved = value.wrapping_sub(low).wrapping_add(Code::from(*by));
                 Ok(low + moved.rem_euclid((high - low + 1).max(1)))
             }
             Kind::If(condition, one, other) => {
-                let chosen = if self.truth(condition, frame)? { one } else { other };
-                self.eval(chosen, frame)
+                let chosen = if self.is_true(condition, frame)? { one } else { other };
+                self.value(chosen, frame)
             }
             Kind::Call(function, arguments) => self.call(*function, arguments, span, frame),
             Kind::Fold { fold, iterations, filter, body } => {
@@ -159,14 +182,14 @@ impl<'a> Eval<'a> {
     }
 
     fn binary(&mut self, op: Binary, one: &Expr, other: &Expr, span: Span, frame: &mut [Code]) -> Evaluated {
-        let left = self.eval(one, frame)?;
+        let left = self.value(one, frame)?;
         match op {
             Binary::And if left == 0 => return Ok(0),
             Binary::Or if left != 0 => return Ok(1),
             _ => {}
         }
-        let right = self.eval(other, frame)?;
-        let checked = |result: Option<Code>| result.map_or_else(|| fault(FaultKind::OutOfRange, span), Ok);
+        let right = self.value(other, frame)?;
+        let checked = |result: Option<Code>| bounded(result).map_or_else(|| fault(FaultKind::OutOfRange, span), Ok);
         match op {
             Binary::Add => checked(left.checked_add(right)),
             Binary::Sub => checked(left.checked_sub(right)),
@@ -175,8 +198,8 @@ impl<'a> Eval<'a> {
             Binary::Div => checked(left.checked_div(right)),
             Binary::Rem => checked(left.checked_rem(right)),
             Binary::And | Binary::Or => Ok(Code::from(right != 0)),
-            Binary::Eq => Ok(Code::from(left == right)),
-            Binary::Ne => Ok(Code::from(left != right)),
+            Binary::Eq => Ok(Code::from(self.drafts.same(left, right))),
+            Binary::Ne => Ok(Code::from(!self.drafts.same(left, right))),
             Binary::Lt => Ok(Code::from(left < right)),
             Binary::Le => Ok(Code::from(left <= right)),
             Binary::Gt => Ok(Code::from(left > right)),
@@ -185,125 +208,161 @@ impl<'a> Eval<'a> {
     }
 
     fn all(&mut self, expressions: &[Expr], frame: &mut [Code]) -> Result<Vec<Code>, Fault> {
-        expressions.iter().map(|expression| self.eval(expression, frame)).collect()
+        expressions.iter().map(|expression| self.value(expression, frame)).collect()
     }
 
-    fn elements(&self, sequence: Code) -> Vec<Code> {
-        self.values.elements(sequence).collect()
+    /// A sequence of these elements.
+    fn make(&mut self, elements: &[Code], span: Span) -> Evaluated {
+        self.steps += SEQUENCE_STEPS + ELEMENT_STEPS * elements.len() as u64;
+        if self.steps > MOST_STEPS {
+            return fault(FaultKind::Endless, span);
+        }
+        Ok(self.drafts.make(elements))
+    }
+
+    /// Counts the steps that it takes to look at elements.
+    fn charge(&mut self, elements: usize, span: Span) -> Result<(), Fault> {
+        self.steps += elements as u64 / LOOKED_AT;
+        if self.steps > MOST_STEPS { fault(FaultKind::Endless, span) } else { Ok(()) }
+    }
+
+    fn elements(&mut self, sequence: Code, span: Span) -> Result<Vec<Code>, Fault> {
+        self.charge(self.drafts.len(sequence), span)?;
+        Ok(self.drafts.elements(sequence))
     }
 
     /// A set of these elements, in any order and perhaps repeated.
-    fn set(&self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
-        elements.sort_by(|&one, &other| self.values.compare(one, other));
-        elements.dedup();
+    fn set(&mut self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
+        elements.sort_by(|&one, &other| self.drafts.compare(one, other));
+        elements.dedup_by(|one, other| self.drafts.same(*one, *other));
         if capacity.is_some_and(|capacity| elements.len() > capacity as usize) {
             return fault(FaultKind::ContainerOverflow, span);
         }
-        Ok(self.values.sequence(&elements))
+        self.make(&elements, span)
     }
 
     /// Whether a set, which is in order, has this element.
     fn has(&self, sorted: &[Code], element: Code) -> bool {
-        sorted.binary_search_by(|&known| self.values.compare(known, element)).is_ok()
+        sorted.binary_search_by(|&known| self.drafts.compare(known, element)).is_ok()
     }
 
     fn sequence(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
         match kind {
             Kind::Row(elements) => {
                 let elements = self.all(elements, frame)?;
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::List(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 if elements.len() > *capacity as usize {
                     return fault(FaultKind::ContainerOverflow, span);
                 }
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Set(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 self.set(elements, Some(*capacity), span)
             }
+            // A constant need not be made whole for one element of it.
+            Kind::Item { of, index, fault: kind } if matches!(of.kind, Kind::Const(Value::Seq(_))) => {
+                let index = self.value(index, frame)?;
+                let Kind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
+                match usize::try_from(index).ok().and_then(|index| elements.get(index)) {
+                    Some(element) => {
+                        self.charge(size_of_value(element), span)?;
+                        Ok(self.drafts.values.code(element))
+                    }
+                    None => fault(*kind, span),
+                }
+            }
             Kind::Item { of, index, fault: kind } => {
-                let of = self.eval(of, frame)?;
-                let index = self.eval(index, frame)?;
-                self.values.element(of, index).map_or_else(|| fault(*kind, span), Ok)
+                let of = self.value(of, frame)?;
+                let index = self.value(index, frame)?;
+                self.drafts.element(of, index).map_or_else(|| fault(*kind, span), Ok)
             }
             Kind::Replace { of, index, value, fault: kind } => {
                 let mut elements = {
-                    let of = self.eval(of, frame)?;
-                    self.elements(of)
+                    let of = self.value(of, frame)?;
+                    self.elements(of, span)?
                 };
-                let index = self.eval(index, frame)?;
-                let value = self.eval(value, frame)?;
+                let index = self.value(index, frame)?;
+                let value = self.value(value, frame)?;
                 match usize::try_from(index).ok().and_then(|index| elements.get_mut(index)) {
                     Some(element) => *element = value,
                     None => return fault(*kind, span),
                 }
-                self.steps += elements.len() as u64 / 8;
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Slice { of, from, to } => {
-                let of = self.eval(of, frame)?;
-                let (from, to) = (self.eval(from, frame)?, self.eval(to, frame)?);
+                let of = self.value(of, frame)?;
+                let (from, to) = (self.value(from, frame)?, self.value(to, frame)?);
                 if to < from {
-                    return Ok(self.values.sequence(&[]));
+                    return self.make(&[], span);
                 }
-                let elements = self.elements(of);
+                let elements = self.elements(of, span)?;
                 let chosen = usize::try_from(from).ok().zip(usize::try_from(to).ok());
                 match chosen.and_then(|(from, to)| elements.get(from..=to)) {
-                    Some(chosen) => Ok(self.values.sequence(chosen)),
+                    Some(chosen) => self.make(chosen, span),
                     None => fault(FaultKind::Slice, span),
                 }
             }
             Kind::Concat(one, other, capacity) => {
-                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let mut elements = self.elements(one);
-                elements.extend(self.values.elements(other));
-                self.steps += elements.len() as u64 / 8;
+                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let mut elements = self.elements(one, span)?;
+                elements.extend(self.elements(other, span)?);
                 if elements.len() > *capacity as usize {
                     return fault(FaultKind::ListOverflow, span);
                 }
-                Ok(self.values.sequence(&elements))
+                self.make(&elements, span)
             }
             Kind::Union(one, other, capacity) => {
-                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let mut elements = self.elements(one);
-                elements.extend(self.values.elements(other));
+                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let mut elements = self.elements(one, span)?;
+                elements.extend(self.elements(other, span)?);
                 self.set(elements, Some(*capacity), span)
             }
             Kind::Intersect(one, other) | Kind::Difference(one, other) => {
-                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let others = self.elements(other);
+                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (mut kept, others) = (self.elements(one, span)?, self.elements(other, span)?);
                 let keep = matches!(kind, Kind::Intersect(..));
-                let kept: Vec<Code> =
-                    self.values.elements(one).filter(|&element| self.has(&others, element) == keep).collect();
-                Ok(self.values.sequence(&kept))
+                kept.retain(|&element| self.has(&others, element) == keep);
+                self.make(&kept, span)
             }
             Kind::In(element, of) => {
-                let (element, of) = (self.eval(element, frame)?, self.eval(of, frame)?);
-                Ok(Code::from(self.values.elements(of).any(|known| known == element)))
+                let (element, of) = (self.value(element, frame)?, self.value(of, frame)?);
+                let all = self.elements(of, span)?;
+                Ok(Code::from(all.into_iter().any(|known| self.drafts.same(known, element))))
             }
             Kind::Subset(one, other, proper) => {
-                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
-                let others = self.elements(other);
-                let subset = self.values.elements(one).all(|element| self.has(&others, element));
-                Ok(Code::from(subset && !(*proper && one == other)))
+                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (some, others) = (self.elements(one, span)?, self.elements(other, span)?);
+                let subset = some.into_iter().all(|element| self.has(&others, element));
+                Ok(Code::from(subset && !(*proper && self.drafts.same(one, other))))
             }
             Kind::Size(of) => {
-                let of = self.eval(of, frame)?;
-                Ok(self.values.len(of) as Code)
+                let of = self.value(of, frame)?;
+                Ok(self.drafts.len(of) as Code)
             }
             Kind::End(end, of) => {
-                let of = self.eval(of, frame)?;
-                let elements = self.elements(of);
-                match (end, elements.as_slice()) {
-                    (_, []) => fault(FaultKind::EmptyList, span),
-                    (End::First, [first, ..]) => Ok(*first),
-                    (End::Last, [.., last]) => Ok(*last),
-                    (End::Prefix, [prefix @ .., _]) => Ok(self.values.sequence(prefix)),
-                    (End::Suffix, [_, suffix @ ..]) => Ok(self.values.sequence(suffix)),
-                    (End::LastIndex, several) => Ok(several.len() as Code - 1),
+                let of = self.value(of, frame)?;
+                let last = self.drafts.len(of) as Code - 1;
+                if last < 0 {
+                    return fault(FaultKind::EmptyList, span);
+                }
+                let element =
+                    |index: Code| self.drafts.element(of, index).map_or_else(|| fault(FaultKind::EmptyList, span), Ok);
+                match end {
+                    End::First => element(0),
+                    End::Last => element(last),
+                    End::LastIndex => Ok(last),
+                    End::Prefix => {
+                        let elements = self.elements(of, span)?;
+                        self.make(&elements[..elements.len() - 1], span)
+                    }
+                    End::Suffix => {
+                        let elements = self.elements(of, span)?;
+                        self.make(&elements[1..], span)
+                    }
                 }
             }
             _ => unreachable!("every other kind is no matter of sequences"),
@@ -314,10 +373,15 @@ impl<'a> Eval<'a> {
         let function = &self.functions[function.0 as usize];
         let mut inner = vec![0; (function.frame as usize).max(arguments.len())];
         for (slot, argument) in inner.iter_mut().zip(arguments) {
-            *slot = self.eval(argument, frame)?;
+            *slot = self.value(argument, frame)?;
         }
+        let before = self.drafts.count();
         match self.run(&function.body, &mut inner)? {
-            Flow::Return(value) => Ok(value),
+            Flow::Return(value) => {
+                // Nobody else knows what the function made.
+                self.drafts.forget(before, value);
+                Ok(value)
+            }
             Flow::Next => fault(FaultKind::NoReturn, span),
         }
     }
@@ -327,21 +391,21 @@ impl<'a> Eval<'a> {
             self.steps += 1;
             let flow = match stat {
                 Stat::Assign(var, value) => {
-                    frame[var.0 as usize] = self.eval(value, frame)?;
+                    frame[var.0 as usize] = self.value(value, frame)?;
                     Flow::Next
                 }
                 Stat::If(condition, one, other) => {
-                    let chosen = if self.truth(condition, frame)? { one } else { other };
+                    let chosen = if self.is_true(condition, frame)? { one } else { other };
                     self.nested(chosen, condition.span, frame)?
                 }
                 Stat::Case(of, cases, default) => {
-                    let value = self.eval(of, frame)?;
+                    let value = self.value(of, frame)?;
                     let chosen = cases.iter().find(|(label, _)| Code::from(*label) == value);
                     self.nested(chosen.map_or(default, |(_, body)| body), of.span, frame)?
                 }
                 Stat::While(condition, body) => {
                     let mut flow = Flow::Next;
-                    while matches!(flow, Flow::Next) && self.truth(condition, frame)? {
+                    while matches!(flow, Flow::Next) && self.is_true(condition, frame)? {
                         self.steps += 1;
                         if self.steps > MOST_STEPS {
                             return Err(Fault { kind: FaultKind::Endless, span: condition.span });
@@ -358,9 +422,9 @@ impl<'a> Eval<'a> {
                     })?;
                     flow
                 }
-                Stat::Return(value) => Flow::Return(self.eval(value, frame)?),
+                Stat::Return(value) => Flow::Return(self.value(value, frame)?),
                 Stat::Assert(condition) => {
-                    if !self.truth(condition, frame)? {
+                    if !self.is_true(condition, frame)? {
                         return Err(Fault { kind: FaultKind::Assertion, span: condition.span });
                     }
                     Flow::Next
@@ -393,10 +457,10 @@ impl<'a> Eval<'a> {
         let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
         let slot = first.variable.0 as usize;
         let (span, values): (Span, Box<dyn Iterator<Item = Code>>) = match &first.domain {
-            Domain::Range(low, high) => (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?)),
+            Domain::Range(low, high) => (low.span, Box::new(self.value(low, frame)?..=self.value(high, frame)?)),
             Domain::Elements(of) => {
-                let container = self.eval(of, frame)?;
-                (of.span, Box::new(self.elements(container).into_iter()))
+                let container = self.value(of, frame)?;
+                (of.span, Box::new(self.elements(container, of.span)?.into_iter()))
             }
             Domain::Place(place) => {
                 let tokens = self.look().map_or_else(Vec::new, |marking| marking.tokens(*place));
@@ -445,12 +509,12 @@ impl<'a> Eval<'a> {
         let mut first = true;
         self.iterate(iterations, frame, &mut |eval, frame| {
             if let Some(filter) = filter
-                && !eval.truth(filter, frame)?
+                && !eval.is_true(filter, frame)?
             {
                 return Ok(true);
             }
             let value = match body {
-                Some(body) => eval.eval(body, frame)?,
+                Some(body) => eval.value(body, frame)?,
                 None => 1,
             };
             let overflow = Fault { kind: FaultKind::OutOfRange, span };
@@ -473,8 +537,8 @@ impl<'a> Eval<'a> {
                         result = value;
                     }
                 }
-                Fold::Sum => result = result.checked_add(value).ok_or(overflow)?,
-                Fold::Product => result = result.checked_mul(value).ok_or(overflow)?,
+                Fold::Sum => result = bounded(result.checked_add(value)).ok_or(overflow)?,
+                Fold::Product => result = bounded(result.checked_mul(value)).ok_or(overflow)?,
             }
             first = false;
             Ok(match fold {
@@ -484,6 +548,14 @@ impl<'a> Eval<'a> {
             })
         })?;
         Ok(result)
+    }
+}
+
+/// How many parts a value has.
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Int(_) => 1,
+        Value::Seq(elements) => elements.iter().map(size_of_value).sum::<usize>() + 1,
     }
 }
 

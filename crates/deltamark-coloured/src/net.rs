@@ -634,10 +634,15 @@ impl Net {
 
     /// Whether a step can be a fault, as far as can be told beforehand.
     pub fn can_fault(&self) -> bool {
+        let faults = |transition: &'_ Transition, expression: &Expr| {
+            crate::faults::Faults { types: &self.types, variables: &transition.variables }.possible(expression)
+        };
         let arcs = |transition: &Transition| {
             let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);
-            arcs.flat_map(|arc| arc.label.iter())
-                .any(|term| term.factor < 0 || term.condition.iter().chain(&term.token).any(crate::plan::can_fault))
+            arcs.flat_map(|arc| arc.label.iter()).any(|term| {
+                let mut parts = term.condition.iter().chain(&term.token);
+                term.factor < 0 || parts.any(|part| faults(transition, part))
+            })
         };
         self.places.iter().any(|place| place.capacity.is_some())
             || self.transitions.iter().any(|transition| {
@@ -645,7 +650,7 @@ impl Net {
                     transition.variables.iter().any(|variable| !matches!(variable.role, Role::Bound | Role::Inhibitor));
                 computed
                     || arcs(transition)
-                    || transition.guard.iter().chain(&transition.priority).any(crate::plan::can_fault)
+                    || transition.guard.iter().chain(&transition.priority).any(|part| faults(transition, part))
             })
     }
 

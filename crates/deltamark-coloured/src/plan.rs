@@ -11,14 +11,15 @@
 //! most others are known; then one with known components, because the tokens that fit can be
 //! looked up by them.
 //!
-//! A part of a guard that can be a fault is not moved before an earlier part: `x != 0 and 10 / x > 2`
-//! stays in order.
+//! A part of a guard that can be a fault is not moved before an earlier part, nor is another part moved before
+//! it: `x != 0 and 10 / x > 2 and y > 0` stays in order. What can be a fault is for [`faults`](crate::faults) to say.
 
 use std::collections::BTreeSet;
 
 use deltamark_core::{Diagnostic, Span};
 
 use crate::eval::Eval;
+use crate::faults::Faults;
 use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, PlaceId, Role, Shape, Transition, Var};
 use crate::values::{Code, Values};
 
@@ -86,7 +87,7 @@ pub(crate) struct Plan {
     pub terms: usize,
     /// The places on whose markings it depends which bindings are enabled, ascending.
     pub reads: Vec<u32>,
-    /// Places that must hold a token before anything is evaluated that could be a fault, ascending.
+    /// Places that must hold a token for anything to be enabled or to be a fault, ascending.
     pub needs: Vec<u32>,
 }
 
@@ -105,40 +106,8 @@ pub(crate) fn looks(expression: &Expr) -> bool {
     found
 }
 
-/// Whether evaluating can be a fault.
-pub(crate) fn can_fault(expression: &Expr) -> bool {
-    let mut found = false;
-    expression.visit(&mut |part| {
-        found |= !matches!(
-            part.kind,
-            Kind::Const(_)
-                | Kind::Var(_)
-                | Kind::Wrap(..)
-                | Kind::Cycle { .. }
-                | Kind::If(..)
-                | Kind::In(..)
-                | Kind::Subset(..)
-                | Kind::Size(_)
-                | Kind::Unary(crate::net::Unary::Not, _)
-                | Kind::Binary(
-                    Binary::And
-                        | Binary::Or
-                        | Binary::Eq
-                        | Binary::Ne
-                        | Binary::Lt
-                        | Binary::Le
-                        | Binary::Gt
-                        | Binary::Ge,
-                    _,
-                    _
-                )
-        );
-    });
-    found
-}
-
 /// The variables an expression uses, without those of its own iterations.
-fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
+pub(crate) fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
     let mut own = BTreeSet::new();
     let mut all = BTreeSet::new();
     expression.visit(&mut |part| match &part.kind {
@@ -154,7 +123,7 @@ fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
     into.extend(all.difference(&own));
 }
 
-fn used_by_domain(domain: &Domain) -> BTreeSet<u32> {
+pub(crate) fn used_by_domain(domain: &Domain) -> BTreeSet<u32> {
     let mut into = BTreeSet::new();
     match domain {
         Domain::Range(low, high) => {
@@ -218,10 +187,12 @@ fn flatten_from(
             let mut variables = BTreeSet::new();
             used(known, &mut variables);
             if variables.iter().all(|var| given.iter().any(|(known, _)| known.0 == *var)) {
-                if !eval.truth(known, frame).map_err(|fault| diagnose(&fault))? {
-                    return Ok(());
+                match eval.truth(known, frame) {
+                    Ok(false) => return Ok(()),
+                    Ok(true) => condition = None,
+                    // Told when it is met.
+                    Err(_) => {}
                 }
-                condition = None;
             }
         }
         if out.len() >= MOST_TERMS {
@@ -275,6 +246,9 @@ fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
     }
 }
 
+/// Above this number of terms the first that binds something is taken: to weigh all of them would take too long.
+const MOST_WEIGHED: usize = 256;
+
 /// A term that is still to be done.
 struct Pending {
     term: FlatTerm,
@@ -296,6 +270,7 @@ impl Plan {
         let inputs = flat(&transition.inputs)?;
         let outputs: Vec<FlatTerm> = flat(&transition.outputs)?.into_iter().flatten().collect();
         let inhibitors: Vec<FlatTerm> = flat(&transition.inhibitors)?.into_iter().flatten().collect();
+        let inhibitors = crate::engine::givers_first(inhibitors, transition);
         let total = inputs.iter().map(Vec::len).sum::<usize>() + outputs.len() + inhibitors.len();
         if total > MOST_TERMS {
             let message = format!("the labels of transition `{}` come to {total} terms", transition.name);
@@ -370,34 +345,18 @@ fn reads(transition: &Transition) -> Vec<u32> {
     places.into_iter().collect()
 }
 
-/// The places that are looked at before anything that could be a fault, and must not be empty.
+/// The places without whose tokens nothing is enabled and nothing is a fault.
 fn needs(steps: &[Step]) -> Vec<u32> {
     let mut places = BTreeSet::new();
     for step in steps {
         match step {
-            Step::Bind { place, parts, .. } => {
-                if parts.iter().any(|part| matches!(part, Part::Key(key) if can_fault(key))) {
-                    break;
-                }
+            Step::Bind { place, .. } => {
                 places.insert(place.0);
-                if parts.iter().any(|part| matches!(part, Part::Match(value) if can_fault(value))) {
-                    break;
-                }
             }
-            Step::Require(terms) => {
-                let parts = terms.iter().flat_map(|term| term.condition.iter().chain(&term.token));
-                if parts.clone().any(can_fault) || terms.iter().any(|term| term.factor < 0) {
-                    break;
-                }
+            Step::Require(terms) if terms.iter().all(|term| term.factor >= 0) => {
                 places.extend(terms.iter().filter(|term| term.condition.is_none()).map(|term| term.place.0));
             }
-            Step::Test(value) | Step::Let(_, value) => {
-                if can_fault(value) {
-                    break;
-                }
-            }
-            // Very many values are a fault too.
-            Step::Pick(..) => break,
+            Step::Require(_) | Step::Test(_) | Step::Let(..) | Step::Pick(..) => {}
         }
     }
     places.into_iter().collect()
@@ -445,17 +404,20 @@ impl Planner<'_> {
 
     /// Parts of the guard whose variables are known.
     fn test(&mut self) {
-        let mut earlier_waits = false;
+        let (mut earlier_waits, mut faulty_waits) = (false, false);
+        let faults = Faults { types: &self.net.types, variables: &self.transition.variables };
         let bound = &self.bound;
         let steps = &mut self.steps;
         self.tests.retain(|test| {
             let mut variables = BTreeSet::new();
             used(test, &mut variables);
-            let ready = variables.is_subset(bound) && !(earlier_waits && can_fault(test));
+            let faulty = faults.possible(test);
+            let ready = variables.is_subset(bound) && !faulty_waits && !(earlier_waits && faulty);
             if ready {
                 steps.push(Step::Test((*test).clone()));
             } else {
                 earlier_waits = true;
+                faulty_waits |= faulty;
             }
             !ready
         });
@@ -491,7 +453,8 @@ impl Planner<'_> {
 
     /// What a term would bind, if it can: plain variables, or with `back` also those one step
     /// round a circle away.
-    fn binds(&self, term: &FlatTerm, back: bool) -> Option<BTreeSet<u32>> {
+    fn binds(&self, pending: &Pending, back: bool) -> Option<BTreeSet<u32>> {
+        let term = &pending.term;
         if term.condition.is_some() || term.factor < 0 {
             return None;
         }
@@ -512,8 +475,8 @@ impl Planner<'_> {
             }
         }
         // What is left to match must be known then.
-        let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-        (!new.is_empty() && term.used().is_subset(&known)).then_some(new)
+        let known = |var: &u32| self.bound.contains(var) || new.contains(var);
+        (!new.is_empty() && pending.used.iter().all(known)).then_some(new)
     }
 
     fn bind(&mut self) -> bool {
@@ -521,19 +484,26 @@ impl Planner<'_> {
     }
 
     fn bind_best(&mut self, back: bool) -> bool {
-        let score = |term: &FlatTerm| {
-            let new = self.binds(term, back)?;
-            let known: BTreeSet<u32> = self.bound.union(&new).copied().collect();
-            let after = self.terms.iter().filter(|other| other.used.is_subset(&known)).count();
-            let keys = term.token.len().saturating_sub(new.len());
+        let many = self.terms.len() > MOST_WEIGHED;
+        let score = |pending: &Pending| {
+            let new = self.binds(pending, back)?;
+            if many {
+                return Some((0, 0, 0));
+            }
+            let known = |var: &u32| self.bound.contains(var) || new.contains(var);
+            let after = self.terms.iter().filter(|other| other.used.iter().all(known)).count();
+            let keys = pending.term.token.len().saturating_sub(new.len());
             Some((after, usize::from(keys > 0), keys))
         };
         let mut best = None;
         for (number, pending) in self.terms.iter().enumerate() {
-            if let Some(score) = score(&pending.term)
+            if let Some(score) = score(pending)
                 && best.as_ref().is_none_or(|(known, _)| score > *known)
             {
                 best = Some((score, number));
+                if many {
+                    break;
+                }
             }
         }
         let Some((_, number)) = best else { return false };

@@ -159,13 +159,16 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
             changing.extend(engine.effects.get(effect).map(|(token, _)| (place, token)));
         }
     }
+    // A P/T net has places: where nothing ever changes all tokens become some.
+    let static_net = changing.is_empty();
     let mut net = pt::Net { name: engine.net.name.clone(), ..pt::Net::default() };
     let (mut places, mut constants): (Vec<(u32, u32)>, Vec<_>) = Default::default();
     let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
     for (place, tokens) in (0..).zip(known) {
+        let initial: HashMap<u32, u32> = engine.places[place as usize].tokens(engine.initial[place as usize]).collect();
         for &token in tokens {
-            let count = engine.places[place as usize].count(engine.initial[place as usize], token);
-            if !changing.contains(&(place, token)) {
+            let count = initial.get(&token).copied().unwrap_or(0);
+            if !static_net && !changing.contains(&(place, token)) {
                 constants.push((place, token, count));
                 continue;
             }
@@ -240,7 +243,7 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
         net.transitions.push(transition);
     }
     if net.places.is_empty() {
-        return Err("nothing in it ever changes".into());
+        return Err("no token ever lies in it".into());
     }
     pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
@@ -272,7 +275,7 @@ fn inhibitors(engine: &Engine, known: &[BTreeSet<u32>], number: u32) -> Result<V
     let action = engine.actions.get(number);
     let plan = &engine.plans[action.transition() as usize];
     let [term] = plan.inhibitors.as_slice() else { return Ok(Vec::new()) };
-    if !plan.existential {
+    if !plan.existential && action.inhibited() {
         return Ok(action.inhibitors().collect());
     }
     let (place, weight) = (term.place.0, term.factor.max(1) as u32);
@@ -284,7 +287,12 @@ fn inhibitors(engine: &Engine, known: &[BTreeSet<u32>], number: u32) -> Result<V
         match engine.inhibited(plan, number, &look) {
             Ok(true) => blocking.push((place, token, weight)),
             Ok(false) => {}
-            Err(fault) => return Err(format!("it cannot be ruled out beforehand: {}", engine.message(&fault, None))),
+            Err(fault) => {
+                return Err(format!(
+                    "it cannot be ruled out beforehand: {}",
+                    engine.message(&fault, Some(action.transition()))
+                ));
+            }
         }
     }
     Ok(blocking)

@@ -13,6 +13,11 @@ const SORTS: &str = r#"
   <partition id="warm" name="warm"><usersort declaration="col"/>
     <partitionelement id="hot" name="hot"><useroperator declaration="r"/></partitionelement>
     <partitionelement id="cold" name="cold"><useroperator declaration="g"/><useroperator declaration="b"/></partitionelement></partition>
+  <namedsort id="truth" name="Truth"><bool/></namedsort>
+  <namedsort id="below" name="Below"><finiteintrange start="-2" end="1"/></namedsort>
+  <namedsort id="triple" name="Triple"><productsort><usersort declaration="pair"/><usersort declaration="col"/></productsort></namedsort>
+  <variabledecl id="t" name="t"><usersort declaration="truth"/></variabledecl>
+  <variabledecl id="k" name="k"><usersort declaration="below"/></variabledecl>
   <variabledecl id="x" name="x"><usersort declaration="col"/></variabledecl>
   <variabledecl id="y" name="y"><usersort declaration="col"/></variabledecl>
   <variabledecl id="n" name="n"><usersort declaration="num"/></variabledecl>
@@ -20,9 +25,14 @@ const SORTS: &str = r#"
 "#;
 
 fn document(body: &str) -> String {
+    document_with("", body)
+}
+
+/// A document that declares something more.
+fn document_with(declared: &str, body: &str) -> String {
     format!(
         r#"<pnml><net id="net" type="http://www.pnml.org/version-2009/grammar/symmetricnet">
-<declaration><structure><declarations>{SORTS}</declarations></structure></declaration>
+<declaration><structure><declarations>{SORTS}{declared}</declarations></structure></declaration>
 <page id="page">{body}</page></net></pnml>"#
     )
 }
@@ -74,13 +84,16 @@ fn all(sort: &str) -> String {
 
 /// States and edges, coloured and unfolded.
 fn counts(body: &str) -> (usize, usize) {
-    let text = document(body);
-    let net = pnml::parse(&text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    counts_of(&document(body))
+}
+
+fn counts_of(text: &str) -> (usize, usize) {
+    let net = pnml::parse(text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     assert_eq!(net.validate(), Ok(()));
-    let system = ColouredSystem::new(net.clone(), &text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    let system = ColouredSystem::new(net.clone(), text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     check_system(&system);
     let found = explore(&system);
-    match UnfoldedSystem::new(net, &text, UnfoldLimits::AUTO) {
+    match UnfoldedSystem::new(net, text, UnfoldLimits::AUTO) {
         Ok(system) => {
             check_system(&system);
             let unfolded = explore(&system);
@@ -113,6 +126,19 @@ fn conditions_choose_bindings() {
         (op("lessthanorequal", &[&n, &two]), 6),
         (op("greaterthan", &[&n, &two]), 6),
         (op("greaterthanorequal", &[&n, &two]), 9),
+        (op("lt", &[&n, &two]), 3),
+        (op("leq", &[&n, &two]), 6),
+        (op("gt", &[&n, &two]), 6),
+        (op("geq", &[&n, &two]), 9),
+        (op("ltp", &[&hot, &constant("cold")]), 4),
+        (op("gtp", &[&hot, &constant("hot")]), 8),
+        (op("inequality", &[&hot, &constant("hot")]), 8),
+        // Truth values are compared like others.
+        (op("equality", &[&equal, &less]), 7),
+        (op("inequality", &[&equal, &less]), 5),
+        (op("lessthan", &[&x, &constant("g")]), 4),
+        (op("equality", &[&op("tuple", &[&x, &n]), &op("tuple", &[&red, &two])]), 1),
+        (op("inequality", &[&op("tuple", &[&x, &n]), &op("tuple", &[&red, &two])]), 11),
         (op("and", &[&equal, &less]), 1),
         (op("or", &[&equal, &less]), 6),
         (op("not", &[&equal]), 8),
@@ -165,6 +191,41 @@ fn labels_of_every_kind_are_read() {
         + &arc("a", "t", &dots(2))
         + &arc("t", "b", &dots(1));
     assert_eq!(counts(&body), (3, 2));
+}
+
+#[test]
+fn sorts_of_every_kind_are_read() {
+    let one = |of: &str| number_of(1, of);
+    let taken = |sort: &str, marking: &str, input: &str, condition: &str| {
+        place("a", sort, marking) + &transition("t", condition) + &arc("a", "t", input)
+    };
+    let t = variable("t");
+    assert_eq!(counts(&taken("truth", &one(&all("truth")), &one(&t), "")), (4, 4));
+    assert_eq!(counts(&taken("truth", &one(&all("truth")), &one(&t), &t)), (2, 1));
+    assert_eq!(counts(&taken("truth", &one(&all("truth")), &one(&t), &op("not", &[&t]))), (2, 1));
+    let yes = r#"<booleanconstant value="true"/>"#;
+    assert_eq!(counts(&taken("truth", &one(yes), &one(&t), &op("equality", &[&t, yes]))), (2, 1));
+    // Ranges below zero.
+    assert_eq!(counts(&taken("below", &one(&all("below")), &one(&variable("k")), "")), (16, 32));
+    // Products of products.
+    let token = op("tuple", &[&op("tuple", &[&all("col"), &all("num")]), &constant("g")]);
+    assert_eq!(counts(&taken("triple", &one(&token), &one(&token), "")), (2, 1));
+    let parts = op("tuple", &[&variable("p"), &variable("x")]);
+    let red = op("tuple", &[&op("tuple", &[&constant("r"), &all("num")]), &constant("g")]);
+    assert_eq!(counts(&taken("triple", &one(&red), &one(&parts), "")), (16, 32));
+    assert_eq!(counts(&taken("pair", &one(&all("pair")), &one(&all("pair")), "")), (2, 1));
+    // Partitions of ranges.
+    let halves = r#"<partition id="halves" name="halves"><usersort declaration="num"/>
+        <partitionelement id="low"><finiteintrangeconstant value="1"><finiteintrange start="1" end="4"/></finiteintrangeconstant>
+          <finiteintrangeconstant value="2"><finiteintrange start="1" end="4"/></finiteintrangeconstant></partitionelement>
+        <partitionelement id="high"><finiteintrangeconstant value="3"><finiteintrange start="1" end="4"/></finiteintrangeconstant>
+          <finiteintrangeconstant value="4"><finiteintrange start="1" end="4"/></finiteintrangeconstant></partitionelement></partition>"#;
+    let part = format!(
+        r#"<partitionelementof refpartition="halves"><subterm>{}</subterm></partitionelementof>"#,
+        variable("n")
+    );
+    let body = taken("num", &one(&all("num")), &one(&variable("n")), &op("equality", &[&part, &constant("high")]));
+    assert_eq!(counts_of(&document_with(halves, &body)), (4, 4));
 }
 
 #[test]
@@ -268,6 +329,121 @@ fn what_is_wrong_is_told() {
     for (body, message) in cases {
         let wrong = pnml::parse(&document(&body)).expect_err(message);
         assert!(wrong.iter().any(|diagnostic| diagnostic.message == message && diagnostic.span.is_some()), "{wrong:?}");
+    }
+}
+
+/// What would change the net if it were passed over: each is the only thing that is said.
+#[test]
+fn nothing_is_lost_in_silence() {
+    let x = variable("x");
+    let fine = || place("a", "col", "") + &transition("t", "");
+    let plain = |arc: &str| place("d", "dot", "") + &transition("t", "") + arc;
+    let of_part = |id: &str, of: &str| {
+        let part = format!(r#"<partitionelementof refpartition="{id}"><subterm>{of}</subterm></partitionelementof>"#);
+        place("a", "col", "") + &transition("t", &op("equality", &[&part, &constant("hot")]))
+    };
+    let cases = [
+        // Operands have a place.
+        (fine() + &arc("a", "t", &format!("<add>{x}</add>")), "`variable` stands directly in `add`"),
+        (fine() + &arc("a", "t", "<add><subterm/></add>"), "a `subterm` holds one term, not 0"),
+        (
+            fine() + &arc("a", "t", &format!("<add><subterm>{x}{x}</subterm></add>")),
+            "a `subterm` holds one term, not 2",
+        ),
+        (place("a", "col", "") + &transition("t", "<and/>"), "conditions are expected here"),
+        (
+            place("a", "col", "") + &transition("t", &x),
+            "this variable is no truth value, and a condition is expected here",
+        ),
+        // Text is for people.
+        (
+            place("a", "dot", "").replace("</place>", "<hlinitialMarking><text>2</text></hlinitialMarking></place>"),
+            "this `hlinitialMarking` has nothing in a `structure`",
+        ),
+        (
+            place("a", "dot", "") + r#"<transition id="t"><condition><text>x = red</text></condition></transition>"#,
+            "this `condition` has nothing in a `structure`",
+        ),
+        (
+            plain(r#"<arc id="i" source="d" target="t"><hlinscription><text>2</text></hlinscription></arc>"#),
+            "this `hlinscription` has nothing in a `structure`",
+        ),
+        (
+            place("a", "col", &(constant("r") + &constant("g"))),
+            "the `structure` of this `hlinitialMarking` holds more than one term",
+        ),
+        // What belongs to other nets.
+        (
+            plain(r#"<arc id="i" source="d" target="t"><inscription><text>2</text></inscription></arc>"#),
+            "an arc of a coloured net has its tokens in `hlinscription`",
+        ),
+        (plain(r#"<arc id="i" type="reset" source="d" target="t"/>"#), "symmetric nets have no arcs of type `reset`"),
+        (
+            plain(r#"<arc id="i" source="t" target="d"><type value="test"/></arc>"#),
+            "a test arc leads from a place to a transition",
+        ),
+        (place("a", "dot", "") + r#"<transition id="t"><delay/></transition>"#, "timed transitions are not supported"),
+        // References lead to what they say.
+        (plain(r#"<referencePlace id="r1" ref="t"/>"#), "this reference to a place leads to `t`, which is none"),
+        (plain(r#"<referencePlace id="r1" ref="u"/>"#), "the reference leads nowhere: there is no node `u`"),
+        (
+            plain(r#"<referencePlace id="r1" ref="r2"/><referencePlace id="r2" ref="r1"/>"#),
+            "the reference to `r1` goes round in a circle",
+        ),
+        (fine() + &arc("a", "t", &variable("z")), "there is no variable `z`"),
+        (place("a", "col", &x), "an initial marking has no variables"),
+        (of_part("wrm", &x), "there is no partition `wrm`"),
+        (of_part("warm", &variable("n")), "`warm` is a partition of another sort"),
+    ];
+    for (body, message) in cases {
+        let wrong = pnml::parse(&document(&body)).expect_err(message);
+        let told: Vec<&str> = wrong.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+        assert!(told == [message] && wrong[0].span.is_some(), "{told:?}, where {message} is expected");
+    }
+}
+
+#[test]
+fn wrong_declarations_are_told() {
+    let part = |elements: &str| format!(r#"<partition id="parts"><usersort declaration="col"/>{elements}</partition>"#);
+    let element = |id: &str, values: &[&str]| {
+        let values: String = values.iter().map(|value| constant(value)).collect();
+        format!(r#"<partitionelement id="{id}">{values}</partitionelement>"#)
+    };
+    let sort = |inside: &str| format!(r#"<namedsort id="new">{inside}</namedsort>"#);
+    let chain: String = (0..100_000)
+        .map(|at| format!(r#"<namedsort id="s{at}"><usersort declaration="s{}"/></namedsort>"#, at + 1))
+        .collect();
+    let cases = [
+        (r#"<namedsort id="col"><dot/></namedsort>"#.to_string(), "the sort `col` is declared twice"),
+        ("<namedsort><dot/></namedsort>".into(), "this `namedsort` has no attribute `id`"),
+        (sort(""), "the sort `new` says nothing about its values"),
+        (sort(r#"<usersort declaration="new"/>"#), "the sort `new` is made of itself"),
+        (sort("<cyclicenumeration/>"), "an enumeration has no values"),
+        (sort("<cyclicenumeration><feconstant/></cyclicenumeration>"), "this `feconstant` has no attribute `id`"),
+        (sort(r#"<cyclicenumeration><feconstant id="r"/></cyclicenumeration>"#), "the constant `r` is declared twice"),
+        (sort(r#"<finiteintrange start="4" end="1"/>"#), "the bounds of this range make no sense"),
+        (sort(r#"<finiteintrange start="0" end="2000000000"/>"#), "this range has more than 16777216 values"),
+        (sort("<string/>"), "sorts of kind `string` are not supported"),
+        (part(&element("one", &["r", "g"])), "no element of the partition has the value `blue`"),
+        (part(&(element("one", &["r", "g", "b"]) + &element("two", &["g"]))), "this value is in the partition twice"),
+        (part(&element("one", &["r", "g", "b", "hot"])), "this is no value of the sort that is partitioned"),
+        (part(&element("r", &["r", "g", "b"])), "the constant `r` is declared twice"),
+        (part(""), "a partition has no elements"),
+        (
+            r#"<partition id="parts"><usersort declaration="pair"/></partition>"#.into(),
+            "a partition needs an id and a sort of single values",
+        ),
+        (
+            r#"<variabledecl id="x"><usersort declaration="col"/></variabledecl>"#.into(),
+            "the variable `x` is declared twice",
+        ),
+        (r#"<namedoperator id="f"/>"#.into(), "a `namedoperator` does not belong in a symmetric net"),
+        (r#"<feconstant id="f"/>"#.into(), "a `feconstant` cannot be declared"),
+        (chain, "the sort `s201` is made of sorts that are nested too deeply"),
+    ];
+    for (declared, message) in cases {
+        let wrong = pnml::parse(&document_with(&declared, &place("a", "dot", ""))).expect_err(message);
+        assert!(wrong[0].message == message && wrong[0].span.is_some(), "{:?}, where {message} is expected", wrong[0]);
     }
 }
 

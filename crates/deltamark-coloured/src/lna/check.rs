@@ -92,6 +92,10 @@ pub(crate) struct Checker<'t, 'f> {
     pub sight: Sight,
     /// What is declared further down, for advice.
     later: BTreeMap<&'t str, Span>,
+    /// Names that have a value elsewhere in the transition in hand, with why they have none here.
+    pub elsewhere: BTreeMap<&'t str, &'static str>,
+    /// What is said of a variable that nothing declares.
+    pub advice: Option<&'static str>,
     /// Whether mismatches are left out because the type asked for is a guess.
     pub guessing: bool,
     /// Components of places whose type there is not: it is guessed.
@@ -122,6 +126,8 @@ impl<'t, 'f> Checker<'t, 'f> {
             frame: 0,
             sight: Sight::Basic,
             later: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
+            advice: None,
             guessing: false,
             guessed: BTreeSet::new(),
             overrides,
@@ -177,7 +183,10 @@ impl<'t, 'f> Checker<'t, 'f> {
             });
         }
         if self.net.places.is_empty() && self.findings.is_empty() {
-            self.error(tree.name.span, "the net has no places");
+            self.findings.add(|| {
+                Diagnostic::at(tree.name.span, "the net has no places")
+                    .help("declare one: `place p { dom : epsilon; }`")
+            });
         }
         self.net.types = self.types.lower();
         self.net
@@ -207,8 +216,11 @@ impl<'t, 'f> Checker<'t, 'f> {
 
     fn definition(&mut self, definition: &Definition<'t>) {
         self.locals.clear();
+        self.elsewhere.clear();
+        self.advice = None;
         self.frame = 0;
         self.sight = Sight::Basic;
+        self.guessing = false;
         match definition {
             Definition::Type(definition) => self.type_definition(definition),
             Definition::Subtype(definition) => self.subtype_definition(definition),
@@ -502,9 +514,10 @@ impl<'t, 'f> Checker<'t, 'f> {
 
     fn property(&mut self, property: &syntax::Property<'t>) {
         let known: Vec<String> = self.net.propositions.iter().map(|known| known.name.clone()).collect();
+        // In properties `deadlock` is a reserved word, whatever propositions are called.
         let find = |name: Name<'t>| match known.iter().position(|known| known == name.text) {
+            _ if name.text == "deadlock" => Some(Predicate::Deadlock),
             Some(number) => Some(Predicate::Proposition(u32::try_from(number).unwrap_or(u32::MAX))),
-            None if name.text == "deadlock" => Some(Predicate::Deadlock),
             None => None,
         };
         let name = property.name;
@@ -562,14 +575,17 @@ impl<'t, 'f> Checker<'t, 'f> {
     /// A name that nothing has.
     pub fn unknown(&mut self, what: &str, name: &str, span: Span, known: &[&str]) {
         let later = self.later.get(name).is_some_and(|declared| declared.start > span.start);
+        let elsewhere = self.elsewhere.get(name).copied();
+        let advice = self.advice.filter(|_| what.starts_with("variable"));
         self.findings.add(|| {
             let diagnostic = Diagnostic::at(span, format!("there is no {what} `{name}`"));
             let mut known = known.to_vec();
             known.sort_unstable();
             match did_you_mean(name, known) {
+                _ if elsewhere.is_some() => diagnostic.help(elsewhere.unwrap_or_default()),
                 _ if later => diagnostic.help("it is declared further down; names are declared before they are used"),
                 Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
-                None => diagnostic,
+                None => advice.into_iter().fold(diagnostic, Diagnostic::help),
             }
         });
     }

@@ -82,7 +82,7 @@ impl<'t> Checker<'t, '_> {
                     let index = net::Expr::int(i32::try_from(position).unwrap_or(0), field.span);
                     structured(replace(of.expr, index, value), span)
                 }
-                None => self.no_field(of, *field, want),
+                None => self.lower_field_of(expr, of, *field, want),
             },
             Node::Index(of, index) => self.lower_index(expr, of, index, want),
             Node::IndexUpdate(of, index, value) => match indexed(self.types.class(want), index.len()) {
@@ -92,7 +92,7 @@ impl<'t> Checker<'t, '_> {
                     let value = self.coerce(value, element);
                     structured(replace(of.expr, index, value), span)
                 }
-                None => self.not_indexed(of, index.len(), want),
+                None => self.lower_index_of(expr, of, index.len(), want),
             },
             Node::Slice(parts) => self.lower_slice(expr, parts, want),
             Node::Attribute(of, attribute) => self.lower_attribute(expr, of, *attribute, want),
@@ -143,16 +143,25 @@ impl<'t> Checker<'t, '_> {
             let index = net::Expr::int(i32::try_from(position).unwrap_or(0), field.span);
             return self.of_type(expr, item(base.expr, index), field_type, want);
         }
+        self.lower_field_of(expr, of, field, want)
+    }
+
+    /// Says why a field, or a structure with another value in it, is not of the type that is asked for.
+    fn lower_field_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, field: Name<'t>, want: TypeId) -> Typed {
+        let roots = self.roots(of);
         if roots == Roots::Any {
             return self.lower(of, INT);
         }
-        match roots.clone().only(|root| field_of(self.types.class(root), field.text).is_some()).is_none() {
-            true => {
-                let of_type = roots.one().unwrap_or(INT);
-                self.no_field(of, field, of_type)
-            }
-            false => self.mismatch(expr, want),
+        if !roots.clone().only(|root| field_of(self.types.class(root), field.text).is_some()).is_none() {
+            return self.mismatch(expr, want);
         }
+        let before = self.findings.count();
+        self.report_within(of, &roots);
+        if self.findings.count() > before {
+            return self.wrong(of.span);
+        }
+        let of_type = roots.one().unwrap_or(INT);
+        self.no_field(of, field, of_type)
     }
 
     fn no_field(&mut self, of: &Expr<'t>, field: Name<'t>, root: TypeId) -> Typed {
@@ -187,16 +196,25 @@ impl<'t> Checker<'t, '_> {
             let position = self.position(index, root, expr.span);
             return self.of_type(expr, item(base.expr, position), element, want);
         }
+        self.lower_index_of(expr, of, index.len(), want)
+    }
+
+    /// Says why an element, or a value with another element in it, is not of the type that is asked for.
+    fn lower_index_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, count: usize, want: TypeId) -> Typed {
+        let roots = self.roots(of);
         if roots == Roots::Any {
             return self.lower(of, INT);
         }
-        match roots.clone().only(|root| indexed(self.types.class(root), index.len()).is_some()).is_none() {
-            true => {
-                let of_type = roots.one().unwrap_or(INT);
-                self.not_indexed(of, index.len(), of_type)
-            }
-            false => self.mismatch(expr, want),
+        if !roots.clone().only(|root| indexed(self.types.class(root), count).is_some()).is_none() {
+            return self.mismatch(expr, want);
         }
+        let before = self.findings.count();
+        self.report_within(of, &roots);
+        if self.findings.count() > before {
+            return self.wrong(of.span);
+        }
+        let of_type = roots.one().unwrap_or(INT);
+        self.not_indexed(of, count, of_type)
     }
 
     fn not_indexed(&mut self, of: &Expr<'t>, count: usize, root: TypeId) -> Typed {
@@ -395,6 +413,17 @@ impl<'t> Checker<'t, '_> {
         let span = expr.span;
         let of_lists = matches!(attribute.text, "first" | "last" | "prefix" | "suffix" | "first_index" | "last_index");
         let of_containers = matches!(attribute.text, "size" | "space" | "full" | "empty" | "capacity");
+        if let Node::Name(name) = of.node
+            && matches!(attribute.text, "card" | "mult")
+            && self.local(name).is_none()
+            && !self.constants.contains_key(name)
+            && !self.enumerated.contains_key(name)
+        {
+            let mut known: Vec<&str> = self.places.keys().copied().collect();
+            known.extend(self.type_names.keys().copied());
+            self.unknown("place or type", name, of.span, &known);
+            return self.wrong(span);
+        }
         if !of_lists && !of_containers {
             let message = format!("there is no attribute `{}`", attribute.text);
             let misused = matches!(attribute.text, "card" | "mult");
@@ -563,6 +592,16 @@ impl<'t> Checker<'t, '_> {
                 let name = if let Node::Name(name) = iteration.domain.node { Some(name) } else { None };
                 if name.is_some_and(|name| self.places.contains_key(name) && self.local(name).is_none()) {
                     self.may_look(span, "the tokens of a place");
+                    return None;
+                }
+                let has = |name: &str| self.constants.contains_key(name) || self.enumerated.contains_key(name);
+                if let Some(name) = name.filter(|name| self.local(name).is_none() && !has(name)) {
+                    let mut known: Vec<&str> = self.type_names.keys().copied().collect();
+                    known.extend(self.locals.iter().map(|local| local.name));
+                    if self.sight == super::check::Sight::Marking {
+                        known.extend(self.places.keys().copied());
+                    }
+                    self.unknown("type, place, list or set", name, span, &known);
                     return None;
                 }
                 self.lower_open(&iteration.domain, "a type, a list or a set", is_container);

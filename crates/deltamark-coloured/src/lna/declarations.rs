@@ -14,7 +14,12 @@ impl<'t> Parser<'t, '_> {
         let start = self.here().start;
         let word = self.slice(0);
         if !DECLARATIONS.contains(&word) {
-            let help = did_you_mean(word, DECLARATIONS).map(|close| format!("did you mean `{close}`?"));
+            let is_constant =
+                self.kind(0) == Some(Kind::Name) && self.kind(1) == Some(Kind::Name) && self.slice(2) == ":=";
+            let help = match did_you_mean(word, DECLARATIONS) {
+                _ if is_constant => Some(format!("for a constant, write `constant {word} {} := …;`", self.slice(1))),
+                close => close.map(|close| format!("did you mean `{close}`?")),
+            };
             return self.unexpected("a declaration", help);
         }
         self.at += 1;
@@ -141,6 +146,10 @@ impl<'t> Parser<'t, '_> {
     /// `T x := e;`, behind `constant` or inside `let`.
     fn constant_definition(&mut self, what: &str) -> Parsed<ConstantDef<'t>> {
         let type_name = self.name(what)?;
+        if self.slice(0) == ":=" {
+            let help = format!("its type stands before it: `int {} := …;`", type_name.text);
+            return self.unexpected("a name", Some(help));
+        }
         let name = self.name("a name")?;
         self.expect(":=")?;
         let value = self.expression()?;
@@ -177,6 +186,7 @@ impl<'t> Parser<'t, '_> {
         self.expect("{")?;
         let mut place = PlaceDef { name, domain: Vec::new(), initial: None, capacity: None, role: None };
         let mut has_domain = false;
+        let before = self.findings.count();
         self.block(|parser| {
             let span = parser.here();
             let word = parser.slice(0);
@@ -209,7 +219,7 @@ impl<'t> Parser<'t, '_> {
             }
             parser.expect(";").map(|_| ())
         })?;
-        if !has_domain {
+        if !has_domain && self.findings.count() == before {
             self.findings.add(|| {
                 Diagnostic::at(name.span, format!("place `{}` has no domain", name.text))
                     .help("write `dom: T;` or `dom: epsilon;`")
@@ -344,6 +354,9 @@ impl<'t> Parser<'t, '_> {
             if matches!(self.slice(0), ";" | "}" | "for" | "if" | "") {
                 return self.missing("`<(` or `epsilon`");
             }
+            if self.slice(0) == "<" {
+                return self.unexpected("`<(`", Some("a token stands in `<(` and `)>`: `<( x )>`".into()));
+            }
             factor = Some(self.factor()?);
             if self.slice(0) != "*" {
                 let help = match self.slice(0) {
@@ -359,7 +372,9 @@ impl<'t> Parser<'t, '_> {
         } else if self.signs(&["<", "("]) {
             let components = self.expressions()?;
             if !self.signs(&[")", ">"]) {
-                return self.missing("`,` or `)>`");
+                let apart = self.slice(0) == ")" && self.slice(1) == ">";
+                let help = apart.then(|| "`)` and `>` stand together at the end of a token".into());
+                return self.unexpected("`,` or `)>`", help);
             }
             Some(components)
         } else {

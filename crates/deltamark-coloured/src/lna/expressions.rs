@@ -195,7 +195,7 @@ impl<'t> Parser<'t, '_> {
                 }
                 match Quantifier::of(word) {
                     Some(quantifier) => self.quantified(start, quantifier),
-                    None => self.missing("an expression"),
+                    None => self.no_expression(),
                 }
             }
             Some(Kind::Text) | None => self.missing("an expression"),
@@ -239,7 +239,9 @@ impl<'t> Parser<'t, '_> {
             return self.build(start, Node::Vector(parts));
         }
         if self.sign("|").is_some() {
-            if self.sign("|").is_some() {
+            // An element may be a list itself, unless nothing that could be one follows.
+            if self.slice(0) == "|" && !self.at_operand(1) {
+                self.at += 1;
                 let span = Span::new(start, self.last_end());
                 return self.stuck(
                     Diagnostic::at(span, "a list or set without elements is written `empty`").help("write `empty`"),
@@ -249,7 +251,26 @@ impl<'t> Parser<'t, '_> {
             self.expect("|")?;
             return self.build(start, Node::Container(parts));
         }
-        self.missing("an expression")
+        self.no_expression()
+    }
+
+    /// Whether an expression may begin `ahead` tokens further on.
+    fn at_operand(&self, ahead: usize) -> bool {
+        let word = self.slice(ahead);
+        match self.kind(ahead) {
+            Some(Kind::Number | Kind::Name) => true,
+            Some(Kind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
+            Some(Kind::Keyword) => matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some(),
+            Some(Kind::Text) | None => false,
+        }
+    }
+
+    /// There is no expression here. Operators of other languages have a spelling here.
+    fn no_expression<T>(&mut self) -> Parsed<T> {
+        let spellings = [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
+        let end = self.here().end;
+        let found = spellings.into_iter().find(|(symbol, _)| self.text[..end].ends_with(symbol));
+        self.unexpected("an expression", found.map(|(_, spelling)| format!("write `{spelling}`")))
     }
 
     fn quantified(&mut self, start: usize, quantifier: Quantifier) -> Parsed<Expr<'t>> {
@@ -303,5 +324,143 @@ fn height(node: &Node) -> u16 {
         Node::Index(of, index) => of.height.max(all(index)),
         Node::IndexUpdate(of, index, value) => of.height.max(value.height).max(all(index)),
         Node::Quantified(_, iterations, filter, body) => domains(iterations).max(optional(filter)).max(optional(body)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_nets::findings::Findings;
+
+    /// An expression with parentheses around every operation.
+    fn shown(expr: &Expr) -> String {
+        let all = |parts: &[Expr]| parts.iter().map(shown).collect::<Vec<_>>().join(", ");
+        match &expr.node {
+            Node::Number(value) => value.to_string(),
+            Node::Name(name) => (*name).into(),
+            Node::Empty => "empty".into(),
+            Node::Component(name, number) => format!("{}->{number}", name.text),
+            Node::Call(name, parts) => format!("{}({})", name.text, all(parts)),
+            Node::Struct(parts) => format!("{{{}}}", all(parts)),
+            Node::Vector(parts) => format!("[{}]", all(parts)),
+            Node::Container(parts) => format!("|{}|", all(parts)),
+            Node::Binary(operator, left, right) => format!("({} {} {})", shown(left), operator.sign(), shown(right)),
+            Node::Unary(operator, of) => format!("({} {})", operator.sign(), shown(of)),
+            Node::Conditional(parts) => {
+                format!("({} ? {} : {})", shown(&parts[0]), shown(&parts[1]), shown(&parts[2]))
+            }
+            Node::Field(of, field) => format!("{}.{}", shown(of), field.text),
+            Node::FieldUpdate(of, field, value) => format!("({} :: {} := {})", shown(of), field.text, shown(value)),
+            Node::Index(of, index) => format!("{}[{}]", shown(of), all(index)),
+            Node::IndexUpdate(of, index, value) => format!("({} :: [{}] := {})", shown(of), all(index), shown(value)),
+            Node::Slice(parts) => format!("{}[{} .. {}]", shown(&parts[0]), shown(&parts[1]), shown(&parts[2])),
+            Node::Attribute(of, attribute) => format!("{}'{}", shown(of), attribute.text),
+            Node::Quantified(quantifier, iterations, filter, body) => {
+                let names: Vec<String> = iterations
+                    .iter()
+                    .map(|iteration| {
+                        let range = iteration.range.as_ref();
+                        let range = range.map(|range| format!(" {} .. {}", shown(&range.low), shown(&range.high)));
+                        format!("{} in {}{}", iteration.name.text, shown(&iteration.domain), range.unwrap_or_default())
+                    })
+                    .collect();
+                let part = |sign: &str, part: &Option<Box<Expr>>| {
+                    part.as_ref().map_or(String::new(), |part| format!(" {sign} {}", shown(part)))
+                };
+                format!("{}({}{}{})", quantifier.word(), names.join(", "), part("|", filter), part(":", body))
+            }
+        }
+    }
+
+    fn read(text: &str) -> String {
+        let mut findings = Findings::default();
+        let text = format!("n {{ proposition p : {text}; }}");
+        let net = super::super::parse::net(&text, &mut findings).expect("a net");
+        assert!(findings.is_empty(), "{text}");
+        match &net.definitions[..] {
+            [Definition::Proposition(proposition)] => shown(&proposition.value),
+            _ => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn each_operator_binds_as_the_language_says() {
+        // Loosest first; those in one row have the same level.
+        let levels: &[&[&str]] =
+            &[&["or"], &["and"], &["in"], &["=", "!="], &["<", "<=", ">", ">="], &["+", "-"], &["*", "/", "%"], &["&"]];
+        for (level, row) in levels.iter().enumerate() {
+            for one in *row {
+                for other in *row {
+                    assert_eq!(read(&format!("a {one} b {other} c")), format!("((a {one} b) {other} c)"));
+                }
+                for other in levels[level + 1..].iter().copied().flatten() {
+                    assert_eq!(read(&format!("a {one} b {other} c")), format!("(a {one} (b {other} c))"));
+                    assert_eq!(read(&format!("a {other} b {one} c")), format!("((a {other} b) {one} c)"));
+                }
+                // Looser than all of them.
+                assert_eq!(read(&format!("a {one} b ? c : d")), format!("((a {one} b) ? c : d)"));
+                assert_eq!(read(&format!("a ? b : c {one} d")), format!("(a ? b : (c {one} d))"));
+                // Tighter than all of them.
+                for prefix in ["not", "succ", "pred"] {
+                    assert_eq!(read(&format!("{prefix} a {one} b")), format!("(({prefix} a) {one} b)"));
+                    assert_eq!(read(&format!("a {one} {prefix} b")), format!("(a {one} ({prefix} b))"));
+                }
+                // A sign in front is as tight as a sum.
+                for sign in ["-", "+"] {
+                    let whole = format!("({sign} (a {one} b))");
+                    let first = format!("(({sign} a) {one} b)");
+                    let expected = if level > 5 { whole } else { first };
+                    assert_eq!(read(&format!("{sign} a {one} b")), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn operands_of_every_kind() {
+        let rows = [
+            ("a ? b : c ? d : e", "(a ? b : (c ? d : e))"),
+            ("a ? b ? c : d : e", "(a ? (b ? c : d) : e)"),
+            ("a mod b", "(a % b)"),
+            ("2 * - 3 * 4", "(2 * (- (3 * 4)))"),
+            ("- - a", "(- (- a))"),
+            ("not - a", "(not (- a))"),
+            ("succ pred not a", "(succ (pred (not a)))"),
+            ("not a.b", "(not a.b)"),
+            ("- a'size", "(- a'size)"),
+            ("succ a :: (b := c)", "(succ (a :: b := c))"),
+            ("a :: (b := c or d) :: ([e, f] := g)", "((a :: b := (c or d)) :: [e, f] := g)"),
+            ("a :: (b := c).d", "(a :: b := c).d"),
+            ("a.b[c, d].e'size", "a.b[c, d].e'size"),
+            ("a'first'prefix[b]", "a'first'prefix[b]"),
+            ("a[b .. c + 1][d]", "a[b .. (c + 1)][d]"),
+            ("a & b'first & c[1]", "((a & b'first) & c[1])"),
+            ("f() + f(a) + f(a, b + c)", "((f() + f(a)) + f(a, (b + c)))"),
+            ("{a, b or c}.d", "{a, (b or c)}.d"),
+            ("[a, b][c]", "[a, b][c]"),
+            ("|a, b|'size", "|a, b|'size"),
+            // A list of lists, also without blanks.
+            ("| |a, b|, |c| |", "||a, b|, |c||"),
+            ("||a|,empty|", "||a|, empty|"),
+            ("|||a|||'size", "|||a|||'size"),
+            ("empty'size", "empty'size"),
+            ("a->1 + a->20", "(a->1 + a->20)"),
+            ("p'card + p'mult + l'empty + l'capacity", "(((p'card + p'mult) + l'empty) + l'capacity)"),
+            ("forall (x in t : a or b)", "forall(x in t : (a or b))"),
+            ("exists (x in t range 1 .. a + 1, y in p | a = b)", "exists(x in t 1 .. (a + 1), y in p | (a = b))"),
+            ("card (x in t) = mult (y in p | a)", "(card(x in t) = mult(y in p | a))"),
+            ("min (x in t : a) + max (x in t | b : c)", "(min(x in t : a) + max(x in t | b : c))"),
+            ("sum (x in t : a) * product (x in t : b)", "(sum(x in t : a) * product(x in t : b))"),
+            // The bar of a quantifier, and those of a list.
+            ("exists (x in t | x in |a, b|)", "exists(x in t | (x in |a, b|))"),
+            ("exists (x in |a| | b)", "exists(x in |a| | b)"),
+            // Helena reads these as the ends of tuples.
+            ("a <(b)", "(a < b)"),
+            ("(a)>b", "(a > b)"),
+            ("a '\nsize", "a'size"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(read(text), expected, "{text}");
+        }
     }
 }

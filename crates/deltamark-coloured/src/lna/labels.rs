@@ -4,14 +4,14 @@
 //! factors, capacities and the ranges of `for` are known before the net runs, with the values of
 //! parameters that hold for this run; a label's tuples are as long as the place's domain.
 
-use super::check::{Checker, Local, What};
+use super::check::{Assign, Checker, Local, What};
 use super::composite::small_int;
 use super::fold::number;
 use super::lower::counted;
 use super::roots::Over;
 use super::syntax::{Expr, Iteration, Node, PlaceDef, Tuple};
 use super::types::{BOOL, INT};
-use crate::net::{self, Domain, Kind, Label, Place, PlaceId, Term, TypeId};
+use crate::net::{self, Domain, Kind, Label, Place, PlaceId, Term, TypeId, Var};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
@@ -104,14 +104,12 @@ impl<'t> Checker<'t, '_> {
     }
 
     fn tuple_iterations(&mut self, tuple: &Tuple<'t>) -> Option<Vec<net::Iteration>> {
-        let ranges: Option<Vec<(TypeId, i64, i64)>> =
-            tuple.iterations.iter().map(|iteration| self.static_range(iteration)).collect();
-        let ranges = ranges?;
+        let ranges = self.static_ranges(tuple)?;
         self.few_enough(&ranges, tuple.span)?;
         let spans = tuple.iterations.iter().map(|iteration| iteration.domain.span);
         let lowered = ranges.iter().zip(spans).zip(&tuple.iterations).map(|((&(of, low, high), span), iteration)| {
             let variable = self.fresh();
-            let what = What::Variable(variable, super::check::Assign::Iteration);
+            let what = What::Variable(variable, Assign::Iteration);
             self.locals.push(Local { name: iteration.name.text, of, what });
             let bound = |value: i64| net::Expr::int(small_int(value), span);
             net::Iteration { variable, domain: Domain::Range(bound(low), bound(high)) }
@@ -126,6 +124,23 @@ impl<'t> Checker<'t, '_> {
             return None;
         }
         Some(count)
+    }
+
+    /// The types and bounds of all iterations of a tuple.
+    fn static_ranges(&mut self, tuple: &Tuple<'t>) -> Option<Vec<(TypeId, i64, i64)>> {
+        let depth = self.locals.len();
+        let mut ranges = Vec::new();
+        for iteration in &tuple.iterations {
+            let range = self.static_range(iteration);
+            // The name is known further in, so that a range that uses it is told to be unknown, and not the name.
+            if let Some((of, ..)) = range {
+                let what = What::Variable(Var(0), Assign::Iteration);
+                self.locals.push(Local { name: iteration.name.text, of, what });
+            }
+            ranges.push(range);
+        }
+        self.locals.truncate(depth);
+        ranges.into_iter().collect()
     }
 
     /// The type and the bounds of an iteration of a label.
@@ -159,9 +174,7 @@ impl<'t> Checker<'t, '_> {
 
     /// Writes a tuple out for every combination of its iterations.
     fn unrolled(&mut self, tuple: &Tuple<'t>, place: PlaceId, side: Side, label: &mut Label) {
-        let ranges: Option<Vec<(TypeId, i64, i64)>> =
-            tuple.iterations.iter().map(|iteration| self.static_range(iteration)).collect();
-        let Some(ranges) = ranges else { return };
+        let Some(ranges) = self.static_ranges(tuple) else { return };
         let Some(count) = self.few_enough(&ranges, tuple.span) else { return };
         let size = tuple.components.as_ref().map_or(1, |components| {
             components.iter().map(|component| 1u64 << component.height.min(16)).sum::<u64>().max(1)

@@ -89,13 +89,20 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Says what is wrong inside an expression that can have no type, or whose type is not known.
-    fn report_within(&mut self, expr: &Expr<'t>, roots: &Roots) {
+    pub(super) fn report_within(&mut self, expr: &Expr<'t>, roots: &Roots) {
         match &expr.node {
             Node::Binary(operator, left, right) if roots.is_none() => {
                 self.not_of_two(expr, (*operator, left, right), INT);
             }
             Node::Unary(operator, of) if roots.is_none() => {
                 self.not_of(expr, operator.sign(), of, INT);
+            }
+            Node::Struct(_) | Node::Vector(_) | Node::Container(_) | Node::Empty if roots.is_none() => {
+                let message = format!("no type of the net has {} like this", literal(&expr.node));
+                self.error(expr.span, message);
+            }
+            Node::Quantified(quantifier, _, _, Some(body)) if roots.is_none() => {
+                self.error(body.span, format!("`{}` takes numbers", quantifier.word()));
             }
             _ if roots.is_none() || *roots == Roots::Any => {
                 let guessing = std::mem::replace(&mut self.guessing, true);
@@ -157,7 +164,7 @@ impl<'t> Checker<'t, '_> {
             (None, Roots::Numeric) => "a number".into(),
             (None, Roots::Only(list)) if list.len() == 1 => format!("`{}`", self.types.name(list[0])),
             (None, Roots::Only(list)) if !list.is_empty() => "a value of several types".into(),
-            _ => "something else".into(),
+            _ => literal(&expr.node).into(),
         }
     }
 
@@ -271,6 +278,13 @@ impl<'t> Checker<'t, '_> {
             self.error(span, format!("`{name}` is a type, not a value"));
             return;
         }
+        if self.functions.contains_key(name) {
+            self.findings.add(|| {
+                Diagnostic::at(span, format!("`{name}` is a function, not a value"))
+                    .help(format!("call it: `{name}(…)`"))
+            });
+            return;
+        }
         self.unknown("variable, constant or enumeration value", name, span, &known);
     }
 
@@ -315,6 +329,8 @@ impl<'t> Checker<'t, '_> {
             // A literal of no type yet is a plain number, so that `m3(5)` fails as a cast.
             Roots::Numeric if self.types.is_numeric(root) => INT,
             Roots::Any => root,
+            // It has no type at all, so let it be told what is wrong with it as a value of this one.
+            roots if roots.is_none() => root,
             roots if roots.has(root, &self.types) => root,
             roots if self.types.is_numeric(root) => match roots.clone().numeric(&self.types).one() {
                 Some(from) => from,
@@ -566,6 +582,14 @@ impl<'t> Checker<'t, '_> {
                 self.error(span, format!("`{}` is a value, not a token of a place", name.text));
                 Typed::wrong(span)
             }
+            None if self.places.contains_key(name.text) => {
+                let place = name.text;
+                self.findings.add(|| {
+                    Diagnostic::at(name.span, format!("`{place}` is a place, not a token"))
+                        .help(format!("go over its tokens: `exists (x in {place} | x->1 = …)`"))
+                });
+                Typed::wrong(span)
+            }
             None => {
                 self.unknown("token", name.text, name.span, &[]);
                 Typed::wrong(span)
@@ -588,6 +612,16 @@ impl<'t> Checker<'t, '_> {
     /// What is wrong with an expression was reported.
     pub fn wrong(&self, span: Span) -> Typed {
         Typed::wrong(span)
+    }
+}
+
+/// What an expression looks like that no type fits.
+fn literal(node: &Node<'_>) -> &'static str {
+    match node {
+        Node::Struct(_) => "a structure",
+        Node::Vector(_) => "a vector",
+        Node::Container(_) | Node::Empty => "a list or set",
+        _ => "something else",
     }
 }
 

@@ -58,6 +58,10 @@ impl<'t, 'f> Parser<'t, 'f> {
         let mut parameters = Vec::new();
         if self.sign("(").is_some() {
             loop {
+                if parameters.is_empty() && self.slice(0) == ")" {
+                    let help = "a net without parameters has no parentheses";
+                    return self.unexpected("the name of a parameter", Some(help.into()));
+                }
                 let name = self.name("the name of a parameter")?;
                 self.expect(":=")?;
                 let minus = self.sign("-").is_some();
@@ -443,6 +447,7 @@ impl<'t, 'f> Parser<'t, 'f> {
                 }
             }
         };
+        let help = help.or_else(|| self.touching(&["|", "|"]).then(|| "the operator is written `or`".into()));
         self.stuck(match help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,

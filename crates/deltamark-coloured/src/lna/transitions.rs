@@ -34,6 +34,8 @@ struct Item<'t> {
 /// What is known of a transition's variables.
 struct Variables<'t> {
     list: Vec<(Name<'t>, TypeId, Option<Role>)>,
+    /// Those whose type is that of a tuple that binds them.
+    settled: BTreeSet<&'t str>,
 }
 
 impl<'t> Variables<'t> {
@@ -48,15 +50,19 @@ impl<'t> Checker<'t, '_> {
         if !self.transitions.insert(name.text) {
             self.twice("transition", name);
         }
+        self.advice = Some("a variable gets its value alone in an input tuple, from `pick` or from `let`");
         let inputs = self.arc_places(&definition.inputs, "in");
         let outputs = self.arc_places(&definition.outputs, "out");
         let inhibitors = self.arc_places(&definition.inhibitors, "inhibit");
 
-        let mut variables = Variables { list: Vec::new() };
+        let mut variables = Variables { list: Vec::new(), settled: BTreeSet::new() };
         for (arc, place) in &inputs {
             self.declare_alone(arc, *place, Role::Bound, &mut variables);
         }
         self.in_scope(&variables);
+        let picked = definition.picks.iter().map(|pick| pick.name.text);
+        let computed = definition.lets.iter().map(|binding| binding.name.text);
+        self.elsewhere = picked.chain(computed).map(|name| (name, "it gets its value further down")).collect();
         self.picks(definition, &mut variables);
         self.lets(definition, &mut variables);
         for (arc, place) in &inhibitors {
@@ -72,6 +78,9 @@ impl<'t> Checker<'t, '_> {
         self.locals.clone_from(&in_inhibitors);
         let inhibitor_arcs = self.lower_arcs(&inhibitors, Side::Matches, &bound_by_tuples);
         self.locals = everywhere;
+        let of_inhibitors = variables.list.iter().filter(|(_, _, role)| *role == Some(Role::Inhibitor));
+        let reason = "it stands in `inhibit` only, for any value, and has none elsewhere";
+        self.elsewhere = of_inhibitors.map(|(name, ..)| (name.text, reason)).collect();
         let input_arcs = self.lower_arcs(&inputs, Side::Matches, &bound_by_tuples);
         let output_arcs = self.lower_arcs(&outputs, Side::Makes, &none);
         let guard = definition.guard.as_ref().map(|guard| self.lower(guard, BOOL).expr);
@@ -137,7 +146,9 @@ impl<'t> Checker<'t, '_> {
                     let variable = variables.list.iter_mut().find(|(known, ..)| known.text == name.text);
                     if let (Some((_, of, _)), Some(&found)) = (variable, domain.get(position)) {
                         let same_root = self.types.root(*of) == self.types.root(found);
-                        if same_root && self.types.card(found) > self.types.card(*of) && self.types.is_discrete(found) {
+                        let first = variables.settled.insert(name.text);
+                        let larger = self.types.is_discrete(found) && self.types.card(found) > self.types.card(*of);
+                        if same_root && (first || larger) {
                             *of = found;
                         }
                     }
@@ -169,7 +180,11 @@ impl<'t> Checker<'t, '_> {
             }
             let (of, role) = match self.domain(pick) {
                 Some((domain, of)) => (of, Some(Role::Pick(domain))),
-                None => (INT, None),
+                None => {
+                    // Nothing is known of its type, so nothing can be said of where it stands.
+                    self.guessing = true;
+                    (INT, None)
+                }
             };
             variables.list.push((pick.name, of, role));
             self.in_scope(variables);
@@ -178,7 +193,9 @@ impl<'t> Checker<'t, '_> {
 
     fn lets(&mut self, definition: &TransitionDef<'t>, variables: &mut Variables<'t>) {
         for binding in &definition.lets {
-            let of = self.type_called(binding.type_name).unwrap_or(INT);
+            let of = self.type_called(binding.type_name);
+            self.guessing |= of.is_none();
+            let of = of.unwrap_or(INT);
             if variables.has(binding.name.text) {
                 self.twice("variable", binding.name);
                 continue;

@@ -48,6 +48,11 @@ pub fn is_coloured(text: &str) -> bool {
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     let document = xml::open(text).map_err(|diagnostic| vec![diagnostic])?;
     let root = document.root_element();
+    if name_of(root) != "pnml" {
+        let span = xml::tag_span(text, root.range().start);
+        let message = format!("this is XML, but not PNML: its outermost element is `{}`", name_of(root));
+        return Err(Diagnostic::at(span, message).help("a PNML file starts with `<pnml>`").into());
+    }
     let nets: Vec<Node<'_, '_>> = elements(root).filter(|&child| name_of(child) == "net").collect();
     let &[net] = nets.as_slice() else {
         let span = xml::tag_span(text, nets.get(1).map_or(root, |second| *second).range().start);
@@ -69,6 +74,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
             _ => {}
         }
     }
+    reader.resolve_references();
     for &node in nodes.iter().filter(|node| name_of(**node) == "arc") {
         reader.connect(node);
     }
@@ -94,7 +100,7 @@ fn collect<'a>(net: Node<'a, 'a>, nodes: &mut Vec<Node<'a, 'a>>) {
 enum Target<'a> {
     Place(usize),
     Transition(usize),
-    Reference(&'a str),
+    Reference { to: &'a str, of_place: bool },
 }
 
 /// What the file says, on the way to a net.
@@ -109,6 +115,9 @@ struct Reader<'a> {
     /// Places whose sort is wrong.
     unsorted: HashSet<usize>,
     transitions: Vec<Node<'a, 'a>>,
+    references: Vec<Node<'a, 'a>>,
+    /// Where references lead, if they do.
+    ends: HashMap<&'a str, Option<Target<'a>>>,
     /// What each transition's arcs are: the arc, the place, and what it does.
     arcs: Vec<Vec<(Node<'a, 'a>, usize, Direction)>>,
 }
@@ -148,14 +157,37 @@ impl<'a> Reader<'a> {
         words.filter(|words| !words.trim().is_empty()).unwrap_or_default()
     }
 
+    /// The one element in the `structure` of a label; none if the label says nothing at all. Text alone is for
+    /// people, and is not read: where there is nothing else, the label would be lost in silence.
+    fn structure(&mut self, node: Node<'a, 'a>) -> Result<Option<Node<'a, 'a>>, ()> {
+        let structure = elements(node).find(|&child| name_of(child) == "structure");
+        let inside: Vec<Node<'a, 'a>> = structure.map(|structure| elements(structure).collect()).unwrap_or_default();
+        match inside.as_slice() {
+            &[one] => Ok(Some(one)),
+            [] if label(self.text, node).is_none_or(|(words, _)| words.trim().is_empty()) => Ok(None),
+            [] => {
+                let span = self.span(node);
+                let message = format!("this `{}` has nothing in a `structure`", name_of(node));
+                let help = "the `text` of a label is for people; what counts is a term in `<structure>`";
+                self.findings.add(|| Diagnostic::at(span, message).help(help));
+                Err(())
+            }
+            [_, second, ..] => {
+                self.refuse(*second, format!("the `structure` of this `{}` holds more than one term", name_of(node)));
+                Err(())
+            }
+        }
+    }
+
     fn place(&mut self, node: Node<'a, 'a>) {
         let number = self.net.places.len();
         let Some(id) = self.declare(node, Target::Place(number)) else { return };
         let child = |name: &str| elements(node).find(|&child| name_of(child) == name);
-        let sort = child("type").and_then(structure);
+        let sort = child("type").map(|sort| self.structure(sort));
         let domain = match sort {
-            Some(sort) => self.declarations.sort_of(self.text, sort, &mut self.findings),
-            None => Some(Vec::new()),
+            Some(Ok(Some(sort))) => self.declarations.sort_of(self.text, sort, &mut self.findings),
+            Some(Err(())) => None,
+            Some(Ok(None)) | None => Some(Vec::new()),
         };
         if domain.is_none() {
             self.unsorted.insert(number);
@@ -165,8 +197,9 @@ impl<'a> Reader<'a> {
         if child("capacity").is_some() {
             self.refuse(node, "places with a capacity are not supported");
         }
+        let marking = child("hlinitialMarking").and_then(|marking| self.structure(marking).ok().flatten());
         let mut terms = Terms::new(self.text, &self.declarations);
-        let initial = match child("hlinitialMarking").and_then(structure) {
+        let initial = match marking {
             Some(marking) if known => terms.label(marking, &domain, &mut self.findings),
             _ => Vec::new(),
         };
@@ -195,48 +228,98 @@ impl<'a> Reader<'a> {
     fn reference(&mut self, node: Node<'a, 'a>) {
         match node.attribute("ref") {
             Some(to) => {
-                self.declare(node, Target::Reference(to));
+                let of_place = name_of(node) == "referencePlace";
+                if self.declare(node, Target::Reference { to, of_place }).is_some() {
+                    self.references.push(node);
+                }
             }
             None => self.refuse(node, "a reference has no attribute `ref`"),
         }
     }
 
+    /// Follows every reference to its end, and has its id stand for the node there.
+    fn resolve_references(&mut self) {
+        let mut ends: HashMap<&'a str, Option<Target<'a>>> = HashMap::new();
+        let mut walked = HashSet::new();
+        for node in std::mem::take(&mut self.references) {
+            let Some(first) = node.attribute("id") else { continue };
+            let (mut chain, mut id) = (Vec::new(), first);
+            let end = loop {
+                match self.ids.get(id) {
+                    Some(&Target::Reference { to, .. }) => match ends.get(id) {
+                        Some(&end) => break end,
+                        None if walked.insert(id) => {
+                            chain.push(id);
+                            id = to;
+                        }
+                        // Met again before its end is known.
+                        None => {
+                            self.refuse(node, format!("the reference to `{id}` goes round in a circle"));
+                            break None;
+                        }
+                    },
+                    Some(&end) => break Some(end),
+                    None => {
+                        self.nowhere(node, "reference", id);
+                        break None;
+                    }
+                }
+            };
+            if let (Some(end), Some(Target::Reference { of_place, .. })) = (end, self.ids.get(first))
+                && *of_place != matches!(end, Target::Place(_))
+            {
+                let kind = if *of_place { "place" } else { "transition" };
+                let message = format!("this reference to a {kind} leads to `{id}`, which is none");
+                self.refuse(node, message);
+            }
+            ends.extend(chain.into_iter().map(|id| (id, end)));
+        }
+        self.ends = ends;
+    }
+
+    /// Says that an id is not that of a node.
+    fn nowhere(&mut self, node: Node<'a, 'a>, kind: &str, id: &str) {
+        let span = self.span(node);
+        let ids = &self.ids;
+        self.findings.add(|| {
+            let diagnostic = Diagnostic::at(span, format!("the {kind} leads nowhere: there is no node `{id}`"));
+            // In an order of its own, so that of equally good suggestions always the same is made.
+            let mut known: Vec<&str> = ids.keys().copied().collect();
+            known.sort_unstable();
+            match did_you_mean(id, known) {
+                Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
+                None => diagnostic,
+            }
+        });
+    }
+
     /// The node at one end of an arc, references followed.
     fn end(&mut self, arc: Node<'a, 'a>, attribute: &str) -> Option<Target<'a>> {
-        let Some(mut id) = arc.attribute(attribute) else {
+        let Some(id) = arc.attribute(attribute) else {
             self.refuse(arc, format!("this `arc` has no attribute `{attribute}`"));
             return None;
         };
-        // A chain without a circle is no longer than there are ids.
-        for _ in 0..=self.ids.len() {
-            match self.ids.get(id) {
-                Some(Target::Reference(to)) => id = to,
-                Some(&target) => return Some(target),
-                None => {
-                    let span = self.span(arc);
-                    let ids = &self.ids;
-                    self.findings.add(|| {
-                        let diagnostic =
-                            Diagnostic::at(span, format!("the arc leads nowhere: there is no node `{id}`"));
-                        match did_you_mean(id, ids.keys().copied()) {
-                            Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
-                            None => diagnostic,
-                        }
-                    });
-                    return None;
-                }
+        match self.ids.get(id) {
+            // Where it does not lead to a node, that has been said.
+            Some(Target::Reference { .. }) => self.ends.get(id).copied().flatten(),
+            Some(&target) => Some(target),
+            None => {
+                self.nowhere(arc, "arc", id);
+                None
             }
         }
-        self.refuse(arc, format!("the reference to `{id}` goes round in a circle"));
-        None
     }
 
     fn connect(&mut self, arc: Node<'a, 'a>) {
         let mut test = false;
-        for child in elements(arc).filter(|&child| matches!(name_of(child), "type" | "arctype")) {
+        let attribute = arc.attribute("type").map(str::to_owned);
+        let children = elements(arc).filter(|&child| matches!(name_of(child), "type" | "arctype"));
+        let children = children.map(|child| {
             let words = child.attribute("value").map(str::to_owned);
-            let words = words.or_else(|| label(self.text, child).map(|(words, _)| words.into_owned()));
-            match words.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            words.or_else(|| label(self.text, child).map(|(words, _)| words.into_owned())).unwrap_or_default()
+        });
+        for words in attribute.into_iter().chain(children).collect::<Vec<_>>() {
+            match words.trim().to_ascii_lowercase().as_str() {
                 "" | "normal" => {}
                 "test" | "read" => test = true,
                 other => {
@@ -250,11 +333,17 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        if let Some(inscription) = elements(arc).find(|&child| name_of(child) == "inscription") {
+            self.refuse(inscription, "an arc of a coloured net has its tokens in `hlinscription`");
+        }
         let (Some(source), Some(target)) = (self.end(arc, "source"), self.end(arc, "target")) else { return };
         match (source, target) {
             (Target::Place(place), Target::Transition(transition)) => {
                 let direction = if test { Direction::Test } else { Direction::Input };
                 self.arcs[transition].push((arc, place, direction));
+            }
+            (Target::Transition(_), Target::Place(_)) if test => {
+                self.refuse(arc, "a test arc leads from a place to a transition");
             }
             (Target::Transition(transition), Target::Place(place)) => {
                 self.arcs[transition].push((arc, place, Direction::Output));
@@ -267,11 +356,18 @@ impl<'a> Reader<'a> {
     fn build_transition(&mut self, number: usize) -> Transition {
         let node = self.transitions[number];
         let arcs = std::mem::take(&mut self.arcs[number]);
-        let condition = elements(node).find(|&child| name_of(child) == "condition").and_then(structure);
+        for child in elements(node).filter(|&child| matches!(name_of(child), "delay" | "interval")) {
+            self.refuse(child, "timed transitions are not supported");
+        }
+        let condition = elements(node).find(|&child| name_of(child) == "condition");
+        let condition = condition.and_then(|condition| self.structure(condition).ok().flatten());
+        let inscription = |arc: Node<'a, 'a>| elements(arc).find(|&child| name_of(child) == "hlinscription");
+        let inscribed: Vec<Result<Option<Node<'a, 'a>>, ()>> = arcs
+            .iter()
+            .map(|&(arc, _, _)| inscription(arc).map_or(Ok(None), |inscription| self.structure(inscription)))
+            .collect();
         let mut terms = Terms::new(self.text, &self.declarations);
-        let inscription =
-            |arc: Node<'a, 'a>| elements(arc).find(|&child| name_of(child) == "hlinscription").and_then(structure);
-        let all = arcs.iter().filter_map(|&(arc, _, _)| inscription(arc)).chain(condition);
+        let all = inscribed.iter().copied().flatten().flatten().chain(condition);
         for part in all {
             terms.declare_variables(part, &mut self.findings);
         }
@@ -288,9 +384,13 @@ impl<'a> Reader<'a> {
             span: self.span(node),
         };
         // What is wrong with the sort of a place has been said once.
-        for (arc, place, direction) in arcs.into_iter().filter(|(_, place, _)| !self.unsorted.contains(place)) {
+        for (inscribed, (arc, place, direction)) in inscribed.into_iter().zip(arcs) {
+            let Ok(inscribed) = inscribed else { continue };
+            if self.unsorted.contains(&place) {
+                continue;
+            }
             let domain = &self.net.places[place].domain;
-            let label = match inscription(arc) {
+            let label = match inscribed {
                 Some(inscription) => terms.label(inscription, domain, &mut self.findings),
                 None if domain.is_empty() => terms.dot(self.span(arc)),
                 None => {
@@ -333,9 +433,4 @@ impl<'a> Reader<'a> {
         }
         self.findings.or(self.net)
     }
-}
-
-/// The one element in the `structure` of a label.
-fn structure<'a>(node: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
-    elements(node).find(|&child| name_of(child) == "structure").and_then(|structure| elements(structure).next())
 }

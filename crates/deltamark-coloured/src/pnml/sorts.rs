@@ -20,6 +20,10 @@ use crate::net::{Shape, Type, TypeId};
 const MOST_COMPONENTS: usize = 256;
 /// The most values an enumeration or range may have.
 const MOST_VALUES: i64 = 1 << 24;
+/// How deep sorts may be made of sorts.
+const DEEPEST: usize = 200;
+/// The part of a value that no element of a partition has.
+const NOWHERE: i32 = -1;
 
 /// What a net declares.
 #[derive(Default)]
@@ -33,14 +37,26 @@ pub(super) struct Declarations<'a> {
     pub variables: HashMap<&'a str, (String, Vec<TypeId>)>,
     /// Constants of enumerations, and elements of partitions.
     pub constants: HashMap<&'a str, (TypeId, i32)>,
-    /// For each partition the sort it is of, and for each of its values the element it belongs to.
-    pub partitions: HashMap<&'a str, (TypeId, Vec<i32>)>,
+    pub partitions: HashMap<&'a str, Partition>,
     pub boolean: Option<TypeId>,
+}
+
+/// A sort cut into parts.
+pub(super) struct Partition {
+    /// The sort of the parts.
+    pub own: TypeId,
+    /// The sort that is cut.
+    pub of: TypeId,
+    /// For each of its values the part it belongs to.
+    pub parts: Vec<i32>,
 }
 
 /// What is said of an id that nothing has.
 pub(super) fn unknown<'i>(span: Span, what: &str, id: &str, known: impl Iterator<Item = &'i str>) -> Diagnostic {
     let diagnostic = Diagnostic::at(span, format!("there is no {what} `{id}`"));
+    // In an order of its own, so that of equally good suggestions always the same is made.
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
     match did_you_mean(id, known) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
         None => diagnostic,
@@ -70,11 +86,24 @@ impl<'a> Declarations<'a> {
             let span = xml::tag_span(text, node.range().start);
             findings.add(|| Diagnostic::at(span, message));
         };
+        let places = all.iter().filter(|node| name_of(**node) == "declarations");
+        for child in places.flat_map(|declarations| elements(*declarations)) {
+            let known = ["namedsort", "partition", "variabledecl", "toolspecific"];
+            let refused = ["namedoperator", "arbitrarysort", "unparsed"];
+            if !known.contains(&name_of(child)) && !refused.contains(&name_of(child)) {
+                let span = xml::tag_span(text, child.range().start);
+                let message = format!("a `{}` cannot be declared", name_of(child));
+                let help = format!("what can be: {}", known[..3].join(", "));
+                findings.add(|| Diagnostic::at(span, message).help(help));
+            }
+        }
         for &node in &all {
             match (name_of(node), node.attribute("id")) {
-                ("namedsort", Some(id)) if self.sorts.insert(id, node).is_some() => {
+                ("namedsort", None) => refuse(node, "this `namedsort` has no attribute `id`".into(), findings),
+                ("namedsort", Some(id)) if self.sorts.contains_key(id) => {
                     refuse(node, format!("the sort `{id}` is declared twice"), findings);
                 }
+                ("namedsort", Some(id)) => drop(self.sorts.insert(id, node)),
                 ("namedoperator" | "arbitrarysort" | "unparsed", _) => {
                     refuse(node, format!("a `{}` does not belong in a symmetric net", name_of(node)), findings);
                 }
@@ -83,6 +112,9 @@ impl<'a> Declarations<'a> {
         }
         let named = all.iter().filter(|node| name_of(**node) == "namedsort");
         for id in named.filter_map(|node| node.attribute("id")) {
+            if findings.is_full() {
+                return;
+            }
             self.row(text, id, Span::at(declaration.range().start), findings);
         }
         for &node in all.iter().filter(|node| name_of(**node) == "partition") {
@@ -111,16 +143,19 @@ impl<'a> Declarations<'a> {
         }
         let Some(&node) = self.sorts.get(id) else {
             if self.partitions.contains_key(id) {
-                return Some(vec![self.partitions[id].0]);
+                return Some(vec![self.partitions[id].own]);
             }
             findings.add(|| unknown(span, "sort", id, self.sort_ids()));
             return None;
         };
-        if self.open.contains(&id) {
-            findings.add(|| Diagnostic::at(span, format!("the sort `{id}` is made of itself")));
+        if self.open.contains(&id) || self.open.len() > DEEPEST {
+            let circle = self.open.contains(&id);
+            let what = if circle { "is made of itself" } else { "is made of sorts that are nested too deeply" };
+            findings.add(|| Diagnostic::at(span, format!("the sort `{id}` {what}")));
             return None;
         }
         let Some(structure) = elements(node).next() else {
+            let span = xml::tag_span(text, node.range().start);
             findings.add(|| Diagnostic::at(span, format!("the sort `{id}` says nothing about its values")));
             return None;
         };
@@ -135,7 +170,7 @@ impl<'a> Declarations<'a> {
 
     /// The row of a sort that has a name, once all are read.
     pub fn row_of(&self, id: &str) -> Option<Vec<TypeId>> {
-        self.rows.get(id).cloned().or_else(|| self.partitions.get(id).map(|&(of, _)| vec![of]))
+        self.rows.get(id).cloned().or_else(|| self.partitions.get(id).map(|partition| vec![partition.own]))
     }
 
     /// The row of the sort that an element stands for.
@@ -177,15 +212,24 @@ impl<'a> Declarations<'a> {
                 let of = TypeId(self.types.len() as u32);
                 let mut names = Vec::new();
                 for constant in elements(node).filter(|&child| name_of(child) == "feconstant") {
-                    let Some(id) = constant.attribute("id") else { continue };
+                    let Some(id) = constant.attribute("id") else {
+                        let span = xml::tag_span(text, constant.range().start);
+                        findings.add(|| Diagnostic::at(span, "this `feconstant` has no attribute `id`"));
+                        continue;
+                    };
                     let shown = constant.attribute("name").filter(|name| !name.trim().is_empty()).unwrap_or(id);
-                    if self.constants.insert(id, (of, names.len() as i32)).is_some() {
+                    if self.constants.contains_key(id) {
+                        let span = xml::tag_span(text, constant.range().start);
                         findings.add(|| Diagnostic::at(span, format!("the constant `{id}` is declared twice")));
+                        continue;
                     }
+                    self.constants.insert(id, (of, names.len() as i32));
                     names.push(shown.chars().filter(|c| !c.is_control()).collect::<String>());
                 }
                 if names.is_empty() {
-                    findings.add(|| Diagnostic::at(span, "an enumeration has no values"));
+                    if !elements(node).any(|child| name_of(child) == "feconstant") {
+                        findings.add(|| Diagnostic::at(span, "an enumeration has no values"));
+                    }
                     return None;
                 }
                 let high = names.len() as i32 - 1;
@@ -202,8 +246,14 @@ impl<'a> Declarations<'a> {
                             None => self.add(name, low, high, None),
                         }
                     }
+                    (Some(low), Some(high)) if low <= high => {
+                        let message = format!("this range has more than {MOST_VALUES} values");
+                        findings.add(|| Diagnostic::at(span, message));
+                        None
+                    }
                     _ => {
-                        findings.add(|| Diagnostic::at(span, "the bounds of this range make no sense"));
+                        let help = "`start` and `end` are numbers, and `start` is not larger";
+                        findings.add(|| Diagnostic::at(span, "the bounds of this range make no sense").help(help));
                         None
                     }
                 }
@@ -244,38 +294,63 @@ impl<'a> Declarations<'a> {
             return;
         };
         let Shape::Discrete { low, high, .. } = self.types[of.0 as usize].shape else { return };
-        let mut member = vec![-1; (i64::from(high) - i64::from(low) + 1) as usize];
-        let mut names = Vec::new();
+        let mut parts = vec![NOWHERE; (i64::from(high) - i64::from(low) + 1) as usize];
+        let mut names: Vec<String> = Vec::new();
         let own = TypeId(self.types.len() as u32);
         for element in elements(node).filter(|&child| name_of(child) == "partitionelement") {
             let number = names.len() as i32;
-            let id = element.attribute("id").unwrap_or_default();
+            let span = xml::tag_span(text, element.range().start);
+            let Some(id) = element.attribute("id") else {
+                findings.add(|| Diagnostic::at(span, "this `partitionelement` has no attribute `id`"));
+                continue;
+            };
             names.push(element.attribute("name").unwrap_or(id).chars().filter(|c| !c.is_control()).collect());
-            self.constants.insert(id, (own, number));
+            if self.constants.insert(id, (own, number)).is_some() {
+                findings.add(|| Diagnostic::at(span, format!("the constant `{id}` is declared twice")));
+            }
             for value in elements(element) {
+                let span = xml::tag_span(text, value.range().start);
                 let known = value.attribute("declaration").and_then(|id| self.constants.get(id)).copied();
                 let known = known.or_else(|| {
                     let value = value.attribute("value")?.trim().parse::<i32>().ok()?;
                     Some((of, value))
                 });
-                match known {
-                    Some((sort, value)) if sort == of && (low..=high).contains(&value) => {
-                        member[(i64::from(value) - i64::from(low)) as usize] = number;
-                    }
-                    _ => {
-                        let span = xml::tag_span(text, value.range().start);
-                        findings.add(|| Diagnostic::at(span, "this is no value of the sort that is partitioned"));
-                    }
+                let Some((_, value)) = known.filter(|&(sort, value)| sort == of && (low..=high).contains(&value))
+                else {
+                    findings.add(|| Diagnostic::at(span, "this is no value of the sort that is partitioned"));
+                    continue;
+                };
+                let part = &mut parts[(i64::from(value) - i64::from(low)) as usize];
+                if *part != NOWHERE {
+                    findings.add(|| Diagnostic::at(span, "this value is in the partition twice"));
                 }
+                *part = number;
             }
         }
         if names.is_empty() {
             findings.add(|| Diagnostic::at(span, "a partition has no elements"));
             return;
         }
+        if let Some(missing) = parts.iter().position(|&part| part == NOWHERE).filter(|_| findings.is_empty()) {
+            let value = self.shown_value(of, i64::from(low) + missing as i64);
+            let message = format!("no element of the partition has the value {value}");
+            findings.add(|| Diagnostic::at(span, message).help("every value of the sort belongs to just one element"));
+        }
         let high = names.len() as i32 - 1;
-        let names: Vec<String> = names;
         self.types.push(Type { name: id.into(), shape: Shape::Discrete { low: 0, high, names: Some(names.into()) } });
-        self.partitions.insert(id, (own, member));
+        if self.partitions.insert(id, Partition { own, of, parts }).is_some() {
+            findings.add(|| Diagnostic::at(span, format!("the partition `{id}` is declared twice")));
+        }
+    }
+
+    /// A value of a sort, as files name it.
+    fn shown_value(&self, of: TypeId, value: i64) -> String {
+        match &self.types[of.0 as usize].shape {
+            Shape::Discrete { low, names: Some(names), .. } => {
+                let name = names.get((value - i64::from(*low)) as usize);
+                format!("`{}`", name.map_or("", String::as_str))
+            }
+            _ => value.to_string(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! In: elements such as `numberof`, `tuple`, `all`, `equality`. Out: labels and expressions. What
 //! stays true: a label has as many components as its place, and no more terms than a limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
@@ -16,6 +16,27 @@ use crate::net::{Binary, Domain, Expr, FaultKind, Iteration, Kind, Label, Shape,
 
 /// The most terms one label may come to.
 const MOST_TERMS: usize = 100_000;
+
+/// What has a truth value.
+const CONDITIONS: [&str; 17] = [
+    "and",
+    "or",
+    "not",
+    "imply",
+    "booleanconstant",
+    "equality",
+    "inequality",
+    "lessthan",
+    "lt",
+    "ltp",
+    "lessthanorequal",
+    "leq",
+    "greaterthan",
+    "gt",
+    "gtp",
+    "greaterthanorequal",
+    "geq",
+];
 
 /// A term under construction: factor, iterations, and typed components.
 #[derive(Clone)]
@@ -32,6 +53,8 @@ pub(super) struct Terms<'a, 'd> {
     /// Names and types of variables, which are the first of the frame.
     pub variables: Vec<(String, TypeId)>,
     numbers: HashMap<&'a str, Vec<Var>>,
+    /// Variables that nothing declares, which has been said.
+    unknown: HashSet<&'a str>,
     /// How long the frame is so far.
     pub frame: u32,
 }
@@ -39,7 +62,8 @@ pub(super) struct Terms<'a, 'd> {
 impl<'a, 'd> Terms<'a, 'd> {
     /// An empty frame.
     pub fn new(text: &'a str, declarations: &'d Declarations<'a>) -> Self {
-        Terms { text, declarations, variables: Vec::new(), numbers: HashMap::new(), frame: 0 }
+        let (numbers, unknown) = Default::default();
+        Terms { text, declarations, variables: Vec::new(), numbers, unknown, frame: 0 }
     }
 
     fn span(&self, node: Node<'a, 'a>) -> Span {
@@ -54,6 +78,9 @@ impl<'a, 'd> Terms<'a, 'd> {
                 continue;
             }
             let Some((name, row)) = self.declarations.variables.get(id) else {
+                if !self.unknown.insert(id) {
+                    continue;
+                }
                 let span = self.span(node);
                 findings.add(|| unknown(span, "variable", id, self.declarations.variables.keys().copied()));
                 continue;
@@ -117,23 +144,33 @@ impl<'a, 'd> Terms<'a, 'd> {
         Err(())
     }
 
-    /// The operands of an element: what its `subterm`s hold.
-    fn operands(node: Node<'a, 'a>) -> Vec<Node<'a, 'a>> {
-        elements(node)
-            .filter(|&child| name_of(child) == "subterm")
-            .filter_map(|subterm| elements(subterm).next())
-            .collect()
+    /// The operands of an element: what its `subterm`s hold. Anything else in it would be lost.
+    fn operands(&self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<Node<'a, 'a>>, ()> {
+        let mut operands = Vec::new();
+        for child in elements(node) {
+            if name_of(child) != "subterm" {
+                let span = self.span(child);
+                let message = format!("`{}` stands directly in `{}`", name_of(child), name_of(node));
+                findings.add(|| Diagnostic::at(span, message).help("operands stand in `<subterm>`, one in each"));
+                return Err(());
+            }
+            let inside: Vec<Node<'a, 'a>> = elements(child).collect();
+            let &[operand] = inside.as_slice() else {
+                return self.wrong(child, format!("a `subterm` holds one term, not {}", inside.len()), findings);
+            };
+            operands.push(operand);
+        }
+        Ok(operands)
     }
 
     fn multiset(&mut self, node: Node<'a, 'a>, depth: usize, findings: &mut Findings) -> Result<Vec<Part>, ()> {
         if depth > 200 {
             return self.wrong(node, "terms are nested too deeply", findings);
         }
-        let operands = Self::operands(node);
         match name_of(node) {
             "add" => {
                 let mut sum = Vec::new();
-                for operand in operands {
+                for operand in self.operands(node, findings)? {
                     sum.extend(self.multiset(operand, depth + 1, findings)?);
                     self.limit(node, sum.len(), findings)?;
                 }
@@ -141,7 +178,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             "subtract" => {
                 let mut sum = Vec::new();
-                for (position, operand) in operands.into_iter().enumerate() {
+                for (position, operand) in self.operands(node, findings)?.into_iter().enumerate() {
                     let sign = if position == 0 { 1 } else { -1 };
                     let parts = self.multiset(operand, depth + 1, findings)?;
                     sum.extend(parts.into_iter().map(|part| Part { factor: sign * part.factor, ..part }));
@@ -150,6 +187,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 Ok(sum)
             }
             "numberof" | "scalarproduct" => {
+                let operands = self.operands(node, findings)?;
                 let &[number, of] = operands.as_slice() else {
                     return match operands.as_slice() {
                         [of] => self.multiset(*of, depth + 1, findings),
@@ -169,7 +207,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             "tuple" => {
                 let mut product = vec![Part { factor: 1, iterations: Vec::new(), components: Vec::new() }];
-                for operand in operands {
+                for operand in self.operands(node, findings)? {
                     let parts = self.multiset(operand, depth + 1, findings)?;
                     self.limit(node, product.len().saturating_mul(parts.len()), findings)?;
                     product = product
@@ -260,7 +298,10 @@ impl<'a, 'd> Terms<'a, 'd> {
             "variable" => {
                 let id = node.attribute("refvariable").unwrap_or_default();
                 let Some(numbers) = self.numbers.get(id) else {
-                    return self.wrong(node, format!("the variable `{id}` cannot be used here"), findings);
+                    return match self.unknown.contains(id) {
+                        true => Err(()),
+                        false => self.wrong(node, "an initial marking has no variables", findings),
+                    };
                 };
                 let typed = |&var: &Var| (Expr::new(Kind::Var(var), span), self.variables[var.0 as usize].1);
                 Ok(numbers.iter().map(typed).collect())
@@ -269,7 +310,10 @@ impl<'a, 'd> Terms<'a, 'd> {
                 let id = node.attribute("declaration").or_else(|| node.attribute("id")).unwrap_or_default();
                 match self.declarations.constants.get(id) {
                     Some(&(of, value)) => Ok(vec![(Expr::int(value, span), of)]),
-                    None => self.wrong(node, format!("there is no constant `{id}`"), findings),
+                    None => {
+                        findings.add(|| unknown(span, "constant", id, self.declarations.constants.keys().copied()));
+                        Err(())
+                    }
                 }
             }
             "finiteintrangeconstant" => {
@@ -295,7 +339,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             },
             "successor" | "predecessor" => {
                 let by = if name_of(node) == "successor" { 1 } else { -1 };
-                let &[operand] = Self::operands(node).as_slice() else {
+                let &[operand] = self.operands(node, findings)?.as_slice() else {
                     return self.wrong(node, "one term is expected here", findings);
                 };
                 let of = self.components(operand, depth + 1, findings)?;
@@ -309,33 +353,39 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             "tuple" => {
                 let mut row = Vec::new();
-                for operand in Self::operands(node) {
+                for operand in self.operands(node, findings)? {
                     row.extend(self.components(operand, depth + 1, findings)?);
                 }
                 Ok(row)
             }
             "partitionelementof" => {
                 let id = node.attribute("refpartition").unwrap_or_default();
-                let Some((of, members)) = self.declarations.partitions.get(id) else {
-                    return self.wrong(node, format!("there is no partition `{id}`"), findings);
+                let Some(partition) = self.declarations.partitions.get(id) else {
+                    findings.add(|| unknown(span, "partition", id, self.declarations.partitions.keys().copied()));
+                    return Err(());
                 };
-                let &[operand] = Self::operands(node).as_slice() else {
+                let &[operand] = self.operands(node, findings)?.as_slice() else {
                     return self.wrong(node, "one term is expected here", findings);
                 };
                 let value = self.components(operand, depth + 1, findings)?;
                 let Ok([(value, sort)]) = <[_; 1]>::try_from(value) else {
                     return self.wrong(node, "a single value is expected here", findings);
                 };
-                let Shape::Discrete { low, .. } = self.declarations.types[sort.0 as usize].shape else {
+                let Shape::Discrete { low, .. } = self.declarations.types[partition.of.0 as usize].shape else {
                     return Err(());
                 };
-                let table = Expr::new(
-                    Kind::Const(Value::Seq(members.iter().map(|&member| Value::Int(member)).collect())),
-                    span,
-                );
+                if sort != partition.of && !self.fits(&[sort], &[partition.of]) {
+                    let (here, there) = (self.declarations.shown(&[sort]), self.declarations.shown(&[partition.of]));
+                    let message = format!("`{id}` is a partition of another sort");
+                    let label = format!("of sort {here}, and the partition is of {there}");
+                    findings.add(|| Diagnostic::at(span, message).label(label));
+                    return Err(());
+                }
+                let parts = partition.parts.iter().map(|&part| Value::Int(part)).collect();
+                let table = Expr::new(Kind::Const(Value::Seq(parts)), span);
                 let index = binary(Binary::Sub, value, Expr::int(low, span), span);
                 let kind = Kind::Item { of: Box::new(table), index: Box::new(index), fault: FaultKind::Index };
-                Ok(vec![(Expr::new(kind, span), *of)])
+                Ok(vec![(Expr::new(kind, span), partition.own)])
             }
             other => self.wrong(node, format!("a `{other}` is not supported here"), findings),
         }
@@ -351,8 +401,22 @@ impl<'a, 'd> Terms<'a, 'd> {
         if depth > 200 {
             return self.wrong(node, "conditions are nested too deeply", findings);
         }
-        let operands = Self::operands(node);
+        // A truth value that a token has.
+        if name_of(node) == "variable" {
+            let row = self.components(node, depth, findings)?;
+            return match <[_; 1]>::try_from(row) {
+                Ok([(value, of)]) if Some(of) == self.declarations.boolean => Ok(value),
+                _ => self.wrong(node, "this variable is no truth value, and a condition is expected here", findings),
+            };
+        }
+        if !CONDITIONS.contains(&name_of(node)) {
+            return self.wrong(node, format!("a condition is expected here, not a `{}`", name_of(node)), findings);
+        }
+        let operands = self.operands(node, findings)?;
         let op = match name_of(node) {
+            "and" | "or" if operands.is_empty() => {
+                return self.wrong(node, "conditions are expected here", findings);
+            }
             "and" | "or" => {
                 let op = if name_of(node) == "and" { Binary::And } else { Binary::Or };
                 let mut result = None;
@@ -386,15 +450,22 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             "equality" => Binary::Eq,
             "inequality" => Binary::Ne,
-            "lessthan" | "ltp" => Binary::Lt,
+            "lessthan" | "lt" | "ltp" => Binary::Lt,
             "lessthanorequal" | "leq" => Binary::Le,
-            "greaterthan" | "gtp" => Binary::Gt,
-            "greaterthanorequal" | "geq" => Binary::Ge,
-            other => return self.wrong(node, format!("a condition is expected here, not a `{other}`"), findings),
+            "greaterthan" | "gt" | "gtp" => Binary::Gt,
+            _ => Binary::Ge,
         };
         let &[one, other] = operands.as_slice() else {
             return self.wrong(node, "two terms are expected here", findings);
         };
+        // Truth values that are computed.
+        if [one, other].iter().any(|&operand| CONDITIONS.contains(&name_of(operand)))
+            && matches!(op, Binary::Eq | Binary::Ne)
+        {
+            let one = self.condition(one, depth + 1, findings)?;
+            let other = self.condition(other, depth + 1, findings)?;
+            return Ok(binary(op, one, other, span));
+        }
         let (one, other) = (self.components(one, depth + 1, findings)?, self.components(other, depth + 1, findings)?);
         let types = |row: &[(Expr, TypeId)]| row.iter().map(|&(_, of)| of).collect::<Vec<_>>();
         if !self.fits(&types(&one), &types(&other)) {

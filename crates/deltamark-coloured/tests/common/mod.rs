@@ -22,7 +22,10 @@ pub struct Counts {
     pub states: usize,
     pub edges: usize,
     pub deadlocks: usize,
+    /// Steps that are faults.
     pub faults: usize,
+    /// States in which a guard goes wrong.
+    pub wrong: usize,
 }
 
 pub fn expr(kind: Kind) -> Expr {
@@ -57,21 +60,30 @@ fn high(net: &Net, of: TypeId) -> i32 {
     }
 }
 
+/// The value of an expression that cannot go wrong.
 fn eval(expression: &Expr, frame: &[i64], marking: &Marking) -> i64 {
-    match &expression.kind {
+    value(expression, frame, marking).expect("only guards go wrong in the nets here")
+}
+
+/// The value of an expression, if it has one.
+fn value(expression: &Expr, frame: &[i64], marking: &Marking) -> Option<i64> {
+    Some(match &expression.kind {
         Kind::Const(Value::Int(number)) => i64::from(*number),
         Kind::Var(var) => frame[var.0 as usize],
         Kind::Total(place) => marking[place.0 as usize].values().sum(),
         Kind::Distinct(place) => marking[place.0 as usize].len() as i64,
         Kind::Cycle { of, low, high, by } => {
             let low = i64::from(*low);
-            low + (eval(of, frame, marking) - low + i64::from(*by)).rem_euclid(i64::from(*high) - low + 1)
+            low + (value(of, frame, marking)? - low + i64::from(*by)).rem_euclid(i64::from(*high) - low + 1)
+        }
+        Kind::Binary(Binary::And, one, other) => {
+            i64::from(value(one, frame, marking)? != 0 && value(other, frame, marking)? != 0)
         }
         Kind::Binary(op, one, other) => {
-            let (one, other) = (eval(one, frame, marking), eval(other, frame, marking));
+            let (one, other) = (value(one, frame, marking)?, value(other, frame, marking)?);
             match op {
                 Binary::Add => one + other,
-                Binary::And => i64::from(one != 0 && other != 0),
+                Binary::Div => one.checked_div(other)?,
                 Binary::Eq => i64::from(one == other),
                 Binary::Ne => i64::from(one != other),
                 Binary::Lt => i64::from(one < other),
@@ -79,7 +91,7 @@ fn eval(expression: &Expr, frame: &[i64], marking: &Marking) -> i64 {
             }
         }
         other => unreachable!("the nets here have no {other:?}"),
-    }
+    })
 }
 
 /// The tokens of a label. Tokens of factor 0 are there with 0.
@@ -170,9 +182,11 @@ fn blocked(net: &Net, transition: &Transition, frame: &[i64], marking: &Marking)
     })
 }
 
-/// The markings that the enabled bindings lead to; nothing for a binding that is a fault.
-fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
+/// The markings that the enabled bindings lead to, nothing for a binding that is a fault; and whether a guard goes
+/// wrong. It is looked at only if there are tokens for all inputs.
+fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
     let mut enabled = Vec::new();
+    let mut wrong = false;
     for transition in &net.transitions {
         for frame in assignments(net, transition) {
             let inputs = gathered(&transition.inputs, &frame, marking);
@@ -181,8 +195,12 @@ fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
                     .iter()
                     .all(|(token, &count)| marking[*place as usize].get(token).copied().unwrap_or(0) >= count.max(1))
             });
-            let guard = transition.guard.as_ref().is_none_or(|guard| eval(guard, &frame, marking) != 0);
-            if there && guard && !blocked(net, transition, &frame, marking) {
+            if !there {
+                continue;
+            }
+            let guard = transition.guard.as_ref().map_or(Some(1), |guard| value(guard, &frame, marking));
+            wrong |= guard.is_none();
+            if guard.is_some_and(|guard| guard != 0) && !blocked(net, transition, &frame, marking) {
                 let priority = transition.priority.as_ref().map_or(0, |priority| eval(priority, &frame, marking));
                 enabled.push((priority, transition, frame, inputs));
             }
@@ -190,7 +208,7 @@ fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
     }
     let most = enabled.iter().map(|&(priority, ..)| priority).max();
     enabled.retain(|&(priority, ..)| Some(priority) == most);
-    enabled
+    let steps = enabled
         .into_iter()
         .map(|(_, transition, frame, inputs)| {
             let mut next = marking.clone();
@@ -212,7 +230,8 @@ fn steps(net: &Net, marking: &Marking) -> Vec<Option<Marking>> {
             };
             net.places.iter().zip(&next).all(fits).then_some(next)
         })
-        .collect()
+        .collect();
+    (steps, wrong)
 }
 
 /// Explores a net, or gives nothing when it has more than `most` states.
@@ -226,14 +245,15 @@ pub fn explore_dully(net: &Net, most: usize) -> Option<Counts> {
     }
     let mut seen: HashMap<Marking, ()> = HashMap::from([(first.clone(), ())]);
     let mut queue = VecDeque::from([first]);
-    let mut counts = Counts { states: 0, edges: 0, deadlocks: 0, faults: 0 };
+    let mut counts = Counts { states: 0, edges: 0, deadlocks: 0, faults: 0, wrong: 0 };
     while let Some(marking) = queue.pop_front() {
         counts.states += 1;
         if seen.len() > most {
             return None;
         }
-        let steps = steps(net, &marking);
-        counts.deadlocks += usize::from(steps.is_empty());
+        let (steps, wrong) = steps(net, &marking);
+        counts.wrong += usize::from(wrong);
+        counts.deadlocks += usize::from(steps.is_empty() && !wrong);
         for next in steps {
             match next {
                 None => counts.faults += 1,
@@ -255,6 +275,8 @@ pub struct Features {
     pub capacities: bool,
     pub priorities: bool,
     pub inhibitors: bool,
+    /// Guards that may divide by zero.
+    pub divisions: bool,
 }
 
 /// A random net.
@@ -345,8 +367,17 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
         let factor = 1 + rng.below(2) as i64;
         inhibitors.push(Arc { place: PlaceId(place as u32), label: vec![term(factor, token)] });
     }
+    let divided = |number: u32| binary(Binary::Ne, binary(Binary::Div, int(2), var(number)), int(1));
     let guard = match usable {
         0 => None,
+        1 if features.divisions => Some(divided(0)),
+        // A part that goes wrong, before, behind and without one that may rule it out.
+        _ if features.divisions => Some(match rng.below(4) {
+            0 => binary(Binary::And, divided(0), binary(Binary::Ne, var(1), int(1))),
+            1 => binary(Binary::And, binary(Binary::Ne, var(1), int(1)), divided(0)),
+            2 => binary(Binary::And, binary(Binary::Ne, var(0), int(0)), divided(0)),
+            _ => binary(Binary::And, divided(1), divided(0)),
+        }),
         _ if rng.below(2) == 0 => None,
         1 => Some(binary(Binary::Ne, var(0), int(1))),
         _ => Some(binary(Binary::And, binary(Binary::Ne, var(0), var(1)), binary(Binary::Lt, var(1), int(2)))),

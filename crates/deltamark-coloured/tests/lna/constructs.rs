@@ -278,3 +278,33 @@ fn names_have_tables_of_their_own() {
         ),
     ]);
 }
+
+/// The same net of four states, written in other ways.
+#[test]
+fn the_text_in_all_its_forms() {
+    let plain = "n { place p { dom : int; init : <( 0 )>; } transition t { in { p : <( x )>; } out { p : <( x + 1 )>; } guard : x < 3; } }";
+    let other = [
+        plain.to_string(),
+        plain.replace(' ', "\n"),
+        plain.replace(' ', "\r\n\t"),
+        plain.replace(' ', " /* * / // \" */ "),
+        plain.replace(' ', " // /* \" '\n"),
+        plain.replace(" : ", ":").replace(" { ", "{").replace("; ", ";").replace(" )>", ")>").replace("<( ", "<("),
+        format!("\u{feff}{plain}"),
+        format!("#define A\n#ifndef A\n \" ' $ @\n#else\n{plain}\n#endif\n// the end"),
+        plain.replacen("n {", "n (a := 1, b := -2, c := 4) {", 1).replace("x < 3", "x < a + b + c"),
+        plain.replace("x < 3", "x mod 7 < 3 and x % 7 < 3 and x<(3) and (x)>-1"),
+        plain.replacen("n {", "n { type four : % 4; constant four LAST := 3;", 1).replace("x < 3", "x < int(LAST)"),
+        plain
+            .replacen("n {", "n { subtype number : int; subtype small : number range 3 .. 3;", 1)
+            .replace("x < 3", "x < small'first"),
+        plain.replace("x < 3;", "x < 3; description : \"two\nlines\";"),
+    ];
+    for text in &other {
+        check_text(text);
+    }
+}
+
+fn check_text(text: &str) {
+    assert_eq!(explore(text, ""), Found { states: 4, edges: 3, deadlocks: 1, fault: None }, "{text}");
+}

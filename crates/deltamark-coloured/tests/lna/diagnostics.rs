@@ -193,10 +193,26 @@ fn what_is_often_written_wrongly_is_told_how_to_write() {
     let cases = [
         ("net n (N := 3) { }", "`ring (N := 3) { … }`"),
         ("n { place p { dom : int; } transition x { in { p : i; } out { } } }", "`<( x )>`"),
+        ("n () { place p { dom : int; } }", "a net without parameters has no parentheses"),
+        ("n { int C := 3; place p { dom : int; } }", "write `constant int C := …;`"),
+        ("n { constant C := 3; place p { dom : int; } }", "its type stands before it: `int C := …;`"),
+        ("n { constant bool C := 1 == 1; }", "write `=`"),
+        ("n { constant bool C := 1 <> 2; }", "write `!=`"),
+        ("n { constant bool C := 1 =< 2; }", "write `<=`"),
+        ("n { constant bool C := 2 => 1; }", "write `>=`"),
+        ("n { constant bool C := true && true; }", "write `and`"),
+        ("n { constant bool C := true || true; }", "the operator is written `or`"),
+        ("n { constant bool C := !true; }", "write `not`"),
+        ("n { place p { dom : int; init : <( 1 ) >; } }", "`)` and `>` stand together"),
+        ("n { place p { dom : int; init : <1>; } }", "a token stands in `<(` and `)>`"),
+        ("n { }", "declare one: `place p { dom : epsilon; }`"),
+        ("n { function f () -> int return 1; place p { dom : int; init : <( f )>; } }", "call it: `f(…)`"),
+        ("n { place p { dom : int; } proposition q : p->1 = 1; }", "go over its tokens: `exists (x in p | x->1 = …)`"),
+        ("n { place pool { dom : int; } proposition q : poool'card = 1; }", "did you mean `pool`?"),
     ];
     for (text, help) in cases {
         let found = complaints(text);
-        assert!(found[0].contains(help), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains(help), "{text}: {found:?}");
     }
 }
 
@@ -236,4 +252,46 @@ fn a_token_that_cannot_be_there_initially_is_told_with_what_can() {
     assert_eq!(wrong.len(), 1);
     assert_eq!(&text[wrong[0].span.expect("a place").start..][..1], "7");
     assert_eq!(wrong[0].help.as_deref(), Some("values of `id` go from 0 to 2"));
+}
+
+/// Values that no type of the net has, and parts of what has none.
+#[test]
+fn values_without_a_type() {
+    let rows = [
+        ("constant int A := { 1 };", "expected `int`, found a structure"),
+        ("constant int A := { 1 }.a;", "no type of the net has a structure like this"),
+        ("constant int A := [ 1 ][1];", "no type of the net has a vector like this"),
+        ("constant int A := empty'size;", "no type of the net has a list or set like this"),
+        ("constant bool A := { 1 } = { 1 };", "no type of the net has a structure like this"),
+        ("constant bool A := 1 in | 1 |;", "no type of the net has a list or set like this"),
+        ("type s : struct { int a; bool b; }; constant s A := s({ 1 });", "`s` has 2 fields, not 1"),
+        ("type s : struct { int a; bool b; }; constant s A := s({ 1, 2 });", "expected `bool`, found a number"),
+        (
+            "type s : struct { int a; bool b; }; constant s B := { 1, true }; constant s A := B :: (c := 1);",
+            "`s` has no field `c`",
+        ),
+        (
+            "type s : struct { int a; bool b; }; constant s B := { 1, true }; constant bool A := B :: (c := 1) = B;",
+            "`s` has no field `c`",
+        ),
+        ("type v : vector [bool] of int; constant v A := v([ 1, 2, 3 ]);", "`v` has 2 elements, not 3"),
+        (
+            "type v : vector [bool] of int; constant v B := [1]; constant bool A := (B :: ([true, 1] := 2)) = B;",
+            "`v` takes 1 index, not 2",
+        ),
+        ("type l : list [nat] of int with capacity 2; constant l A := l(| true |);", "expected `int`, found `bool`"),
+        ("place q { dom : int; } proposition A : sum (x in q : true) = 1;", "`sum` takes numbers"),
+    ];
+    for (declared, message) in rows {
+        let told = complaints(&format!("n {{ {declared} place p {{ dom : epsilon; }} }}"));
+        assert!(told.iter().any(|told| told.contains(message)) && told.len() <= 2, "{declared}: {told:?}");
+    }
+}
+
+/// A mistake in a part of a place is not told as a part that is missing.
+#[test]
+fn one_mistake_is_told_once() {
+    for text in ["n { place p { dom int; } }", "n { place p { dom : ; init : <( 1 )>; } }"] {
+        assert_eq!(complaints(text).len(), 1, "{text}");
+    }
 }

@@ -108,3 +108,78 @@ fn a_fault_of_a_guard_or_a_priority_is_one_too() {
     // What is not reached is no fault.
     assert_eq!(explore(&net("guard : x != 0 and 1 / x = 0;"), "").fault, None);
 }
+
+/// What goes wrong counts only where there are tokens for all inputs, wherever the plan meets it.
+#[test]
+fn a_binding_that_is_not_there_is_no_fault() {
+    // Places a and b hold 0 and 5; c and d are empty.
+    let net = |transition: &str| {
+        format!(
+            "n {{ type l : list [nat] of int with capacity 3;
+              function half (int x) -> int {{ assert : x > 0; return x / 2; }}
+              place a {{ dom : int; init : <( 0 )>; }} place b {{ dom : int; init : <( 5 )>; }}
+              place c {{ dom : int; }} place d {{ dom : epsilon; }} place e {{ dom : int * int; init : <( 1, 1 )>; }}
+              transition t {{ {transition} }}
+              place go {{ dom : bool; init : <( true )>; }} transition u {{ in {{ go : <( true )>; }} out {{ go : <( false )>; }} }} }}"
+        )
+    };
+    let rows = [
+        ("in { a : <( x )>; } out { } guard : 1 / x = 0;", true),
+        ("in { a : <( x )>; c : <( y )>; } out { } guard : 1 / x = 0;", false),
+        ("in { c : <( y )>; a : <( x )>; } out { } guard : 1 / x = y;", false),
+        ("in { a : <( x )>; b : <( y )>; } out { } guard : 1 / x = 0;", true),
+        ("in { a : <( x )>; d : epsilon; } out { } guard : 1 / x = 0;", false),
+        ("in { d : epsilon; } out { } guard : 1 / 0 = 0;", false),
+        ("in { a : <( x )>; d : epsilon; } out { } guard : half(x) = 0;", false),
+        ("in { a : <( x )>; b : <( x )>; } out { } guard : half(x) = 0;", false),
+        ("in { a : <( x )> + <( y )>; } out { } guard : half(x) = 0;", false),
+        ("in { a : 2 * <( x )>; } out { } guard : half(x) = 0;", false),
+        ("in { a : <( x )>; e : <( 1, y )>; } out { } guard : half(x) = 0;", true),
+        ("in { a : <( x )>; e : <( x, y )>; } out { } guard : half(x) = 0;", false),
+        ("in { a : <( x )>; c : if (x = 1) <( 1 )>; } out { } guard : half(x) = 0;", true),
+        // The order is that of the text, even where a later part is known first.
+        ("in { a : <( x )>; b : <( y )>; } out { } guard : half(x) = 0 and y = 6;", true),
+        ("in { a : <( x )>; b : <( y )>; } out { } guard : y = 6 and half(x) = 0;", false),
+        ("in { a : <( x )>; b : <( y )>; } out { } guard : half(y - 5) = 0 and x = 1;", true),
+        ("in { a : <( x )>; b : <( y )>; } out { } guard : x = 1 and half(y - 5) = 0;", false),
+        // A let, a pick, and expressions of the inputs.
+        ("in { a : <( x )>; } out { } let { int z := 1 / x; }", true),
+        ("in { a : <( x )>; c : <( y )>; } out { } let { int z := 1 / x; }", false),
+        ("in { a : <( x )>; c : <( z + 0 )>; } out { } let { int z := 1 / x; }", false),
+        ("in { a : <( x )>; e : <( 2, z + 1 )>; } out { } let { int z := 1 / x; }", false),
+        ("in { a : <( x )>; e : <( 1, z + 1 )>; } out { } let { int z := 1 / x; }", true),
+        ("in { a : <( x )>; } out { } let { int z := 1 / x; } guard : x != 0;", false),
+        ("in { a : <( x )>; } out { } pick { y in int range 1 / x .. 2; }", true),
+        ("in { a : <( x )>; d : epsilon; } out { } pick { y in int range 1 / x .. 2; }", false),
+        ("in { a : <( x )>; d : epsilon; } out { } pick { y in int; }", false),
+        ("in { d : epsilon; } out { } pick { y in int; }", false),
+        ("in { a : <( x )>; } out { } pick { y in int; }", true),
+        ("in { a : <( x )>; } out { } pick { y in int range 2 .. 1; } guard : half(x) = 0;", false),
+        ("in { a : <( x )>; b : <( 1 / x )>; } out { }", true),
+        ("in { a : <( x )>; c : <( 1 / x )>; } out { }", false),
+        ("in { a : <( x )>; e : <( 1 / x, 1 )>; } out { }", true),
+        ("in { a : <( x )>; e : <( 1 / x, 2 )>; } out { }", false),
+        ("in { a : <( x )>; e : <( y, y / x )>; d : epsilon; } out { }", false),
+        ("in { a : <( x )>; e : <( y, y / x )>; } out { }", true),
+        // What a step makes, and how urgent it is, is evaluated only if it can be taken.
+        ("in { a : <( x )>; d : epsilon; } out { c : <( 1 / x )>; }", false),
+        ("in { a : <( x )>; d : epsilon; } out { } priority : 1 / x;", false),
+    ];
+    for (transition, expected) in rows {
+        let text = net(transition);
+        assert_eq!(explore(&text, "").fault.is_some(), expected, "{transition}");
+        // Where nothing goes wrong the net can be unfolded, and has the same states; but unfolding counts no tokens.
+        let unfolded = deltamark_coloured::UnfoldedSystem::new(
+            deltamark_coloured::lna::parse(text.as_bytes(), &[]).expect("a net"),
+            &text,
+            deltamark_coloured::UnfoldLimits::DEMANDED,
+        );
+        match unfolded {
+            Ok(system) => assert_eq!(super::explore_system(&system, "plain"), explore(&text, ""), "{transition}"),
+            Err(_) => {
+                let counts = ["priority", "<( x )> + <( y )>", "2 *"].iter().any(|part| transition.contains(part));
+                assert!(expected || counts, "{transition}");
+            }
+        }
+    }
+}

@@ -9,11 +9,14 @@ mod documents;
 mod explored;
 mod expressions;
 mod faults;
+mod functions;
+mod guards;
 mod models;
+mod names;
 mod robust;
 
-use deltamark_coloured::ColouredSystem;
 use deltamark_coloured::lna::parse;
+use deltamark_coloured::{ColouredSystem, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::line_column;
 pub use explored::{Found, explore_system};
@@ -42,6 +45,13 @@ pub fn explore(text: &str, given: &str) -> Found {
     explore_system(&system(text, given), "plain")
 }
 
+/// Explores a net that is right unfolded, if it can be.
+pub fn unfolded(text: &str) -> Option<Found> {
+    let net = parse(text.as_bytes(), &[]).ok()?;
+    let system = UnfoldedSystem::new(net, text, UnfoldLimits::DEMANDED).ok()?;
+    Some(explore_system(&system, "plain"))
+}
+
 /// Diagnostics as "line:column message (help)".
 pub fn complaints_of(text: &str, diagnostics: &[Diagnostic]) -> Vec<String> {
     let shown = |diagnostic: &Diagnostic| {
@@ -59,6 +69,15 @@ pub fn complaints_of(text: &str, diagnostics: &[Diagnostic]) -> Vec<String> {
 /// What is wrong with a net that is refused.
 pub fn complaints(text: &str) -> Vec<String> {
     match parse(text.as_bytes(), &[]) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(diagnostics) => complaints_of(text, &diagnostics),
+    }
+}
+
+/// What is wrong with a net that is refused, by its text or once its initial marking is computed.
+pub fn refused(text: &str) -> Vec<String> {
+    let net = parse(text.as_bytes(), &[]);
+    match net.and_then(|net| ColouredSystem::new(net, text)) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(diagnostics) => complaints_of(text, &diagnostics),
     }

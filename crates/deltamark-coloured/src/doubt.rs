@@ -1,0 +1,242 @@
+//! Whether what goes wrong early counts.
+//!
+//! In: a fault that was met after some steps of a plan, and a marking. Out: whether it is a fault of that
+//! marking. What stays true: the answer does not depend on the order of the plan.
+//!
+//! A plan evaluates guards as early as it can, before it knows whether there are tokens for the rest of the
+//! inputs. A binding that is not there is not evaluated, so a fault counts only if the marking has tokens
+//! for all inputs. They are looked for by going through the rest of the plan, token by token:
+//!
+//! ```text
+//! steps   bind a: <(x)>   test 1 / x > 0   bind b: <(y)>
+//!                         ^ goes wrong     ^ does b hold anything? If not there is no fault
+//! ```
+//!
+//! What has no value because of the fault fits everything: a variable that a `let` failed to compute, and whatever
+//! uses it. A guard that is false without what went wrong rules the binding out as always; one that went wrong
+//! itself is not looked at any further.
+//!
+//! This is slow and seldom done: a net that goes wrong does so in few places.
+
+use std::collections::BTreeSet;
+
+use crate::actions::Claim;
+use crate::bind::{claim, picked};
+use crate::engine::{Counts, Engine};
+use crate::eval::Eval;
+use crate::net::{Domain, Expr, Fault};
+use crate::plan::{FlatTerm, Part, Plan, Step, used, used_by_domain};
+use crate::values::Code;
+
+/// How many steps the search may take before the fault is told in any case.
+const MOST_STEPS: usize = 1 << 20;
+
+/// A fault, and how far the plan had come.
+pub(crate) struct Doubt {
+    pub fault: Fault,
+    /// What was taken so far.
+    pub claims: Box<[Claim]>,
+    /// The step with which to go on.
+    step: u32,
+    /// Whether the guard went wrong.
+    of_guard: bool,
+    frame: Box<[Code]>,
+}
+
+impl Doubt {
+    /// A fault that was met with these values; the plan goes on at `step`.
+    pub fn new(fault: Fault, step: usize, frame: &[Code], claims: &[Claim]) -> Self {
+        Doubt { fault, claims: claims.into(), step: step as u32, of_guard: false, frame: frame.into() }
+    }
+
+    /// The same, as a fault of the guard.
+    pub fn of_guard(self) -> Self {
+        Doubt { of_guard: true, ..self }
+    }
+
+    /// The bytes it holds.
+    pub fn bytes(&self) -> usize {
+        size_of::<Doubt>() + size_of_val(&*self.frame) + size_of_val(&*self.claims)
+    }
+
+    /// Whether it is a fault of this marking, which has what was taken so far.
+    pub fn counts(&self, engine: &Engine, transition: usize, markings: &[u32]) -> bool {
+        let plan = &engine.plans[transition];
+        let mut search = Search { engine, plan, markings, left: MOST_STEPS };
+        let binding = Binding {
+            frame: self.frame.to_vec(),
+            unknown: BTreeSet::new(),
+            claims: self.claims.to_vec(),
+            tests: !self.of_guard,
+        };
+        search.rest(self.step as usize, binding)
+    }
+}
+
+/// What is known of a binding.
+#[derive(Clone)]
+struct Binding {
+    frame: Vec<Code>,
+    /// Variables that have no value.
+    unknown: BTreeSet<u32>,
+    claims: Vec<Claim>,
+    /// Whether the guard is still of interest.
+    tests: bool,
+}
+
+impl Binding {
+    fn knows(&self, expression: &Expr) -> bool {
+        let mut variables = BTreeSet::new();
+        used(expression, &mut variables);
+        self.unknown.is_disjoint(&variables)
+    }
+
+    fn knows_domain(&self, domain: &Domain) -> bool {
+        self.unknown.is_disjoint(&used_by_domain(domain))
+    }
+}
+
+struct Search<'a> {
+    engine: &'a Engine,
+    plan: &'a Plan,
+    markings: &'a [u32],
+    left: usize,
+}
+
+impl Search<'_> {
+    /// The value of an expression, if it has one.
+    fn value(&self, expression: &Expr, binding: &mut Binding) -> Option<Code> {
+        if !binding.knows(expression) {
+            return None;
+        }
+        Eval::new(&self.engine.net.functions, &self.engine.values, None).eval(expression, &mut binding.frame).ok()
+    }
+
+    /// Whether there are tokens for the steps from `step` on.
+    fn rest(&mut self, step: usize, mut binding: Binding) -> bool {
+        if self.left == 0 {
+            return true;
+        }
+        self.left -= 1;
+        let plan = self.plan;
+        let Some(this) = plan.steps.get(step) else { return true };
+        match this {
+            Step::Test(test) => {
+                if binding.tests && binding.knows(test) {
+                    match self.value(test, &mut binding) {
+                        Some(0) => return false,
+                        Some(_) => {}
+                        None => binding.tests = false,
+                    }
+                }
+                self.rest(step + 1, binding)
+            }
+            Step::Let(var, value) => {
+                match self.value(value, &mut binding) {
+                    Some(value) => binding.frame[var.0 as usize] = value,
+                    None => {
+                        binding.unknown.insert(var.0);
+                    }
+                }
+                self.rest(step + 1, binding)
+            }
+            Step::Pick(var, domain) => {
+                let mut eval = Eval::new(&self.engine.net.functions, &self.engine.values, None);
+                let known = binding.knows_domain(domain);
+                let values = known.then(|| picked(self.engine, &mut eval, domain, &mut binding.frame).ok()).flatten();
+                let Some(values) = values else {
+                    binding.unknown.insert(var.0);
+                    return self.rest(step + 1, binding);
+                };
+                values.into_iter().any(|value| {
+                    let mut next = binding.clone();
+                    next.frame[var.0 as usize] = value;
+                    self.rest(step + 1, next)
+                })
+            }
+            Step::Require(terms) => self.require(terms, &mut binding) && self.rest(step + 1, binding),
+            Step::Bind { place, factor, parts, given } => {
+                for &(var, value) in given {
+                    binding.frame[var.0 as usize] = value;
+                }
+                let table = &self.engine.places[place.0 as usize];
+                table.tokens(self.markings[place.0 as usize]).any(|(token, count)| {
+                    let mut next = binding.clone();
+                    let components = || table.components(token);
+                    take(&mut next.claims, place.0, token, *factor, count)
+                        && self.bind(parts, components, &mut next)
+                        && self.rest(step + 1, next)
+                })
+            }
+        }
+    }
+
+    /// Gives values to variables by a token; whether it fits.
+    fn bind<I: Iterator<Item = Code>>(&self, parts: &[Part], token: impl Fn() -> I, binding: &mut Binding) -> bool {
+        for (part, code) in parts.iter().zip(token()) {
+            match part {
+                Part::Bind(var) => binding.frame[var.0 as usize] = code,
+                Part::Back { variable, low, high, by } => {
+                    let (low, high) = (Code::from(*low), Code::from(*high));
+                    if !(low..=high).contains(&code) {
+                        return false;
+                    }
+                    binding.frame[variable.0 as usize] =
+                        low + (code - low - Code::from(*by)).rem_euclid(high - low + 1);
+                }
+                Part::Key(_) | Part::Match(_) => {}
+            }
+        }
+        parts.iter().zip(token()).all(|(part, code)| match part {
+            Part::Bind(_) | Part::Back { .. } => true,
+            Part::Key(value) | Part::Match(value) => self.value(value, binding).is_none_or(|value| value == code),
+        })
+    }
+
+    /// Takes the tokens of terms whose variables have their values; whether they are there.
+    fn require(&self, terms: &[FlatTerm], binding: &mut Binding) -> bool {
+        let mut counts = Counts::new();
+        for term in terms {
+            for &(var, value) in &term.given {
+                binding.frame[var.0 as usize] = value;
+            }
+            // Without knowing whether it counts there is nothing to ask for.
+            if let Some(None | Some(0)) = term.condition.as_ref().map(|condition| self.value(condition, binding)) {
+                continue;
+            }
+            let values: Vec<Option<Code>> = term.token.iter().map(|part| self.value(part, binding)).collect();
+            if values.iter().all(Option::is_some) {
+                // Numbers beyond 32 bits are in no token.
+                if self.engine.count(term, &mut binding.frame, &mut counts).is_err() {
+                    return false;
+                }
+            } else if term.factor >= 0 && !self.any(term, &values, &binding.claims) {
+                return false;
+            }
+        }
+        let subtracts = terms.iter().any(|term| term.factor < 0);
+        counts.iter().filter(|&(_, &count)| count > 0 || count == 0 && !subtracts).all(|(&(place, token), &count)| {
+            let there = self.engine.places[place as usize].count(self.markings[place as usize], token);
+            take(&mut binding.claims, place, token, u32::try_from(count).unwrap_or(u32::MAX), there)
+        })
+    }
+
+    /// Whether any token has the values that are known, beside what is taken already.
+    fn any(&self, term: &FlatTerm, values: &[Option<Code>], claims: &[Claim]) -> bool {
+        let place = term.place.0 as usize;
+        let table = &self.engine.places[place];
+        table.tokens(self.markings[place]).any(|(token, count)| {
+            let fits = |(value, code): (&Option<Code>, Code)| value.is_none_or(|value| value == code);
+            let claimed = claims.iter().find(|claim| (claim.0, claim.1) == (term.place.0, token));
+            let claimed = claimed.map_or(0, |claim| i64::from(claim.2));
+            i64::from(count) >= (claimed + term.factor).max(1) && values.iter().zip(table.components(token)).all(fits)
+        })
+    }
+}
+
+/// Takes a token that lies there this often; whether there is enough of it.
+fn take(claims: &mut Vec<Claim>, place: u32, token: u32, factor: u32, there: u32) -> bool {
+    claim(claims, place, token, factor);
+    let known = claims.iter().find(|known| (known.0, known.1) == (place, token));
+    known.is_some_and(|&(_, _, count)| count.max(1) <= there)
+}

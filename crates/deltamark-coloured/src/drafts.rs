@@ -1,0 +1,169 @@
+//! Sequences that live as long as one evaluation.
+//!
+//! In: elements. Out: a code, good until the evaluation ends. What stays true: what a function makes on
+//! its way to a result leaves nothing behind; what is [kept](Drafts::keep) has the one code that the table
+//! of values gives to it.
+//!
+//! ```text
+//! code   i64::MIN + k       draft number k
+//!        all others         as in the table of values
+//!
+//! ends   [ 2 | 5 | … ]      where the elements of each end
+//! words  [ a b | c d e | …  one draft behind the other
+//! ```
+//!
+//! Drafts are not numbered by what they hold: two of the same elements have two codes, so that they are compared by their
+//! elements. Integers never come near the codes of drafts ([`bounded`]).
+
+use std::cmp::Ordering;
+
+use crate::values::{Code, Values};
+
+/// The code of draft number 0.
+const DRAFT: Code = Code::MIN;
+/// No integer is further from 0.
+const FURTHEST: u64 = 1 << 62;
+
+/// An integer, if it is none of those that stand for drafts.
+pub(crate) fn bounded(number: Option<Code>) -> Option<Code> {
+    number.filter(|number| number.unsigned_abs() <= FURTHEST)
+}
+
+/// The drafts of an evaluation, and the table that all values are kept in.
+pub(crate) struct Drafts<'a> {
+    pub values: &'a Values,
+    ends: Vec<usize>,
+    words: Vec<Code>,
+}
+
+impl<'a> Drafts<'a> {
+    /// None yet.
+    pub fn new(values: &'a Values) -> Self {
+        Drafts { values, ends: Vec::new(), words: Vec::new() }
+    }
+
+    fn is_draft(code: Code) -> bool {
+        code < -(FURTHEST as Code)
+    }
+
+    fn words_of(&self, draft: Code) -> &[Code] {
+        let number = (draft - DRAFT) as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.words[start..self.ends[number]]
+    }
+
+    /// A sequence of these elements.
+    pub fn make(&mut self, elements: &[Code]) -> Code {
+        self.words.extend_from_slice(elements);
+        self.ends.push(self.words.len());
+        DRAFT + (self.ends.len() - 1) as Code
+    }
+
+    /// How many elements a sequence has.
+    pub fn len(&self, sequence: Code) -> usize {
+        if Self::is_draft(sequence) { self.words_of(sequence).len() } else { self.values.len(sequence) }
+    }
+
+    /// Element number `index`, if there is one.
+    pub fn element(&self, sequence: Code, index: Code) -> Option<Code> {
+        if Self::is_draft(sequence) {
+            self.words_of(sequence).get(usize::try_from(index).ok()?).copied()
+        } else {
+            self.values.element(sequence, index)
+        }
+    }
+
+    /// The elements of a sequence.
+    pub fn elements(&self, sequence: Code) -> Vec<Code> {
+        if Self::is_draft(sequence) {
+            self.words_of(sequence).to_vec()
+        } else {
+            self.values.elements(sequence).collect()
+        }
+    }
+
+    /// The order of values of one type: integers by size, sequences by their first difference.
+    pub fn compare(&self, one: Code, other: Code) -> Ordering {
+        if !Self::is_draft(one) && !Self::is_draft(other) {
+            return self.values.compare(one, other);
+        }
+        let pairs = self.len(one).min(self.len(other)) as Code;
+        let differ = (0..pairs).find_map(|at| {
+            let order = self.compare(self.element(one, at)?, self.element(other, at)?);
+            (order != Ordering::Equal).then_some(order)
+        });
+        differ.unwrap_or_else(|| self.len(one).cmp(&self.len(other)))
+    }
+
+    /// Whether two values of one type are the same.
+    pub fn same(&self, one: Code, other: Code) -> bool {
+        let by_code = one == other || (!Self::is_draft(one) && !Self::is_draft(other));
+        if by_code { one == other } else { self.compare(one, other) == Ordering::Equal }
+    }
+
+    /// The code of a value in the table that outlives the evaluation.
+    pub fn keep(&self, code: Code) -> Code {
+        if !Self::is_draft(code) {
+            return code;
+        }
+        let elements: Vec<Code> = self.words_of(code).iter().map(|&element| self.keep(element)).collect();
+        self.values.sequence(&elements)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Forgets all but the first, unless this value may be made of the others.
+    pub fn forget(&mut self, count: usize, result: Code) {
+        if !Self::is_draft(result) {
+            self.ends.truncate(count);
+            self.words.truncate(self.ends.last().copied().unwrap_or(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunks::Meter;
+
+    #[test]
+    fn drafts_are_the_values_they_become() {
+        let values = Values::new(&Meter::default());
+        let mut drafts = Drafts::new(&values);
+        let kept = values.sequence(&[1, 2]);
+        let (one, other, longer) = (drafts.make(&[1, 2]), drafts.make(&[1, 2]), drafts.make(&[1, 2, 3]));
+        assert!(one != other && drafts.same(one, other) && drafts.same(one, kept) && drafts.same(kept, other));
+        assert!(!drafts.same(one, longer) && drafts.compare(kept, longer) == Ordering::Less);
+        let (nested, same) = (drafts.make(&[one, kept]), values.sequence(&[kept, kept]));
+        assert!(drafts.same(nested, same));
+        assert_eq!((drafts.keep(one), drafts.keep(nested), drafts.keep(7)), (kept, same, 7));
+        assert_eq!(drafts.elements(longer), values.elements(drafts.keep(longer)).collect::<Vec<_>>());
+        assert_eq!((drafts.len(longer), drafts.element(longer, 2), drafts.element(longer, 3)), (3, Some(3), None));
+    }
+
+    #[test]
+    fn what_is_forgotten_makes_room() {
+        let values = Values::new(&Meter::default());
+        let mut drafts = Drafts::new(&values);
+        let first = drafts.make(&[1]);
+        let count = drafts.count();
+        let second = drafts.make(&[2, 3]);
+        drafts.forget(count, second);
+        assert_eq!(drafts.elements(second), [2, 3]);
+        drafts.forget(count, 5);
+        assert_eq!((drafts.count(), drafts.elements(first)), (1, vec![1]));
+        assert_eq!(drafts.make(&[4]), second);
+        assert_eq!((drafts.elements(first), drafts.elements(second)), (vec![1], vec![4]));
+    }
+
+    #[test]
+    fn integers_are_no_drafts() {
+        assert_eq!(bounded(Some(1 << 62)), Some(1 << 62));
+        assert_eq!(bounded(Some(-(1 << 62))), Some(-(1 << 62)));
+        assert_eq!(bounded(Some(Code::MIN)), None);
+        assert_eq!(bounded(None), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Which expressions cannot go wrong.
+//!
+//! In: an expression, and the types of the variables it uses. Out: whether evaluating it can be a fault. What stays
+//! true: where the answer is no, it never is one; yes may be said for want of knowing better.
+//!
+//! Numbers are followed by the interval they lie in, so that `x + 1` cannot overflow and `v[x]` has an element
+//! if `x` takes only values of the vector's index. A variable has a value of its type.
+
+use crate::drafts::bounded;
+use crate::net::{Binary, Expr, Kind, Shape, Type, TypeId, Unary, Value, Variable};
+
+/// What is known of the variables.
+#[derive(Clone, Copy)]
+pub(crate) struct Faults<'a> {
+    /// All types of the net.
+    pub types: &'a [Type],
+    /// The first variables of the frame.
+    pub variables: &'a [Variable],
+}
+
+/// The least and the largest number.
+type Interval = (i64, i64);
+
+const ANY: Interval = (i32::MIN as i64, i32::MAX as i64);
+
+impl Faults<'_> {
+    /// Whether evaluating can be a fault.
+    pub fn possible(self, expression: &Expr) -> bool {
+        let mut found = false;
+        expression.visit(&mut |part| found |= self.of_part(part));
+        found
+    }
+
+    /// Whether an expression can be a fault whose parts are none.
+    fn of_part(self, part: &Expr) -> bool {
+        match &part.kind {
+            Kind::Const(_)
+            | Kind::Var(_)
+            | Kind::Wrap(..)
+            | Kind::Cycle { .. }
+            | Kind::If(..)
+            | Kind::In(..)
+            | Kind::Subset(..)
+            | Kind::Size(_)
+            | Kind::Row(_)
+            | Kind::Intersect(..)
+            | Kind::Difference(..)
+            | Kind::Unary(Unary::Not, _) => false,
+            Kind::Unary(Unary::Neg, _) => self.interval(part).is_none(),
+            Kind::Binary(op, _, other) => match op {
+                Binary::Add | Binary::Sub | Binary::Mul => self.interval(part).is_none(),
+                Binary::Div | Binary::Rem => self.interval(other).is_none_or(|(low, high)| low <= 0 && high >= 0),
+                _ => false,
+            },
+            Kind::Item { of, index, .. } => {
+                let length = match &of.kind {
+                    Kind::Const(Value::Seq(elements)) => i64::try_from(elements.len()).ok(),
+                    _ => self.shape(of).and_then(|of| self.length(of)),
+                };
+                let index = self.interval(index);
+                !matches!((length, index), (Some(length), Some((low, high))) if 0 <= low && high < length)
+            }
+            Kind::Check { of, low, high, .. } => {
+                self.interval(of).is_none_or(|(least, most)| least < i64::from(*low) || most > i64::from(*high))
+            }
+            _ => true,
+        }
+    }
+
+    /// Where the number lies that an expression is; none if it may be too large to be computed.
+    fn interval(self, expression: &Expr) -> Option<Interval> {
+        let of = |values: [Option<i64>; 4]| -> Option<Interval> {
+            let [a, b, c, d] = values;
+            let all = [a?, b?, c?, d?];
+            Some((all.into_iter().min()?, all.into_iter().max()?))
+        };
+        let (low, high) = match &expression.kind {
+            Kind::Const(Value::Int(number)) => (i64::from(*number), i64::from(*number)),
+            Kind::Var(_) => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
+            Kind::Item { .. } => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
+            Kind::Unary(Unary::Neg, inner) => {
+                let (low, high) = self.interval(inner)?;
+                (high.checked_neg()?, low.checked_neg()?)
+            }
+            Kind::Binary(op, one, other) => {
+                let compares = !matches!(op, Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Rem);
+                if compares {
+                    return Some((0, 1));
+                }
+                let (a, b) = (self.interval(one)?, self.interval(other)?);
+                match op {
+                    Binary::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
+                    Binary::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
+                    Binary::Mul => of([(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y)))?,
+                    // Neither quotient nor remainder is further from 0 than the dividend.
+                    _ => {
+                        let most = a.0.checked_abs()?.max(a.1.checked_abs()?);
+                        (-most, most)
+                    }
+                }
+            }
+            Kind::Wrap(_, modulus) => (0, i64::from(*modulus) - 1),
+            Kind::Cycle { low, high, .. } | Kind::Check { low, high, .. } => (i64::from(*low), i64::from(*high)),
+            Kind::If(_, one, other) => {
+                let (a, b) = (self.interval(one)?, self.interval(other)?);
+                (a.0.min(b.0), a.1.max(b.1))
+            }
+            Kind::Fold { .. } | Kind::Distinct(_) | Kind::Total(_) => return None,
+            _ => ANY,
+        };
+        bounded(Some(low)).zip(bounded(Some(high)))
+    }
+
+    /// The type of a variable, or of a part of one.
+    fn shape(self, expression: &Expr) -> Option<TypeId> {
+        match &expression.kind {
+            Kind::Var(var) => Some(self.variables.get(var.0 as usize)?.of),
+            Kind::Item { of, index, .. } => match &self.types[self.shape(of)?.0 as usize].shape {
+                Shape::Vector { element, .. } | Shape::List { element, .. } => Some(*element),
+                Shape::Struct { fields } => {
+                    let (least, most) = self.interval(index)?;
+                    if least != most {
+                        return None;
+                    }
+                    fields.get(usize::try_from(least).ok()?).map(|(_, of)| *of)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn bounds(self, of: TypeId) -> Option<Interval> {
+        match self.types[of.0 as usize].shape {
+            Shape::Discrete { low, high, .. } => Some((i64::from(low), i64::from(high))),
+            _ => None,
+        }
+    }
+
+    /// How many elements a value of the type has for sure.
+    fn length(self, of: TypeId) -> Option<i64> {
+        match &self.types[of.0 as usize].shape {
+            Shape::Struct { fields } => i64::try_from(fields.len()).ok(),
+            Shape::Vector { indices, .. } => indices.iter().try_fold(1i64, |size, &index| {
+                let (low, high) = self.bounds(index)?;
+                size.checked_mul(high - low + 1)
+            }),
+            _ => None,
+        }
+    }
+}
