@@ -29,7 +29,7 @@
 //!   each once).
 //! * Trees: `dense` (keys, each once, numbered), `shape` and `plan` (which part is where), `cuts` and
 //!   `sample` (where to cut), `code` (numbers of pairs), `roots`, `tiles`, `pairs` and `enter` (sets of
-//!   them), `past` (ids of before), `retrace` (how a state was reached), `fields` (values that hang on
+//!   them), `retrace` (how a state was reached), `fields` (values that hang on
 //!   states).
 //! * Lists: `packed` (numbers in few bits), `unary` (numbers that never decrease), `bits` (a
 //!   long string of bits), `tuples` (states in just enough bits), `journal` (records of bytes).
