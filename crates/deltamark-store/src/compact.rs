@@ -306,6 +306,13 @@ impl Store for Compact<'_> {
         retrace(self.system, &twin, &self.budget, state.get(0), self.gate.help.threads())
     }
 
+    fn end_level(&self) -> bool {
+        if self.gate.shared().past.is_waiting() {
+            self.gate.alone().past.end_level(&self.budget);
+        }
+        true
+    }
+
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut tables = self.gate.alone();
         // Room that was set aside is void.

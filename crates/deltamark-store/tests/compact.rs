@@ -80,6 +80,15 @@ fn a_layout_that_changes_takes_no_second_copy_and_old_ids_stay_good() {
             assert_eq!(store.insert(&mut scratch, &state, 0, &arrival), Insert::Seen(found), "{step}");
         }
         assert_eq!(store.bytes().total(), budget.used());
+        // Two levels later nobody waits under an old id.
+        let old_ids = || store.bytes().parts().iter().any(|part| part.0 == "old ids");
+        assert!(old_ids());
+        assert!(store.end_level() && old_ids() && store.end_level());
+        assert!(!old_ids());
+        assert_eq!(store.bytes().total(), budget.used());
+        states.clear();
+        store.recall().expect("it recalls").recall(&mut scratch, &ids[1_000_000..], &mut states);
+        assert_eq!(states.get(77), packed(number(1_000_077), layouts[layout]));
         drop(store);
         assert_eq!(budget.used(), 0);
     }

@@ -11,7 +11,8 @@
 //! A state that came after the change has the id `base + code`. Most layouts change while there are few states; then
 //! all that are met again are told by their old id. Where there are many, two numbers a state would be several times
 //! what the tree takes: then nothing is kept but the halves, and a state that is met again is nameless. Who waits to
-//! be expanded is called by its old id, and for that the halves are enough.
+//! be expanded is called by its old id, and for that the halves are enough; in a search that goes level by level they are gone
+//! after two levels.
 
 use super::tables::Tables;
 use deltamark_core::{Budget, Recoding, Slot, StateId, States};
@@ -26,6 +27,8 @@ pub(crate) struct Past {
     kind: Kind,
     /// New ids begin here.
     base: u64,
+    /// Levels that have ended since.
+    levels: u32,
 }
 
 #[derive(Default)]
@@ -35,6 +38,8 @@ enum Kind {
     None,
     Few(Few),
     Many(Box<Former>),
+    /// There were many, and nobody waits under an old id any more.
+    Gone,
 }
 
 struct Few {
@@ -65,19 +70,19 @@ impl Past {
         let mut by_code: Vec<(u64, u64)> = by_id.iter().map(|&(id, code)| (code, id)).collect();
         by_id.sort_unstable();
         by_code.sort_unstable();
-        Past { kind: Kind::Few(Few { by_id, by_code }), base }
+        Past { kind: Kind::Few(Few { by_id, by_code }), base, levels: 0 }
     }
 
     /// That of many states: of a tree whose roots are gone.
     pub fn many(tables: Tables, recoding: Recoding) -> Self {
         let base = tables.past.base + tables.reach(0).limit();
-        Past { kind: Kind::Many(Box::new(Former { tables, recoding })), base }
+        Past { kind: Kind::Many(Box::new(Former { tables, recoding })), base, levels: 0 }
     }
 
     /// The bytes it holds.
     pub fn bytes(&self) -> u64 {
         match &self.kind {
-            Kind::None => 0,
+            Kind::None | Kind::Gone => 0,
             Kind::Few(few) => Self::cost(few.by_id.len() as u64),
             Kind::Many(former) => former.tables.bytes().total(),
         }
@@ -86,11 +91,28 @@ impl Past {
     /// Gives its bytes back.
     pub fn release(&mut self, budget: &Arc<Budget>) {
         match &mut self.kind {
-            Kind::None => {}
+            Kind::None | Kind::Gone => {}
             Kind::Few(_) => budget.release(self.bytes()),
             Kind::Many(former) => former.tables.release(budget),
         }
         *self = Past::default();
+    }
+
+    /// Notes that a level has ended. States of the level in which the layout changed and of the next one wait under old ids;
+    /// after that nobody does.
+    pub fn end_level(&mut self, budget: &Arc<Budget>) {
+        self.levels += 1;
+        if self.levels == 2
+            && let Kind::Many(former) = &mut self.kind
+        {
+            former.tables.release(budget);
+            self.kind = Kind::Gone;
+        }
+    }
+
+    /// Whether old ids may be forgotten one day.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.kind, Kind::Many(_))
     }
 
     /// The id of a state that has just been entered under this code.
@@ -107,7 +129,7 @@ impl Past {
     #[inline(always)]
     pub fn seen_id(&self, code: u64) -> StateId {
         match &self.kind {
-            Kind::Many(_) => StateId::NAMELESS,
+            Kind::Many(_) | Kind::Gone => StateId::NAMELESS,
             _ => self.new_id(code),
         }
     }
