@@ -96,9 +96,9 @@ impl<'a> Drafts<'a> {
     }
 
     /// Whether two values of one type are the same.
+    #[inline]
     pub fn same(&self, one: Code, other: Code) -> bool {
-        let by_code = one == other || (!Self::is_draft(one) && !Self::is_draft(other));
-        if by_code { one == other } else { self.compare(one, other) == Ordering::Equal }
+        one == other || (Self::is_draft(one) || Self::is_draft(other)) && self.compare(one, other) == Ordering::Equal
     }
 
     /// The code of a value in the table that outlives the evaluation.

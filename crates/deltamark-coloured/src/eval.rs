@@ -101,7 +101,11 @@ impl<'a> Eval<'a> {
 
     /// The value of an expression.
     pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
-        let result = self.value(expression, frame).map(|code| self.drafts.keep(code));
+        let result = self.value(expression, frame);
+        if self.drafts.count() == 0 {
+            return result;
+        }
+        let result = result.map(|code| self.drafts.keep(code));
         self.drafts.forget(0, 0);
         result
     }
