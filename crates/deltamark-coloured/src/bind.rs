@@ -22,8 +22,6 @@
 //! What goes wrong on the way is a fault of the state only if it has tokens for the rest of the inputs too
 //! ([`Doubt`]).
 
-use std::collections::HashMap;
-
 use crate::actions::Claim;
 use crate::doubt::Doubt;
 use crate::engine::{Counts, Engine};
@@ -31,6 +29,7 @@ use crate::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
 use crate::place::{PlaceTable, View};
 use crate::plan::{Part, Step};
+use crate::postings::Postings;
 use crate::values::Code;
 
 /// A child that has not been worked out.
@@ -41,46 +40,6 @@ const DEAD: u32 = u32::MAX - 1;
 const MOST_PICKED: usize = 1 << 20;
 /// The most combinations of picked values that are tried for one combination of tokens.
 const MOST_COMBINATIONS: usize = 1 << 22;
-
-/// Tokens of a place by the values of some components.
-struct Postings {
-    place: usize,
-    positions: Vec<usize>,
-    /// How many tokens of the place are listed.
-    covered: u32,
-    lists: HashMap<Box<[Code]>, u32>,
-    tokens: Vec<Vec<u32>>,
-}
-
-impl Postings {
-    /// Takes in the tokens that are new since the last time.
-    fn refresh(&mut self, engine: &Engine) {
-        let table = &engine.places[self.place];
-        while self.covered < table.token_count() {
-            let key: Box<[Code]> = self.positions.iter().map(|&at| table.component(self.covered, at)).collect();
-            let list = self.list(key);
-            self.tokens[list as usize].push(self.covered);
-            self.covered += 1;
-        }
-    }
-
-    /// The list of a key.
-    fn list(&mut self, key: Box<[Code]>) -> u32 {
-        let next = self.tokens.len() as u32;
-        let list = *self.lists.entry(key).or_insert(next);
-        if list == next {
-            self.tokens.push(Vec::new());
-        }
-        list
-    }
-
-    fn bytes(&self) -> usize {
-        let tokens: usize = self.tokens.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
-        tokens
-            + self.tokens.capacity() * size_of::<Vec<u32>>()
-            + self.lists.capacity() * (24 + 8 * self.positions.len())
-    }
-}
 
 /// What must be there to come to a node, and where it leads.
 struct Node {
@@ -200,8 +159,7 @@ impl Binder {
                 trie.postings.push((!positions.is_empty()).then(|| {
                     let known = |known: &Postings| known.place == place && known.positions == positions;
                     binder.postings.iter().position(known).unwrap_or_else(|| {
-                        let lists = HashMap::new();
-                        binder.postings.push(Postings { place, positions, covered: 0, lists, tokens: Vec::new() });
+                        binder.postings.push(Postings::new(place, positions));
                         binder.postings.len() - 1
                     }) as u32
                 }));

@@ -1,6 +1,6 @@
-//! Sequences that live as long as one evaluation.
+//! Sequences that live as long as a call of a function.
 //!
-//! In: elements. Out: a code, good until the evaluation ends. What stays true: what a function makes on
+//! In: elements. Out: a code, good until the call returns. What stays true: what a function makes on
 //! its way to a result leaves nothing behind; what is [kept](Drafts::keep) has the one code that the table
 //! of values gives to it.
 //!
@@ -29,7 +29,7 @@ pub(crate) fn bounded(number: Option<Code>) -> Option<Code> {
     number.filter(|number| number.unsigned_abs() <= FURTHEST)
 }
 
-/// The drafts of an evaluation, and the table that all values are kept in.
+/// The drafts of functions under way, and the table that all values are kept in.
 pub(crate) struct Drafts<'a> {
     pub values: &'a Values,
     ends: Vec<usize>,
@@ -82,6 +82,15 @@ impl<'a> Drafts<'a> {
         }
     }
 
+    /// Whether a list or set has this element.
+    pub fn contains(&self, sequence: Code, element: Code) -> bool {
+        if Self::is_draft(sequence) {
+            self.words_of(sequence).iter().any(|&known| self.same(known, element))
+        } else {
+            self.values.elements(sequence).any(|known| self.same(known, element))
+        }
+    }
+
     /// The order of values of one type: integers by size, sequences by their first difference.
     pub fn compare(&self, one: Code, other: Code) -> Ordering {
         if !Self::is_draft(one) && !Self::is_draft(other) {
@@ -96,12 +105,12 @@ impl<'a> Drafts<'a> {
     }
 
     /// Whether two values of one type are the same.
+    #[inline]
     pub fn same(&self, one: Code, other: Code) -> bool {
-        let by_code = one == other || (!Self::is_draft(one) && !Self::is_draft(other));
-        if by_code { one == other } else { self.compare(one, other) == Ordering::Equal }
+        one == other || (Self::is_draft(one) || Self::is_draft(other)) && self.compare(one, other) == Ordering::Equal
     }
 
-    /// The code of a value in the table that outlives the evaluation.
+    /// The code of a value in the table, which outlives the call.
     pub fn keep(&self, code: Code) -> Code {
         if !Self::is_draft(code) {
             return code;
@@ -139,6 +148,7 @@ mod tests {
         assert!(!drafts.same(one, longer) && drafts.compare(kept, longer) == Ordering::Less);
         let (nested, same) = (drafts.make(&[one, kept]), values.sequence(&[kept, kept]));
         assert!(drafts.same(nested, same));
+        assert!(drafts.contains(nested, other) && drafts.contains(same, one) && !drafts.contains(nested, longer));
         assert_eq!((drafts.keep(one), drafts.keep(nested), drafts.keep(7)), (kept, same, 7));
         assert_eq!(drafts.elements(longer), values.elements(drafts.keep(longer)).collect::<Vec<_>>());
         assert_eq!((drafts.len(longer), drafts.element(longer, 2), drafts.element(longer, 3)), (3, Some(3), None));

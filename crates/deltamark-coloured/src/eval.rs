@@ -4,7 +4,7 @@
 //! [`Fault`] with its place in the text. What stays true: every evaluation ends. Steps are
 //! counted and so is the depth of nesting, and what takes too many is a fault.
 //!
-//! What an evaluation makes on its way is forgotten when it ends ([`Drafts`]); only its result goes into the table of values.
+//! What functions make on their way is forgotten when they return ([`Drafts`]); only the result goes into the table of values.
 //!
 //! The tree is walked as it is. The engine remembers what comes out, token by token, so an expression
 //! is evaluated once for each combination of tokens and not once for each state.
@@ -52,6 +52,8 @@ pub(crate) struct Eval<'a> {
     marking: Option<&'a dyn Look>,
     steps: u64,
     depth: u32,
+    /// How many calls of functions are under way.
+    calls: u32,
 }
 
 type Evaluated = Result<Code, Fault>;
@@ -91,7 +93,7 @@ fn variables_of(expression: &Expr) -> usize {
 impl<'a> Eval<'a> {
     /// An evaluation, perhaps with a marking to look at.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
-        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0 }
+        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0 }
     }
 
     /// The value of an expression that is a truth value.
@@ -99,19 +101,8 @@ impl<'a> Eval<'a> {
         Ok(self.eval(expression, frame)? != 0)
     }
 
-    /// The value of an expression.
+    /// The value of an expression. Inside a function it may be a draft.
     pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
-        let result = self.value(expression, frame).map(|code| self.drafts.keep(code));
-        self.drafts.forget(0, 0);
-        result
-    }
-
-    fn is_true(&mut self, expression: &Expr, frame: &mut [Code]) -> Result<bool, Fault> {
-        Ok(self.value(expression, frame)? != 0)
-    }
-
-    /// The value of a part of an expression, which may be a draft.
-    fn value(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
         // The two that are met most need no counting.
         match &expression.kind {
             Kind::Var(var) => return Ok(frame[var.0 as usize]),
@@ -140,7 +131,7 @@ impl<'a> Eval<'a> {
                 Ok(self.drafts.values.code(value))
             }
             Kind::Unary(op, of) => {
-                let value = self.value(of, frame)?;
+                let value = self.eval(of, frame)?;
                 match op {
                     Unary::Neg => bounded(value.checked_neg()).map_or_else(|| fault(FaultKind::OutOfRange, span), Ok),
                     Unary::Not => Ok(Code::from(value == 0)),
@@ -148,19 +139,19 @@ impl<'a> Eval<'a> {
             }
             Kind::Binary(op, one, other) => self.binary(*op, one, other, span, frame),
             Kind::Check { of, low, high, fault: kind } => {
-                let value = self.value(of, frame)?;
+                let value = self.eval(of, frame)?;
                 if (Code::from(*low)..=Code::from(*high)).contains(&value) { Ok(value) } else { fault(*kind, span) }
             }
-            Kind::Wrap(of, modulus) => Ok(self.value(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
+            Kind::Wrap(of, modulus) => Ok(self.eval(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
             Kind::Cycle { of, low, high, by } => {
                 let (low, high) = (Code::from(*low), Code::from(*high));
-                let value = self.value(of, frame)?;
+                let value = self.eval(of, frame)?;
                 let moved = value.wrapping_sub(low).wrapping_add(Code::from(*by));
                 Ok(low + moved.rem_euclid((high - low + 1).max(1)))
             }
             Kind::If(condition, one, other) => {
-                let chosen = if self.is_true(condition, frame)? { one } else { other };
-                self.value(chosen, frame)
+                let chosen = if self.truth(condition, frame)? { one } else { other };
+                self.eval(chosen, frame)
             }
             Kind::Call(function, arguments) => self.call(*function, arguments, span, frame),
             Kind::Fold { fold, iterations, filter, body } => {
@@ -182,13 +173,13 @@ impl<'a> Eval<'a> {
     }
 
     fn binary(&mut self, op: Binary, one: &Expr, other: &Expr, span: Span, frame: &mut [Code]) -> Evaluated {
-        let left = self.value(one, frame)?;
+        let left = self.eval(one, frame)?;
         match op {
             Binary::And if left == 0 => return Ok(0),
             Binary::Or if left != 0 => return Ok(1),
             _ => {}
         }
-        let right = self.value(other, frame)?;
+        let right = self.eval(other, frame)?;
         let checked = |result: Option<Code>| bounded(result).map_or_else(|| fault(FaultKind::OutOfRange, span), Ok);
         match op {
             Binary::Add => checked(left.checked_add(right)),
@@ -208,7 +199,7 @@ impl<'a> Eval<'a> {
     }
 
     fn all(&mut self, expressions: &[Expr], frame: &mut [Code]) -> Result<Vec<Code>, Fault> {
-        expressions.iter().map(|expression| self.value(expression, frame)).collect()
+        expressions.iter().map(|expression| self.eval(expression, frame)).collect()
     }
 
     /// A sequence of these elements.
@@ -217,7 +208,8 @@ impl<'a> Eval<'a> {
         if self.steps > MOST_STEPS {
             return fault(FaultKind::Endless, span);
         }
-        Ok(self.drafts.make(elements))
+        // Outside functions little is made that does not stay.
+        Ok(if self.calls == 0 { self.drafts.values.sequence(elements) } else { self.drafts.make(elements) })
     }
 
     /// Counts the steps that it takes to look at elements.
@@ -265,7 +257,7 @@ impl<'a> Eval<'a> {
             }
             // A constant need not be made whole for one element of it.
             Kind::Item { of, index, fault: kind } if matches!(of.kind, Kind::Const(Value::Seq(_))) => {
-                let index = self.value(index, frame)?;
+                let index = self.eval(index, frame)?;
                 let Kind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
                 match usize::try_from(index).ok().and_then(|index| elements.get(index)) {
                     Some(element) => {
@@ -276,17 +268,17 @@ impl<'a> Eval<'a> {
                 }
             }
             Kind::Item { of, index, fault: kind } => {
-                let of = self.value(of, frame)?;
-                let index = self.value(index, frame)?;
+                let of = self.eval(of, frame)?;
+                let index = self.eval(index, frame)?;
                 self.drafts.element(of, index).map_or_else(|| fault(*kind, span), Ok)
             }
             Kind::Replace { of, index, value, fault: kind } => {
                 let mut elements = {
-                    let of = self.value(of, frame)?;
+                    let of = self.eval(of, frame)?;
                     self.elements(of, span)?
                 };
-                let index = self.value(index, frame)?;
-                let value = self.value(value, frame)?;
+                let index = self.eval(index, frame)?;
+                let value = self.eval(value, frame)?;
                 match usize::try_from(index).ok().and_then(|index| elements.get_mut(index)) {
                     Some(element) => *element = value,
                     None => return fault(*kind, span),
@@ -294,8 +286,8 @@ impl<'a> Eval<'a> {
                 self.make(&elements, span)
             }
             Kind::Slice { of, from, to } => {
-                let of = self.value(of, frame)?;
-                let (from, to) = (self.value(from, frame)?, self.value(to, frame)?);
+                let of = self.eval(of, frame)?;
+                let (from, to) = (self.eval(from, frame)?, self.eval(to, frame)?);
                 if to < from {
                     return self.make(&[], span);
                 }
@@ -307,7 +299,7 @@ impl<'a> Eval<'a> {
                 }
             }
             Kind::Concat(one, other, capacity) => {
-                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let mut elements = self.elements(one, span)?;
                 elements.extend(self.elements(other, span)?);
                 if elements.len() > *capacity as usize {
@@ -316,35 +308,35 @@ impl<'a> Eval<'a> {
                 self.make(&elements, span)
             }
             Kind::Union(one, other, capacity) => {
-                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let mut elements = self.elements(one, span)?;
                 elements.extend(self.elements(other, span)?);
                 self.set(elements, Some(*capacity), span)
             }
             Kind::Intersect(one, other) | Kind::Difference(one, other) => {
-                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let (mut kept, others) = (self.elements(one, span)?, self.elements(other, span)?);
                 let keep = matches!(kind, Kind::Intersect(..));
                 kept.retain(|&element| self.has(&others, element) == keep);
                 self.make(&kept, span)
             }
             Kind::In(element, of) => {
-                let (element, of) = (self.value(element, frame)?, self.value(of, frame)?);
-                let all = self.elements(of, span)?;
-                Ok(Code::from(all.into_iter().any(|known| self.drafts.same(known, element))))
+                let (element, of) = (self.eval(element, frame)?, self.eval(of, frame)?);
+                self.charge(self.drafts.len(of), span)?;
+                Ok(Code::from(self.drafts.contains(of, element)))
             }
             Kind::Subset(one, other, proper) => {
-                let (one, other) = (self.value(one, frame)?, self.value(other, frame)?);
+                let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let (some, others) = (self.elements(one, span)?, self.elements(other, span)?);
                 let subset = some.into_iter().all(|element| self.has(&others, element));
                 Ok(Code::from(subset && !(*proper && self.drafts.same(one, other))))
             }
             Kind::Size(of) => {
-                let of = self.value(of, frame)?;
+                let of = self.eval(of, frame)?;
                 Ok(self.drafts.len(of) as Code)
             }
             Kind::End(end, of) => {
-                let of = self.value(of, frame)?;
+                let of = self.eval(of, frame)?;
                 let last = self.drafts.len(of) as Code - 1;
                 if last < 0 {
                     return fault(FaultKind::EmptyList, span);
@@ -373,11 +365,15 @@ impl<'a> Eval<'a> {
         let function = &self.functions[function.0 as usize];
         let mut inner = vec![0; (function.frame as usize).max(arguments.len())];
         for (slot, argument) in inner.iter_mut().zip(arguments) {
-            *slot = self.value(argument, frame)?;
+            *slot = self.eval(argument, frame)?;
         }
         let before = self.drafts.count();
-        match self.run(&function.body, &mut inner)? {
+        self.calls += 1;
+        let flow = self.run(&function.body, &mut inner);
+        self.calls -= 1;
+        match flow? {
             Flow::Return(value) => {
+                let value = if self.calls == 0 { self.drafts.keep(value) } else { value };
                 // Nobody else knows what the function made.
                 self.drafts.forget(before, value);
                 Ok(value)
@@ -391,21 +387,21 @@ impl<'a> Eval<'a> {
             self.steps += 1;
             let flow = match stat {
                 Stat::Assign(var, value) => {
-                    frame[var.0 as usize] = self.value(value, frame)?;
+                    frame[var.0 as usize] = self.eval(value, frame)?;
                     Flow::Next
                 }
                 Stat::If(condition, one, other) => {
-                    let chosen = if self.is_true(condition, frame)? { one } else { other };
+                    let chosen = if self.truth(condition, frame)? { one } else { other };
                     self.nested(chosen, condition.span, frame)?
                 }
                 Stat::Case(of, cases, default) => {
-                    let value = self.value(of, frame)?;
+                    let value = self.eval(of, frame)?;
                     let chosen = cases.iter().find(|(label, _)| Code::from(*label) == value);
                     self.nested(chosen.map_or(default, |(_, body)| body), of.span, frame)?
                 }
                 Stat::While(condition, body) => {
                     let mut flow = Flow::Next;
-                    while matches!(flow, Flow::Next) && self.is_true(condition, frame)? {
+                    while matches!(flow, Flow::Next) && self.truth(condition, frame)? {
                         self.steps += 1;
                         if self.steps > MOST_STEPS {
                             return Err(Fault { kind: FaultKind::Endless, span: condition.span });
@@ -422,9 +418,9 @@ impl<'a> Eval<'a> {
                     })?;
                     flow
                 }
-                Stat::Return(value) => Flow::Return(self.value(value, frame)?),
+                Stat::Return(value) => Flow::Return(self.eval(value, frame)?),
                 Stat::Assert(condition) => {
-                    if !self.is_true(condition, frame)? {
+                    if !self.truth(condition, frame)? {
                         return Err(Fault { kind: FaultKind::Assertion, span: condition.span });
                     }
                     Flow::Next
@@ -457,9 +453,9 @@ impl<'a> Eval<'a> {
         let Some((first, rest)) = iterations.split_first() else { return visit(self, frame) };
         let slot = first.variable.0 as usize;
         let (span, values): (Span, Box<dyn Iterator<Item = Code>>) = match &first.domain {
-            Domain::Range(low, high) => (low.span, Box::new(self.value(low, frame)?..=self.value(high, frame)?)),
+            Domain::Range(low, high) => (low.span, Box::new(self.eval(low, frame)?..=self.eval(high, frame)?)),
             Domain::Elements(of) => {
-                let container = self.value(of, frame)?;
+                let container = self.eval(of, frame)?;
                 (of.span, Box::new(self.elements(container, of.span)?.into_iter()))
             }
             Domain::Place(place) => {
@@ -509,12 +505,12 @@ impl<'a> Eval<'a> {
         let mut first = true;
         self.iterate(iterations, frame, &mut |eval, frame| {
             if let Some(filter) = filter
-                && !eval.is_true(filter, frame)?
+                && !eval.truth(filter, frame)?
             {
                 return Ok(true);
             }
             let value = match body {
-                Some(body) => eval.value(body, frame)?,
+                Some(body) => eval.eval(body, frame)?,
                 None => 1,
             };
             let overflow = Fault { kind: FaultKind::OutOfRange, span };

@@ -25,6 +25,7 @@ mod place;
 mod plan;
 pub mod pnml;
 mod portable;
+mod postings;
 mod reuse;
 mod sleep;
 mod steps;
