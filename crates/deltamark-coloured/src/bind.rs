@@ -39,7 +39,7 @@ const DEAD: u32 = u32::MAX - 1;
 /// The most values a pick may have.
 const MOST_PICKED: usize = 1 << 20;
 /// The most combinations of picked values that are tried for one combination of tokens.
-const MOST_COMBINATIONS: usize = 1 << 22;
+const MOST_COMBINATIONS: usize = 1 << 20;
 
 /// What must be there to come to a node, and where it leads.
 struct Node {
