@@ -331,17 +331,18 @@ impl<const K: usize, const TIGHT: bool> Keys<K> for Narrow<K, TIGHT> {
 
     #[inline(always)]
     fn put_all(&self, first: u64, keys: impl Iterator<Item = [u32; K]>) {
-        let mut run: Option<Run<'_>> = None;
+        let start = |number: u64| {
+            let (chunk, index) = self.chunk(number);
+            Run::new(chunk, index * u64::from(self.bits))
+        };
+        let (mut run, mut next_chunk) = (start(first), first + self.keys.contiguous(first));
         for (number, key) in (first..).zip(keys) {
             debug_assert!(key.iter().zip(self.widths).all(|(&word, width)| u64::from(word) >> width == 0));
-            let (chunk, index) = self.chunk(number);
-            let run = match &mut run {
-                Some(run) if index > 0 => run,
-                run => {
-                    run.iter().for_each(Run::finish);
-                    run.insert(Run::new(chunk, index * u64::from(self.bits)))
-                }
-            };
+            if number == next_chunk {
+                run.finish();
+                run = start(number);
+                next_chunk += self.keys.contiguous(number);
+            }
             if let &[first, second] = key.as_slice() {
                 run.append(u64::from(first) | u64::from(second) << self.widths[0], self.bits);
             } else {
@@ -350,7 +351,7 @@ impl<const K: usize, const TIGHT: bool> Keys<K> for Narrow<K, TIGHT> {
                 }
             }
         }
-        run.iter().for_each(Run::finish);
+        run.finish();
     }
 
     fn hashes(&self, numbers: Range<u64>, out: &mut Vec<u64>) {

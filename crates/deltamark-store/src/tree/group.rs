@@ -95,13 +95,27 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         target_shapes.clear();
         let (mut stride, mut height) = (0, 0);
         let mut more = More::new([0; 2]);
-        for index in group.clone() {
-            let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
-            let shape = self.shape(shapes, number);
-            stride = stride.max(shape.inner());
-            height = height.max(shape.height());
-            target_shapes.push(number);
-            more.shape = more.shape.max(number);
+        if R == K {
+            let shape = self.shape(shapes, 0);
+            (stride, height) = (shape.inner(), shape.height());
+            if stride == 0 {
+                for index in group {
+                    for (bits, &value) in more.slots[0].iter_mut().zip(batch.target(index)) {
+                        *bits |= value;
+                    }
+                }
+                return Some(more);
+            }
+            target_shapes.resize(group.len(), 0);
+        } else {
+            for index in group.clone() {
+                let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
+                let shape = self.shape(shapes, number);
+                stride = stride.max(shape.inner());
+                height = height.max(shape.height());
+                target_shapes.push(number);
+                more.shape = more.shape.max(number);
+            }
         }
         targets.reset(group.len(), stride);
         if changed.len() < height {
@@ -113,12 +127,6 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         for (at, index) in group.enumerate() {
             let shape = &shapes[target_shapes[at] as usize];
             let inner = shape.inner();
-            if inner == 0 {
-                for (bits, &value) in more.slots[0].iter_mut().zip(batch.target(index)) {
-                    *bits |= value;
-                }
-                continue;
-            }
             let source = batch.source(index);
             let (from, to) = (block.state(source), batch.target(index));
             marks.clear();
@@ -142,8 +150,8 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                     }
                 }
             } else {
-                for slot in 0..shape.slots {
-                    more.note(shape, slot, to[slot]);
+                for (slot, &value) in to.iter().enumerate() {
+                    more.note(shape, slot, value);
                     shape.climb(slot, &mut mark);
                 }
             }
@@ -184,8 +192,9 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         }
         let mut keys = [[0; R]; GROUP];
         for (at, index) in group.clone().enumerate().take(GROUP) {
-            let shape = &shapes[target_shapes[at] as usize];
-            keys[at] = root_key(target_shapes[at], key(&shape.root, batch.target(index), targets.row(at)));
+            let number = if R == K { 0 } else { target_shapes[at] };
+            let shape = &shapes[number as usize];
+            keys[at] = root_key(number, key(&shape.root, batch.target(index), targets.row(at)));
             hashes[at] = key_hash(keys[at]);
             roots.prefetch(hashes[at]);
         }
@@ -223,6 +232,9 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     pub fn sources(&self, working: &mut Working<K>, block: &Block) {
         self.refresh(working);
         let Working { shapes, recalled, rows, sources, .. } = working;
+        if R == K && self.shape(shapes, 0).inner() == 0 {
+            return;
+        }
         let mut stride = 0;
         for index in 0..block.len() {
             stride = stride.max(self.shape(shapes, self.root_shape(block.id(index).get())).inner());
