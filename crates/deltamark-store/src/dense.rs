@@ -6,8 +6,8 @@
 //!
 //! # Layout in memory
 //! ```text
-//! keys    #0 [ key ] #1 [ key ] …                  in the order found: 4·K bytes each (`Words`),
-//!                                                  or just enough bits (`narrow.rs`)
+//! keys    #0 [ key ] #1 [ key ] …                  in the order found: just enough bits
+//!                                                  (`narrow.rs`), or 4·K bytes each (`Words`)
 //! index   bucket [ tag|1  tag|0  tag|2  0 … ]      as in `plain`
 //! ```
 //!

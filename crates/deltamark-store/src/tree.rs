@@ -14,30 +14,35 @@
 //! ```text
 //! state    [ 7 | 0 | 3 | 9 ]
 //!             \ /     \ /
-//! nodes     #12[7|0] #5[3|9]        one table for all (`dense.rs`), K words each
-//!                 \   /
+//! nodes     #12[7|0] #5[3|9]        one table for all (`dense.rs`), K words each, in just
+//!                 \   /              enough bits (`narrow.rs`)
 //! roots       #40[12|5]             position = StateId; K words, and one for the shape
 //!                                   where states vary in length
 //! ```
+//! A word takes as many bits as the number of nodes needs now, or the slots that were met at its place
+//! of a root, or of a node.
+//!
 //! Which child is a slot and which a node follows from the shape (`shape.rs`), so a node may mean
 //! different things in different places. A state of up to K slots is all root. Shapes of states
 //! of one length are cut where the components of the first state begin; where lengths vary every
 //! list of components has a shape, up to a number, beyond which the length alone decides.
 //!
 //! # Growth
-//! Nodes and roots never move; their indexes are entered again from them, by all threads that come
-//! to the gate meanwhile (`help.rs`).
+//! Indexes are entered again from nodes and roots, by all threads that come to the gate meanwhile
+//! (`help.rs`). These move only when a word gets longer, and in place: when there are twice as many nodes,
+//! or a slot has a value that none had before.
 //!
 //! # Invariants
 //! * I1: the shape says what a root's words mean, and equal states have equal shapes, so equal
 //!   roots mean equal states and the other way round.
 //! * I2: whoever inserts holds the gate shared, and both tables have room for what it may
-//!   insert; growing and recoding hold the gate alone.
+//!   insert, and words wide enough; growing and recoding hold the gate alone.
 //! * I3: a number that is in a node or root was interned before.
 //!
 //! # When to choose it
-//! When states are wide or vary in length. 4·K bytes for a root and 4.7 to 7.1 for its entry of
-//! the index, whatever the width, and the same again for each node that is not shared.
+//! When states are wide or vary in length. A root takes K numbers of nodes, in as many bits as they
+//! have, and 4.7 to 7.1 bytes for its entry of the index, whatever the width; and the same again for
+//! each node that is not shared.
 
 mod group;
 mod tables;
