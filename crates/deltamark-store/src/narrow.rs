@@ -59,10 +59,9 @@ impl<const K: usize, const TIGHT: bool> Table<K, Narrow<K, TIGHT>> {
     }
 }
 
-/// Bytes of so many keys of so many bits. Those of one key of no bits are not none, so that it has
-/// an address.
+/// Bytes of so many keys of so many bits. A key of no bits takes a word, so that it has an address.
 fn bytes(keys: u64, bits: u32) -> u64 {
-    (keys * u64::from(bits)).div_ceil(64).max(1) * 8
+    (keys * u64::from(bits)).div_ceil(64).max(keys.min(1)) * 8
 }
 
 impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
@@ -140,7 +139,8 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
 
     /// Takes memory for this many keys of so many bits.
     fn extend(&mut self, keys: u64, bits: u32, budget: &Budget) -> bool {
-        let items = |bytes: u64| (bytes * 8).checked_div(bits.into()).unwrap_or(1);
+        // Keys have as many bits from now on, or more: all that these bytes will hold have addresses.
+        let items = |bytes: u64| bytes * 8 / u64::from(bits.max(1));
         extend(&self.keys, items, &mut self.granted, bytes(keys, bits), budget)
     }
 

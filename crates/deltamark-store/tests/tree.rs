@@ -74,7 +74,7 @@ fn a_layout_that_changes_late_takes_no_second_copy() {
         assert_eq!(found, Some(StateId::new(number.into())));
     }
     // Without the memory for it, all is counted and given back.
-    let budget = Arc::new(Budget::new(3 << 20));
+    let budget = Arc::new(Budget::new(2 << 20));
     let (store, _, filled) = fill(&budget);
     assert!(filled < count && !store.recode(&recoding));
     assert_eq!((store.len(), store.bytes().total()), (filled.into(), budget.used()));
