@@ -9,6 +9,8 @@
 //! ```text
 //! words   [ #0 l r | #1 l r | #2 l  r | … ]      keys side by side, across words of 64 bits
 //! ```
+//! A chunk of the arena is so many keys, with addresses for keys of 32 bits a word. So a key lies in one
+//! chunk and is found by one pointer; addresses behind the last key are never touched.
 //!
 //! # Growth
 //! When words at a place get a bit longer, all keys are moved apart, from the last to the first: the
