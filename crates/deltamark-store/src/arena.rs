@@ -134,11 +134,10 @@ impl Arena {
         true
     }
 
-    /// Gives back the memory of all items before this one, which nobody will read again.
-    pub fn release_before(&mut self, index: u64) {
-        let chunk = self.chunk_items() as u64;
+    /// Gives back all chunks before the one of this item, and so many bytes at the front of that one.
+    pub fn release_before(&mut self, index: u64, bytes: u64) {
         let regions = self.regions.get_mut().unwrap_or_else(PoisonError::into_inner);
-        release(regions, index / chunk, (index % chunk) as usize * self.item * 4);
+        release(regions, index >> self.shift, bytes as usize);
     }
 }
 
@@ -161,6 +160,13 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
+    /// Where the chunk of an item begins, and how many items of the chunk are before it.
+    #[inline(always)]
+    pub fn chunk(self, index: u64) -> (*mut u32, u64) {
+        let within = index & ((1 << self.shift) - 1);
+        (self.address::<0>(index), within)
+    }
+
     /// [`Arena::address`] for items of `W` words.
     #[inline(always)]
     pub fn address<const W: usize>(self, index: u64) -> *mut u32 {

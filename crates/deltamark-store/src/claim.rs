@@ -55,7 +55,13 @@ pub(crate) trait Site {
     /// Takes so many numbers that nobody else has; gives the first.
     fn take(&self, count: u64) -> u64;
 
-    /// Writes the vector of this number, and then the number into the entry that was claimed.
+    /// Writes the vectors of these states, whose numbers count up from `first`, where that is easier
+    /// for many together than for one at a time.
+    #[inline(always)]
+    fn write(&self, _first: u64, _states: impl Iterator<Item = usize>) {}
+
+    /// Writes the vector of this number, unless that was [done](Self::write), and then the number
+    /// into the entry that was claimed.
     fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64);
 
     /// Whether the vector of a number that was told is this state.
@@ -94,7 +100,9 @@ impl Claims {
             return;
         }
         let first = site.take(self.len as u64);
-        for (claim, number) in self.claims[..self.len.min(GROUP)].iter().zip(first..) {
+        let claims = &self.claims[..self.len.min(GROUP)];
+        site.write(first, claims.iter().map(|claim| claim.state.into()));
+        for (claim, number) in claims.iter().zip(first..) {
             site.settle(claim.bucket, claim.lane.into(), claim.state.into(), number);
             site.answer(claim.state.into(), Answer::New(number));
         }

@@ -6,8 +6,8 @@
 //!
 //! # Layout in memory
 //! ```text
-//! keys    #0 [ key ] #1 [ key ] …                  in the order found: 4·K bytes each (`Words`),
-//!                                                  or just enough bits (`narrow.rs`)
+//! keys    #0 [ key ] #1 [ key ] …                  in the order found: just enough bits
+//!                                                  (`narrow.rs`), or 4·K bytes each (`Words`)
 //! index   bucket [ tag|1  tag|0  tag|2  0 … ]      as in `plain`
 //! ```
 //!
@@ -51,9 +51,25 @@ pub(crate) trait Keys<const K: usize>: Sync {
     /// The key of a number that was given out.
     fn get(&self, number: u32) -> [u32; K];
 
+    /// Asks for the memory of the key of a number that may have been given out.
+    fn prefetch(&self, number: u32);
+
     /// Writes the key of a number that only this thread has, and that nobody else was told.
     /// There is room for it.
     fn put(&self, number: u64, key: [u32; K]);
+
+    /// The same for keys whose numbers count up from `first`.
+    #[inline(always)]
+    fn put_all(&self, first: u64, keys: impl Iterator<Item = [u32; K]>) {
+        for (number, key) in (first..).zip(keys) {
+            self.put(number, key);
+        }
+    }
+
+    /// Appends the hashes of keys whose numbers were given out.
+    fn hashes(&self, numbers: Range<u64>, out: &mut Vec<u64>) {
+        out.extend(numbers.map(|number| key_hash(self.get(number as u32))));
+    }
 
     /// Whether there is memory for this many keys.
     fn has_room(&self, keys: u64) -> bool;
@@ -67,8 +83,6 @@ pub(crate) struct Words<const K: usize> {
     keys: Arena,
     /// Bytes granted for them.
     granted: u64,
-    /// How many of them were given back.
-    released: u64,
 }
 
 impl<const K: usize> Words<K> {
@@ -80,7 +94,7 @@ impl<const K: usize> Keys<K> for Words<K> {
     const TIGHT: bool = false;
 
     fn new() -> Self {
-        Words { keys: Arena::new(K), granted: 0, released: 0 }
+        Words { keys: Arena::new(K), granted: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -92,6 +106,11 @@ impl<const K: usize> Keys<K> for Words<K> {
         // SAFETY: the number was given out, so its key was written before, and is never
         // written again (I2).
         unsafe { self.keys.view().address::<K>(u64::from(number)).cast::<[u32; K]>().read() }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, number: u32) {
+        prefetch(self.keys.view().address::<K>(number.into()));
     }
 
     #[inline(always)]
@@ -107,23 +126,19 @@ impl<const K: usize> Keys<K> for Words<K> {
     }
 
     fn make_room(&mut self, keys: u64, budget: &Budget) -> bool {
-        extend(&self.keys, Self::BYTES, &mut self.granted, keys * Self::BYTES, budget)
+        extend(&self.keys, |bytes| bytes.div_ceil(Self::BYTES), &mut self.granted, keys * Self::BYTES, budget)
     }
 }
 
-impl<const K: usize> Words<K> {
-    /// Gives back the memory of all keys before this number, which nobody will read again.
-    fn release_before(&mut self, number: u64, budget: &Budget) {
-        self.keys.release_before(number);
-        let rest = self.granted.saturating_sub((number - self.released) * Self::BYTES);
-        budget.release(self.granted - rest);
-        self.granted = rest;
-        self.released = number;
-    }
-}
-
-/// Takes memory so that `granted` bytes of an arena become `wanted` at least.
-pub(crate) fn extend(arena: &Arena, item_bytes: u64, granted: &mut u64, wanted: u64, budget: &Budget) -> bool {
+/// Takes memory so that `granted` bytes of an arena become `wanted` at least; `items` says how many
+/// lie in so many bytes.
+pub(crate) fn extend(
+    arena: &Arena,
+    items: impl Fn(u64) -> u64,
+    granted: &mut u64,
+    wanted: u64,
+    budget: &Budget,
+) -> bool {
     if wanted <= *granted {
         return true;
     }
@@ -131,7 +146,7 @@ pub(crate) fn extend(arena: &Arena, item_bytes: u64, granted: &mut u64, wanted: 
     // An eighth ahead while there is plenty, by the byte when there is not.
     let ahead = missing.max(*granted / 8).next_multiple_of(4096);
     let Some(asked) = [ahead, missing].into_iter().find(|&bytes| budget.request(bytes)) else { return false };
-    if !arena.extend((*granted + asked).div_ceil(item_bytes)) {
+    if !arena.extend(items(*granted + asked)) {
         budget.release(asked);
         return false;
     }
@@ -290,23 +305,12 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
                 budget.release(more);
             }
             let (len, keys) = (self.len(), &self.keys);
-            self.index.fill(len, help, || {
-                |numbers: Range<u64>, hashes: &mut Vec<u64>| {
-                    hashes.extend(numbers.map(|number| key_hash(keys.get(number as u32))));
-                }
-            });
+            self.index.fill(len, help, || |numbers: Range<u64>, hashes: &mut Vec<u64>| keys.hashes(numbers, hashes));
             return wanted <= self.index.room;
         }
         // No memory to grow: fill the last entries instead.
         self.index.fill_up();
         wanted <= self.index.room
-    }
-}
-
-impl<const K: usize> Dense<K> {
-    /// Gives back the memory of all keys before this number, of a table that has shed its index.
-    pub fn release_before(&mut self, number: u64, budget: &Budget) {
-        self.keys.release_before(number, budget);
     }
 }
 

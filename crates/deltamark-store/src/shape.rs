@@ -29,9 +29,10 @@ pub(crate) struct Shape<const K: usize> {
     /// The nodes but for the root, children before parents.
     pub nodes: Vec<[Child; K]>,
     pub root: [Child; K],
-    /// For each slot its node; for each node the one above it. The root has the number of the
-    /// others.
+    /// For each slot its node, and which child of it; for each node the one above it. The root has
+    /// the number of the others.
     slot_node: Vec<u32>,
+    slot_child: Vec<u8>,
     above: Vec<u32>,
     /// For each node how many there are on the longest way down from it: those of one height
     /// know nothing of each other.
@@ -46,6 +47,7 @@ impl<const K: usize> Shape<K> {
             nodes: Vec::new(),
             root: [Child::None; K],
             slot_node: vec![0; slots],
+            slot_child: vec![0; slots],
             above: Vec::new(),
             heights: Vec::new(),
         };
@@ -54,9 +56,12 @@ impl<const K: usize> Shape<K> {
         shape.above = vec![root; shape.nodes.len()];
         for (number, children) in shape.nodes.iter().chain([&shape.root]).enumerate() {
             let mut height = 0;
-            for child in children {
+            for (place, child) in children.iter().enumerate() {
                 match *child {
-                    Child::Slot(slot) => shape.slot_node[slot as usize] = number as u32,
+                    Child::Slot(slot) => {
+                        shape.slot_node[slot as usize] = number as u32;
+                        shape.slot_child[slot as usize] = place as u8;
+                    }
                     Child::Node(node) => {
                         shape.above[node as usize] = number as u32;
                         height = height.max(shape.heights[node as usize] + 1);
@@ -111,6 +116,24 @@ impl<const K: usize> Shape<K> {
         self.heights[self.nodes.len()] as usize
     }
 
+    /// Which children of the root, and which of any other node, are nodes.
+    pub fn above_nodes(&self) -> [[bool; K]; 2] {
+        let mut above = [[false; K]; 2];
+        for (number, children) in self.nodes.iter().chain([&self.root]).enumerate() {
+            let of = usize::from(number < self.nodes.len());
+            for (above, child) in above[of].iter_mut().zip(children) {
+                *above |= matches!(child, Child::Node(_));
+            }
+        }
+        above
+    }
+
+    /// Whether a slot is a child of the root, and which child of its node it is.
+    #[inline(always)]
+    pub fn place(&self, slot: usize) -> (bool, usize) {
+        (self.slot_node[slot] as usize == self.nodes.len(), self.slot_child[slot].into())
+    }
+
     /// Calls `visit` with the node over a slot and with all above it but the root, with the
     /// height of each, as long as it says that it has not seen them.
     #[inline(always)]
@@ -124,7 +147,7 @@ impl<const K: usize> Shape<K> {
     /// The bytes it takes.
     pub fn bytes(slots: usize) -> u64 {
         // At most as many nodes as slots.
-        (slots * (size_of::<[Child; K]>() + 3 * size_of::<u32>()) + size_of::<Self>()) as u64
+        (slots * (size_of::<[Child; K]>() + 3 * size_of::<u32>() + 1) + size_of::<Self>()) as u64
     }
 }
 

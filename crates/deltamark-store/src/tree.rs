@@ -14,30 +14,35 @@
 //! ```text
 //! state    [ 7 | 0 | 3 | 9 ]
 //!             \ /     \ /
-//! nodes     #12[7|0] #5[3|9]        one table for all (`dense.rs`), K words each
-//!                 \   /
+//! nodes     #12[7|0] #5[3|9]        one table for all (`dense.rs`), K words each, in just
+//!                 \   /              enough bits (`narrow.rs`)
 //! roots       #40[12|5]             position = StateId; K words, and one for the shape
 //!                                   where states vary in length
 //! ```
+//! A word takes as many bits as the number of nodes needs now, or the slots that were met at its place
+//! of a root, or of a node.
+//!
 //! Which child is a slot and which a node follows from the shape (`shape.rs`), so a node may mean
 //! different things in different places. A state of up to K slots is all root. Shapes of states
 //! of one length are cut where the components of the first state begin; where lengths vary every
 //! list of components has a shape, up to a number, beyond which the length alone decides.
 //!
 //! # Growth
-//! Nodes and roots never move; their indexes are entered again from them, by all threads that come
-//! to the gate meanwhile (`help.rs`).
+//! Indexes are entered again from nodes and roots, by all threads that come to the gate meanwhile
+//! (`help.rs`). These move only when a word gets longer, and in place: when there are twice as many nodes,
+//! or a slot has a value that none had before.
 //!
 //! # Invariants
 //! * I1: the shape says what a root's words mean, and equal states have equal shapes, so equal
 //!   roots mean equal states and the other way round.
 //! * I2: whoever inserts holds the gate shared, and both tables have room for what it may
-//!   insert; growing and recoding hold the gate alone.
+//!   insert, and words wide enough; growing and recoding hold the gate alone.
 //! * I3: a number that is in a node or root was interned before.
 //!
 //! # When to choose it
-//! When states are wide or vary in length. 4·K bytes for a root and 4.7 to 7.1 for its entry of
-//! the index, whatever the width, and the same again for each node that is not shared.
+//! When states are wide or vary in length. A root takes K numbers of nodes, in as many bits as they
+//! have, and 4.7 to 7.1 bytes for its entry of the index, whatever the width; and the same again for
+//! each node that is not shared.
 
 mod group;
 mod tables;
@@ -55,7 +60,7 @@ use group::Working;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tables::Tables;
+use tables::{More, Tables};
 
 /// Recursive sharing: nodes of `K` children, roots of `R` words.
 struct Tree<'a, const K: usize, const R: usize> {
@@ -109,17 +114,18 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets room aside for so many roots and nodes in the tables, growing them first if need be
-    /// (I2). Nothing, if the budget is spent.
-    fn set_aside<'t>(&'t self, mut tables: Shared<'t, K, R>, counts: [u64; 2]) -> Option<Shared<'t, K, R>> {
+    /// Sets room aside for roots and nodes in the tables, growing them first if need be (I2).
+    /// Nothing, if the budget is spent.
+    fn set_aside<'t>(&'t self, mut tables: Shared<'t, K, R>, more: &More<K>) -> Option<Shared<'t, K, R>> {
+        let More { counts, .. } = *more;
         loop {
-            let (roots, nodes) = tables.both.as_ref()?;
+            tables.both.as_ref()?;
             // All threads change these counters: not for nothing.
-            let more = [0, 1].map(|of| match counts[of] {
+            let pending = [0, 1].map(|of| match counts[of] {
                 0 => 0,
                 count => self.pending[of].fetch_add(count, Ordering::AcqRel) + count,
             });
-            if roots.has_room(more[0]) && nodes.has_room(more[1]) {
+            if tables.have_room(&More { counts: pending, ..*more }) {
                 return Some(tables);
             }
             self.give_back(counts);
@@ -127,8 +133,8 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             if let Some(_busy) = self.help.begin() {
                 // Nobody is inserting while the gate is held alone: what is pending is what threads
                 // have set aside for batches that they have begun.
-                let before = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
-                if !self.alone().make_room(before, &self.budget, &self.help) {
+                let pending = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
+                if !self.alone().make_room(&More { counts: pending, ..*more }, &self.budget, &self.help) {
                     return None;
                 }
             }
@@ -153,7 +159,8 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             return Insert::Seen(StateId::new(number.into()));
         }
         let more = self.pending[0].fetch_add(1, Ordering::AcqRel) + 1;
-        let answer = if roots.has_room(more) { told(roots.intern(BASELINE, key, key_hash(key))) } else { Insert::Full };
+        let fits = roots.has_room(more) && roots.keys.covers(key.map(|word| u64::from(word) + 1));
+        let answer = if fits { told(roots.intern(BASELINE, key, key_hash(key))) } else { Insert::Full };
         self.give_back([1, 0]);
         answer
     }
@@ -180,12 +187,12 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
             (number, Arc::clone(tables.shape(shapes, number)))
         };
         assert_eq!(state.len(), shape.slots, "a state of a fixed-width system has its width");
-        let counts = [1, shape.inner() as u64];
-        let Some(tables) = self.set_aside(self.shared(), counts) else {
+        let more = More::of(state, number, &shape);
+        let Some(tables) = self.set_aside(self.shared(), &more) else {
             return self.insert_at_last(state, number, &shape);
         };
         let interned = tables.intern(state, number, &shape, &mut targets.numbers);
-        self.give_back(counts);
+        self.give_back(more.counts);
         interned.map_or(Insert::Full, told)
     }
 
@@ -196,7 +203,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         }
         // The gate is passed and room for roots set aside once a batch, room for nodes once a group.
         let all = [batch.len() as u64, 0];
-        let mut tables = self.set_aside(self.shared(), all);
+        let mut tables = self.set_aside(self.shared(), &More::new(all));
         if let Some(tables) = &tables {
             tables.sources(working, block);
         }
@@ -205,12 +212,12 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
             && let Some(shared) = tables.take()
         {
             let group = next..batch.len().min(next + GROUP);
-            let nodes = shared.compare(self.system, &self.budget, working, block, batch, group.clone());
-            tables = nodes.and_then(|nodes| self.set_aside(shared, [0, nodes]));
-            if let (Some(tables), Some(nodes)) = (&tables, nodes) {
+            let more = shared.compare(self.system, &self.budget, working, block, batch, group.clone());
+            tables = more.and_then(|more| self.set_aside(shared, &more));
+            if let (Some(tables), Some(More { counts, .. })) = (&tables, more) {
                 next = group.end;
                 tables.enter_detected(working, batch, group, out);
-                self.give_back([0, nodes]);
+                self.give_back(counts);
             } else {
                 self.give_back(all);
             }

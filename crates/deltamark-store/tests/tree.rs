@@ -74,7 +74,7 @@ fn a_layout_that_changes_late_takes_no_second_copy() {
         assert_eq!(found, Some(StateId::new(number.into())));
     }
     // Without the memory for it, all is counted and given back.
-    let budget = Arc::new(Budget::new(3 << 20));
+    let budget = Arc::new(Budget::new(2 << 20));
     let (store, _, filled) = fill(&budget);
     assert!(filled < count && !store.recode(&recoding));
     assert_eq!((store.len(), store.bytes().total()), (filled.into(), budget.used()));
@@ -100,6 +100,60 @@ fn states_that_differ_in_one_slot_add_a_node_a_level() {
     let mut states = States::new(Width::Fixed(width));
     store.recall().expect("it recalls").recall(&mut scratch, &[StateId::new(77)], &mut states);
     assert_eq!(states.get(0), spread(width, 77 + 8));
+}
+
+/// States whose slots need more and more bits, each at its own pace.
+fn growing(width: usize, number: u32) -> Vec<u32> {
+    (0..width as u32).map(|slot| number.wrapping_mul(slot * slot + 1) << (slot * 7 % 18)).collect()
+}
+
+#[test]
+fn words_widen_with_what_comes() {
+    let arrival = Arrival { parent: None, action: Action(0) };
+    for (text, width) in [("tree", 2), ("tree", 3), ("tree", 9), ("tree:arity=3", 5), ("tree:arity=8", 8)] {
+        let system = RandomGraph::of_width(1, Width::Fixed(width), 2);
+        let budget = Arc::new(Budget::unlimited());
+        let store = make(text, &system, Order::Any, Arc::clone(&budget));
+        let mut scratch = store.scratch();
+        let ids = (0..20_000).map(StateId::new);
+        for answer in [Insert::New, Insert::Seen] {
+            for id in ids.clone() {
+                let state = growing(width, id.get() as u32);
+                assert_eq!(store.insert(&mut scratch, &state, 0, &arrival), answer(id), "{text} {state:?}");
+            }
+        }
+        assert_eq!(store.bytes().total(), budget.used());
+        let mut states = States::new(Width::Fixed(width));
+        for ids in ids.clone().collect::<Vec<_>>().chunks(37) {
+            store.recall().expect("it recalls").recall(&mut scratch, ids, &mut states);
+        }
+        assert!(states.iter().zip(0..).all(|(state, number)| state == growing(width, number)), "{text}");
+        // Wider than all that there are: compared in full.
+        assert_eq!(store.find(&mut scratch, &vec![u32::MAX; width], 0), None);
+    }
+}
+
+#[test]
+fn without_memory_wider_states_are_refused_and_no_other_is_taken_for_them() {
+    let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let budget = Arc::new(Budget::new(40_000));
+    let store = make("tree", &system, Order::Any, Arc::clone(&budget));
+    let mut scratch = store.scratch();
+    let state = |number: u32| [number % 64, number / 64];
+    let filled = (0..).take_while(|&number| {
+        store.insert(&mut scratch, &state(number), 0, &arrival) == Insert::New(StateId::new(number.into()))
+    });
+    let filled = filled.count() as u32;
+    assert!(filled > 2000, "{filled}");
+    for wide in [[u32::MAX, 0], [1 << 6, 3], [5, 1 << 31]] {
+        assert_eq!(store.insert(&mut scratch, &wide, 0, &arrival), Insert::Full);
+        assert_eq!(store.find(&mut scratch, &wide, 0), None);
+    }
+    for number in 0..filled {
+        assert_eq!(store.insert(&mut scratch, &state(number), 0, &arrival), Insert::Seen(StateId::new(number.into())));
+    }
+    assert_eq!((store.len(), store.bytes().total()), (filled.into(), budget.used()));
 }
 
 #[test]

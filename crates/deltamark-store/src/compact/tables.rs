@@ -118,7 +118,7 @@ impl Tables {
         let Some(roots) = &self.roots else { return false };
         let covered = |(node, table): (usize, &Nodes)| {
             let (lefts, rights) = self.below(node);
-            table.has_room(more) && table.keys.covers(lefts + more, rights + more)
+            table.has_room(more) && table.keys.covers([lefts + more, rights + more])
         };
         self.leaves.iter().all(|table| table.has_room(more))
             && self.nodes.iter().enumerate().all(covered)
@@ -138,8 +138,8 @@ impl Tables {
             let (lefts, rights) = self.below(node);
             let table = &mut self.nodes[node];
             let len = table.len();
-            let wide = table.keys.covers(lefts + more, rights + more)
-                || table.keys.widen(lefts + more, rights + more, len, budget);
+            let below = [lefts + more, rights + more];
+            let wide = table.keys.covers(below) || table.keys.widen(below, len, budget);
             if !wide || !table.has_room(more) && !table.make_room(more, budget, help) {
                 return false;
             }

@@ -53,8 +53,12 @@ impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
     }
 
     #[inline(always)]
+    fn write(&self, first: u64, keys: impl Iterator<Item = usize>) {
+        self.table.keys.put_all(first, keys.map(|key| self.keys[key]));
+    }
+
+    #[inline(always)]
     fn settle(&self, bucket: u64, lane: usize, key: usize, number: u64) {
-        self.table.keys.put(number, self.keys[key]);
         let settled = self.index.tag(self.mixed[key]) | (number as u32 + 1);
         self.index.bucket(bucket).0[lane % LANES].store(settled, Ordering::Release);
     }
@@ -84,6 +88,15 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     #[inline(always)]
     pub fn intern_group<L: Lanes>(&self, lanes: L, keys: &[[u32; K]], mixed: &[u64], told: &mut [(u32, bool); GROUP]) {
         let mut group = Group { table: self, index: self.index.view(), lanes, keys, mixed, told };
+        // The keys of those that are there: another thing to wait for.
+        for key in 0..keys.len().min(GROUP) {
+            let home = group.home(key);
+            let (hits, _) = group.scan(home, key);
+            if hits != 0 {
+                let entry = &group.index.bucket(home).0[hits.trailing_zeros() as usize % LANES];
+                self.keys.prefetch((entry.load(Ordering::Relaxed) & !group.index.mask).wrapping_sub(1));
+            }
+        }
         let mut claims = Claims::new();
         for key in 0..keys.len().min(GROUP) {
             claims.insert(&mut group, key);

@@ -5,7 +5,7 @@
 //! their successors. Out: for each whether it is new. What stays true: only nodes above slots that
 //! changed are looked up; the others have the numbers of their sources.
 
-use super::tables::{Tables, key, root_key};
+use super::tables::{More, Tables, key, root_key};
 use super::{GROUP, told};
 use crate::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -81,7 +81,7 @@ impl<const K: usize> Working<K> {
 
 impl<const K: usize, const R: usize> Tables<K, R> {
     /// The first rounds for a group of successors: which nodes are to be looked up. Says how
-    /// many there are; nothing, if there is no memory for a shape.
+    /// many there are and what they are made of; nothing, if there is no memory for a shape.
     pub fn compare(
         &self,
         system: &dyn System,
@@ -90,16 +90,32 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         block: &Block,
         batch: &Batch,
         group: Range<usize>,
-    ) -> Option<u64> {
+    ) -> Option<More<K>> {
         let Working { shapes, boundaries, sources, targets, target_shapes, changed, marks, .. } = working;
         target_shapes.clear();
         let (mut stride, mut height) = (0, 0);
-        for index in group.clone() {
-            let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
-            let shape = self.shape(shapes, number);
-            stride = stride.max(shape.inner());
-            height = height.max(shape.height());
-            target_shapes.push(number);
+        let mut more = More::new([0; 2]);
+        if R == K {
+            let shape = self.shape(shapes, 0);
+            (stride, height) = (shape.inner(), shape.height());
+            if stride == 0 {
+                for index in group {
+                    for (bits, &value) in more.slots[0].iter_mut().zip(batch.target(index)) {
+                        *bits |= value;
+                    }
+                }
+                return Some(more);
+            }
+            target_shapes.resize(group.len(), 0);
+        } else {
+            for index in group.clone() {
+                let number = self.shape_of(system, budget, boundaries, batch.target(index))?;
+                let shape = self.shape(shapes, number);
+                stride = stride.max(shape.inner());
+                height = height.max(shape.height());
+                target_shapes.push(number);
+                more.shape = more.shape.max(number);
+            }
         }
         targets.reset(group.len(), stride);
         if changed.len() < height {
@@ -111,9 +127,6 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         for (at, index) in group.enumerate() {
             let shape = &shapes[target_shapes[at] as usize];
             let inner = shape.inner();
-            if inner == 0 {
-                continue;
-            }
             let source = batch.source(index);
             let (from, to) = (block.state(source), batch.target(index));
             marks.clear();
@@ -132,14 +145,19 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                 targets.row_mut(at)[..inner].copy_from_slice(&sources.row(source)[..inner]);
                 for slot in 0..shape.slots {
                     if from[slot] != to[slot] {
+                        more.note(shape, slot, to[slot]);
                         shape.climb(slot, &mut mark);
                     }
                 }
             } else {
-                (0..shape.slots).for_each(|slot| shape.climb(slot, &mut mark));
+                for (slot, &value) in to.iter().enumerate() {
+                    more.note(shape, slot, value);
+                    shape.climb(slot, &mut mark);
+                }
             }
         }
-        Some(count)
+        more.counts[1] = count;
+        Some(more)
     }
 
     /// The last rounds: looks up the nodes that changed, lowest first, and enters the roots. Room
@@ -156,6 +174,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         let Some((roots, nodes)) = &self.both else { return };
         let Working { shapes, targets, target_shapes, changed, .. } = working;
         let (mut keys, mut hashes) = ([[0; K]; GROUP], [0; GROUP]);
+        let mut answers = [(0, false); GROUP];
         for changed in changed.iter() {
             for part in changed.chunks(GROUP) {
                 for (&(at, node), (held, hash)) in part.iter().zip(keys.iter_mut().zip(&mut hashes)) {
@@ -165,20 +184,20 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                     *hash = key_hash(*held);
                     nodes.prefetch(*hash);
                 }
-                for (&(at, node), (&held, &hash)) in part.iter().zip(keys.iter().zip(&hashes)) {
-                    let (number, _) = nodes.intern(lanes, held, hash);
+                nodes.intern_group(lanes, &keys[..part.len().min(GROUP)], &hashes, &mut answers);
+                for (&(at, node), &(number, _)) in part.iter().zip(&answers) {
                     targets.row_mut(at.into())[node as usize] = number;
                 }
             }
         }
         let mut keys = [[0; R]; GROUP];
         for (at, index) in group.clone().enumerate().take(GROUP) {
-            let shape = &shapes[target_shapes[at] as usize];
-            keys[at] = root_key(target_shapes[at], key(&shape.root, batch.target(index), targets.row(at)));
+            let number = if R == K { 0 } else { target_shapes[at] };
+            let shape = &shapes[number as usize];
+            keys[at] = root_key(number, key(&shape.root, batch.target(index), targets.row(at)));
             hashes[at] = key_hash(keys[at]);
             roots.prefetch(hashes[at]);
         }
-        let mut answers = [(0, false); GROUP];
         roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
         out.extend(answers[..group.len().min(GROUP)].iter().map(|&answer| told(answer)));
     }
@@ -213,6 +232,9 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     pub fn sources(&self, working: &mut Working<K>, block: &Block) {
         self.refresh(working);
         let Working { shapes, recalled, rows, sources, .. } = working;
+        if R == K && self.shape(shapes, 0).inner() == 0 {
+            return;
+        }
         let mut stride = 0;
         for index in 0..block.len() {
             stride = stride.max(self.shape(shapes, self.root_shape(block.id(index).get())).inner());

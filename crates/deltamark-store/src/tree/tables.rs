@@ -4,11 +4,14 @@
 //! [`tree`](super); what a thread knows of shapes is forgotten when the layout changes.
 
 use super::group::Working;
-use crate::dense::{Dense, key_hash};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::bucket::x86;
+use crate::dense::{Table, key_hash};
 use crate::help::Help;
 use crate::index::BASELINE;
+use crate::narrow::Narrow;
 use crate::shape::{Child, Shape};
-use deltamark_core::{Batch, Budget, Recoding, Slot, States, System, Width};
+use deltamark_core::{BLOCK, Batch, Budget, Recoding, Slot, States, System, Width};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,8 +23,10 @@ const SHAPES: usize = 1 << 12;
 /// What changes only while the gate is held alone, but for shapes.
 pub(super) struct Tables<const K: usize, const R: usize> {
     /// Nothing, if the budget did not even allow the first bytes.
-    pub both: Option<(Dense<R>, Dense<K>)>,
+    pub both: Option<(Table<R, Narrow<R>>, Table<K, Narrow<K>>)>,
     pub shapes: Mutex<Shapes<K>>,
+    /// Which children of a root, and of a node, may be nodes.
+    above_nodes: [[bool; K]; 2],
     /// How many layouts there were before.
     pub layout: u64,
 }
@@ -32,6 +37,39 @@ pub(super) struct Shapes<const K: usize> {
     /// By length and boundaries.
     numbers: HashMap<(usize, Vec<usize>), u32>,
     pub granted: u64,
+}
+
+/// What is to be added to the tables: how many roots and nodes, and what their words are below.
+#[derive(Clone, Copy)]
+pub(super) struct More<const K: usize> {
+    pub counts: [u64; 2],
+    /// For each child of a root, and of a node, all bits of the slots that will be there.
+    pub slots: [[Slot; K]; 2],
+    /// The number of the last shape among them.
+    pub shape: u32,
+}
+
+impl<const K: usize> More<K> {
+    /// So many roots and nodes, of which nothing else is known.
+    pub fn new(counts: [u64; 2]) -> Self {
+        More { counts, slots: [[0; K]; 2], shape: 0 }
+    }
+
+    /// One state, and all of its nodes.
+    pub fn of(state: &[Slot], number: u32, shape: &Shape<K>) -> Self {
+        let mut more = More { shape: number, ..More::new([1, shape.inner() as u64]) };
+        for (slot, &value) in state.iter().enumerate() {
+            more.note(shape, slot, value);
+        }
+        more
+    }
+
+    /// Notes what a slot will be.
+    #[inline(always)]
+    pub fn note(&mut self, shape: &Shape<K>, slot: usize, value: Slot) {
+        let (in_root, child) = shape.place(slot);
+        self.slots[usize::from(!in_root)][child % K] |= value;
+    }
 }
 
 /// The words of a node of a state.
@@ -46,7 +84,7 @@ pub(super) fn key<const K: usize>(children: &[Child; K], state: &[Slot], row: &[
 
 /// The words of a root: the number of its shape, where there is room for it, and its children.
 #[inline(always)]
-pub(super) fn root_key<const K: usize, const R: usize>(shape: u32, children: [u32; K]) -> [u32; R] {
+pub(super) fn root_key<W: Copy, const K: usize, const R: usize>(shape: W, children: [W; K]) -> [W; R] {
     let mut key = [shape; R];
     key[R - K..].copy_from_slice(&children);
     key
@@ -55,17 +93,18 @@ pub(super) fn root_key<const K: usize, const R: usize>(shape: u32, children: [u3
 impl<const K: usize, const R: usize> Tables<K, R> {
     pub fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
         let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
-        let mut tables = Tables { both: None, shapes, layout: 0 };
-        if let Some(roots) = Dense::new(budget) {
-            match Dense::new(budget) {
+        let mut tables = Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0 };
+        if let Some(roots) = Table::new(budget) {
+            match Table::new(budget) {
                 Some(nodes) => tables.both = Some((roots, nodes)),
                 None => budget.release(roots.bytes()),
             }
         }
         if let Width::Fixed(slots) = width {
             let shapes = tables.shapes.get_mut().unwrap_or_else(PoisonError::into_inner);
-            if shapes.add(slots, first_boundaries(system, width), budget).is_none() {
-                tables.release(budget);
+            match shapes.add(slots, first_boundaries(system, width), budget) {
+                Some(number) => tables.above_nodes = shapes.list[number as usize].above_nodes(),
+                None => tables.release(budget),
             }
         }
         tables
@@ -85,12 +124,35 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         self.both.as_ref().map_or(0, |(roots, _)| roots.len())
     }
 
-    /// Makes room for so many roots and nodes; nobody else uses the tables but to `help`. Says
-    /// whether there was memory.
-    pub fn make_room(&mut self, [more_roots, more_nodes]: [u64; 2], budget: &Budget, help: &Help) -> bool {
+    /// What all words of roots and of nodes are below, when these have come.
+    #[inline]
+    fn below(&self, more: &More<K>) -> ([u64; R], [u64; K]) {
+        let nodes = self.both.as_ref().map_or(0, |(_, nodes)| nodes.len()) + more.counts[1];
+        let [root, node] = [0, 1].map(|of| {
+            std::array::from_fn(|child| {
+                let numbers = if self.above_nodes[of][child] { nodes } else { 0 };
+                numbers.max(u64::from(more.slots[of][child]) + 1)
+            })
+        });
+        (root_key(u64::from(more.shape) + 1, root), node)
+    }
+
+    /// Whether there is room for them.
+    #[inline]
+    pub fn have_room(&self, more: &More<K>) -> bool {
+        let Some((roots, nodes)) = &self.both else { return false };
+        let (root, node) = self.below(more);
+        roots.has_room(more.counts[0])
+            && nodes.has_room(more.counts[1])
+            && roots.keys.covers(root)
+            && nodes.keys.covers(node)
+    }
+
+    /// Makes room for them; nobody else uses the tables but to `help`. Says whether there was memory.
+    pub fn make_room(&mut self, more: &More<K>, budget: &Budget, help: &Help) -> bool {
+        let (root, node) = self.below(more);
         let Some((roots, nodes)) = &mut self.both else { return false };
-        (roots.has_room(more_roots) || roots.make_room(more_roots, budget, help))
-            && (nodes.has_room(more_nodes) || nodes.make_room(more_nodes, budget, help))
+        roots.keep(root, more.counts[0], budget, help) && nodes.keep(node, more.counts[1], budget, help)
     }
 
     /// Makes a thread forget what it knows of a layout before.
@@ -204,10 +266,15 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     /// Appends states, and remembers the numbers of their nodes.
     pub fn recall(&self, working: &mut Working<K>, ids: impl ExactSizeIterator<Item = u64>, out: &mut States) {
         self.refresh(working);
+        let count = ids.len();
+        let remember = count <= BLOCK;
+        if R == K && remember {
+            working.recalled.clear();
+            working.recalled.extend(ids);
+            return self.recall_block_detected(working, out);
+        }
         let Working { shapes, recalled, rows, .. } = working;
         recalled.clear();
-        let count = ids.len();
-        let remember = count <= deltamark_core::BLOCK;
         rows.reset(if remember { count } else { 1 }, rows.stride);
         for (index, number) in ids.enumerate() {
             let shape = self.shape(shapes, self.root_shape(number));
@@ -222,6 +289,56 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                 recalled.push(number);
             }
         }
+    }
+
+    /// Appends the states that are to be recalled, all of one shape: a node of all of them, and
+    /// another, so that look-ups overlap.
+    #[inline(always)]
+    fn recall_block(&self, working: &mut Working<K>, out: &mut States) {
+        let Some((roots, nodes)) = &self.both else { return };
+        let Working { shapes, recalled, rows, .. } = working;
+        let shape = self.shape(shapes, 0);
+        let (slots, inner) = (shape.slots, shape.inner());
+        rows.reset(recalled.len(), inner);
+        let states = out.grow(recalled.len());
+        let mut put = |at: usize, children: &[Child; K], words: &[u32], row: &mut [u32]| {
+            for (child, &word) in children.iter().zip(words) {
+                match *child {
+                    Child::Slot(slot) => states[at * slots + slot as usize] = word,
+                    Child::Node(node) => row[node as usize] = word,
+                    Child::None => {}
+                }
+            }
+        };
+        for (at, &number) in recalled.iter().enumerate() {
+            assert!(number < roots.len(), "#{number} is not one of {} states", roots.len());
+            put(at, &shape.root, &roots.get(number as u32)[R - K..], rows.row_mut(at));
+        }
+        for (node, children) in shape.nodes.iter().enumerate().rev() {
+            for at in 0..recalled.len() {
+                let row = rows.row_mut(at);
+                put(at, children, &nodes.get(row[node]), row);
+            }
+        }
+    }
+
+    /// [`recall_block`](Self::recall_block) with the instructions of AVX2 and its time.
+    ///
+    /// # Safety
+    /// The processor has them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    unsafe fn recall_block_avx2(&self, working: &mut Working<K>, out: &mut States) {
+        self.recall_block(working, out);
+    }
+
+    fn recall_block_detected(&self, working: &mut Working<K>, out: &mut States) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if x86::Avx2::detect().is_some() {
+            // SAFETY: `detect` says that the processor has these instructions.
+            return unsafe { self.recall_block_avx2(working, out) };
+        }
+        self.recall_block(working, out);
     }
 
     /// The same states in another layout, under the same numbers. Nothing, if there is no memory:
@@ -242,7 +359,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             if number % RELEASED == 0
                 && let Some((roots, _)) = &mut self.both
             {
-                roots.release_before(number, budget);
+                roots.keys.release_before(number, budget);
             }
             let shape = self.shape(&mut known, self.root_shape(number));
             state.resize(shape.slots, 0);
@@ -270,7 +387,8 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         self.both.as_ref()?;
         let number = self.shape_of(system, budget, &mut Vec::new(), state)?;
         let shape = Arc::clone(self.shape(known, number));
-        if !self.make_room([1, shape.inner() as u64], budget, &Help::default()) {
+        let more = More::of(state, number, &shape);
+        if !self.have_room(&more) && !self.make_room(&more, budget, &Help::default()) {
             return None;
         }
         self.intern(state, number, &shape, &mut Vec::new()).map(|(number, _)| number.into())
