@@ -184,7 +184,8 @@ impl Pairs {
                 return false;
             }
             if (at + 1).is_multiple_of(PIECE) && at < lines {
-                self.lines.release_before(at + 1);
+                let within = self.lines.contiguous(0) - self.lines.contiguous(at + 1);
+                self.lines.release_before(at + 1, within * size_of::<Line>() as u64);
                 let bytes = PIECE * size_of::<Line>() as u64;
                 self.granted -= bytes;
                 self.budget.release(bytes);

@@ -49,7 +49,7 @@ mod tables;
 
 use crate::dense::key_hash;
 use crate::fields::SideFields;
-use crate::help::Help;
+use crate::gate::{Gate, Shared};
 use crate::index::BASELINE;
 use crate::shape::Shape;
 use deltamark_core::{
@@ -59,7 +59,7 @@ use deltamark_core::{
 use group::Working;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError};
 use tables::{More, Tables};
 
 /// Recursive sharing: nodes of `K` children, roots of `R` words.
@@ -68,13 +68,9 @@ struct Tree<'a, const K: usize, const R: usize> {
     budget: Arc<Budget>,
     /// Roots and nodes that room was set aside for and that are not finished (I2).
     pending: Apart<[AtomicU64; 2]>,
-    /// In a box, so that threads that pass the gate do not take from each other what they read.
-    gate: Apart<RwLock<Box<Tables<K, R>>>>,
-    help: Help,
+    gate: Gate<Tables<K, R>>,
     fields: SideFields,
 }
-
-type Shared<'g, const K: usize, const R: usize> = RwLockReadGuard<'g, Box<Tables<K, R>>>;
 
 /// Successors that are looked up together.
 const GROUP: usize = 64;
@@ -100,23 +96,17 @@ pub(crate) fn make<'a>(system: &'a dyn System, arity: u64, budget: Arc<Budget>) 
 impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
-        let (gate, fields) = (Apart(RwLock::new(Box::new(tables))), SideFields::new(&budget));
-        Tree { system, budget, pending: Default::default(), gate, help: Help::default(), fields }
-    }
-
-    /// The tables, for all who do not change them. Who comes while they grow helps.
-    fn shared(&self) -> Shared<'_, K, R> {
-        self.help.pass();
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&self) -> RwLockWriteGuard<'_, Box<Tables<K, R>>> {
-        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+        let (gate, fields) = (Gate::new(tables), SideFields::new(&budget));
+        Tree { system, budget, pending: Default::default(), gate, fields }
     }
 
     /// Sets room aside for roots and nodes in the tables, growing them first if need be (I2).
     /// Nothing, if the budget is spent.
-    fn set_aside<'t>(&'t self, mut tables: Shared<'t, K, R>, more: &More<K>) -> Option<Shared<'t, K, R>> {
+    fn set_aside<'t>(
+        &'t self,
+        mut tables: Shared<'t, Tables<K, R>>,
+        more: &More<K>,
+    ) -> Option<Shared<'t, Tables<K, R>>> {
         let More { counts, .. } = *more;
         loop {
             tables.both.as_ref()?;
@@ -130,15 +120,15 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
             }
             self.give_back(counts);
             drop(tables);
-            if let Some(_busy) = self.help.begin() {
+            if let Some((_busy, mut tables)) = self.gate.grow() {
                 // Nobody is inserting while the gate is held alone: what is pending is what threads
                 // have set aside for batches that they have begun.
                 let pending = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
-                if !self.alone().make_room(&More { counts: pending, ..*more }, &self.budget, &self.help) {
+                if !tables.make_room(&More { counts: pending, ..*more }, &self.budget, &self.gate.help) {
                     return None;
                 }
             }
-            tables = self.shared();
+            tables = self.gate.shared();
         }
     }
 
@@ -152,7 +142,7 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     /// Inserts a state for which no room could be set aside: it may be there, or its nodes.
     #[cold]
     fn insert_at_last(&self, state: &[Slot], shape: u32, of: &Shape<K>) -> Insert {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let Some((roots, _)) = &tables.both else { return Insert::Full };
         let Some(key) = tables.find_key(state, shape, of) else { return Insert::Full };
         if let Some(number) = roots.find(BASELINE, key) {
@@ -174,10 +164,10 @@ fn told((number, new): (u32, bool)) -> Insert {
 impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let working = scratch.get::<Working<K>>();
-        self.shared().refresh(working);
+        self.gate.shared().refresh(working);
         let Working { shapes, boundaries, targets, .. } = working;
         let (number, shape) = {
-            let tables = self.shared();
+            let tables = self.gate.shared();
             let Some(number) = tables.shape_of(self.system, &self.budget, boundaries, state) else {
                 return Insert::Full;
             };
@@ -188,7 +178,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         };
         assert_eq!(state.len(), shape.slots, "a state of a fixed-width system has its width");
         let more = More::of(state, number, &shape);
-        let Some(tables) = self.set_aside(self.shared(), &more) else {
+        let Some(tables) = self.set_aside(self.gate.shared(), &more) else {
             return self.insert_at_last(state, number, &shape);
         };
         let interned = tables.intern(state, number, &shape, &mut targets.numbers);
@@ -203,7 +193,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         }
         // The gate is passed and room for roots set aside once a batch, room for nodes once a group.
         let all = [batch.len() as u64, 0];
-        let mut tables = self.set_aside(self.shared(), &More::new(all));
+        let mut tables = self.set_aside(self.gate.shared(), &More::new(all));
         if let Some(tables) = &tables {
             tables.sources(working, block);
         }
@@ -236,7 +226,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], _hash: u64) -> Option<StateId> {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let (number, shape) = tables.known_shape(self.system, state)?;
         let key = tables.find_key(state, number, &shape)?;
         let (roots, _) = tables.both.as_ref()?;
@@ -244,11 +234,11 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn len(&self) -> u64 {
-        self.shared().len()
+        self.gate.shared().len()
     }
 
     fn bytes(&self) -> Bytes {
-        let tables = self.shared();
+        let tables = self.gate.shared();
         let mut bytes = Bytes::new();
         if let Some((roots, nodes)) = &tables.both {
             bytes.add("roots", roots.bytes());
@@ -268,7 +258,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn scratch(&self) -> Scratch {
-        self.help.enrol();
+        self.gate.help.enrol();
         Scratch::new(Working::<K>::new())
     }
 
@@ -281,10 +271,10 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut tables = self.alone();
+        let mut tables = self.gate.alone();
         match tables.recoded(self.system, recoding, &self.budget) {
             Some(new) => {
-                std::mem::replace(&mut **tables, new).release(&self.budget);
+                std::mem::replace(&mut *tables, new).release(&self.budget);
                 true
             }
             None => false,
@@ -294,12 +284,12 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
 
 impl<const K: usize, const R: usize> Recall for Tree<'_, K, R> {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        self.shared().recall(scratch.get(), ids.iter().map(|id| id.get()), out);
+        self.gate.shared().recall(scratch.get(), ids.iter().map(|id| id.get()), out);
     }
 
     fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
         let ids: Vec<u64> = ids.collect();
-        self.shared().recall(scratch.get(), ids.into_iter(), out);
+        self.gate.shared().recall(scratch.get(), ids.into_iter(), out);
     }
 
     fn sequential(&self) -> bool {
@@ -309,6 +299,6 @@ impl<const K: usize, const R: usize> Recall for Tree<'_, K, R> {
 
 impl<const K: usize, const R: usize> Drop for Tree<'_, K, R> {
     fn drop(&mut self) {
-        self.gate.get_mut().unwrap_or_else(PoisonError::into_inner).release(&self.budget);
+        self.gate.get_mut().release(&self.budget);
     }
 }
