@@ -211,7 +211,7 @@ fn a_limit_that_is_reached_is_an_answer() {
         (&["--max-states", "1000"], &["the limit on the number of states was reached", "`--depth N`"]),
         (&["--depth", "9"], &["there are states beyond the limit on the depth", "`--depth`"]),
         (&["--time", "100ms"], &["the time limit was reached", "place `heap` grows"]),
-        (&["--memory", "40MiB"], &["the memory limit of 40 MiB was reached", "bound the net"]),
+        (&["--memory", "40MiB", "--store", "plain"], &["the memory limit of 40 MiB was reached", "bound the net"]),
     ];
     for (limit, expected) in cases {
         for command in ["check", "stats"] {

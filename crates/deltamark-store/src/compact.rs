@@ -147,9 +147,9 @@ impl<'a> Compact<'a> {
     /// Only what is new uses room, and a thread keeps what it has not used until the tables grow: then all that was set
     /// aside is void.
     fn set_aside(&self, working: &mut Working, states: u64) -> Option<Shared<'_, Tables>> {
-        let mut wanted = states.max(self.len() / AHEAD);
         loop {
             let tables = self.gate.shared();
+            let wanted = if tables.tight { states } else { states.max(self.len() / AHEAD) };
             let held = if working.growth == tables.growth { working.room } else { 0 };
             if held >= states {
                 return Some(tables);
@@ -170,8 +170,12 @@ impl<'a> Compact<'a> {
             let (len, help) = (self.len(), &self.gate.help);
             // For all threads, so that they do not come here in turn.
             let threads = help.threads() as u64;
-            let mut tries = [(wanted, threads), (states, 1)].into_iter();
-            (wanted, _) = tries.find(|&(room, times)| tables.make_room(room * times, len, &self.budget, help))?;
+            if tables.tight || !tables.make_room(wanted * threads, len, &self.budget, help) {
+                tables.tight = true;
+                if !tables.make_room(states, len, &self.budget, help) {
+                    return None;
+                }
+            }
         }
     }
 

@@ -103,8 +103,9 @@ impl Roots {
         match self {
             Roots::Tiles(tiles, next) => {
                 let held = tiles.used_bytes();
-                let other = Pairs::estimate(codes, reach);
-                if limit > Tiles::LIMIT || held > SMALL && held / 4 * 3 > other {
+                // Not before it is time again: a change for which there is no memory takes a while to find out.
+                let sparse = held > *next && held > SMALL && held / 4 * 3 > Pairs::estimate(codes, reach);
+                if limit > Tiles::LIMIT || sparse {
                     if let Some(pairs) = quotiented(tiles, codes, reach, budget) {
                         *self = Roots::Pairs(pairs);
                         return true;
@@ -113,7 +114,7 @@ impl Roots {
                         return false;
                     }
                 }
-                *next = held + held / 4;
+                *next = (*next).max(held + held / 4);
                 true
             }
             Roots::Pairs(set) => {

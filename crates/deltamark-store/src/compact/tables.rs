@@ -34,12 +34,14 @@ pub(crate) struct Tables {
     pub past: Past,
     /// How often they have grown, or might have.
     pub growth: u64,
+    /// Whether there was no memory for more than was asked for.
+    pub tight: bool,
 }
 
 impl Tables {
     pub fn new(plan: Plan, budget: &Arc<Budget>) -> Self {
         let (leaves, nodes, roots) = (Vec::new(), Vec::new(), Roots::new(budget));
-        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: 0 };
+        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: 0, tight: false };
         for position in 0..tables.plan.positions() {
             let added = if position < tables.plan.leaves() {
                 Dense::new(budget).map(|table| tables.leaves.push(table))
