@@ -5,7 +5,7 @@
 //! the protocol of `claim.rs`, of which this is the memory.
 
 use super::{Keys, Table};
-use crate::bucket::{LANES, Lanes};
+use crate::bucket::{LANES, Lanes, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
 use crate::index::{IndexView, settled_now};
 use std::sync::atomic::Ordering;
@@ -95,6 +95,9 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             if hits != 0 {
                 let entry = &group.index.bucket(home).0[hits.trailing_zeros() as usize % LANES];
                 self.keys.prefetch((entry.load(Ordering::Relaxed) & !group.index.mask).wrapping_sub(1));
+            } else {
+                // It will be claimed, and another processor may have the line.
+                prefetch_to_write(group.index.bucket(home));
             }
         }
         let mut claims = Claims::new();
