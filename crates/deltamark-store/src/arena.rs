@@ -21,7 +21,11 @@ const CHUNK_BYTES: usize = 64 << 20;
 #[cfg(miri)]
 const CHUNK_BYTES: usize = 1 << 10;
 /// Enough for 2^40 bytes.
+#[cfg(not(miri))]
 const CHUNKS: usize = 1 << 14;
+/// Miri looks at all of them each time.
+#[cfg(miri)]
+const CHUNKS: usize = 1 << 8;
 
 /// Numbered items of one size.
 pub(crate) struct Arena {
