@@ -148,20 +148,34 @@ impl<'t> Checker<'t, '_> {
 
     /// Says why a field, or a structure with another value in it, is not of the type that is asked for.
     fn lower_field_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, field: Name<'t>, want: TypeId) -> Typed {
+        match self.without(expr, of, want, |class| field_of(class, field.text).is_some()) {
+            Ok(root) => self.no_field(of, field, root),
+            Err(told) => told,
+        }
+    }
+
+    /// The type of a value that should have a part and has none; or what is wrong before that: the value itself, or a
+    /// part of another type than is asked for.
+    fn without(
+        &mut self,
+        expr: &Expr<'t>,
+        of: &Expr<'t>,
+        want: TypeId,
+        has_part: impl Fn(&Class) -> bool,
+    ) -> Result<TypeId, Typed> {
         let roots = self.roots(of);
         if roots == Roots::Any {
-            return self.lower(of, INT);
+            return Err(self.lower(of, INT));
         }
-        if !roots.clone().only(|root| field_of(self.types.class(root), field.text).is_some()).is_none() {
-            return self.mismatch(expr, want);
+        if !roots.clone().only(|root| has_part(self.types.class(root))).is_none() {
+            return Err(self.mismatch(expr, want));
         }
         let before = self.findings.count();
         self.report_within(of, &roots);
         if self.findings.count() > before {
-            return self.wrong(of.span);
+            return Err(self.wrong(of.span));
         }
-        let of_type = roots.one().unwrap_or(INT);
-        self.no_field(of, field, of_type)
+        Ok(roots.one().unwrap_or(INT))
     }
 
     fn no_field(&mut self, of: &Expr<'t>, field: Name<'t>, root: TypeId) -> Typed {
@@ -201,20 +215,10 @@ impl<'t> Checker<'t, '_> {
 
     /// Says why an element, or a value with another element in it, is not of the type that is asked for.
     fn lower_index_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, count: usize, want: TypeId) -> Typed {
-        let roots = self.roots(of);
-        if roots == Roots::Any {
-            return self.lower(of, INT);
+        match self.without(expr, of, want, |class| indexed(class, count).is_some()) {
+            Ok(root) => self.not_indexed(of, count, root),
+            Err(told) => told,
         }
-        if !roots.clone().only(|root| indexed(self.types.class(root), count).is_some()).is_none() {
-            return self.mismatch(expr, want);
-        }
-        let before = self.findings.count();
-        self.report_within(of, &roots);
-        if self.findings.count() > before {
-            return self.wrong(of.span);
-        }
-        let of_type = roots.one().unwrap_or(INT);
-        self.not_indexed(of, count, of_type)
     }
 
     fn not_indexed(&mut self, of: &Expr<'t>, count: usize, root: TypeId) -> Typed {
