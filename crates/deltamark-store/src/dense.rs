@@ -362,6 +362,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "thousands of entries, which take Miri minutes")]
     fn without_memory_nothing_is_added_and_all_is_found() {
         let budget = Budget::new(30_000);
         let mut dense = Dense::<2>::new(&budget).expect("a few bytes");

@@ -295,6 +295,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "thousands of entries, which take Miri minutes")]
     fn a_spent_budget_is_told_and_nothing_is_lost() {
         let budget = Arc::new(Budget::new(20_000));
         let mut pairs = Pairs::new(bits(40), &budget).expect("enough for the first");
