@@ -5,6 +5,7 @@
 //! both are reused from block to block, so that nothing is allocated per successor.
 
 use crate::{Action, Arrival, Slot, StateId, States, Width, hash};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most states a block holds: one per bit of a `u64`, so that a fact about each
@@ -93,10 +94,24 @@ impl Block {
     }
 }
 
+/// Serial numbers that a thread takes at a time: one counter for every block would be a line that all
+/// threads take from each other.
+const SERIALS: u64 = 1 << 16;
+
 /// A number that no block had before.
 fn next_serial() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Relaxed)
+    thread_local! {
+        static MINE: Cell<u64> = const { Cell::new(0) };
+    }
+    MINE.with(|mine| {
+        let serial = match mine.get() {
+            used if used.is_multiple_of(SERIALS) => NEXT.fetch_add(SERIALS, Relaxed),
+            next => next,
+        };
+        mine.set(serial + 1);
+        serial
+    })
 }
 
 /// A step the model itself declares wrong: division by zero, an index out of range,

@@ -119,8 +119,9 @@ struct Search<'a> {
     plan: Plan<'a>,
     /// Written in pauses only.
     level: RwLock<Level>,
-    /// Each is held by its thread, and by the first one in pauses. Made when first needed.
-    workers: Vec<Mutex<Option<Worker<'a>>>>,
+    /// Each is held by its thread, and by the first one in pauses. Made when first needed. Apart, because a
+    /// thread writes to its own with every successor.
+    workers: Vec<Apart<Mutex<Option<Worker<'a>>>>>,
     counts: Vec<Apart<Counts>>,
     /// What is left of the level, a stretch for each thread.
     stretches: Vec<Apart<Stretch>>,
@@ -146,7 +147,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
     let level = Level::new(plan.store, plan.system, count, plan.leaves_out());
     let search = Search {
         level: RwLock::new(level),
-        workers: (0..count).map(|_| Mutex::new(None)).collect(),
+        workers: (0..count).map(|_| Apart(Mutex::new(None))).collect(),
         counts: (0..count).map(|_| Apart::default()).collect(),
         stretches: (0..count).map(|_| Apart::default()).collect(),
         pause: Apart::default(),
@@ -167,7 +168,7 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
     });
     let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
     let mut workers = search.workers.into_iter().filter_map(|worker| {
-        let worker: Option<Worker> = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let worker: Option<Worker> = worker.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         worker.map(|worker| worker.run)
     });
     let mut first = workers.next().expect("the first thread has worked");

@@ -208,6 +208,17 @@ pub(crate) fn prefetch_to_write<T>(address: *const T) {
     let _ = address;
 }
 
+/// One of the two, as it is expected to be needed. Only where there are several threads is it worth
+/// expecting a write: a line that nobody else has is written to at once anyhow.
+#[inline(always)]
+pub(crate) fn prefetch_as<T>(address: *const T, to_write: bool) {
+    if to_write {
+        prefetch_to_write(address);
+    } else {
+        prefetch(address);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

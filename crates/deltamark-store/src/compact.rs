@@ -92,6 +92,8 @@ struct Working {
     /// How many states room is set aside for, and the growth of the tables after which that was done.
     room: u64,
     growth: u64,
+    /// Whether many of its last successors were new, so that lines are fetched for writing.
+    expects_new: bool,
     /// For each position the numbers of the block's states.
     parents: Vec<u32>,
     /// For each position the numbers of a group.
@@ -232,7 +234,6 @@ impl Store for Compact<'_> {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let among_others = self.gate.help.has_others();
         let mut walked = false;
         for start in (0..batch.len()).step_by(TOGETHER * GROUP) {
             let end = batch.len().min(start + TOGETHER * GROUP);
@@ -257,16 +258,18 @@ impl Store for Compact<'_> {
                 }
             }
             working.numbers.resize(tables.plan.positions() * GROUP, 0);
-            let mut new = 0;
+            let (mut new, expects_new) = (0, working.expects_new);
             for first in (start..end).step_by(GROUP) {
                 let Some(roots) = &tables.roots else { break };
                 let range = first..end.min(first + GROUP);
-                new += Group { tables: &tables, roots, working, block, batch, range, out, among_others }.insert();
+                new += Group { tables: &tables, roots, working, block, batch, range, out, expects_new }.insert();
                 if out.last() == Some(&Insert::Full) {
                     break;
                 }
             }
             self.count(working, new);
+            // Of several threads each should take a line it will write to at once.
+            working.expects_new = new * 4 > (end - start) as u64 && self.gate.help.has_others();
             if out.last() == Some(&Insert::Full) {
                 // Halves without a root have used it.
                 working.room = 0;

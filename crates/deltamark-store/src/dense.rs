@@ -24,7 +24,7 @@
 mod group;
 
 use crate::arena::Arena;
-use crate::bucket::{LANES, Lanes, prefetch};
+use crate::bucket::{LANES, Lanes, prefetch, prefetch_as};
 use crate::help::Help;
 use crate::index::{Index, settled};
 use deltamark_core::{
@@ -198,11 +198,11 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
         self.keys.bytes() + Index::bytes(self.index.buckets)
     }
 
-    /// Asks for the memory in which a key would be found.
+    /// Asks for the memory in which a key would be found, or would be entered if it is expected to be new.
     #[inline(always)]
-    pub fn prefetch(&self, mixed: u64) {
+    pub fn prefetch(&self, mixed: u64, expects_new: bool) {
         let index = self.index.view();
-        prefetch(index.bucket(index.home(mixed)));
+        prefetch_as(index.bucket(index.home(mixed)), expects_new);
     }
 
     /// The key of a number that was given out.

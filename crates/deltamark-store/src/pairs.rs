@@ -39,7 +39,7 @@ mod rearrange;
 mod stash;
 
 use crate::arena::Arena;
-use crate::bucket::prefetch;
+use crate::bucket::{prefetch, prefetch_as};
 use crate::code::Reach;
 use crate::help::Help;
 use crate::tiles::Added;
@@ -104,12 +104,12 @@ impl Pairs {
         unsafe { &*self.lines.view().address::<{ 2 * WORDS }>(at).cast::<Line>() }
     }
 
-    /// Asks for the memory in which a number would be found.
+    /// Asks for the memory in which a number would be found, or entered if it is expected to be new.
     #[inline(always)]
-    pub fn prefetch(&self, number: u64) {
+    pub fn prefetch(&self, number: u64, expects_new: bool) {
         let (home, _) = self.shape.split(number);
         let line = self.line(home);
-        prefetch(&line.0[0]);
+        prefetch_as(&line.0[0], expects_new);
         prefetch(&line.0[8]);
     }
 

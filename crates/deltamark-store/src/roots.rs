@@ -50,20 +50,12 @@ impl Roots {
         }
     }
 
-    /// Asks for the memory in which a code would be found.
+    /// Asks for the memory in which a code would be found, or entered if it is expected to be new.
     #[inline(always)]
-    pub fn prefetch(&self, code: u64) {
+    pub fn prefetch(&self, code: u64, expects_new: bool) {
         match self {
-            Roots::Tiles(tiles, _) => tiles.prefetch(code),
-            Roots::Pairs(pairs) => pairs.prefetch(code),
-        }
-    }
-
-    /// Asks for that memory to write to it, where threads would otherwise wait for each other.
-    #[inline(always)]
-    pub fn prefetch_to_enter(&self, code: u64) {
-        if let Roots::Tiles(tiles, _) = self {
-            tiles.prefetch_to_set(code);
+            Roots::Tiles(tiles, _) => tiles.prefetch(code, expects_new),
+            Roots::Pairs(pairs) => pairs.prefetch(code, expects_new),
         }
     }
 

@@ -15,7 +15,7 @@
 //! a square of 64 by 64 pairs, and pairs that belong to the same time of the run are near.
 
 use crate::arena::Arena;
-use crate::bucket::{prefetch, prefetch_to_write};
+use crate::bucket::prefetch_as;
 use crate::region::Region;
 use deltamark_core::Budget;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -121,23 +121,11 @@ impl Tiles {
         Some(unsafe { &*words.add((number >> 6) as usize & (TILE_WORDS / 2 - 1)) })
     }
 
-    /// Asks for the memory that holds a number's bit.
+    /// Asks for the memory that holds a number's bit, to write to it if the number is expected to be new.
     #[inline(always)]
-    pub fn prefetch(&self, number: u64) {
+    pub fn prefetch(&self, number: u64, expects_new: bool) {
         if let Some(word) = self.word(number) {
-            prefetch(word);
-        }
-    }
-
-    /// Asks for that memory to write to it, if the number is not there. Several threads enter
-    /// numbers that lie close together: without this each of them waits for the line that
-    /// another one wrote to last.
-    #[inline(always)]
-    pub fn prefetch_to_set(&self, number: u64) {
-        if let Some(word) = self.word(number)
-            && word.load(Ordering::Relaxed) >> (number & 63) & 1 == 0
-        {
-            prefetch_to_write(word);
+            prefetch_as(word, expects_new);
         }
     }
 

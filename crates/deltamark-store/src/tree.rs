@@ -56,7 +56,7 @@ use deltamark_core::{
     Apart, Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
     States, Store, System, Width,
 };
-use group::Working;
+use group::{Room, Working};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -66,14 +66,17 @@ use tables::{More, Tables};
 struct Tree<'a, const K: usize, const R: usize> {
     system: &'a dyn System,
     budget: Arc<Budget>,
-    /// Roots and nodes that room was set aside for and that are not finished (I2).
-    pending: Apart<[AtomicU64; 2]>,
+    /// How many roots and nodes there are, and will be if all room that was set aside is used (I2).
+    promised: Apart<[AtomicU64; 2]>,
     gate: Gate<Tables<K, R>>,
     fields: SideFields,
 }
 
 /// Successors that are looked up together.
 const GROUP: usize = 64;
+/// Room is set aside for as many roots and nodes as are there, divided by this, if that is more: so that
+/// threads seldom write to what they all read.
+const AHEAD: u64 = 16_384;
 /// The arities there are, by their names.
 pub(crate) const ARITIES: [(&str, u64); 4] = [("2", 2), ("3", 3), ("4", 4), ("8", 8)];
 
@@ -97,45 +100,70 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
         let (gate, fields) = (Gate::new(tables), SideFields::new(&budget));
-        Tree { system, budget, pending: Default::default(), gate, fields }
+        Tree { system, budget, promised: Default::default(), gate, fields }
     }
 
-    /// Sets room aside for roots and nodes in the tables, growing them first if need be (I2).
-    /// Nothing, if the budget is spent.
+    /// Sees to it that a thread has room set aside for roots and nodes in the tables, growing them first if
+    /// need be (I2). Nothing, if the budget is spent.
+    ///
+    /// Only what is new uses room, and a thread keeps what it has not used until the tables grow: then all
+    /// that was set aside is void.
     fn set_aside<'t>(
         &'t self,
         mut tables: Shared<'t, Tables<K, R>>,
+        room: &mut Room,
         more: &More<K>,
     ) -> Option<Shared<'t, Tables<K, R>>> {
-        let More { counts, .. } = *more;
         loop {
             tables.both.as_ref()?;
-            // All threads change these counters: not for nothing.
-            let pending = [0, 1].map(|of| match counts[of] {
-                0 => 0,
-                count => self.pending[of].fetch_add(count, Ordering::AcqRel) + count,
-            });
-            if tables.have_room(&More { counts: pending, ..*more }) {
+            if room.growth != tables.growth {
+                *room = Room { growth: tables.growth, counts: [0; 2] };
+            }
+            let missing = tables.missing(room, &more.counts);
+            if missing == [0; 2] && tables.cover(more) {
                 return Some(tables);
             }
-            self.give_back(counts);
+            // All threads change these counters: not for nothing.
+            let promised = [0, 1].map(|of| match missing[of] {
+                0 => self.promised[of].load(Ordering::Acquire),
+                count => self.promised[of].fetch_add(count, Ordering::AcqRel) + count,
+            });
+            if tables.have_room(&More { counts: tables.beyond(promised), ..*more }) {
+                room.counts = [0, 1].map(|of| room.counts[of] + missing[of]);
+                return Some(tables);
+            }
+            self.give_back(missing);
             drop(tables);
             if let Some((_busy, mut tables)) = self.gate.grow() {
-                // Nobody is inserting while the gate is held alone: what is pending is what threads
-                // have set aside for batches that they have begun.
-                let pending = [0, 1].map(|of| self.pending[of].load(Ordering::Acquire) + counts[of]);
-                if !tables.make_room(&More { counts: pending, ..*more }, &self.budget, &self.gate.help) {
-                    return None;
+                // Nobody is inserting while the gate is held alone, so nothing is under way.
+                tables.growth += 1;
+                self.promise(tables.lens());
+                let (budget, help) = (&self.budget, &self.gate.help);
+                // For all threads, so that they do not come here in turn.
+                let threads = help.threads() as u64;
+                let all = tables.missing(&Room::default(), &more.counts).map(|count| count * threads);
+                if tables.tight || !tables.make_room(&More { counts: all, ..*more }, budget, help) {
+                    tables.tight = true;
+                    if !tables.make_room(more, budget, help) {
+                        return None;
+                    }
                 }
             }
             tables = self.gate.shared();
         }
     }
 
-    /// Says that what room was set aside for is finished.
+    /// Says that no room is set aside beyond what there is.
+    fn promise(&self, lens: [u64; 2]) {
+        for (promised, len) in self.promised.iter().zip(lens) {
+            promised.store(len, Ordering::Release);
+        }
+    }
+
+    /// Gives room back that was set aside.
     fn give_back(&self, counts: [u64; 2]) {
-        for (pending, count) in self.pending.iter().zip(counts).filter(|&(_, count)| count > 0) {
-            pending.fetch_sub(count, Ordering::AcqRel);
+        for (promised, count) in self.promised.iter().zip(counts).filter(|&(_, count)| count > 0) {
+            promised.fetch_sub(count, Ordering::AcqRel);
         }
     }
 
@@ -148,10 +176,13 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
         if let Some(number) = roots.find(BASELINE, key) {
             return Insert::Seen(StateId::new(number.into()));
         }
-        let more = self.pending[0].fetch_add(1, Ordering::AcqRel) + 1;
+        let promised = self.promised[0].fetch_add(1, Ordering::AcqRel) + 1;
+        let [more, _] = tables.beyond([promised, 0]);
         let fits = roots.has_room(more) && roots.keys.covers(key.map(|word| u64::from(word) + 1));
         let answer = if fits { told(roots.intern(BASELINE, key, key_hash(key))) } else { Insert::Full };
-        self.give_back([1, 0]);
+        if !matches!(answer, Insert::New(_)) {
+            self.give_back([1, 0]);
+        }
         answer
     }
 }
@@ -165,7 +196,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let working = scratch.get::<Working<K>>();
         self.gate.shared().refresh(working);
-        let Working { shapes, boundaries, targets, .. } = working;
+        let Working { shapes, boundaries, targets, room, .. } = working;
         let (number, shape) = {
             let tables = self.gate.shared();
             let Some(number) = tables.shape_of(self.system, &self.budget, boundaries, state) else {
@@ -178,11 +209,12 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         };
         assert_eq!(state.len(), shape.slots, "a state of a fixed-width system has its width");
         let more = More::of(state, number, &shape);
-        let Some(tables) = self.set_aside(self.gate.shared(), &more) else {
+        let Some(tables) = self.set_aside(self.gate.shared(), room, &more) else {
             return self.insert_at_last(state, number, &shape);
         };
-        let interned = tables.intern(state, number, &shape, &mut targets.numbers);
-        self.give_back(more.counts);
+        let mut new = [0; 2];
+        let interned = tables.intern(state, number, &shape, &mut targets.numbers, &mut new);
+        room.take(new);
         interned.map_or(Insert::Full, told)
     }
 
@@ -191,29 +223,29 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         if batch.is_empty() {
             return;
         }
-        // The gate is passed and room for roots set aside once a batch, room for nodes once a group.
-        let all = [batch.len() as u64, 0];
-        let mut tables = self.set_aside(self.gate.shared(), &More::new(all));
+        // The gate is passed once a batch, unless the tables grow.
+        let mut tables = Some(self.gate.shared()).filter(|tables| tables.both.is_some());
         if let Some(tables) = &tables {
             tables.sources(working, block);
         }
-        let mut next = 0;
+        let (mut next, first) = (0, out.len());
         while next < batch.len()
             && let Some(shared) = tables.take()
         {
             let group = next..batch.len().min(next + GROUP);
             let more = shared.compare(self.system, &self.budget, working, block, batch, group.clone());
-            tables = more.and_then(|more| self.set_aside(shared, &more));
-            if let (Some(tables), Some(More { counts, .. })) = (&tables, more) {
+            tables = more.and_then(|more| self.set_aside(shared, &mut working.room, &more));
+            if let Some(tables) = &tables {
                 next = group.end;
-                tables.enter_detected(working, batch, group, out);
-                self.give_back(counts);
-            } else {
-                self.give_back(all);
+                let new = tables.enter_detected(working, batch, group, out);
+                working.room.take(new);
             }
         }
         if tables.is_some() {
-            return self.give_back(all);
+            // Of several threads each should take a line it will write to at once.
+            let new = out[first..].iter().filter(|answer| matches!(answer, Insert::New(_))).count();
+            working.expects_new = self.gate.help.has_others() && new * 4 > batch.len();
+            return;
         }
         // Not all of them would fit, but most may be there already.
         for index in next..batch.len() {
@@ -274,6 +306,8 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         let mut tables = self.gate.alone();
         match tables.recoded(self.system, recoding, &self.budget) {
             Some(new) => {
+                // Room that was set aside is void.
+                self.promise(new.lens());
                 std::mem::replace(&mut *tables, new).release(&self.budget);
                 true
             }

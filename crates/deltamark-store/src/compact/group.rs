@@ -30,8 +30,8 @@ pub(super) struct Group<'g> {
     /// Their numbers in the batch, [`GROUP`] at most.
     pub range: Range<usize>,
     pub out: &'g mut Vec<Insert>,
-    /// Whether other threads insert too.
-    pub among_others: bool,
+    /// Whether lines of roots are to be fetched for writing.
+    pub expects_new: bool,
 }
 
 /// Those of a group that changed at one position, and what they are looked up by.
@@ -56,7 +56,7 @@ impl Changes {
         for &slot in &self.slots[..self.len] {
             let slot = slot as usize % GROUP;
             self.mixed[slot] = key_hash(pair(self.keys[slot]));
-            table.prefetch(self.mixed[slot]);
+            table.prefetch(self.mixed[slot], false);
         }
         for &slot in &self.slots[..self.len] {
             let slot = slot as usize % GROUP;
@@ -105,7 +105,7 @@ impl Group<'_> {
     /// the others have the numbers of their sources.
     #[inline(always)]
     fn insert_with<L: Lanes, P: Pick>(self, lanes: L, pick: P) -> u64 {
-        let Group { tables, roots, working, block, batch, range, out, among_others } = self;
+        let Group { tables, roots, working, block, batch, range, out, expects_new } = self;
         let (plan, start, count) = (&tables.plan, range.start, range.len().min(GROUP));
         let Working { parents, numbers, differing, .. } = working;
         let many = plan.leaves() >= MANY_LEAVES;
@@ -163,10 +163,7 @@ impl Group<'_> {
         for slot in 0..count {
             let (left, right) = (numbers[plan.left * GROUP + slot], numbers[plan.right * GROUP + slot]);
             codes[slot] = encode(plan.skew, left, right);
-            roots.prefetch(codes[slot]);
-        }
-        if among_others {
-            codes[..count].iter().for_each(|&code| roots.prefetch_to_enter(code));
+            roots.prefetch(codes[slot], expects_new);
         }
         let mut new = 0;
         for &code in &codes[..count] {

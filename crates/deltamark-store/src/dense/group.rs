@@ -5,7 +5,7 @@
 //! the protocol of `claim.rs`, of which this is the memory.
 
 use super::{Keys, Table};
-use crate::bucket::{LANES, Lanes, prefetch_to_write};
+use crate::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
 use crate::index::{IndexView, settled_now};
 use std::sync::atomic::Ordering;
@@ -17,6 +17,15 @@ struct Group<'g, const K: usize, S, L> {
     keys: &'g [[u32; K]],
     mixed: &'g [u64],
     told: &'g mut [(u32, bool); GROUP],
+}
+
+impl<const K: usize, S: Keys<K>, L: Lanes> Group<'_, K, S, L> {
+    /// Asks for the key in the first of these entries.
+    #[inline(always)]
+    fn await_key(&self, bucket: &Bucket, hits: u32) {
+        let entry = bucket.0[hits.trailing_zeros() as usize % LANES].load(Ordering::Relaxed);
+        self.table.keys.prefetch((entry & !self.index.mask).wrapping_sub(1));
+    }
 }
 
 impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
@@ -88,16 +97,28 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     #[inline(always)]
     pub fn intern_group<L: Lanes>(&self, lanes: L, keys: &[[u32; K]], mixed: &[u64], told: &mut [(u32, bool); GROUP]) {
         let mut group = Group { table: self, index: self.index.view(), lanes, keys, mixed, told };
-        // The keys of those that are there: another thing to wait for.
+        // The keys of those that are there, or the buckets after full ones: other things to wait for.
+        let (mut further, mut overflown) = ([0u8; GROUP], 0);
         for key in 0..keys.len().min(GROUP) {
             let home = group.home(key);
-            let (hits, _) = group.scan(home, key);
+            let bucket = group.index.bucket(home);
+            let (hits, empty) = group.scan(home, key);
             if hits != 0 {
-                let entry = &group.index.bucket(home).0[hits.trailing_zeros() as usize % LANES];
-                self.keys.prefetch((entry.load(Ordering::Relaxed) & !group.index.mask).wrapping_sub(1));
-            } else {
+                group.await_key(bucket, hits);
+            } else if empty != 0 {
                 // It will be claimed, and another processor may have the line.
-                prefetch_to_write(group.index.bucket(home));
+                prefetch_to_write(bucket);
+            } else {
+                prefetch(group.index.bucket(group.index.next(home)));
+                further[overflown % GROUP] = key as u8;
+                overflown += 1;
+            }
+        }
+        for &key in &further[..overflown.min(GROUP)] {
+            let next = group.index.next(group.home(key.into()));
+            let (hits, _) = group.scan(next, key.into());
+            if hits != 0 {
+                group.await_key(group.index.bucket(next), hits);
             }
         }
         let mut claims = Claims::new();

@@ -6,7 +6,7 @@
 use super::shape::{Any, Narrow, Shape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::bucket::{LANES, Lanes, prefetch, prefetch_to_write};
+use crate::bucket::{LANES, Lanes, prefetch, prefetch_as, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
 use crate::index::{Index, IndexView, settled, settled_now};
 use crate::vectors::Vectors;
@@ -155,11 +155,7 @@ impl Tables {
         for (slot, &hash) in hashes.iter().enumerate() {
             mixed[slot] = mix(hash);
             let bucket = index.bucket(index.home(mixed[slot]));
-            if expects_new {
-                prefetch_to_write(bucket);
-            } else {
-                prefetch(bucket);
-            }
+            prefetch_as(bucket, expects_new);
         }
         let mut overflown = 0;
         for slot in 0..hashes.len() {

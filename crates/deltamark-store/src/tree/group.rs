@@ -17,10 +17,30 @@ use deltamark_core::{Batch, Block, Budget, Insert, System};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Room that is set aside for a thread.
+#[derive(Default)]
+pub(super) struct Room {
+    /// The growth of the tables after which that was done.
+    pub growth: u64,
+    /// For how many roots and nodes.
+    pub counts: [u64; 2],
+}
+
+impl Room {
+    /// Notes what has used it.
+    #[inline(always)]
+    pub fn take(&mut self, new: [u64; 2]) {
+        self.counts = [0, 1].map(|of| self.counts[of] - new[of]);
+    }
+}
+
 /// Working memory of a thread.
 pub(super) struct Working<const K: usize> {
     /// The layout that what follows is about.
     pub layout: u64,
+    pub room: Room,
+    /// Whether many of its last successors were new, so that lines are fetched for writing.
+    pub expects_new: bool,
     /// The shapes this thread has met.
     pub shapes: Vec<Arc<Shape<K>>>,
     pub boundaries: Vec<usize>,
@@ -66,6 +86,8 @@ impl<const K: usize> Working<K> {
     pub fn new() -> Self {
         Working {
             layout: 0,
+            room: Room::default(),
+            expects_new: false,
             shapes: Vec::new(),
             boundaries: Vec::new(),
             recalled: Vec::new(),
@@ -94,7 +116,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         let Working { shapes, boundaries, sources, targets, target_shapes, changed, marks, .. } = working;
         target_shapes.clear();
         let (mut stride, mut height) = (0, 0);
-        let mut more = More::new([0; 2]);
+        let mut more = More::new([group.len() as u64, 0]);
         if R == K {
             let shape = self.shape(shapes, 0);
             (stride, height) = (shape.inner(), shape.height());
@@ -161,7 +183,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     }
 
     /// The last rounds: looks up the nodes that changed, lowest first, and enters the roots. Room
-    /// has been set aside (I2).
+    /// has been set aside (I2). Says how many roots and nodes are new.
     #[inline(always)]
     fn enter<L: Lanes>(
         &self,
@@ -170,9 +192,10 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         batch: &Batch,
         group: Range<usize>,
         out: &mut Vec<Insert>,
-    ) {
-        let Some((roots, nodes)) = &self.both else { return };
-        let Working { shapes, targets, target_shapes, changed, .. } = working;
+    ) -> [u64; 2] {
+        let mut new = [0; 2];
+        let Some((roots, nodes)) = &self.both else { return new };
+        let Working { shapes, targets, target_shapes, changed, expects_new, .. } = working;
         let (mut keys, mut hashes) = ([[0; K]; GROUP], [0; GROUP]);
         let mut answers = [(0, false); GROUP];
         for changed in changed.iter() {
@@ -182,11 +205,12 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                     let shape = &shapes[target_shapes[at] as usize];
                     *held = key(&shape.nodes[node as usize], batch.target(group.start + at), targets.row(at));
                     *hash = key_hash(*held);
-                    nodes.prefetch(*hash);
+                    nodes.prefetch(*hash, false);
                 }
                 nodes.intern_group(lanes, &keys[..part.len().min(GROUP)], &hashes, &mut answers);
-                for (&(at, node), &(number, _)) in part.iter().zip(&answers) {
+                for (&(at, node), &(number, is_new)) in part.iter().zip(&answers) {
                     targets.row_mut(at.into())[node as usize] = number;
+                    new[1] += u64::from(is_new);
                 }
             }
         }
@@ -196,10 +220,13 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             let shape = &shapes[number as usize];
             keys[at] = root_key(number, key(&shape.root, batch.target(index), targets.row(at)));
             hashes[at] = key_hash(keys[at]);
-            roots.prefetch(hashes[at]);
+            roots.prefetch(hashes[at], *expects_new);
         }
         roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
-        out.extend(answers[..group.len().min(GROUP)].iter().map(|&answer| told(answer)));
+        let answers = &answers[..group.len().min(GROUP)];
+        new[0] = answers.iter().filter(|(_, is_new)| *is_new).count() as u64;
+        out.extend(answers.iter().map(|&answer| told(answer)));
+        new
     }
 
     /// [`enter`](Self::enter) with the instructions of AVX-512.
@@ -215,17 +242,23 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         batch: &Batch,
         group: Range<usize>,
         out: &mut Vec<Insert>,
-    ) {
-        self.enter(lanes, working, batch, group, out);
+    ) -> [u64; 2] {
+        self.enter(lanes, working, batch, group, out)
     }
 
-    pub fn enter_detected(&self, working: &mut Working<K>, batch: &Batch, group: Range<usize>, out: &mut Vec<Insert>) {
+    pub fn enter_detected(
+        &self,
+        working: &mut Working<K>,
+        batch: &Batch,
+        group: Range<usize>,
+        out: &mut Vec<Insert>,
+    ) -> [u64; 2] {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
             // SAFETY: `detect` says that the processor has these instructions.
             return unsafe { self.enter_avx512(avx512, working, batch, group, out) };
         }
-        self.enter(BASELINE, working, batch, group, out);
+        self.enter(BASELINE, working, batch, group, out)
     }
 
     /// The numbers of the nodes of a block's states, remembered or walked again.

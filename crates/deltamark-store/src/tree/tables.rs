@@ -3,7 +3,8 @@
 //! In: states, and numbers of states. Out: either by the other. What stays true: the invariants of
 //! [`tree`](super); what a thread knows of shapes is forgotten when the layout changes.
 
-use super::group::Working;
+use super::AHEAD;
+use super::group::{Room, Working};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::dense::{Table, key_hash};
@@ -29,6 +30,10 @@ pub(super) struct Tables<const K: usize, const R: usize> {
     above_nodes: [[bool; K]; 2],
     /// How many layouts there were before.
     pub layout: u64,
+    /// How often room was made: what was set aside before is void.
+    pub growth: u64,
+    /// Whether memory is short, so that nothing is set aside that may not be used.
+    pub tight: bool,
 }
 
 /// The shapes that there are, by their numbers.
@@ -93,7 +98,7 @@ pub(super) fn root_key<W: Copy, const K: usize, const R: usize>(shape: W, childr
 impl<const K: usize, const R: usize> Tables<K, R> {
     pub fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
         let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
-        let mut tables = Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0 };
+        let mut tables = Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: 0, tight: false };
         if let Some(roots) = Table::new(budget) {
             match Table::new(budget) {
                 Some(nodes) => tables.both = Some((roots, nodes)),
@@ -124,6 +129,31 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         self.both.as_ref().map_or(0, |(roots, _)| roots.len())
     }
 
+    /// How many roots and nodes there are.
+    pub fn lens(&self) -> [u64; 2] {
+        self.both.as_ref().map_or([0; 2], |(roots, nodes)| [roots.len(), nodes.len()])
+    }
+
+    /// How many these are beyond what there is.
+    pub fn beyond(&self, promised: [u64; 2]) -> [u64; 2] {
+        let lens = self.lens();
+        [0, 1].map(|of| promised[of].saturating_sub(lens[of]))
+    }
+
+    /// For how many roots and nodes more a thread should set room aside that is about to insert so many.
+    #[inline]
+    pub fn missing(&self, room: &Room, counts: &[u64; 2]) -> [u64; 2] {
+        if room.counts[0] >= counts[0] && room.counts[1] >= counts[1] {
+            return [0; 2];
+        }
+        let lens = self.lens();
+        [0, 1].map(|of| match (room.counts[of], counts[of]) {
+            (held, wanted) if held >= wanted => 0,
+            (held, wanted) if self.tight => wanted - held,
+            (held, wanted) => wanted.max(lens[of] / AHEAD) - held,
+        })
+    }
+
     /// What all words of roots and of nodes are below, when these have come.
     #[inline]
     fn below(&self, more: &More<K>) -> ([u64; R], [u64; K]) {
@@ -135,6 +165,14 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             })
         });
         (root_key(u64::from(more.shape) + 1, root), node)
+    }
+
+    /// Whether words are wide enough for slots of these. (For numbers of nodes they are, if room was set aside.)
+    #[inline]
+    pub fn cover(&self, more: &More<K>) -> bool {
+        let Some((roots, nodes)) = &self.both else { return false };
+        let [root, node] = more.slots.map(|slots| slots.map(|slot| u64::from(slot) + 1));
+        roots.keys.covers(root_key(u64::from(more.shape) + 1, root)) && nodes.keys.covers(node)
     }
 
     /// Whether there is room for them.
@@ -222,16 +260,28 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         Some(root_key(number, key(&shape.root, state, &row)))
     }
 
-    /// The number of a state, and whether it is new. Room has been set aside (I2).
-    pub fn intern(&self, state: &[Slot], number: u32, shape: &Shape<K>, row: &mut Vec<u32>) -> Option<(u32, bool)> {
+    /// The number of a state, and whether it is new. Room has been set aside (I2); counts the roots and nodes that are
+    /// new.
+    pub fn intern(
+        &self,
+        state: &[Slot],
+        number: u32,
+        shape: &Shape<K>,
+        row: &mut Vec<u32>,
+        new: &mut [u64; 2],
+    ) -> Option<(u32, bool)> {
         let (roots, nodes) = self.both.as_ref()?;
         row.clear();
         for children in &shape.nodes {
             let key = key(children, state, row);
-            row.push(nodes.intern(BASELINE, key, key_hash(key)).0);
+            let (number, is_new) = nodes.intern(BASELINE, key, key_hash(key));
+            row.push(number);
+            new[1] += u64::from(is_new);
         }
         let key = root_key(number, key(&shape.root, state, row));
-        Some(roots.intern(BASELINE, key, key_hash(key)))
+        let (number, is_new) = roots.intern(BASELINE, key, key_hash(key));
+        new[0] += u64::from(is_new);
+        Some((number, is_new))
     }
 
     /// The shape of the root of a state.
@@ -348,7 +398,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     /// roots, as they are entered into the other.
     pub fn recoded(&mut self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
         let mut new = Tables::new(system, recoding.to, budget);
-        new.layout = self.layout + 1;
+        (new.layout, new.growth) = (self.layout + 1, self.growth + 1);
         let (mut known, mut new_known) = (Vec::new(), Vec::new());
         let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());
         if let Some((roots, nodes)) = &mut self.both {
@@ -391,7 +441,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
         if !self.have_room(&more) && !self.make_room(&more, budget, &Help::default()) {
             return None;
         }
-        self.intern(state, number, &shape, &mut Vec::new()).map(|(number, _)| number.into())
+        self.intern(state, number, &shape, &mut Vec::new(), &mut [0; 2]).map(|(number, _)| number.into())
     }
 }
 
