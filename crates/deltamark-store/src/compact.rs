@@ -56,6 +56,7 @@ use crate::cuts::{Cuts, best_cuts, cuts};
 use crate::gate::{Gate, Shared};
 use crate::plan::Plan;
 use crate::retrace::retrace;
+use crate::room::{Promises, Room};
 use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
@@ -73,8 +74,8 @@ pub struct Compact<'a> {
     system: &'a dyn System,
     budget: Arc<Budget>,
     len: Apart<AtomicU64>,
-    /// How many states there are, and will be if all room that was set aside is used (I2).
-    promised: Apart<AtomicU64>,
+    /// Of states (I2).
+    promises: Promises<1>,
     gate: Gate<Tables>,
 }
 
@@ -82,16 +83,11 @@ pub struct Compact<'a> {
 const GROUP: usize = 128;
 /// Groups for which room is set aside together.
 const TOGETHER: usize = 4;
-/// Room is set aside for as many states as are there, divided by this, if that is more: so that threads seldom write to
-/// what they all read.
-const AHEAD: u64 = 16_384;
 
 /// Working memory of a thread.
 #[derive(Default)]
 struct Working {
-    /// How many states room is set aside for, and the growth of the tables after which that was done.
-    room: u64,
-    growth: u64,
+    room: Room<1>,
     /// Whether many of its last successors were new, so that lines are fetched for writing.
     expects_new: bool,
     /// For each position the numbers of the block's states.
@@ -140,40 +136,33 @@ impl<'a> Compact<'a> {
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
         let gate = Gate::new(Tables::new(plan, &budget));
-        Compact { system, budget, len: Apart::default(), promised: Apart::default(), gate }
+        Compact { system, budget, len: Apart::default(), promises: Promises::default(), gate }
     }
 
     /// Sets room aside for `states` more states and hands out the tables, growing them first
     /// if need be (I2). Nothing, if the budget is spent.
-    ///
-    /// Only what is new uses room, and a thread keeps what it has not used until the tables grow: then all that was set
-    /// aside is void.
-    fn set_aside(&self, working: &mut Working, states: u64) -> Option<Shared<'_, Tables>> {
+    fn set_aside(&self, room: &mut Room<1>, states: u64) -> Option<Shared<'_, Tables>> {
         loop {
             let tables = self.gate.shared();
-            let wanted = if tables.tight { states } else { states.max(self.len() / AHEAD) };
-            let held = if working.growth == tables.growth { working.room } else { 0 };
-            if held >= states {
+            let missing = room.missing(tables.growth, [states], || [self.len()]);
+            if missing == [0] {
                 return Some(tables);
             }
-            let more = wanted - held;
-            let promised = self.promised.fetch_add(more, Ordering::AcqRel) + more;
-            let len = self.len();
+            let ([promised], len) = (self.promises.add(missing), self.len());
             if tables.have_room(promised.saturating_sub(len), len) {
-                (working.room, working.growth) = (held + more, tables.growth);
+                room.add(missing);
                 return Some(tables);
             }
-            self.promised.fetch_sub(more, Ordering::AcqRel);
+            self.promises.withdraw(missing);
             drop(tables);
             let Some((_busy, mut tables)) = self.gate.grow() else { continue };
-            // Nobody is inserting while the gate is held alone, so nothing is under way.
-            tables.growth += 1;
-            self.promised.store(self.len(), Ordering::Release);
+            tables.growth.number += 1;
             let (len, help) = (self.len(), &self.gate.help);
+            self.promises.void([len]);
             // For all threads, so that they do not come here in turn.
-            let threads = help.threads() as u64;
-            if tables.tight || !tables.make_room(wanted * threads, len, &self.budget, help) {
-                tables.tight = true;
+            let [each] = tables.growth.ahead([states], [len]);
+            if tables.growth.tight || !tables.make_room(each * help.threads() as u64, len, &self.budget, help) {
+                tables.growth.tight = true;
                 if !tables.make_room(states, len, &self.budget, help) {
                     return None;
                 }
@@ -184,7 +173,7 @@ impl<'a> Compact<'a> {
     /// Counts states that are new, and takes them from the room that was set aside.
     fn count(&self, working: &mut Working, new: u64) {
         if new > 0 {
-            working.room -= new;
+            working.room.take([new]);
             self.len.fetch_add(new, Ordering::AcqRel);
         }
     }
@@ -197,12 +186,12 @@ impl<'a> Compact<'a> {
         if roots.contains(code) {
             return Insert::Seen(tables.past.seen_id(code));
         }
-        let promised = self.promised.fetch_add(1, Ordering::AcqRel) + 1;
+        let [promised] = self.promises.add([1]);
         let added = if roots.has_room(promised, tables.reach(0)) { roots.insert(code) } else { Added::Full };
         if added == Added::New {
             self.len.fetch_add(1, Ordering::AcqRel);
         } else {
-            self.promised.fetch_sub(1, Ordering::AcqRel);
+            self.promises.withdraw([1]);
         }
         answer(&tables, code, added)
     }
@@ -219,7 +208,7 @@ fn answer(tables: &Tables, code: u64, added: Added) -> Insert {
 impl Store for Compact<'_> {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let working = scratch.get::<Working>();
-        let Some(tables) = self.set_aside(working, 1) else { return self.insert_at_last(state) };
+        let Some(tables) = self.set_aside(&mut working.room, 1) else { return self.insert_at_last(state) };
         assert_eq!(state.len(), tables.plan.slots(), "a state of a fixed-width system has its width");
         let code = tables.intern(&mut working.numbers, state);
         let Some((code, roots)) = code.zip(tables.roots.as_ref()) else { return Insert::Full };
@@ -228,7 +217,7 @@ impl Store for Compact<'_> {
             Added::New => self.count(working, 1),
             Added::Seen => {}
             // Halves without a root have used it.
-            Added::Full => working.room -= 1,
+            Added::Full => working.room.take([1]),
         }
         answer(&tables, code, added)
     }
@@ -237,7 +226,7 @@ impl Store for Compact<'_> {
         let mut walked = false;
         for start in (0..batch.len()).step_by(TOGETHER * GROUP) {
             let end = batch.len().min(start + TOGETHER * GROUP);
-            let Some(tables) = self.set_aside(scratch.get(), (end - start) as u64) else {
+            let Some(tables) = self.set_aside(&mut scratch.get::<Working>().room, (end - start) as u64) else {
                 // Not all of them would fit, but most may be there already.
                 for index in start..batch.len() {
                     out.push(self.insert(scratch, batch.target(index), 0, &batch.arrival(block, index)));
@@ -272,7 +261,7 @@ impl Store for Compact<'_> {
             working.expects_new = new * 4 > (end - start) as u64 && self.gate.help.has_others();
             if out.last() == Some(&Insert::Full) {
                 // Halves without a root have used it.
-                working.room = 0;
+                working.room.forget();
                 return;
             }
         }
@@ -323,7 +312,7 @@ impl Store for Compact<'_> {
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut tables = self.gate.alone();
         // Room that was set aside is void.
-        self.promised.store(self.len(), Ordering::Release);
+        self.promises.void([self.len()]);
         tables.recode(recoding, self.len(), &self.budget)
     }
 }

@@ -80,6 +80,7 @@ mod quotient;
 mod rebuild;
 mod region;
 mod retrace;
+mod room;
 mod roots;
 mod sample;
 mod shape;

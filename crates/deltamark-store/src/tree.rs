@@ -51,14 +51,14 @@ use crate::dense::key_hash;
 use crate::fields::SideFields;
 use crate::gate::{Gate, Shared};
 use crate::index::BASELINE;
+use crate::room::{Promises, Room};
 use crate::shape::Shape;
 use deltamark_core::{
-    Apart, Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
-    States, Store, System, Width,
+    Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
+    Store, System, Width,
 };
-use group::{Room, Working};
+use group::Working;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use tables::{More, Tables};
 
@@ -66,17 +66,14 @@ use tables::{More, Tables};
 struct Tree<'a, const K: usize, const R: usize> {
     system: &'a dyn System,
     budget: Arc<Budget>,
-    /// How many roots and nodes there are, and will be if all room that was set aside is used (I2).
-    promised: Apart<[AtomicU64; 2]>,
+    /// Of roots and nodes (I2).
+    promises: Promises<2>,
     gate: Gate<Tables<K, R>>,
     fields: SideFields,
 }
 
 /// Successors that are looked up together.
 const GROUP: usize = 64;
-/// Room is set aside for as many roots and nodes as are there, divided by this, if that is more: so that
-/// threads seldom write to what they all read.
-const AHEAD: u64 = 16_384;
 /// The arities there are, by their names.
 pub(crate) const ARITIES: [(&str, u64); 4] = [("2", 2), ("3", 3), ("4", 4), ("8", 8)];
 
@@ -100,70 +97,47 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
         let (gate, fields) = (Gate::new(tables), SideFields::new(&budget));
-        Tree { system, budget, promised: Default::default(), gate, fields }
+        Tree { system, budget, promises: Promises::default(), gate, fields }
     }
 
     /// Sees to it that a thread has room set aside for roots and nodes in the tables, growing them first if
     /// need be (I2). Nothing, if the budget is spent.
-    ///
-    /// Only what is new uses room, and a thread keeps what it has not used until the tables grow: then all
-    /// that was set aside is void.
     fn set_aside<'t>(
         &'t self,
         mut tables: Shared<'t, Tables<K, R>>,
-        room: &mut Room,
+        room: &mut Room<2>,
         more: &More<K>,
     ) -> Option<Shared<'t, Tables<K, R>>> {
         loop {
             tables.both.as_ref()?;
-            if room.growth != tables.growth {
-                *room = Room { growth: tables.growth, counts: [0; 2] };
-            }
-            let missing = tables.missing(room, &more.counts);
+            let missing = room.missing(tables.growth, more.counts, || tables.lens());
             if missing == [0; 2] && tables.cover(more) {
                 return Some(tables);
             }
-            // All threads change these counters: not for nothing.
-            let promised = [0, 1].map(|of| match missing[of] {
-                0 => self.promised[of].load(Ordering::Acquire),
-                count => self.promised[of].fetch_add(count, Ordering::AcqRel) + count,
-            });
-            if tables.have_room(&More { counts: tables.beyond(promised), ..*more }) {
-                room.counts = [0, 1].map(|of| room.counts[of] + missing[of]);
+            let (promised, lens) = (self.promises.add(missing), tables.lens());
+            let counts = [0, 1].map(|of| promised[of].saturating_sub(lens[of]));
+            if tables.have_room(&More { counts, ..*more }) {
+                room.add(missing);
                 return Some(tables);
             }
-            self.give_back(missing);
+            self.promises.withdraw(missing);
             drop(tables);
             if let Some((_busy, mut tables)) = self.gate.grow() {
-                // Nobody is inserting while the gate is held alone, so nothing is under way.
-                tables.growth += 1;
-                self.promise(tables.lens());
+                tables.growth.number += 1;
+                let lens = tables.lens();
+                self.promises.void(lens);
                 let (budget, help) = (&self.budget, &self.gate.help);
                 // For all threads, so that they do not come here in turn.
                 let threads = help.threads() as u64;
-                let all = tables.missing(&Room::default(), &more.counts).map(|count| count * threads);
-                if tables.tight || !tables.make_room(&More { counts: all, ..*more }, budget, help) {
-                    tables.tight = true;
+                let all = tables.growth.ahead(more.counts, lens).map(|count| count * threads);
+                if tables.growth.tight || !tables.make_room(&More { counts: all, ..*more }, budget, help) {
+                    tables.growth.tight = true;
                     if !tables.make_room(more, budget, help) {
                         return None;
                     }
                 }
             }
             tables = self.gate.shared();
-        }
-    }
-
-    /// Says that no room is set aside beyond what there is.
-    fn promise(&self, lens: [u64; 2]) {
-        for (promised, len) in self.promised.iter().zip(lens) {
-            promised.store(len, Ordering::Release);
-        }
-    }
-
-    /// Gives room back that was set aside.
-    fn give_back(&self, counts: [u64; 2]) {
-        for (promised, count) in self.promised.iter().zip(counts).filter(|&(_, count)| count > 0) {
-            promised.fetch_sub(count, Ordering::AcqRel);
         }
     }
 
@@ -176,12 +150,12 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
         if let Some(number) = roots.find(BASELINE, key) {
             return Insert::Seen(StateId::new(number.into()));
         }
-        let promised = self.promised[0].fetch_add(1, Ordering::AcqRel) + 1;
-        let [more, _] = tables.beyond([promised, 0]);
-        let fits = roots.has_room(more) && roots.keys.covers(key.map(|word| u64::from(word) + 1));
+        let [promised, _] = self.promises.add([1, 0]);
+        let fits = roots.has_room(promised.saturating_sub(roots.len()))
+            && roots.keys.covers(key.map(|word| u64::from(word) + 1));
         let answer = if fits { told(roots.intern(BASELINE, key, key_hash(key))) } else { Insert::Full };
         if !matches!(answer, Insert::New(_)) {
-            self.give_back([1, 0]);
+            self.promises.withdraw([1, 0]);
         }
         answer
     }
@@ -307,7 +281,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         match tables.recoded(self.system, recoding, &self.budget) {
             Some(new) => {
                 // Room that was set aside is void.
-                self.promise(new.lens());
+                self.promises.void(new.lens());
                 std::mem::replace(&mut *tables, new).release(&self.budget);
                 true
             }

@@ -1,5 +1,5 @@
 //! How tables that several threads use grow, as two models, checked by Deltamark itself: room that is set aside
-//! (the store `compact`), and help (its file `help.rs`).
+//! (`room.rs` of the stores), and help (`help.rs`).
 //!
 //! Each access to something that threads share is a step of its own. Variants that leave a rule out show that it is
 //! needed.

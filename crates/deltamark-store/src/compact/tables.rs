@@ -14,6 +14,7 @@ use crate::help::Help;
 use crate::index::BASELINE;
 use crate::narrow::Nodes;
 use crate::plan::Plan;
+use crate::room::Growth;
 use crate::roots::Roots;
 use crate::sample;
 use crate::tiles::Added;
@@ -32,16 +33,13 @@ pub(crate) struct Tables {
     pub nodes: Vec<Nodes>,
     pub roots: Option<Roots>,
     pub past: Past,
-    /// How often they have grown, or might have.
-    pub growth: u64,
-    /// Whether there was no memory for more than was asked for.
-    pub tight: bool,
+    pub growth: Growth,
 }
 
 impl Tables {
     pub fn new(plan: Plan, budget: &Arc<Budget>) -> Self {
         let (leaves, nodes, roots) = (Vec::new(), Vec::new(), Roots::new(budget));
-        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: 0, tight: false };
+        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: Growth::default() };
         for position in 0..tables.plan.positions() {
             let added = if position < tables.plan.leaves() {
                 Dense::new(budget).map(|table| tables.leaves.push(table))
@@ -327,7 +325,7 @@ impl Tables {
             return false;
         }
         // Room that was set aside is void.
-        new.growth = self.growth + 1;
+        new.growth.number = self.growth.number + 1;
         if keeps_ids {
             new.past = Past::few(pairs, base);
             self.release(budget);

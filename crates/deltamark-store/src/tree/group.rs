@@ -12,33 +12,17 @@ use crate::bucket::Lanes;
 use crate::bucket::x86;
 use crate::dense::key_hash;
 use crate::index::BASELINE;
+use crate::room::Room;
 use crate::shape::Shape;
 use deltamark_core::{Batch, Block, Budget, Insert, System};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Room that is set aside for a thread.
-#[derive(Default)]
-pub(super) struct Room {
-    /// The growth of the tables after which that was done.
-    pub growth: u64,
-    /// For how many roots and nodes.
-    pub counts: [u64; 2],
-}
-
-impl Room {
-    /// Notes what has used it.
-    #[inline(always)]
-    pub fn take(&mut self, new: [u64; 2]) {
-        self.counts = [0, 1].map(|of| self.counts[of] - new[of]);
-    }
-}
-
 /// Working memory of a thread.
 pub(super) struct Working<const K: usize> {
     /// The layout that what follows is about.
     pub layout: u64,
-    pub room: Room,
+    pub room: Room<2>,
     /// Whether many of its last successors were new, so that lines are fetched for writing.
     pub expects_new: bool,
     /// The shapes this thread has met.

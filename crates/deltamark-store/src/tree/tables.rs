@@ -3,14 +3,14 @@
 //! In: states, and numbers of states. Out: either by the other. What stays true: the invariants of
 //! [`tree`](super); what a thread knows of shapes is forgotten when the layout changes.
 
-use super::AHEAD;
-use super::group::{Room, Working};
+use super::group::Working;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
 use crate::dense::{Table, key_hash};
 use crate::help::Help;
 use crate::index::BASELINE;
 use crate::narrow::Narrow;
+use crate::room::Growth;
 use crate::shape::{Child, Shape};
 use deltamark_core::{BLOCK, Batch, Budget, Recoding, Slot, States, System, Width};
 use std::collections::HashMap;
@@ -30,10 +30,7 @@ pub(super) struct Tables<const K: usize, const R: usize> {
     above_nodes: [[bool; K]; 2],
     /// How many layouts there were before.
     pub layout: u64,
-    /// How often room was made: what was set aside before is void.
-    pub growth: u64,
-    /// Whether memory is short, so that nothing is set aside that may not be used.
-    pub tight: bool,
+    pub growth: Growth,
 }
 
 /// The shapes that there are, by their numbers.
@@ -98,7 +95,8 @@ pub(super) fn root_key<W: Copy, const K: usize, const R: usize>(shape: W, childr
 impl<const K: usize, const R: usize> Tables<K, R> {
     pub fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
         let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
-        let mut tables = Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: 0, tight: false };
+        let mut tables =
+            Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: Growth::default() };
         if let Some(roots) = Table::new(budget) {
             match Table::new(budget) {
                 Some(nodes) => tables.both = Some((roots, nodes)),
@@ -132,26 +130,6 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     /// How many roots and nodes there are.
     pub fn lens(&self) -> [u64; 2] {
         self.both.as_ref().map_or([0; 2], |(roots, nodes)| [roots.len(), nodes.len()])
-    }
-
-    /// How many these are beyond what there is.
-    pub fn beyond(&self, promised: [u64; 2]) -> [u64; 2] {
-        let lens = self.lens();
-        [0, 1].map(|of| promised[of].saturating_sub(lens[of]))
-    }
-
-    /// For how many roots and nodes more a thread should set room aside that is about to insert so many.
-    #[inline]
-    pub fn missing(&self, room: &Room, counts: &[u64; 2]) -> [u64; 2] {
-        if room.counts[0] >= counts[0] && room.counts[1] >= counts[1] {
-            return [0; 2];
-        }
-        let lens = self.lens();
-        [0, 1].map(|of| match (room.counts[of], counts[of]) {
-            (held, wanted) if held >= wanted => 0,
-            (held, wanted) if self.tight => wanted - held,
-            (held, wanted) => wanted.max(lens[of] / AHEAD) - held,
-        })
     }
 
     /// What all words of roots and of nodes are below, when these have come.
@@ -398,7 +376,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     /// roots, as they are entered into the other.
     pub fn recoded(&mut self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
         let mut new = Tables::new(system, recoding.to, budget);
-        (new.layout, new.growth) = (self.layout + 1, self.growth + 1);
+        (new.layout, new.growth.number) = (self.layout + 1, self.growth.number + 1);
         let (mut known, mut new_known) = (Vec::new(), Vec::new());
         let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());
         if let Some((roots, nodes)) = &mut self.both {
