@@ -69,11 +69,11 @@ impl Piece {
     }
 
     /// Empties the first entries.
-    fn clear(&mut self, count: usize) {
+    fn clear(&self, count: usize) {
         match self {
-            Piece::One(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
-            Piece::Two(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
-            Piece::Four(entries) => entries[..count].iter_mut().for_each(|entry| *entry.get_mut() = 0),
+            Piece::One(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
+            Piece::Two(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
+            Piece::Four(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
         }
     }
 }
@@ -84,6 +84,8 @@ struct Actions {
     segments: [OnceLock<Box<[OnceLock<Piece>]>>; SEGMENTS],
     /// Bytes of all segments and pieces.
     held: AtomicU64,
+    /// How many entries are still those of a level before. As long as there are any, nothing else was noted.
+    stale: AtomicU64,
 }
 
 /// Where the entry of a state is: the segment, the piece of it, the place there.
@@ -98,6 +100,19 @@ impl Actions {
     #[inline]
     fn piece(&self, segment: usize, piece: usize) -> Option<&Piece> {
         self.segments[segment].get()?[piece].get()
+    }
+
+    /// Empties the entries of a level before. No more than these: levels can be tiny, and many.
+    #[cold]
+    fn clear(&self) {
+        let len = self.stale.load(Relaxed);
+        for start in (0..len).step_by(PIECE) {
+            let (segment, piece, _) = locate(start);
+            if let Some(found) = self.piece(segment, piece) {
+                found.clear((len - start).min(PIECE as u64) as usize);
+            }
+        }
+        self.stale.store(0, Relaxed);
     }
 
     #[cold]
@@ -140,7 +155,17 @@ impl Arrivals {
         u32::MAX >> (32 - 8 * self.each)
     }
 
-    /// Notes that this action leads to state `place` of the level under construction.
+    /// Prepares a thread to note actions of the level under construction. A list that a thread has for
+    /// itself is emptied here and not by another one, which would take its lines away.
+    #[inline]
+    pub fn begin(&self, thread: usize) {
+        let list = &self.later[thread % self.later.len()];
+        if list.stale.load(Relaxed) > 0 {
+            list.clear();
+        }
+    }
+
+    /// Notes that this action leads to state `place` of the level under construction. The thread has begun.
     #[inline]
     pub fn note(&self, thread: usize, place: u64, action: Action) {
         if action == Action::NONE {
@@ -156,24 +181,25 @@ impl Arrivals {
     #[inline]
     pub fn get(&self, place: u64) -> Action {
         let (segment, piece, at) = locate(place);
-        let entry = |list: &Apart<Actions>| list.piece(segment, piece).map_or(0, |piece| piece.get(at));
+        let entry = |list: &Apart<Actions>| match list.stale.load(Relaxed) {
+            0 => list.piece(segment, piece).map_or(0, |piece| piece.get(at)),
+            _ => 0,
+        };
         match self.hand.iter().map(entry).max() {
             None | Some(0) => Action::NONE,
             Some(entry) => Action(self.largest() - entry),
         }
     }
 
-    /// Goes on to the next level; the one in hand had `len` states. No more than these are
-    /// cleared: levels can be tiny, and many.
+    /// Goes on to the next level; the one in hand had `len` states.
     pub fn advance(&mut self, len: u64) {
         std::mem::swap(&mut self.hand, &mut self.later);
         for list in &mut self.later {
-            for start in (0..len).step_by(PIECE) {
-                let (segment, piece, _) = locate(start);
-                let found = list.segments[segment].get_mut().and_then(|pieces| pieces[piece].get_mut());
-                if let Some(found) = found {
-                    found.clear((len - start).min(PIECE as u64) as usize);
-                }
+            // Those of a level before that are there still are as many as they were.
+            let stale = list.stale.get_mut();
+            *stale = len.max(*stale);
+            if self.threads > LISTS {
+                list.clear();
             }
         }
     }
@@ -196,11 +222,14 @@ mod tests {
                 0 => Action::NONE,
                 rest => Action((count.unwrap_or(u32::MAX) - 1).wrapping_sub(rest as u32)),
             };
-            let lengths = [1, 5_000, 100, 19_000, 3, 19_000];
+            let lengths = [1, 5_000, 100, 19_000, 3, 19_000, 5_000, 2, 7, 19_000];
             for (level, &len) in (0..).zip(&lengths) {
+                // Some levels are expanded by one thread alone.
+                let threads = if level % 3 == 0 { 1 } else { 2 };
+                (0..threads).for_each(|thread| arrivals.begin(thread as usize));
                 (0..len)
                     .rev()
-                    .for_each(|place| arrivals.note((level + place) as usize % 2, place, action(level, place)));
+                    .for_each(|place| arrivals.note((place % threads) as usize, place, action(level, place)));
                 arrivals.advance(if level == 0 { 0 } else { lengths[level as usize - 1] });
                 assert!((0..len).all(|place| arrivals.get(place) == action(level, place)), "level {level}");
                 assert_eq!(arrivals.get(len), Action::NONE, "level {level}");
@@ -218,6 +247,7 @@ mod tests {
                 for thread in 0..threads {
                     let arrivals = &arrivals;
                     scope.spawn(move || {
+                        arrivals.begin(thread);
                         for place in 0..states {
                             arrivals.note(thread, place, Action((place as u32 * 7 + thread as u32 * 31) % 100));
                         }

@@ -353,6 +353,7 @@ impl Level {
     /// level under construction.
     pub fn note_arrivals(&self, thread: usize, answers: &[Insert], actions: &[Action]) {
         let Some(arrivals) = &self.arrivals else { return };
+        arrivals.begin(thread);
         for (answer, &action) in answers.iter().zip(actions) {
             if let Insert::New(id) | Insert::Seen(id) = answer
                 && id.get() >= self.numbers.end

@@ -202,23 +202,23 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         if let Some(tables) = &tables {
             tables.sources(working, block);
         }
-        let (mut next, first) = (0, out.len());
+        let (mut next, has_others) = (0, self.gate.help.has_others());
         while next < batch.len()
             && let Some(shared) = tables.take()
         {
             let group = next..batch.len().min(next + GROUP);
             let more = shared.compare(self.system, &self.budget, working, block, batch, group.clone());
             tables = more.and_then(|more| self.set_aside(shared, &mut working.room, &more));
-            if let Some(tables) = &tables {
+            if let (Some(tables), Some(More { counts, .. })) = (&tables, more) {
                 next = group.end;
                 let new = tables.enter_detected(working, batch, group, out);
                 working.room.take(new);
+                // Of several threads each should take a line it will write to at once.
+                let many = |of: usize| has_others && new[of] * 4 > counts[of];
+                working.expects_new = [many(0), many(1)];
             }
         }
         if tables.is_some() {
-            // Of several threads each should take a line it will write to at once.
-            let new = out[first..].iter().filter(|answer| matches!(answer, Insert::New(_))).count();
-            working.expects_new = self.gate.help.has_others() && new * 4 > batch.len();
             return;
         }
         // Not all of them would fit, but most may be there already.

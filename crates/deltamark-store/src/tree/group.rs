@@ -23,8 +23,9 @@ pub(super) struct Working<const K: usize> {
     /// The layout that what follows is about.
     pub layout: u64,
     pub room: Room<2>,
-    /// Whether many of its last successors were new, so that lines are fetched for writing.
-    pub expects_new: bool,
+    /// Whether many of the roots and of the nodes that it entered last were new, so that lines are fetched
+    /// for writing.
+    pub expects_new: [bool; 2],
     /// The shapes this thread has met.
     pub shapes: Vec<Arc<Shape<K>>>,
     pub boundaries: Vec<usize>,
@@ -71,7 +72,7 @@ impl<const K: usize> Working<K> {
         Working {
             layout: 0,
             room: Room::default(),
-            expects_new: false,
+            expects_new: [false; 2],
             shapes: Vec::new(),
             boundaries: Vec::new(),
             recalled: Vec::new(),
@@ -189,7 +190,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
                     let shape = &shapes[target_shapes[at] as usize];
                     *held = key(&shape.nodes[node as usize], batch.target(group.start + at), targets.row(at));
                     *hash = key_hash(*held);
-                    nodes.prefetch(*hash, false);
+                    nodes.prefetch(*hash, expects_new[1]);
                 }
                 nodes.intern_group(lanes, &keys[..part.len().min(GROUP)], &hashes, &mut answers);
                 for (&(at, node), &(number, is_new)) in part.iter().zip(&answers) {
@@ -204,7 +205,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             let shape = &shapes[number as usize];
             keys[at] = root_key(number, key(&shape.root, batch.target(index), targets.row(at)));
             hashes[at] = key_hash(keys[at]);
-            roots.prefetch(hashes[at], *expects_new);
+            roots.prefetch(hashes[at], expects_new[0]);
         }
         roots.intern_group(lanes, &keys[..group.len().min(GROUP)], &hashes, &mut answers);
         let answers = &answers[..group.len().min(GROUP)];

@@ -6,7 +6,7 @@
 use super::group::Working;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::bucket::x86;
-use crate::dense::{Table, key_hash};
+use crate::dense::{Keys, Table, key_hash};
 use crate::help::Help;
 use crate::index::BASELINE;
 use crate::narrow::Narrow;
@@ -333,7 +333,10 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             for (child, &word) in children.iter().zip(words) {
                 match *child {
                     Child::Slot(slot) => states[at * slots + slot as usize] = word,
-                    Child::Node(node) => row[node as usize] = word,
+                    Child::Node(node) => {
+                        row[node as usize] = word;
+                        nodes.keys.prefetch(word);
+                    }
                     Child::None => {}
                 }
             }
