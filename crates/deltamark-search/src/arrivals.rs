@@ -227,9 +227,7 @@ mod tests {
                 // Some levels are expanded by one thread alone.
                 let threads = if level % 3 == 0 { 1 } else { 2 };
                 (0..threads).for_each(|thread| arrivals.begin(thread as usize));
-                (0..len)
-                    .rev()
-                    .for_each(|place| arrivals.note((place % threads) as usize, place, action(level, place)));
+                (0..len).rev().for_each(|place| arrivals.note((place % threads) as usize, place, action(level, place)));
                 arrivals.advance(if level == 0 { 0 } else { lengths[level as usize - 1] });
                 assert!((0..len).all(|place| arrivals.get(place) == action(level, place)), "level {level}");
                 assert_eq!(arrivals.get(len), Action::NONE, "level {level}");
