@@ -667,10 +667,11 @@ mod tests {
 
     #[test]
     fn signatures_grow_with_the_states_and_nothing_gets_lost() {
+        const STATES: usize = if cfg!(miri) { 30 } else { 3000 };
         let systems: [fn() -> Box<dyn System>; 3] = [
-            || Box::new(Counters::new(5, 6)),
-            || Box::new(RandomGraph::of_width(5, Width::Fixed(2), 3000)),
-            || Box::new(RandomGraph::of_width(7, Width::Varies, 3000)),
+            || Box::new(if cfg!(miri) { Counters::new(3, 3) } else { Counters::new(5, 6) }),
+            || Box::new(RandomGraph::of_width(5, Width::Fixed(2), STATES)),
+            || Box::new(RandomGraph::of_width(7, Width::Varies, STATES)),
         ];
         for fresh in systems {
             let all = explore(&*fresh());
@@ -700,7 +701,7 @@ mod tests {
 
     #[test]
     fn walks_back_tell_the_path() {
-        let system = RandomGraph::of_width(5, Width::Fixed(2), 500);
+        let system = RandomGraph::of_width(5, Width::Fixed(2), if cfg!(miri) { 40 } else { 500 });
         let control = Control::new();
         let config = Config { full: Full::Every(3), shorten: true, ..Config::USUAL };
         let store = Numbered::new(config, &system, Order::Levels, None, control.budget.clone());
