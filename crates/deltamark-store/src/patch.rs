@@ -347,7 +347,7 @@ pub(crate) mod tests {
     /// A few cases under Miri, which is slow and has no files for those that fail.
     pub(crate) fn cases() -> ProptestConfig {
         let usual = ProptestConfig::default();
-        if cfg!(miri) { ProptestConfig { cases: 3, failure_persistence: None, ..usual } } else { usual }
+        if cfg!(miri) { ProptestConfig { cases: 2, failure_persistence: None, ..usual } } else { usual }
     }
 
     proptest! {

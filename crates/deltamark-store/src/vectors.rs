@@ -274,9 +274,9 @@ mod tests {
     #[test]
     fn states_that_threads_write_come_back_also_recoded() {
         const THREADS: u64 = 3;
-        let count: u64 = THREADS * if cfg!(miri) { 60 } else { 30_000 };
-        let widths = [Width::Fixed(1), Width::Fixed(3), Width::Varies];
-        for (from, to) in widths.into_iter().flat_map(|from| widths.map(|to| (from, to))) {
+        let count: u64 = THREADS * if cfg!(miri) { 25 } else { 30_000 };
+        let widths = [Width::Fixed(1), Width::Fixed(3), Width::Varies, Width::Varies, Width::Fixed(1)];
+        for (from, to) in widths.into_iter().zip(widths.into_iter().skip(1)) {
             let mut vectors = Vectors::new(from);
             assert!(vectors.extend(0, count, (0..count).map(|number| state(number, from).len() as u64).sum()));
             std::thread::scope(|scope| {
