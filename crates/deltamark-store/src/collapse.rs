@@ -74,7 +74,7 @@ struct Work {
 /// No number.
 const NONE: u64 = u64::MAX;
 /// The index begins with this many buckets.
-const BUCKETS: u64 = if cfg!(miri) { 2 } else { 8 };
+const BUCKETS: u64 = Index::FEWEST;
 /// States that are recoded before the memory of the old ones is given back.
 const PIECE: u64 = 1 << 14;
 

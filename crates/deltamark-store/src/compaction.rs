@@ -242,11 +242,9 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri rounds logarithms now up, now down")]
     fn the_probability_is_that_of_the_product() {
-        for (n, bits) in [(0, 40), (1, 40), (2, 16), (100, 16), (1000, 20), (100_000, 40), (2_000_000, 64)]
-            .into_iter()
-            .filter(|&(n, _)| !cfg!(miri) || n <= 1000)
-        {
+        for (n, bits) in [(0, 40), (1, 40), (2, 16), (100, 16), (1000, 20), (100_000, 40), (2_000_000, 64)] {
             let (ours, theirs) = (omission(n, bits), product(n, bits));
             assert!((ours - theirs).abs() <= 1e-6 * theirs, "{n} states, {bits} bits: {ours} and {theirs}");
         }

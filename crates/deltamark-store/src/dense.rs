@@ -35,7 +35,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The index begins with this many buckets.
-const BUCKETS: u64 = if cfg!(miri) { 2 } else { 8 };
+const BUCKETS: u64 = Index::FEWEST;
 
 /// Memory for keys is asked for in steps of this many bytes.
 const PAGE: u64 = if cfg!(miri) { 64 } else { 4096 };

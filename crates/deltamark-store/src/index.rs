@@ -55,9 +55,12 @@ const fn last_room(buckets: u64) -> u64 {
 }
 
 impl Index {
+    /// The buckets of the smallest index.
+    pub const FEWEST: u64 = if cfg!(miri) { 2 } else { 8 };
+
     /// How many buckets an index has that has grown to hold this many numbers.
     pub fn buckets_for(numbers: u64) -> u64 {
-        let mut buckets = 8;
+        let mut buckets = Self::FEWEST;
         while room(buckets) < numbers && buckets < LARGEST {
             buckets = step(buckets).min(LARGEST);
         }

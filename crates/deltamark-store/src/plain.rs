@@ -85,9 +85,8 @@ impl<'a> Plain<'a> {
 
     /// The same, with an index for about as many states, if the budget allows it.
     pub(crate) fn for_about(states: u64, system: &'a dyn System, budget: Arc<Budget>) -> Self {
-        let least = if cfg!(miri) { 2 } else { 8 };
         let buckets = Some(Index::buckets_for(states)).filter(|&buckets| Index::bytes(buckets) < budget.limit() / 16);
-        let buckets = buckets.unwrap_or(least);
+        let buckets = buckets.unwrap_or(Index::FEWEST);
         let index = Index::new(buckets).expect("a few kilobytes");
         let expects_new = AtomicBool::new(false);
         let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index, expects_new };
@@ -356,9 +355,9 @@ mod tests {
     #[test]
     fn states_of_the_same_hash_are_kept_apart() {
         let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
-        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        // As many as the index holds: growing would enter them by the system's hash.
+        let plain = Plain::for_about(100, &system, Arc::new(Budget::unlimited()));
         let mut scratch = plain.scratch();
-        // Fewer than the smallest index holds: growing would enter them by the system's hash.
         for round in 0..2 {
             for number in 0..100 {
                 let answer = plain.insert(&mut scratch, &state(number), poor_hash(number), &ROOT);
