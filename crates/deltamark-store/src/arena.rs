@@ -25,7 +25,7 @@ const CHUNK_BYTES: usize = 1 << 10;
 const CHUNKS: usize = 1 << 14;
 /// Miri looks at all of them each time.
 #[cfg(miri)]
-const CHUNKS: usize = 1 << 8;
+const CHUNKS: usize = 1 << 5;
 
 /// Numbered items of one size.
 pub(crate) struct Arena {
@@ -111,7 +111,7 @@ impl Arena {
     #[must_use]
     pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) -> bool {
         /// How many items are rewritten before old pages are given back.
-        const PIECE: usize = 1 << 15;
+        const PIECE: usize = if cfg!(miri) { 1 << 6 } else { 1 << 15 };
         let new = Arena::new(new_item);
         if !new.extend(len) {
             return false;
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn rewriting_keeps_items_and_changes_their_size() {
         let mut arena = Arena::new(2);
-        let len = 5000;
+        let len = if cfg!(miri) { 700 } else { 5000 };
         assert!(arena.extend(len));
         for index in 0..len {
             // SAFETY: the item lies below what was extended to, and this is the only thread.

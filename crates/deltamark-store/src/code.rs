@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn pairs_come_back_and_numbers_stay_below_the_product() {
         for skew in [0, 1, 5, 16] {
-            for step in 0..1000 {
+            for step in 0..if cfg!(miri) { 30 } else { 1000 } {
                 let (left, right) =
                     (mix(step) as u32 >> 1, (mix(step + 9999) as u32 >> 1) & ((1 << ((62 - skew) / 2).min(31)) - 1));
                 if !fits(skew, u64::from(left), u64::from(right)) {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn all_ways_of_picking_agree() {
-        for step in 0..1000 {
+        for step in 0..if cfg!(miri) { 50 } else { 1000 } {
             let (word, mask) = (mix(step), mix(step + 77) & mix(step + 7777));
             let picked = Portable.pick(word, mask);
             assert_eq!(Portable.place(picked, mask), word & mask);

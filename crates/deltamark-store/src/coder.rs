@@ -295,6 +295,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::patch::tests::cases())]
+
         #[test]
         fn records_lead_forwards_and_back(
             (parent, state) in pair(), other in state(), reference in state(),

@@ -74,7 +74,7 @@ struct Work {
 /// No number.
 const NONE: u64 = u64::MAX;
 /// The index begins with this many buckets.
-const BUCKETS: u64 = 8;
+const BUCKETS: u64 = Index::FEWEST;
 /// States that are recoded before the memory of the old ones is given back.
 const PIECE: u64 = 1 << 14;
 
@@ -462,5 +462,114 @@ impl Drop for Collapse<'_> {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.budget.release(Index::bytes(inner.index.buckets));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::{Action, Components, Describe, Value, Widen};
+
+    /// Components of one slot, of one, and of two or more; steps are none of its business.
+    struct Parts(Width);
+
+    impl Parts {
+        /// Few values, as many as there are states, and few pairs.
+        fn state(&self, number: u64) -> Vec<Slot> {
+            let number = number as Slot;
+            // So few that interning pays after a hundred states.
+            let few = number % if cfg!(miri) { 2 } else { 7 };
+            let mut state = vec![few << 20, number * 3, few << 9, few % 3];
+            if self.0 == Width::Varies {
+                state.resize(4 + number as usize % 4, few);
+            }
+            state
+        }
+    }
+
+    impl System for Parts {
+        fn width(&self) -> Width {
+            self.0
+        }
+
+        fn initial(&self, _scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+            out.push_hashed(Action(0), &self.state(0), 0);
+            Ok(())
+        }
+
+        fn successors(&self, _scratch: &mut Scratch, _source: &[Slot], _out: &mut Batch) -> Result<(), Widen> {
+            Ok(())
+        }
+
+        /// Of what another layout has too.
+        fn hash(&self, _scratch: &mut Scratch, state: &[Slot]) -> u64 {
+            state[1].into()
+        }
+
+        fn components(&self) -> Option<&dyn Components> {
+            Some(self)
+        }
+
+        fn describe(&self) -> &dyn Describe {
+            self
+        }
+    }
+
+    impl Components for Parts {
+        fn boundaries(&self, _state: &[Slot], out: &mut Vec<usize>) {
+            out.extend([0, 1, 2]);
+        }
+    }
+
+    impl Describe for Parts {
+        fn state(&self, _state: &[Slot]) -> Vec<(String, Value)> {
+            Vec::new()
+        }
+
+        fn action(&self, _source: &[Slot], _action: Action) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn states_come_back_whatever_is_interned() {
+        let count: u64 = if cfg!(miri) { 100 } else { 30_000 };
+        for width in [Width::Fixed(4), Width::Varies] {
+            let system = Parts(width);
+            let budget = Arc::new(Budget::unlimited());
+            let store = Collapse::new(&system, Arc::clone(&budget));
+            let mut scratch = store.scratch();
+            let mut next = 0;
+            for start in (0..=count).step_by(10) {
+                // Some of an early run, some of the last, new ones but at the end; at the beginning some twice.
+                let numbers = (start / 2..start / 2 + 5).chain(start.saturating_sub(15)..count.min(start + 10));
+                let (mut block, mut batch, mut answers) = (Block::new(width), Batch::new(width), Vec::new());
+                block.push(StateId::new(0), &system.state(0));
+                numbers.clone().for_each(|number| batch.push_hashed(Action(0), &system.state(number), number * 3));
+                store.insert_batch(&mut scratch, &block, &batch, &mut answers);
+                for (answer, number) in answers.into_iter().zip(numbers) {
+                    let id = StateId::new(number);
+                    assert_eq!(answer, if number < next { Insert::Seen(id) } else { Insert::New(id) });
+                    next = next.max(number + 1);
+                }
+            }
+            assert!(store.bytes().parts().iter().any(|&(part, bytes)| part == "components" && bytes > 0));
+            assert_eq!(store.bytes().total(), budget.used());
+            let mut all = States::new(width);
+            store.recall_range(&mut scratch, 0..count, &mut all);
+            for (held, number) in all.iter().zip(0..) {
+                assert_eq!(held, system.state(number));
+                assert_eq!(store.find(&mut scratch, held, number * 3), Some(StateId::new(number)));
+                // Another state of the same hash.
+                let other = [&[1], &held[1..]].concat();
+                assert_eq!(store.find(&mut scratch, &other, number * 3), None);
+            }
+            let wider = if width == Width::Varies { width } else { Width::Fixed(5) };
+            let widen = |old: &[Slot], new: &mut Vec<Slot>| *new = [old, &[9]].concat();
+            assert!(store.recode(&Recoding::new(width, wider, String::new(), widen)));
+            let mut again = States::new(wider);
+            store.recall_range(&mut scratch, 0..count, &mut again);
+            assert!(again.iter().eq(all.iter().map(|state| [state, &[9]].concat())));
+        }
     }
 }

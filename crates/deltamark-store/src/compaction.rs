@@ -242,6 +242,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri rounds logarithms now up, now down")]
     fn the_probability_is_that_of_the_product() {
         for (n, bits) in [(0, 40), (1, 40), (2, 16), (100, 16), (1000, 20), (100_000, 40), (2_000_000, 64)] {
             let (ours, theirs) = (omission(n, bits), product(n, bits));
@@ -254,8 +255,9 @@ mod tests {
 
     #[test]
     fn as_many_states_are_missed_as_the_formula_says() {
-        let states: u64 = if cfg!(miri) { 300 } else { 30_000 };
-        for bits in [16, 24, 40, 56, 57, 64] {
+        let (states, sizes): (u64, &[u32]) =
+            if cfg!(miri) { (380, &[16, 57]) } else { (30_000, &[16, 24, 40, 56, 57, 64]) };
+        for &bits in sizes {
             let store = Compaction::new(bits, Arc::new(Budget::unlimited()));
             let mut scratch = store.scratch();
             for number in 0..states {

@@ -35,7 +35,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The index begins with this many buckets.
-const BUCKETS: u64 = 8;
+const BUCKETS: u64 = Index::FEWEST;
+
+/// Memory for keys is asked for in steps of this many bytes.
+const PAGE: u64 = if cfg!(miri) { 64 } else { 4096 };
 
 /// How keys of `K` words are kept, by their numbers.
 pub(crate) trait Keys<const K: usize>: Sync {
@@ -144,7 +147,7 @@ pub(crate) fn extend(
     }
     let missing = wanted - *granted;
     // An eighth ahead while there is plenty, by the byte when there is not.
-    let ahead = missing.max(*granted / 8).next_multiple_of(4096);
+    let ahead = missing.max(*granted / 8).next_multiple_of(PAGE);
     let Some(asked) = [ahead, missing].into_iter().find(|&bytes| budget.request(bytes)) else { return false };
     if !arena.extend(items(*granted + asked)) {
         budget.release(asked);
@@ -338,7 +341,7 @@ mod tests {
     fn check<const K: usize>() {
         let budget = Budget::unlimited();
         let mut dense = Dense::<K>::new(&budget).expect("there is no limit");
-        let count = if cfg!(miri) { 300 } else { 100_000 };
+        let count = if cfg!(miri) { 110 } else { 100_000 };
         for round in 0..2 {
             for number in 0..count {
                 assert!(dense.has_room(1) || dense.make_room(1, &budget, &Help::default()));

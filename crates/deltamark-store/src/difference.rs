@@ -630,6 +630,11 @@ mod tests {
     use deltamark_testkit::systems::Cells;
     use deltamark_testkit::{Explored, explore};
 
+    /// Small enough for Miri: 2⁵ states.
+    fn cells() -> Cells {
+        if cfg!(miri) { Cells::new(20, 2) } else { Cells::new(70, 4) }
+    }
+
     /// A store with all states of a system, each reached from the first that leads to it.
     fn filled(system: &Cells, order: Order, every: u64) -> (Difference, Explored) {
         let store = Difference::new(system, order, every, Arc::new(Budget::unlimited()));
@@ -654,8 +659,8 @@ mod tests {
     #[test]
     fn chains_are_shorter_than_delta_and_some_reach_it() {
         for order in [Order::Levels, Order::Any] {
-            for every in [1, 2, 7] {
-                let (store, _) = filled(&Cells::new(70, 4), order, every);
+            for every in [1, 2, if cfg!(miri) { 5 } else { 7 }] {
+                let (store, _) = filled(&cells(), order, every);
                 let tables = store.tables();
                 let longest = (0..tables.len()).map(|number| tables.chain(number)).max();
                 assert_eq!(longest, Some(every - 1), "I1, {order:?}");
@@ -666,11 +671,11 @@ mod tests {
     #[test]
     fn states_come_back_one_by_one_in_stretches_and_across_levels() {
         for every in [3, 200] {
-            let (store, all) = filled(&Cells::new(70, 4), Order::Levels, every);
+            let (store, all) = filled(&cells(), Order::Levels, every);
             let recall = Store::recall(&store).expect("it recalls");
             for stretch in [1, 7, 64, 1024] {
                 let mut scratch = store.scratch();
-                let mut states = States::new(Width::Fixed(70));
+                let mut states = States::new(cells().width());
                 for start in (0..all.states.len()).step_by(stretch) {
                     let end = all.states.len().min(start + stretch);
                     recall.recall_range(&mut scratch, start as u64..end as u64, &mut states);

@@ -141,6 +141,33 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[test]
+    fn a_job_is_done_by_who_comes_meanwhile() {
+        let help = Help::default();
+        (0..2).for_each(|_| help.enrol());
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(SeqCst) {
+                    help.pass();
+                    std::thread::yield_now();
+                }
+            });
+            for _ in 0..3 {
+                let _busy = help.begin().expect("nobody else begins");
+                // Not over before both are at it. On this thread's stack: gone when the round is over.
+                let at_it = AtomicU64::new(0);
+                help.together(&|| {
+                    at_it.fetch_add(1, SeqCst);
+                    while at_it.load(SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            done.store(true, SeqCst);
+        });
+    }
+
+    #[test]
     fn every_part_of_a_job_is_done_once_and_before_it_is_over() {
         const PARTS: u64 = if cfg!(miri) { 20 } else { 2000 };
         let rounds = if cfg!(miri) { 3 } else { 50 };

@@ -55,9 +55,12 @@ const fn last_room(buckets: u64) -> u64 {
 }
 
 impl Index {
+    /// The buckets of the smallest index.
+    pub const FEWEST: u64 = if cfg!(miri) { 2 } else { 8 };
+
     /// How many buckets an index has that has grown to hold this many numbers.
     pub fn buckets_for(numbers: u64) -> u64 {
-        let mut buckets = 8;
+        let mut buckets = Self::FEWEST;
         while room(buckets) < numbers && buckets < LARGEST {
             buckets = step(buckets).min(LARGEST);
         }
@@ -111,7 +114,7 @@ impl Index {
     pub fn next_quarter(&self, wanted: u64) -> Option<u64> {
         let mut buckets = self.buckets;
         while room(buckets) < wanted {
-            buckets += buckets / 4;
+            buckets += (buckets / 4).max(1);
         }
         (self.buckets >= SMALL / 8 && buckets <= LARGEST).then_some(buckets)
     }
@@ -197,7 +200,7 @@ impl Index {
 }
 
 /// Numbers that are entered together when an index is filled.
-const STRETCH: u64 = 256;
+const STRETCH: u64 = if cfg!(miri) { 16 } else { 256 };
 /// Buckets whose pages are made together: two megabytes.
 const TOUCHED: u64 = 1 << 15;
 /// Buckets on a page of memory.
@@ -323,6 +326,7 @@ pub(crate) fn settled_now(entry: &AtomicU32, mask: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltamark_core::hash::mix;
 
     #[test]
     fn sizes_do_not_depend_on_how_growth_was_asked_for() {
@@ -340,6 +344,43 @@ mod tests {
         let slowly: Vec<u64> = (1..3000).map(|step| step * 100).collect();
         assert_eq!(grow(&slowly), grow(&[700, 90_000, 299_900]));
         assert_eq!(grow(&[2_546_432]), 209_952);
+    }
+
+    #[test]
+    fn threads_fill_an_index_together() {
+        let count: u64 = if cfg!(miri) { 150 } else { 100_000 };
+        let mut index = Index::new(Index::buckets_for(count)).expect("a few pages");
+        let (help, done) = (Help::default(), std::sync::atomic::AtomicBool::new(false));
+        (0..3).for_each(|_| help.enrol());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        help.pass();
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            let busy = help.begin().expect("nobody else grows");
+            index.fill(count, &help, || |numbers: Range<u64>, hashes: &mut Vec<u64>| hashes.extend(numbers.map(mix)));
+            drop(busy);
+            done.store(true, Ordering::Relaxed);
+        });
+        let view = index.view();
+        let entered: u32 = (0..view.len()).map(|at| LANES as u32 - BASELINE.empty(view.bucket(at)).count_ones()).sum();
+        assert_eq!(u64::from(entered), count);
+        for number in 0..count {
+            let (mut at, tag) = (view.home(mix(number)), view.tag(mix(number)));
+            loop {
+                let (hits, empty) = BASELINE.scan(view.bucket(at), tag, view.mask);
+                let mut hits = (0..LANES).filter(|lane| hits >> lane & 1 == 1);
+                if hits.any(|lane| settled(&view.bucket(at).0[lane], view.mask) == number) {
+                    break;
+                }
+                assert_eq!(empty, 0, "{number} is there");
+                at = view.next(at);
+            }
+        }
     }
 
     #[test]

@@ -85,6 +85,8 @@ mod roots;
 mod sample;
 mod shape;
 mod spanning;
+#[cfg(test)]
+mod threads;
 mod tiles;
 mod tree;
 mod tuples;

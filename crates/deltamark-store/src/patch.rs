@@ -308,7 +308,7 @@ pub(crate) fn unfold(number: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -344,7 +344,15 @@ mod tests {
         state
     }
 
+    /// A few cases under Miri, which is slow and has no files for those that fail.
+    pub(crate) fn cases() -> ProptestConfig {
+        let usual = ProptestConfig::default();
+        if cfg!(miri) { ProptestConfig { cases: 2, failure_persistence: None, ..usual } } else { usual }
+    }
+
     proptest! {
+        #![proptest_config(cases())]
+
         #[test]
         fn a_list_leads_from_one_state_to_the_other_and_back((old, new) in pair()) {
             let slots = old.len().max(new.len());

@@ -85,9 +85,8 @@ impl<'a> Plain<'a> {
 
     /// The same, with an index for about as many states, if the budget allows it.
     pub(crate) fn for_about(states: u64, system: &'a dyn System, budget: Arc<Budget>) -> Self {
-        let least = 8;
         let buckets = Some(Index::buckets_for(states)).filter(|&buckets| Index::bytes(buckets) < budget.limit() / 16);
-        let buckets = buckets.unwrap_or(least);
+        let buckets = buckets.unwrap_or(Index::FEWEST);
         let index = Index::new(buckets).expect("a few kilobytes");
         let expects_new = AtomicBool::new(false);
         let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index, expects_new };
@@ -339,6 +338,7 @@ mod tests {
     use super::*;
     use deltamark_core::Action;
     use deltamark_testkit::RandomGraph;
+    use deltamark_testkit::systems::Still;
 
     const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
 
@@ -355,9 +355,9 @@ mod tests {
     #[test]
     fn states_of_the_same_hash_are_kept_apart() {
         let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
-        let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+        // As many as the index holds: growing would enter them by the system's hash.
+        let plain = Plain::for_about(100, &system, Arc::new(Budget::unlimited()));
         let mut scratch = plain.scratch();
-        // Fewer than the smallest index holds: growing would enter them by the system's hash.
         for round in 0..2 {
             for number in 0..100 {
                 let answer = plain.insert(&mut scratch, &state(number), poor_hash(number), &ROOT);
@@ -366,6 +366,67 @@ mod tests {
             }
         }
         assert_eq!(plain.find(&mut scratch, &state(100), poor_hash(100)), None);
+    }
+
+    #[test]
+    fn states_of_all_widths_are_found_recalled_and_recoded() {
+        let count = if cfg!(miri) { 40 } else { 10_000 };
+        let fixed = [1, 2, 3, 4, 5, 8].map(Width::Fixed);
+        for width in fixed.into_iter().chain([Width::Varies]) {
+            let system = RandomGraph::of_width(1, width, 2);
+            let plain = Plain::new(&system, Arc::new(Budget::unlimited()));
+            let mut scratch = plain.scratch();
+            let states = |numbers: Range<u64>| {
+                let (mut states, mut hashes) = (States::new(width), Vec::new());
+                for number in numbers {
+                    let slots = if let Width::Fixed(slots) = width { slots } else { 1 + number as usize % 5 };
+                    states.push(&vec![number as Slot; slots]);
+                }
+                system.hashes(&mut system.scratch(), &states, &mut hashes);
+                (states, hashes)
+            };
+            // Batches of which half is there already.
+            for start in (0..count).step_by(10) {
+                let (batch, hashes) = states(start / 2..start + 10);
+                let mut answers = Vec::new();
+                assert!(plain.insert_each(&batch, &hashes, &mut answers));
+                for (answer, number) in answers.into_iter().zip(start / 2..) {
+                    let id = StateId::new(number);
+                    assert_eq!(answer, if number < start { Insert::Seen(id) } else { Insert::New(id) }, "{width:?}");
+                }
+            }
+            let (all, hashes) = states(0..count + 3);
+            let mut found = Vec::new();
+            plain.find_each(&all, &hashes, &mut found);
+            assert!(found.iter().zip(0..).all(|(&found, number)| found == if number < count { number } else { NONE }));
+            let recalled = |scratch: &mut Scratch, width: Width| {
+                let mut recalled = States::new(width);
+                plain.recall_range(scratch, 0..count, &mut recalled);
+                recalled
+            };
+            assert!(recalled(&mut scratch, width).iter().eq(all.iter().take(count as usize)));
+            let wider = if let Width::Fixed(slots) = width { Width::Fixed(slots + 1) } else { width };
+            let widen = |old: &[Slot], new: &mut Vec<Slot>| {
+                new.clear();
+                new.extend(old.iter().copied().chain([77]));
+            };
+            assert!(plain.recode(&Recoding::new(width, wider, String::new(), widen)));
+            for (held, old) in recalled(&mut scratch, wider).iter().zip(all.iter()) {
+                assert_eq!(held.split_last(), Some((&77, old)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_of_no_slots_is_one_state() {
+        let plain = Plain::new(&Still, Arc::new(Budget::unlimited()));
+        let mut scratch = plain.scratch();
+        assert_eq!(plain.find(&mut scratch, &[], 3), None);
+        assert_eq!(plain.insert(&mut scratch, &[], 3, &ROOT), Insert::New(StateId::new(0)));
+        assert_eq!(plain.insert(&mut scratch, &[], 3, &ROOT), Insert::Seen(StateId::new(0)));
+        let mut recalled = States::new(Width::Fixed(0));
+        Recall::recall(&plain, &mut scratch, &[StateId::new(0)], &mut recalled);
+        assert_eq!((recalled.len(), recalled.get(0)), (1, &[][..]));
     }
 
     #[test]

@@ -496,14 +496,17 @@ mod tests {
 
     #[test]
     fn everything_entered_is_found_under_its_key_and_nothing_else() {
-        let count = if cfg!(miri) { 300 } else { 20_000 };
-        for key_bits in [12, 16, 20, 28, 40, 56] {
-            for payload_bits in [0u32, 1, 4, 9, 20] {
+        // With few entries of two sizes under Miri: the larger ones make it grow.
+        let count = if cfg!(miri) { 70 } else { 20_000 };
+        let (key_sizes, payload_sizes): (&[u32], &[u32]) =
+            if cfg!(miri) { (&[16, 56], &[8]) } else { (&[12, 16, 20, 28, 40, 56], &[0, 1, 4, 9, 20]) };
+        for &key_bits in key_sizes {
+            for &payload_bits in payload_sizes {
                 if key_bits + payload_bits <= 64 {
                     check(key_bits, |number| mix(number ^ 77) & ((1 << payload_bits) - 1), count);
                 }
             }
-            if key_bits <= 48 {
+            if key_bits <= 48 && !cfg!(miri) {
                 check(key_bits, |number| number, count);
             }
         }
@@ -511,8 +514,8 @@ mod tests {
 
     #[test]
     fn few_keys_make_long_lists() {
-        for key_bits in 1..8 {
-            check(key_bits, |number| number, if cfg!(miri) { 100 } else { 1500 });
+        for key_bits in if cfg!(miri) { 3..4 } else { 1..8 } {
+            check(key_bits, |number| number, if cfg!(miri) { 40 } else { 1500 });
         }
     }
 
@@ -533,7 +536,7 @@ mod tests {
             let key_bits = first.key_bits;
             let mut shape = Some(first);
             while let Some(now) = shape {
-                let keys = (0..200).map(|step| mix(step) >> (64 - key_bits));
+                let keys = (0..if cfg!(miri) { 2 } else { 200 }).map(|step| mix(step) >> (64 - key_bits));
                 for key in keys.chain([0, 1, (1 << key_bits) - 1]) {
                     let (home, remainder) = now.split(key);
                     assert!(home < now.lines() && remainder < 1 << now.remainder_bits.max(1));
@@ -549,7 +552,7 @@ mod tests {
 
     #[test]
     fn a_small_budget_ends_growth_and_loses_nothing() {
-        for limit in [0, 600, 700, 5_000, 40_000] {
+        for &limit in if cfg!(miri) { &[0, 600, 700][..] } else { &[0, 600, 700, 5_000, 40_000] } {
             let budget = Arc::new(Budget::new(limit));
             let mut table: Quotient = Quotient::new(30, 12, Arc::clone(&budget));
             let mut entered = 0;

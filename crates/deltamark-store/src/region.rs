@@ -14,7 +14,6 @@ const LARGE: usize = 4 << 20;
 /// A cache line, for its alignment.
 #[cfg(miri)]
 #[repr(C, align(64))]
-#[derive(Clone)]
 struct Line([u64; 8]);
 
 /// Zeroed memory that does not move, aligned to 64 bytes at least.
@@ -22,7 +21,7 @@ pub(crate) struct Region {
     #[cfg(not(miri))]
     map: memmap2::MmapMut,
     #[cfg(miri)]
-    _memory: Vec<Line>,
+    _memory: Vec<std::mem::MaybeUninit<Line>>,
     pointer: NonNull<u32>,
 }
 
@@ -64,10 +63,11 @@ impl Region {
         Self::zeroed(bytes)
     }
 
-    /// `bytes` of zeroed memory. Miri knows no memory maps.
+    /// `bytes` of zeroed memory. Miri knows no memory maps, and takes long to write lines of zeroes
+    /// one by one. (A vector and not a box: a box that moves makes its pointers invalid.)
     #[cfg(miri)]
     pub fn zeroed(bytes: usize) -> Option<Region> {
-        let mut memory = vec![Line([0; 8]); bytes.div_ceil(64).max(1)];
+        let mut memory = Box::<[Line]>::new_zeroed_slice(bytes.div_ceil(64).max(1)).into_vec();
         let pointer = NonNull::new(memory.as_mut_ptr().cast())?;
         Some(Region { _memory: memory, pointer })
     }

@@ -44,7 +44,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// For every so many states it is known in which run the first of them is.
-const PAGE: u64 = 1 << 12;
+const PAGE: u64 = if cfg!(miri) { 1 << 6 } else { 1 << 12 };
 /// The first states are kept as they are: tables would not pay for themselves.
 #[cfg(not(miri))]
 const FIRST_TRIAL: u64 = 1 << 10;

@@ -249,3 +249,68 @@ fn claim(slots: &Arena, used: &AtomicU64, count: u64) -> u64 {
         used.fetch_update(Relaxed, Relaxed, |start| Some(place(start) + count)).expect("the update never refuses");
     place(before)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::hash::mix;
+
+    fn state(number: u64, width: Width) -> Vec<Slot> {
+        // Long enough for some to find no room in the rest of a chunk, which is small under Miri.
+        let slots = if let Width::Fixed(slots) = width { slots as u64 } else { mix(number) % 23 };
+        (0..slots).map(|slot| (number * 31 + slot) as Slot).collect()
+    }
+
+    /// States `range`, read in stretches.
+    fn read(vectors: &Vectors, width: Width, range: Range<u64>) -> States {
+        let mut states = States::new(width);
+        while (states.len() as u64) < range.end - range.start {
+            // SAFETY: the tests ask for states that were written, on the thread that has written them
+            // or after it has ended.
+            unsafe { vectors.read(range.start + states.len() as u64..range.end, &mut states) };
+        }
+        states
+    }
+
+    #[test]
+    fn states_that_threads_write_come_back_also_recoded() {
+        const THREADS: u64 = 3;
+        let count: u64 = THREADS * if cfg!(miri) { 25 } else { 30_000 };
+        let widths = [Width::Fixed(1), Width::Fixed(3), Width::Varies, Width::Varies, Width::Fixed(1)];
+        for (from, to) in widths.into_iter().zip(widths.into_iter().skip(1)) {
+            let mut vectors = Vectors::new(from);
+            assert!(vectors.extend(0, count, (0..count).map(|number| state(number, from).len() as u64).sum()));
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    let vectors = &vectors;
+                    scope.spawn(move || {
+                        for number in (thread..count).step_by(THREADS as usize) {
+                            let state = state(number, from);
+                            vectors.check(&state);
+                            // SAFETY: it was checked, the vectors were extended for all, and no other
+                            // thread has this number.
+                            unsafe { vectors.write(number, &state) };
+                            // SAFETY: this thread has just written it.
+                            assert_eq!(unsafe { vectors.get(number) }, state);
+                        }
+                    });
+                }
+            });
+            let states = read(&vectors, from, 0..count);
+            assert!(states.iter().zip(0..).all(|(held, number)| held == state(number, from)), "{from:?}");
+            let translation = move |old: &[Slot], new: &mut Vec<Slot>| {
+                *new = old.iter().map(|slot| !slot).collect();
+                if let Width::Fixed(slots) = to {
+                    new.resize(slots, 5);
+                }
+            };
+            let recoding = Recoding::new(from, to, String::new(), translation);
+            assert!(vectors.recode(count, &recoding));
+            let mut translated = Vec::new();
+            for (held, number) in read(&vectors, to, 0..count).iter().zip(0..) {
+                recoding.translate(&state(number, from), &mut translated);
+                assert_eq!(held, translated, "{from:?} to {to:?}");
+            }
+        }
+    }
+}

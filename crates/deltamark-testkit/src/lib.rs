@@ -10,7 +10,7 @@
 //!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
 //! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
-//!   [`check_reversible_store`], [`check_fixed_store`]), [`check_search`].
+//!   [`check_reversible_store`], [`check_fixed_store`], [`check_threads`]), [`check_search`].
 //! * [`corpus`] finds models with answers from outside.
 
 pub mod conformance;
@@ -23,7 +23,7 @@ pub mod systems;
 pub mod wrappers;
 
 pub use conformance::search::check_search;
-pub use conformance::store::{check_fixed_store, check_reversible_store, check_store};
+pub use conformance::store::{check_fixed_store, check_reversible_store, check_store, check_threads};
 pub use conformance::system::check_system;
 pub use corpus::Corpus;
 pub use oracle::{Explored, explore, explore_up_to};

@@ -41,6 +41,16 @@ pub fn check_fixed_store(
     check(&make, order, Kit::fixed());
 }
 
+/// Checks a store that was made for any order on one system, from several threads at once, each
+/// of which inserts all of its states: with all the memory it likes, and with a quarter of that.
+pub fn check_threads(
+    label: &str,
+    system: &dyn System,
+    make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync,
+) {
+    threads::check(&make, label, system);
+}
+
 fn check(make: &Make, order: Order, kit: Kit) {
     let ways = Way::of(order);
     empty(make);
