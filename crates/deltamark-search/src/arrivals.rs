@@ -52,16 +52,17 @@ impl Piece {
         }
     }
 
-    /// Raises an entry, which others may be raising too unless it is said that none is.
+    /// Raises an entry, which others may be raising too unless it is said that none is. Then it is written
+    /// whatever it was: whether it is larger cannot be foreseen, and a processor that guesses wrong has to
+    /// wait for its line before it can go on to the next.
     #[inline]
     fn raise(&self, at: usize, value: u32, alone: bool) {
-        if self.get(at) >= value {
-            return;
-        }
+        let before = self.get(at);
         match self {
-            Piece::One(entries) if alone => entries[at].store(value as u8, Relaxed),
-            Piece::Two(entries) if alone => entries[at].store(value as u16, Relaxed),
-            Piece::Four(entries) if alone => entries[at].store(value, Relaxed),
+            Piece::One(entries) if alone => entries[at].store(before.max(value) as u8, Relaxed),
+            Piece::Two(entries) if alone => entries[at].store(before.max(value) as u16, Relaxed),
+            Piece::Four(entries) if alone => entries[at].store(before.max(value), Relaxed),
+            _ if before >= value => {}
             Piece::One(entries) => drop(entries[at].fetch_max(value as u8, Relaxed)),
             Piece::Two(entries) => drop(entries[at].fetch_max(value as u16, Relaxed)),
             Piece::Four(entries) => drop(entries[at].fetch_max(value, Relaxed)),

@@ -143,7 +143,7 @@ impl<'a> Plain<'a> {
 
     /// Appends for each state its number, or [`NONE`] if it is not there.
     pub(crate) fn find_each(&self, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
-        debug_assert_eq!(states.len(), hashes.len());
+        assert_eq!(states.len(), hashes.len(), "one hash for each state");
         let guard = self.gate.shared();
         let tables = &*guard;
         if self.len() == 0 {
