@@ -157,16 +157,28 @@ impl Index {
             return;
         }
         // The first number that nobody has taken upon himself to enter, and the first bucket whose
-        // page nobody has taken upon himself to touch.
+        // page nobody has taken upon himself to touch; and how many were touched.
         let (next, untouched) = (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)));
+        let touched = Apart(AtomicU64::new(0));
         let view = self.view();
+        // Large pages are touched by one thread each.
+        let together = if view.len() < 2 * TOUCHED { (view.len() / 16).max(PAGE) } else { TOUCHED };
         help.together(&|| {
             if next.load(Ordering::Relaxed) >= len {
                 return;
             }
             while untouched.load(Ordering::Relaxed) < view.len() {
-                let start = untouched.fetch_add(TOUCHED, Ordering::Relaxed);
-                view.touch(start..start + TOUCHED);
+                let start = untouched.fetch_add(together, Ordering::Relaxed);
+                if start < view.len() {
+                    view.touch(start..start + together);
+                    touched.fetch_add(together, Ordering::Relaxed);
+                }
+            }
+            // Nobody reads a page that another one is about to touch.
+            let mut rounds = 0;
+            while touched.load(Ordering::Relaxed) < view.len() {
+                relax(rounds);
+                rounds += 1;
             }
             let (mut hashes, mut mixed) = (hashes(), Vec::new());
             loop {
