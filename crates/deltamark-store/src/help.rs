@@ -92,6 +92,15 @@ impl Help {
         }
     }
 
+    /// Does nothing but help, until a test is done.
+    #[cfg(test)]
+    pub fn attend(&self, done: &AtomicBool) {
+        while !done.load(SeqCst) {
+            self.pass();
+            std::thread::yield_now();
+        }
+    }
+
     /// Begins, unless another thread is at it: then it helps.
     #[must_use]
     pub fn begin(&self) -> Option<Busy<'_>> {
@@ -146,12 +155,7 @@ mod tests {
         (0..2).for_each(|_| help.enrol());
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(SeqCst) {
-                    help.pass();
-                    std::thread::yield_now();
-                }
-            });
+            scope.spawn(|| help.attend(&done));
             for _ in 0..3 {
                 let _busy = help.begin().expect("nobody else begins");
                 // Not over before both are at it. On this thread's stack: gone when the round is over.

@@ -366,12 +366,7 @@ mod tests {
         (0..3).for_each(|_| help.enrol());
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| {
-                    while !done.load(Ordering::Relaxed) {
-                        help.pass();
-                        std::thread::yield_now();
-                    }
-                });
+                scope.spawn(|| help.attend(&done));
             }
             let busy = help.begin().expect("nobody else grows");
             index.fill(count, &help, || |numbers: Range<u64>, hashes: &mut Vec<u64>| hashes.extend(numbers.map(mix)));

@@ -267,12 +267,7 @@ mod tests {
         let number = |step: u64| mix(step) >> 24;
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| {
-                    while !done.load(Ordering::Relaxed) {
-                        help.pass();
-                        std::thread::yield_now();
-                    }
-                });
+                scope.spawn(|| help.attend(&done));
             }
             let mut reach = bits(40);
             for step in 0..count {
