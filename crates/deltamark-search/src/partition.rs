@@ -36,7 +36,7 @@ use deltamark_core::{
 };
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, PoisonError, RwLock};
 
@@ -51,7 +51,7 @@ pub struct Partitioned<'a> {
     pub stores: &'a [&'a dyn Store],
     /// What is asked.
     pub properties: &'a [Property],
-    /// Limits and listeners. Of several parts at most as many states are found as are allowed.
+    /// Limits and listeners. The limit on states is for all parts together, and exact.
     pub control: &'a Control,
     /// Go on when every property has its answer.
     pub explore_all: bool,
@@ -102,15 +102,22 @@ struct Candidate {
 }
 
 /// What parts of one process share.
-struct Common {
+struct Common<'a> {
+    /// For the limit on states, which is one for all parts.
+    stores: &'a [&'a dyn Store],
     /// Somebody has a reason to end.
     hurry: AtomicBool,
-    /// States that are in the stores or may come to be, for the limit on them.
-    taken: AtomicU64,
     meet: Barrier,
     recoding: RwLock<Option<Recoding>>,
     /// A store had no room to change its layout.
     failed: AtomicBool,
+}
+
+impl Common<'_> {
+    /// How many states all parts have found.
+    fn found(&self) -> u64 {
+        self.stores.iter().map(|store| store.len()).sum()
+    }
 }
 
 /// One part.
@@ -149,8 +156,8 @@ pub fn run_partitioned(task: Partitioned<'_>) -> Outcome {
     assert!(stores.iter().all(sequential), "stores of parts number their states and recall them");
     let plan = Plan::new(Task { system, store: stores[0], properties, control, explore_all, observer: None });
     let common = Common {
+        stores,
         hurry: AtomicBool::new(false),
-        taken: AtomicU64::new(0),
         meet: Barrier::new(stores.len()),
         recoding: RwLock::new(None),
         failed: AtomicBool::new(false),
@@ -162,7 +169,7 @@ pub fn run_partitioned(task: Partitioned<'_>) -> Outcome {
         .map(|(number, inbox)| Part::new(number, plan.with_store(stores[number]), control, post.clone(), inbox))
         .collect();
     drop(post);
-    let mut stop = begin(&mut parts, stores, control, &common);
+    let mut stop = begin(&mut parts, control, &common);
     if stop.is_none() {
         let stops: Vec<Option<Stop>> = std::thread::scope(|scope| {
             let threads: Vec<_> = parts.iter_mut().map(|part| scope.spawn(|| part.levels(&common))).collect();
@@ -174,7 +181,7 @@ pub fn run_partitioned(task: Partitioned<'_>) -> Outcome {
 }
 
 /// Inserts the initial states, each into the store of its owner.
-fn begin(parts: &mut [Part<'_>], stores: &[&dyn Store], control: &Control, common: &Common) -> Option<Stop> {
+fn begin(parts: &mut [Part<'_>], control: &Control, common: &Common<'_>) -> Option<Stop> {
     let count = parts.len();
     let mut batch = Batch::new(parts[0].run.system.width());
     let run = &mut parts[0].run;
@@ -186,16 +193,14 @@ fn begin(parts: &mut [Part<'_>], stores: &[&dyn Store], control: &Control, commo
     for index in 0..batch.len() {
         let (state, hash) = (batch.target(index), batch.hash(index));
         let number = owner(hash, count);
-        let scratch = &mut parts[number].run.store_scratch;
-        let full = control.limits.states.is_some_and(|limit| common.taken.load(Relaxed) >= limit);
-        if full && stores[number].find(scratch, state, hash).is_none() {
+        let Run { store, store_scratch, .. } = &mut parts[number].run;
+        let full = control.limits.states.is_some_and(|limit| common.found() >= limit);
+        if full && store.find(store_scratch, state, hash).is_none() {
             return Some(Stop::States);
         }
         let arrival = Arrival { parent: None, action: batch.action(index) };
-        match stores[number].insert(scratch, state, hash, &arrival) {
-            Insert::New(_) => drop(common.taken.fetch_add(1, Relaxed)),
-            Insert::Seen(_) => {}
-            Insert::Full => return Some(Stop::Memory),
+        if store.insert(store_scratch, state, hash, &arrival) == Insert::Full {
+            return Some(Stop::Memory);
         }
     }
     None
@@ -280,7 +285,7 @@ impl<'a> Part<'a> {
     }
 
     /// All levels.
-    fn levels(&mut self, common: &Common) -> Option<Stop> {
+    fn levels(&mut self, common: &Common<'_>) -> Option<Stop> {
         loop {
             self.level.advance(self.run.store.len(), &mut []);
             self.next = self.level.numbers().start;
@@ -311,7 +316,7 @@ impl<'a> Part<'a> {
     }
 
     /// Expands what there is of the level, takes in what others send, and hears what they say.
-    fn round(&mut self, common: &Common) -> Report {
+    fn round(&mut self, common: &Common<'_>) -> Report {
         self.report = Report::default();
         let early: Vec<Message> = self.early.drain(..).collect();
         let mut done = 0;
@@ -366,7 +371,7 @@ impl<'a> Part<'a> {
     }
 
     /// Takes a message of the round in hand.
-    fn take(&mut self, message: Message, common: &Common, done: &mut usize, reports: &mut Vec<Report>) {
+    fn take(&mut self, message: Message, common: &Common<'_>, done: &mut usize, reports: &mut Vec<Report>) {
         match message {
             Message::Edges(edges) => {
                 self.insert(&edges, common);
@@ -400,7 +405,7 @@ impl<'a> Part<'a> {
     }
 
     /// Expands a block and sends its successors on their way.
-    fn block(&mut self, numbers: Range<u64>, common: &Common) {
+    fn block(&mut self, numbers: Range<u64>, common: &Common<'_>) {
         self.level.fill(&mut self.run, numbers.clone());
         let system = self.run.system;
         let expanded = match system.independence().filter(|_| self.plan.leaves_out() && !self.last) {
@@ -438,7 +443,7 @@ impl<'a> Part<'a> {
     }
 
     /// Sends the edges that wait for a part, or inserts those that are its own.
-    fn send(&mut self, to: usize, common: &Common) {
+    fn send(&mut self, to: usize, common: &Common<'_>) {
         if self.outgoing[to].is_empty() {
             return;
         }
@@ -459,7 +464,7 @@ impl<'a> Part<'a> {
     }
 
     /// Inserts states of the next level.
-    fn insert(&mut self, edges: &Batch, common: &Common) {
+    fn insert(&mut self, edges: &Batch, common: &Common<'_>) {
         if self.last {
             let Run { store, store_scratch, .. } = &mut self.run;
             let known = |index| store.find(store_scratch, edges.target(index), edges.hash(index)).is_some();
@@ -468,32 +473,10 @@ impl<'a> Part<'a> {
         }
         self.nameless.reset(self.run.system.width());
         self.nameless.push(StateId::NAMELESS, edges.target(0));
-        let count = edges.len() as u64;
-        let limit = self.control.limits.states.unwrap_or(u64::MAX);
         self.run.answers.clear();
         let Run { store, store_scratch, answers, .. } = &mut self.run;
-        if common.taken.fetch_add(count, Relaxed).saturating_add(count) <= limit {
-            store.insert_batch(store_scratch, &self.nameless, edges, answers);
-            let new = answers.iter().filter(|answer| matches!(answer, Insert::New(_))).count() as u64;
-            common.taken.fetch_sub(count - new, Relaxed);
-        } else {
-            common.taken.fetch_sub(count, Relaxed);
-            for index in 0..edges.len() {
-                let (state, hash) = (edges.target(index), edges.hash(index));
-                let found = store.find(store_scratch, state, hash).map(Insert::Seen);
-                let answer = found.or_else(|| {
-                    if common.taken.fetch_add(1, Relaxed) >= limit {
-                        common.taken.fetch_sub(1, Relaxed);
-                        return None;
-                    }
-                    Some(store.insert(store_scratch, state, hash, &edges.arrival(&self.nameless, index)))
-                });
-                let Some(answer) = answer else {
-                    self.report.stop = self.report.stop.or(Some(Stop::States));
-                    break;
-                };
-                answers.push(answer);
-            }
+        if self.plan.quota.insert(|| common.found(), *store, store_scratch, (&self.nameless, edges), answers) {
+            self.report.stop = self.report.stop.or(Some(Stop::States));
         }
         if answers.contains(&Insert::Full) {
             self.report.stop = self.report.stop.or(Some(Stop::Memory));
@@ -502,7 +485,7 @@ impl<'a> Part<'a> {
     }
 
     /// Changes the layout: once for the system, then for the store of each part.
-    fn widen(&mut self, common: &Common) -> Option<Stop> {
+    fn widen(&mut self, common: &Common<'_>) -> Option<Stop> {
         let hold = || common.recoding.write().unwrap_or_else(PoisonError::into_inner);
         common.meet.wait();
         if self.number == 0 {

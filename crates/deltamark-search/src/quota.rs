@@ -1,14 +1,15 @@
 //! The limit on the number of states, kept to exactly by any number of threads.
 //!
-//! In: how many states a thread is about to insert. Out: whether all of them may be new
-//! without the limit being passed. What stays true: states that are there and states that
-//! somebody may be inserting are never more than the limit together, so a run that is ended
-//! by it holds exactly as many states as were allowed.
+//! In: how many states a thread is about to insert, and how many there are in all. Out: whether
+//! all of them may be new without the limit being passed. What stays true: states that are there
+//! and states that somebody may be inserting are never more than the limit together, so a run
+//! that is ended by it holds exactly as many states as were allowed; and none is ended by what
+//! somebody set aside and did not need.
 //!
-//! A thread first adds to `pending` what it may insert and then reads the store's length, so
+//! A thread first adds to `pending` what it may insert and then reads how many there are, so
 //! of two threads at least one sees the other. Nobody pays for this where there is no limit.
 
-use deltamark_core::Store;
+use deltamark_core::{Batch, Block, Insert, Scratch, Store};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
@@ -26,16 +27,56 @@ impl Quota {
         Quota { limit, pending: AtomicU64::new(0), one_by_one: Mutex::new(()) }
     }
 
+    /// Inserts a batch as far as the limit allows, and says whether it ended there. `found` tells
+    /// how many states there are in all stores that the limit is for.
+    #[must_use]
+    #[inline]
+    pub fn insert(
+        &self,
+        found: impl Fn() -> u64,
+        store: &dyn Store,
+        scratch: &mut Scratch,
+        (block, batch): (&Block, &Batch),
+        answers: &mut Vec<Insert>,
+    ) -> bool {
+        let whole = self.take_all(&found, batch.len() as u64, || store.insert_batch(scratch, block, batch, answers));
+        !whole && self.insert_one_by_one(found, store, scratch, (block, batch), answers)
+    }
+
+    #[cold]
+    fn insert_one_by_one(
+        &self,
+        found: impl Fn() -> u64,
+        store: &dyn Store,
+        scratch: &mut Scratch,
+        (block, batch): (&Block, &Batch),
+        answers: &mut Vec<Insert>,
+    ) -> bool {
+        for index in 0..batch.len() {
+            let (state, hash) = (batch.target(index), batch.hash(index));
+            let answer = self.take_one(&found, |take| match take {
+                true => Some(store.insert(scratch, state, hash, &batch.arrival(block, index))),
+                false => store.find(scratch, state, hash).map(Insert::Seen),
+            });
+            let Some(answer) = answer else { return true };
+            answers.push(answer);
+            if answer == Insert::Full {
+                break;
+            }
+        }
+        false
+    }
+
     /// Calls `insert` if `count` more states are surely allowed, and says whether it did.
     #[must_use]
     #[inline]
-    pub fn take_all(&self, store: &dyn Store, count: u64, insert: impl FnOnce()) -> bool {
+    fn take_all(&self, found: impl Fn() -> u64, count: u64, insert: impl FnOnce()) -> bool {
         let Some(limit) = self.limit else {
             insert();
             return true;
         };
         let pending = self.pending.fetch_add(count, SeqCst) + count;
-        let allowed = store.len() + pending <= limit;
+        let allowed = found() + pending <= limit;
         if allowed {
             insert();
         }
@@ -45,21 +86,63 @@ impl Quota {
 
     /// Calls `insert(true)`, which may insert one state, or `insert(false)`, which must not, if
     /// there are as many states as are allowed.
-    pub fn take_one<T>(&self, store: &dyn Store, mut insert: impl FnMut(bool) -> Option<T>) -> Option<T> {
+    fn take_one<T>(&self, found: impl Fn() -> u64, mut insert: impl FnMut(bool) -> Option<T>) -> Option<T> {
         let _alone = self.one_by_one.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut result = None;
-            if self.take_all(store, 1, || result = insert(true)) {
+            if self.take_all(&found, 1, || result = insert(true)) {
                 return result;
             }
             // Others may have set more aside than they will need: then there is room later. Looked
             // at before the state is: nobody is inserting it meanwhile.
-            let no_room = self.pending.load(SeqCst) == 0 && self.limit.is_some_and(|limit| store.len() >= limit);
-            let found = insert(false);
-            if found.is_some() || no_room {
-                return found;
+            let no_room = self.pending.load(SeqCst) == 0 && self.limit.is_some_and(|limit| found() >= limit);
+            let known = insert(false);
+            if known.is_some() || no_room {
+                return known;
             }
             std::thread::yield_now();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn as_many_are_allowed_as_the_limit_says() {
+        let quota = Quota::new(Some(10));
+        let allowed = |found, count| quota.take_all(|| found, count, || ());
+        assert!(allowed(0, 10) && allowed(9, 1) && allowed(10, 0));
+        assert!(!allowed(0, 11) && !allowed(10, 1) && !allowed(4, 7));
+        assert!(Quota::new(None).take_all(|| u64::MAX, u64::MAX, || ()));
+        assert_eq!(quota.take_one(|| 9, Some), Some(true));
+        assert_eq!(quota.take_one(|| 10, Some), Some(false));
+    }
+
+    #[test]
+    fn room_that_somebody_set_aside_and_did_not_need_is_waited_for() {
+        let (quota, set_aside) = (&Quota::new(Some(10)), &Barrier::new(2));
+        let (refuse, refused) = channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let wait = || {
+                    set_aside.wait();
+                    refused.recv().expect("the other one is refused at first");
+                };
+                assert!(quota.take_all(|| 9, 1, wait));
+            });
+            set_aside.wait();
+            let mut answers = Vec::new();
+            let insert = |take: bool| {
+                answers.push(take);
+                let _ = refuse.send(());
+                take.then_some("new")
+            };
+            assert_eq!(quota.take_one(|| 9, insert), Some("new"));
+            assert_eq!((answers.first(), answers.last()), (Some(&false), Some(&true)));
+        });
     }
 }

@@ -82,7 +82,7 @@ pub(crate) struct Plan<'a> {
     observer: Option<Arc<Mutex<&'a mut dyn Observer>>>,
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`], [`STEP`].
     settled: Arc<[AtomicU8]>,
-    quota: Arc<Quota>,
+    pub quota: Arc<Quota>,
     tables: Arc<Tables>,
     leaves_out: bool,
 }
@@ -305,11 +305,8 @@ impl<'a> Run<'a> {
     pub fn insert(&mut self) -> Step {
         self.answers.clear();
         let Run { store, plan, store_scratch, block, batch, answers, .. } = self;
-        let whole = plan.quota.take_all(*store, batch.len() as u64, || {
-            store.insert_batch(store_scratch, block, batch, answers);
-        });
-        if !whole && let Step::Stop(stop) = self.insert_up_to_the_limit() {
-            return Step::Stop(stop);
+        if plan.quota.insert(|| store.len(), *store, store_scratch, (block, batch), answers) {
+            return Step::Stop(Stop::States);
         }
         // A store that takes a batch in an order of its own may find no room for one in the middle.
         if self.answers.contains(&Insert::Full) {
@@ -320,25 +317,6 @@ impl<'a> Run<'a> {
             self.batch.len(),
             "a store answers for every successor, or says that it is full"
         );
-        Step::Done
-    }
-
-    /// Inserts the batch one by one, as far as the limit on states allows.
-    #[cold]
-    fn insert_up_to_the_limit(&mut self) -> Step {
-        let Run { store, plan, store_scratch, block, batch, answers, .. } = self;
-        for index in 0..batch.len() {
-            let (state, hash) = (batch.target(index), batch.hash(index));
-            let answer = plan.quota.take_one(*store, |take| match take {
-                true => Some(store.insert(store_scratch, state, hash, &batch.arrival(block, index))),
-                false => store.find(store_scratch, state, hash).map(Insert::Seen),
-            });
-            let Some(answer) = answer else { return Step::Stop(Stop::States) };
-            answers.push(answer);
-            if answer == Insert::Full {
-                break;
-            }
-        }
         Step::Done
     }
 

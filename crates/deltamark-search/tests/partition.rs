@@ -88,8 +88,22 @@ fn limits_end_a_run_of_parts() {
         for parts in [1, 3] {
             let outcome = search(&RandomGraph::new(4, 2000), parts, &[], control, true);
             assert_eq!(outcome.stopped_by, *expected, "case {number}, {parts} parts");
-            let limit = control.limits.states.unwrap_or(u64::MAX);
-            assert!(outcome.statistics.states <= limit.min(count), "case {number}, {parts} parts");
+        }
+    }
+}
+
+#[test]
+fn the_limit_on_states_is_kept_to_exactly() {
+    let count = explore(&RandomGraph::new(4, 2000)).states.len() as u64;
+    for round in 0..20 {
+        for parts in [1, 2, 3, 5] {
+            for limit in [1, 2, count / 2, count - 1, count, count + 1] {
+                let control = Control { limits: Limits { states: Some(limit), ..Limits::default() }, ..Control::new() };
+                let outcome = search(&RandomGraph::new(4, 2000), parts, &[], &control, true);
+                let found = (outcome.statistics.states, outcome.stopped_by);
+                let expected = (limit.min(count), (limit < count).then_some(Stop::States));
+                assert_eq!(found, expected, "at most {limit}, {parts} parts, round {round}");
+            }
         }
     }
 }
