@@ -24,7 +24,8 @@
 //! heard from all others that they are done it has all states of the next level that it owns. It
 //! then reports how many these are, and whether a layout must widen or the run must end; all
 //! parts see all reports and come to the same decision. Nothing else is shared, but for flags
-//! that save time and the change of a layout, which in one process is made once for all.
+//! that save time, the limit on states, and the change of a layout, which in one process is made
+//! once for all.
 
 use crate::Task;
 use crate::frontier::Level;
