@@ -78,6 +78,12 @@ impl Bits {
     /// Appends the low `bits` bits of `value`, for which room was [reserved](Self::reserve).
     #[inline]
     pub fn push(&mut self, value: u32, bits: u32) {
+        self.push_long(value.into(), bits);
+    }
+
+    /// The same for up to 56 bits.
+    #[inline]
+    pub fn push_long(&mut self, value: u64, bits: u32) {
         let at = self.len;
         self.len += u64::from(bits);
         self.write(at, value, bits);
@@ -89,13 +95,13 @@ impl Bits {
         self.len += count;
     }
 
-    /// Writes the low `bits` bits of `value` to bits that are in use.
+    /// Writes the low `bits` bits of `value`, up to 56, to bits that are in use.
     #[inline]
-    pub fn write(&mut self, at: u64, value: u32, bits: u32) {
-        assert!(bits <= 32 && at + u64::from(bits) <= self.len && self.len.div_ceil(8) + BEYOND <= self.granted);
+    pub fn write(&mut self, at: u64, value: u64, bits: u32) {
+        assert!(bits <= 56 && at + u64::from(bits) <= self.len && self.len.div_ceil(8) + BEYOND <= self.granted);
         let (byte, shift) = (at / 8, at % 8);
         let mask = ((1u64 << bits) - 1) << shift;
-        let new = u64::from(value) << shift & mask;
+        let new = value << shift & mask;
         if byte % CHUNK <= CHUNK - 8 {
             let address = self.address(byte).cast::<[u8; 8]>();
             // SAFETY: eight bytes of one chunk, which `reserve` has made; `&mut self`.
@@ -104,7 +110,7 @@ impl Bits {
                 address.write((old & !mask | new).to_le_bytes());
             }
         } else {
-            for place in 0..5 {
+            for place in 0..8 {
                 let (mask, new) = ((mask >> (8 * place)) as u8, (new >> (8 * place)) as u8);
                 if mask != 0 {
                     let address = self.address(byte + place);

@@ -21,16 +21,23 @@
 //! Components are where the system says they are; where it says nothing, each slot is one.
 //! How tuples lie and widen: see `tuples.rs`; the tables: see `intern.rs`.
 //!
+//! # Threads
+//! A state that comes is kept in full first, so that several threads can enter states as they do in
+//! `plain`. When there are as many of these fresh states as one in 64 of all, or some thousand a thread,
+//! the gate is closed and they are packed into tuples (`collapse/growth.rs`). What cannot be packed
+//! because there is no memory stays fresh.
+//!
 //! # Growth
 //! Tuples and values never move. The index is entered again when it is full, from the states
-//! that the tuples give back, as in `plain`.
+//! that the tuples give back, as in `plain`, by all threads.
 //!
 //! # Invariants
-//! * I1: a number is in the index exactly once, in the first bucket from its hash on that had
-//!   an empty entry when it came; a bucket with an empty entry ends every search.
-//! * I2: everything is behind one lock. A batch is looked up while others look up theirs; only
-//!   what was not found, nearly all of it new, is added alone. Ids are 0, 1, 2 … in the order of
-//!   insertion.
+//! * I1: states are numbered 0, 1, 2 …; the first of them are tuples, the others fresh.
+//! * I2: a number is in the index exactly once, in the first bucket from its hash on that had
+//!   an empty entry when it came; a bucket with an empty entry ends every search. An entry is
+//!   settled after its state was written.
+//! * I3: who inserts has set room aside in the index and among the fresh states, so it never has
+//!   to grow them. Tuples change only while the gate is held alone.
 //!
 //! # When to choose it
 //! When states are wide, or made of parts that repeat, and must be given back at once: at most
@@ -38,45 +45,50 @@
 //! time; 4 per cent for states of 200 slots, in three times its time. Where nothing repeats it packs
 //! the slots as tightly as their values allow.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::bucket::{Bucket, LANES, Lanes, prefetch};
-use crate::index::{BASELINE, Index, IndexView, settled};
-use crate::tuples::{GROUP, Group, Tuples};
+mod fresh;
+mod growth;
+mod tables;
+
+use crate::gate::Gate;
+use crate::index::Index;
+use crate::room::{Growth, Promises, Room};
+use crate::tuples::Tuples;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
-    System, Width, hash::mix, store::insert_one_by_one,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
+    Store, System, Width, hash::mix,
 };
+use fresh::Fresh;
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tables::{Successors, Tables, read};
 
 /// Components interned, a state as the tuple of their numbers.
 pub struct Collapse<'a> {
     system: &'a dyn System,
     budget: Arc<Budget>,
-    inner: RwLock<Inner>,
-}
-
-struct Inner {
-    tuples: Tuples,
-    index: Index,
-    len: u64,
-    width: Width,
+    len: Apart<AtomicU64>,
+    /// Of states, and of slots of fresh states of varying width (I3).
+    promises: Promises<2>,
+    gate: Gate<Tables>,
 }
 
 /// Working memory of a thread.
 struct Work {
-    /// For each successor of a batch its number, or [`NONE`].
-    numbers: Vec<u64>,
+    room: Room<2>,
+    /// Whether many of its last successors were new.
+    expects_new: bool,
+    /// One state at a time as a list.
+    single: States,
+    answers: Vec<Insert>,
 }
 
-/// No number.
-const NONE: u64 = u64::MAX;
+/// Successors for which room is set aside together.
+const TOGETHER: usize = if cfg!(miri) { 8 } else { 256 };
 /// The index begins with this many buckets.
 const BUCKETS: u64 = Index::FEWEST;
-/// States that are recoded before the memory of the old ones is given back.
-const PIECE: u64 = 1 << 14;
+/// States that are recoded together, before the memory of the old ones is given back.
+const PIECE: u64 = 1 << 10;
 
 impl<'a> Collapse<'a> {
     /// An empty store for the states of `system`, within `budget`.
@@ -92,320 +104,99 @@ impl<'a> Collapse<'a> {
         }
         let width = system.width();
         let tuples = Tuples::new(width, Arc::clone(&budget));
-        Collapse { system, budget, inner: RwLock::new(Inner { tuples, index, len: 0, width }) }
+        let tables =
+            Tables { tuples, fresh: Fresh::new(width, 0), index, width, growth: Growth::default(), lost: false };
+        Collapse { system, budget, len: Apart::default(), promises: Promises::default(), gate: Gate::new(tables) }
     }
 
-    fn shared(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    /// How many states there are.
+    fn count(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
     }
 
-    fn alone(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes room in the index for `wanted` numbers.
-    #[must_use]
-    fn make_room(&self, inner: &mut Inner, wanted: u64) -> bool {
-        wanted <= inner.index.room || self.grow_index(inner, wanted)
-    }
-
-    #[cold]
-    fn grow_index(&self, inner: &mut Inner, wanted: u64) -> bool {
-        let old = inner.index.buckets;
-        if old == 0 {
+    /// Inserts the successors of a range, and says whether there was room for all of them.
+    fn insert_range(
+        &self,
+        room: &mut Room<2>,
+        expects_new: &mut bool,
+        (states, hashes): (&States, &[u64]),
+        range: Range<usize>,
+        out: &mut Vec<Insert>,
+    ) -> bool {
+        let varies = states.width() == Width::Varies;
+        let slots = |index: usize| if varies { states.get(index).len() as u64 } else { 0 };
+        let count = range.len() as u64;
+        let Some(tables) = self.set_aside(room, [count, if varies { range.clone().map(slots).sum() } else { 0 }])
+        else {
             return false;
+        };
+        if range.start == 0 {
+            tables.fresh.vectors.check_all(states);
         }
-        for buckets in inner.index.next_sizes(wanted).into_iter().flatten() {
-            if !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
-                continue;
-            }
-            if !inner.index.resize(buckets) {
-                self.budget.release(Index::bytes(buckets) - Index::bytes(old));
-            }
-            self.enter_all(inner);
-            return wanted <= inner.index.room;
-        }
-        // No memory to grow: fill the last entries instead.
-        inner.index.fill_up();
-        wanted <= inner.index.room
+        let first = out.len();
+        let successors = Successors { states, hashes, len: &self.len, expects_new: *expects_new };
+        let new = tables.insert_detected(successors, range.clone(), out);
+        let is_new = |(answer, _): &(&Insert, usize)| matches!(answer, Insert::New(_));
+        let new_slots = match varies {
+            true => out[first..].iter().zip(range).filter(is_new).map(|(_, index)| slots(index)).sum(),
+            false => 0,
+        };
+        room.take([new, new_slots]);
+        // Of several threads each should take a line it will write to at once.
+        *expects_new = new * 4 > count && self.gate.help.has_others();
+        true
     }
-
-    /// Enters every state into an empty index.
-    fn enter_all(&self, inner: &mut Inner) {
-        /// States that are hashed together.
-        const STRETCH: u64 = 256;
-        let mut scratch = self.system.scratch();
-        let mut states = States::new(inner.width);
-        let mut hashes = Vec::new();
-        for start in (0..inner.len).step_by(STRETCH as usize) {
-            states.clear();
-            hashes.clear();
-            inner.read(start..inner.len.min(start + STRETCH), &mut states);
-            self.system.hashes(&mut scratch, &states, &mut hashes);
-            for hash in &mut hashes {
-                *hash = mix(*hash);
-                prefetch(inner.index.view().bucket(inner.index.view().home(*hash)));
-            }
-            for (number, &mixed) in (start..).zip(&hashes) {
-                inner.index.enter(mixed, number);
-            }
-        }
-    }
-
-    /// Inserts a state that may be there.
-    fn insert_one(&self, inner: &mut Inner, state: &[Slot], mixed: u64) -> Insert {
-        inner.check(state);
-        // Growing moves buckets, so it comes before the search for one.
-        let room = self.make_room(inner, inner.len + 1);
-        if inner.index.buckets == 0 {
-            return Insert::Full;
-        }
-        match inner.search(BASELINE, mixed, state) {
-            Ok(number) => Insert::Seen(StateId::new(number)),
-            Err(_) if !room => Insert::Full,
-            Err(place) => inner.add(self.system, state, mixed, place),
-        }
-    }
-
-    /// Appends for each successor of a batch the number of the first state that may be it and
-    /// is, or [`NONE`]: then it is new, most probably.
-    fn look_up(&self, inner: &Inner, batch: &Batch, out: &mut Vec<u64>) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { inner.look_up_avx512(avx512, batch, out) };
-            return;
-        }
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(avx2) = x86::Avx2::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
-            unsafe { inner.look_up_avx2(avx2, batch, out) };
-            return;
-        }
-        inner.look_up(BASELINE, batch, out);
-    }
-}
-
-impl Inner {
-    /// Makes sure that a state can be kept.
-    #[inline(always)]
-    fn check(&self, state: &[Slot]) {
-        if let Width::Fixed(width) = self.width {
-            assert_eq!(state.len(), width, "a state of a fixed-width system has its width");
-        }
-    }
-
-    /// The number of a state, or the bucket and lane where it would be entered (I1).
-    #[inline(always)]
-    fn search<L: Lanes>(&self, lanes: L, mixed: u64, state: &[Slot]) -> Result<u64, (u64, usize)> {
-        let index = self.index.view();
-        let tag = index.tag(mixed);
-        let mut at = index.home(mixed);
-        loop {
-            let bucket = index.bucket(at);
-            let (mut hits, empty) = lanes.scan(bucket, tag, index.mask);
-            while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                if self.tuples.same(number, state) {
-                    return Ok(number);
-                }
-                hits &= hits - 1;
-            }
-            if empty != 0 {
-                return Err((at, empty.trailing_zeros() as usize));
-            }
-            at = index.next(at);
-        }
-    }
-
-    /// Adds a state that a search has not found, at the place it named. The index has room.
-    #[inline(always)]
-    fn add(&mut self, system: &dyn System, state: &[Slot], mixed: u64, (bucket, lane): (u64, usize)) -> Insert {
-        if self.tuples.add(system, state).is_err() {
-            return Insert::Full;
-        }
-        let view = self.index.view();
-        let entry = view.tag(mixed) | (self.len as u32 + 1);
-        view.bucket(bucket).0[lane % LANES].store(entry, Relaxed);
-        self.len += 1;
-        Insert::New(StateId::new(self.len - 1))
-    }
-
-    /// Looks the successors of a batch up.
-    ///
-    /// In groups, each in three rounds: fetch the buckets; scan them and fetch the tuples of
-    /// the first matches; compare.
-    #[inline(always)]
-    fn look_up<L: Lanes>(&self, lanes: L, batch: &Batch, out: &mut Vec<u64>) {
-        let hashes = batch.hashes();
-        assert_eq!(batch.targets().width(), self.width, "successors have the width of the system");
-        out.reserve(hashes.len());
-        let mut mixed = [0; GROUP];
-        let mut guesses = [NONE; GROUP];
-        let mut further = [0u8; GROUP];
-        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            let index = self.index.view();
-            for (slot, &hash) in hashes.iter().enumerate() {
-                mixed[slot] = mix(hash);
-                prefetch(index.bucket(index.home(mixed[slot])));
-            }
-            // One thing at a time: the shorter a loop, the more of its misses overlap.
-            let mut overflown = 0;
-            for slot in 0..hashes.len() {
-                let home = index.home(mixed[slot]);
-                let bucket = index.bucket(home);
-                guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
-                if guesses[slot] == NONE && bucket.0[LANES - 1].load(Relaxed) != 0 {
-                    prefetch(index.bucket(index.next(home)));
-                    further[overflown] = slot as u8;
-                    overflown += 1;
-                }
-            }
-            for &slot in &further[..overflown] {
-                let slot = slot as usize % GROUP;
-                let bucket = index.bucket(index.next(index.home(mixed[slot])));
-                guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
-            }
-            self.confirm(&mut guesses[..hashes.len()], batch.targets(), group * GROUP);
-            out.extend_from_slice(&guesses[..hashes.len()]);
-        }
-    }
-
-    /// Compares states, from number `start` on, with their guesses, and strikes out those that
-    /// are wrong.
-    #[inline(always)]
-    fn confirm(&self, guesses: &mut [u64], states: &States, start: usize) {
-        let mut together = Group::new(&self.tuples);
-        for (slot, guess) in guesses.iter_mut().enumerate() {
-            if *guess == NONE {
-                continue;
-            }
-            // Nearly all are of the last run, and are compared together when all are fetched.
-            if let Some(group) = &mut together
-                && group.push(*guess, slot)
-            {
-                continue;
-            }
-            if !self.tuples.same(*guess, states.get(start + slot)) {
-                *guess = NONE;
-            }
-        }
-        if let (Some(group), Width::Fixed(width)) = (&together, self.width) {
-            group.compare(&states.slots()[start * width..], |slot| guesses[slot] = NONE);
-        }
-    }
-
-    /// Inserts a state that was not found at first sight. The index has room.
-    #[inline(always)]
-    fn insert_at_last<L: Lanes>(&mut self, lanes: L, system: &dyn System, state: &[Slot], mixed: u64) -> Insert {
-        match self.search(lanes, mixed, state) {
-            Ok(number) => Insert::Seen(StateId::new(number)),
-            Err(place) => self.add(system, state, mixed, place),
-        }
-    }
-
-    /// [`look_up`](Self::look_up) with the instructions of AVX-512.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn look_up_avx512(&self, lanes: x86::Avx512, batch: &Batch, out: &mut Vec<u64>) {
-        self.look_up(lanes, batch, out);
-    }
-
-    /// [`look_up`](Self::look_up) with the instructions of AVX2.
-    ///
-    /// # Safety
-    /// The processor has them.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    unsafe fn look_up_avx2(&self, lanes: x86::Avx2, batch: &Batch, out: &mut Vec<u64>) {
-        self.look_up(lanes, batch, out);
-    }
-
-    /// Appends states to `out`.
-    fn read(&self, numbers: Range<u64>, out: &mut States) {
-        if let Width::Fixed(_) = self.width {
-            return self.tuples.read_range(numbers, out);
-        }
-        let mut state = Vec::new();
-        for number in numbers {
-            state.clear();
-            self.tuples.read(number, &mut state);
-            out.push(&state);
-        }
-    }
-}
-
-/// The first number of a bucket that carries the tag. (Not a closure: closures are not
-/// compiled for the instructions chosen.)
-#[inline(always)]
-fn guess<L: Lanes>(lanes: L, index: IndexView<'_>, bucket: &Bucket, mixed: u64) -> u64 {
-    let hits = lanes.hits(bucket, index.tag(mixed), index.mask);
-    if hits == 0 {
-        return NONE;
-    }
-    settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask)
 }
 
 impl Store for Collapse<'_> {
-    fn insert(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        self.insert_one(&mut self.alone(), state, mix(hash))
+    fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
+        let find = || self.gate.shared().search(mix(hash), state).map(|number| Insert::Seen(StateId::new(number)));
+        // Where memory is short it takes long to find out that there is none for a state that may be there.
+        let tight = self.gate.shared().growth.tight;
+        if let Some(seen) = tight.then(find).flatten() {
+            return seen;
+        }
+        let Work { room, expects_new, single, answers } = scratch.get();
+        single.reset(self.system.width());
+        single.push(state);
+        answers.clear();
+        match self.insert_range(room, expects_new, (single, &[hash]), 0..1, answers) {
+            true => answers[0],
+            // Another thread may have been quicker.
+            false => find().unwrap_or(Insert::Full),
+        }
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let Work { numbers } = scratch.get();
-        numbers.clear();
-        let inner = self.shared();
-        if inner.index.buckets == 0 {
-            out.push(Insert::Full);
-            return;
-        }
-        self.look_up(&inner, batch, numbers);
-        drop(inner);
-        let absent = numbers.iter().filter(|&&number| number == NONE).count() as u64;
-        let first = out.len();
-        out.extend(numbers.iter().map(|&number| Insert::Seen(StateId::new(number))));
-        if absent == 0 {
-            return;
-        }
-        let mut inner = self.alone();
-        let wanted = inner.len + absent;
-        if !self.make_room(&mut inner, wanted) {
-            // Not all of them would fit, but most may be there already.
-            drop(inner);
-            out.truncate(first);
-            return insert_one_by_one(self, scratch, block, batch, out);
-        }
-        for (index, _) in numbers.iter().enumerate().filter(|(_, number)| **number == NONE) {
-            // It may have come with this batch, or from another thread.
-            let mixed = mix(batch.hash(index));
-            let answer = inner.insert_at_last(BASELINE, self.system, batch.target(index), mixed);
-            out[first + index] = answer;
-            if answer == Insert::Full {
-                out.truncate(first + index + 1);
-                return;
+        for start in (0..batch.len()).step_by(TOGETHER) {
+            let Work { room, expects_new, .. } = scratch.get();
+            let range = start..batch.len().min(start + TOGETHER);
+            if self.insert_range(room, expects_new, (batch.targets(), batch.hashes()), range, out) {
+                continue;
             }
+            // Not all of them would fit, but most may be there already.
+            for index in start..batch.len() {
+                let (state, hash) = (batch.target(index), batch.hash(index));
+                out.push(self.insert(scratch, state, hash, &batch.arrival(block, index)));
+                if out.last() == Some(&Insert::Full) {
+                    return;
+                }
+            }
+            return;
         }
     }
 
     fn find(&self, _scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId> {
-        let inner = self.shared();
-        inner.check(state);
-        if inner.index.buckets == 0 {
-            return None;
-        }
-        inner.search(BASELINE, mix(hash), state).ok().map(StateId::new)
+        self.gate.shared().search(mix(hash), state).map(StateId::new)
     }
 
     fn len(&self) -> u64 {
-        self.shared().len
+        self.count()
     }
 
     fn bytes(&self) -> Bytes {
-        let inner = self.shared();
-        inner.tuples.bytes().with("index", Index::bytes(inner.index.buckets))
+        let tables = self.gate.shared();
+        tables.tuples.bytes().with("fresh", tables.fresh.bytes()).with("index", Index::bytes(tables.index.buckets))
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -417,40 +208,58 @@ impl Store for Collapse<'_> {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Work { numbers: Vec::new() })
+        self.gate.help.enrol();
+        let single = States::new(self.system.width());
+        Scratch::new(Work { room: Room::default(), expects_new: false, single, answers: Vec::new() })
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
-        let mut inner = self.alone();
+        let mut tables = self.gate.alone();
+        let (tables, len) = (&mut *tables, self.count());
         // What was interned in the old layout means nothing in the new: all is built again, and
         // the memory of the old tuples is given back as it goes.
-        let mut old = std::mem::replace(&mut inner.tuples, Tuples::new(recoding.to, Arc::clone(&self.budget)));
-        inner.width = recoding.to;
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for number in 0..inner.len {
-            before.clear();
-            old.read(number, &mut before);
-            recoding.translate(&before, &mut after);
-            if inner.tuples.add(self.system, &after).is_err() {
-                return false;
-            }
-            if number % PIECE == PIECE - 1 {
+        let mut old = std::mem::replace(&mut tables.tuples, Tuples::new(recoding.to, Arc::clone(&self.budget)));
+        let fresh = std::mem::replace(&mut tables.fresh, Fresh::new(recoding.to, len));
+        tables.width = recoding.to;
+        // Room that was set aside is void.
+        tables.growth.number += 1;
+        self.promises.void([len, 0]);
+        let (mut before, mut number) = (States::new(recoding.from), 0);
+        let mut recoded = true;
+        while recoded && number < len {
+            let end = len.min(number + PIECE);
+            before.reset(recoding.from);
+            // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len` are written.
+            unsafe { read(&old, &fresh, number..end, &mut before) };
+            recoding.translate_all(&mut before);
+            recoded = tables.tuples.append(self.system, &before, &self.gate.help) == before.len();
+            number = end;
+            if number < old.len() {
                 old.release_before(number);
             }
         }
         // Numbers stay, and so do hashes: the index is as true as before.
-        true
+        self.budget.release(fresh.bytes());
+        tables.lost = !recoded;
+        recoded
     }
 }
 
 impl Recall for Collapse<'_> {
     fn recall(&self, _scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
-        let inner = self.shared();
-        ids.iter().for_each(|id| inner.read(id.get()..id.get() + 1, out));
+        let (tables, len) = (self.gate.shared(), self.count());
+        for id in ids {
+            assert!(id.get() < len, "{id:?} is not one of {len} states");
+            // SAFETY: the caller has the id from an insertion that has ended.
+            unsafe { read(&tables.tuples, &tables.fresh, id.get()..id.get() + 1, out) };
+        }
     }
 
     fn recall_range(&self, _scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
-        self.shared().read(ids, out);
+        let (tables, len) = (self.gate.shared(), self.count());
+        assert!(ids.end <= len, "{ids:?} are not among {len} states");
+        // SAFETY: the caller has the ids from insertions that have ended.
+        unsafe { read(&tables.tuples, &tables.fresh, ids, out) };
     }
 
     fn sequential(&self) -> bool {
@@ -460,8 +269,8 @@ impl Recall for Collapse<'_> {
 
 impl Drop for Collapse<'_> {
     fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.release(Index::bytes(inner.index.buckets));
+        let tables = self.gate.get_mut();
+        self.budget.release(Index::bytes(tables.index.buckets) + tables.fresh.bytes());
     }
 }
 
@@ -571,5 +380,44 @@ mod tests {
             store.recall_range(&mut scratch, 0..count, &mut again);
             assert!(again.iter().eq(all.iter().map(|state| [state, &[9]].concat())));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_packed_stays_and_is_found() {
+        const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
+        for width in [Width::Fixed(4), Width::Varies] {
+            for limit in if cfg!(miri) { [900, 1500, 2000] } else { [9_000, 40_000, 300_000] } {
+                let (system, budget) = (Parts(width), Arc::new(Budget::new(limit)));
+                let store = Collapse::new(&system, Arc::clone(&budget));
+                let mut scratch = store.scratch();
+                let mut insert = |number| store.insert(&mut scratch, &system.state(number), number * 3, &ROOT);
+                let added = (0..).find(|&number| insert(number) == Insert::Full).expect("memory ends");
+                assert!((0..added).all(|number| insert(number) == Insert::Seen(StateId::new(number))), "{limit}");
+                assert_eq!(insert(added), Insert::Full);
+                assert_eq!((store.len(), store.bytes().total()), (added, budget.used()), "{limit}");
+                let mut all = States::new(width);
+                store.recall_range(&mut scratch, 0..added, &mut all);
+                assert!(all.iter().eq((0..added).map(|number| system.state(number))), "{limit}");
+                let tables = store.gate.shared();
+                assert!(added > 0 && tables.tuples.len() <= added && tables.fresh.first <= tables.tuples.len());
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_recoding_without_memory_nothing_leads_to_what_is_gone() {
+        const ROOT: Arrival<'static> = Arrival { parent: None, action: Action(0) };
+        let count: u64 = if cfg!(miri) { 30 } else { 3000 };
+        let (system, budget) = (Parts(Width::Fixed(4)), Arc::new(Budget::unlimited()));
+        let store = Collapse::new(&system, Arc::clone(&budget));
+        let mut scratch = store.scratch();
+        let mut insert = |number| store.insert(&mut scratch, &system.state(number), number * 3, &ROOT);
+        assert!((0..count).all(|number| insert(number) == Insert::New(StateId::new(number))));
+        // All that is left is taken.
+        assert!(budget.request(budget.limit() - budget.used()));
+        let widen = |old: &[Slot], new: &mut Vec<Slot>| *new = [old, &[9; 60]].concat();
+        assert!(!store.recode(&Recoding::new(Width::Fixed(4), Width::Fixed(64), String::new(), widen)));
+        assert!((0..count).all(|number| insert(number) == Insert::Full));
+        assert!(store.bytes().total() > 0);
     }
 }

@@ -37,7 +37,7 @@
 //! touches one line of the index, sometimes the next, and one vector.
 
 mod growth;
-mod shape;
+pub(crate) mod shape;
 mod tables;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]

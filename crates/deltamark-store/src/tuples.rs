@@ -35,10 +35,12 @@
 //! * I2: only the last run is ever written again, wider, and only while its tuples take less
 //!   than sixteen times what its layout takes. So layouts are a small part of the whole.
 
+mod append;
+
 use crate::arena::Arena;
 use crate::bits::{Bits, peek};
 use crate::bucket::prefetch;
-use crate::intern::{Table, equal};
+use crate::intern::Table;
 use deltamark_core::{Budget, Bytes, Slot, StateId, States, System, Width};
 use std::ops::Range;
 use std::sync::Arc;
@@ -234,10 +236,8 @@ pub(crate) struct Tuples {
     stale: bool,
     /// All bits that were ever set in each slot (or position).
     seen: Vec<Slot>,
-    /// The state that came last, and its numbers: the next one is often much the same.
-    last: Vec<Slot>,
-    codes: Vec<u32>,
     /// Working memory.
+    codes: Vec<u32>,
     boundaries: Vec<usize>,
 }
 
@@ -271,10 +271,15 @@ impl Tuples {
             next_review: FIRST_TRIAL,
             stale: true,
             seen: Vec::new(),
-            last: Vec::new(),
             codes: Vec::new(),
             boundaries: Vec::new(),
         }
+    }
+
+    /// How many states there are.
+    #[inline(always)]
+    pub fn len(&self) -> u64 {
+        self.len
     }
 
     /// The bytes held, by part.
@@ -457,14 +462,6 @@ impl Tuples {
         true
     }
 
-    /// Appends a state. On `Err` nothing has changed that could be seen.
-    pub fn add(&mut self, system: &dyn System, state: &[Slot]) -> Result<(), NoRoom> {
-        match self.width {
-            Width::Fixed(_) => self.add_fixed(system, state),
-            Width::Varies => self.add_varying(system, state),
-        }
-    }
-
     /// Notes in which run the state that comes next is, if it begins a page.
     fn turn_page(&mut self) -> Result<(), NoRoom> {
         if self.len == self.pages.len() as u64 * PAGE {
@@ -486,66 +483,6 @@ impl Tuples {
     }
 
     // States of fixed width.
-
-    fn add_fixed(&mut self, system: &dyn System, state: &[Slot]) -> Result<(), NoRoom> {
-        if self.len >= self.next_review || self.stale {
-            self.review_fixed(system, state)?;
-        }
-        let run = self.runs.last().expect("a run was begun");
-        let mut wide = false;
-        for (field, code) in run.fields.iter().zip(&mut self.codes) {
-            let slot = field.slot as usize;
-            if field.table == RAW {
-                *code = state[slot];
-            } else {
-                let table = &mut self.tables[field.table as usize];
-                let end = slot + table.item();
-                let value = &state[slot..end];
-                // Until there is a last state, its codes mean nothing.
-                if !self.last.get(slot..end).is_some_and(|last| equal(last, value)) {
-                    let Some((number, new)) = table.intern(value, &self.budget) else {
-                        self.last.clear();
-                        return Err(NoRoom);
-                    };
-                    if new {
-                        self.trials[field.table as usize].misses += 1;
-                        self.seen[slot..end].iter_mut().zip(value).for_each(|(seen, slot)| *seen |= slot);
-                    }
-                    *code = number;
-                }
-            }
-            wide |= *code & !field.mask != 0;
-        }
-        self.last.clear();
-        self.last.extend_from_slice(state);
-        if wide {
-            let widened = self.widen_fixed(state);
-            if widened.is_err() {
-                self.last.clear();
-            }
-            widened?;
-        }
-        let stride = u64::from(self.runs.last().expect("a run was begun").stride);
-        if !self.bits.reserve(stride, &self.budget) {
-            return Err(NoRoom);
-        }
-        self.turn_page()?;
-        let run = self.runs.last().expect("a run was begun");
-        // Put together in a word first: most fields are much shorter than that.
-        let (mut word, mut filled) = (0u64, 0);
-        for (field, &code) in run.fields.iter().zip(&self.codes) {
-            word |= u64::from(code) << filled;
-            filled += field.mask.count_ones();
-            if filled >= 32 {
-                self.bits.push(word as u32, 32);
-                word >>= 32;
-                filled -= 32;
-            }
-        }
-        self.bits.push(word as u32, filled);
-        self.len += 1;
-        Ok(())
-    }
 
     fn cut_len(&self, cut: usize) -> usize {
         let Width::Fixed(width) = self.width else { unreachable!("cuts are for states of fixed width") };
@@ -615,11 +552,7 @@ impl Tuples {
         self.next_review = self.trials.iter().map(|trial| trial.until).min().unwrap_or(u64::MAX);
         if self.stale {
             let (fields, stride) = self.layout();
-            let count = fields.len();
             self.begin(fields, stride)?;
-            self.codes.clear();
-            self.codes.resize(count, 0);
-            self.last.clear();
             self.stale = false;
         }
         Ok(())
@@ -629,10 +562,11 @@ impl Tuples {
         self.seen.iter_mut().zip(state).for_each(|(seen, slot)| *seen |= slot);
     }
 
-    /// Widens the fields, so that what the tables hold and this state fit.
+    /// Widens the fields, so that what the tables hold and these states fit.
     #[cold]
-    fn widen_fixed(&mut self, state: &[Slot]) -> Result<(), NoRoom> {
-        self.see(state);
+    fn widen_fixed(&mut self, states: &[Slot]) -> Result<(), NoRoom> {
+        let width = self.seen.len();
+        states.chunks_exact(width).for_each(|state| self.see(state));
         let (fields, stride) = self.layout();
         let run = self.runs.last().expect("a run was begun");
         let count = self.len - run.first;
@@ -657,7 +591,7 @@ impl Tuples {
             codes.extend(run.fields.iter().map(|field| self.bits.read(old + u64::from(field.offset), field.mask)));
             for (field, &code) in fields.iter().zip(&codes) {
                 let at = run.start + tuple * u64::from(stride) + u64::from(field.offset);
-                self.bits.write(at, code, field.mask.count_ones());
+                self.bits.write(at, code.into(), field.mask.count_ones());
             }
         }
         run.fields = fields.into();

@@ -23,9 +23,9 @@ pub(crate) enum Vectors {
 
 /// The longest state of varying width: as many slots as a chunk holds, less one.
 #[cfg(not(miri))]
-const LONGEST: usize = (1 << 24) - 1;
+pub(crate) const LONGEST: usize = (1 << 24) - 1;
 #[cfg(miri)]
-const LONGEST: usize = (1 << 8) - 1;
+pub(crate) const LONGEST: usize = (1 << 8) - 1;
 
 impl Vectors {
     pub fn new(width: Width) -> Self {

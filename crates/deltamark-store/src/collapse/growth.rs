@@ -1,0 +1,129 @@
+//! How the tables of `collapse` grow: fresh states are packed, and the index is made larger.
+//!
+//! In: how many states there should be room for. Out: room, or a budget that has none. What
+//! stays true: one thread grows at a time; it holds the gate alone, and those that help it are
+//! gone before it opens the gate.
+
+use super::Collapse;
+use super::fresh::Fresh;
+use super::tables::{Tables, read};
+use crate::gate::Shared;
+use crate::help::Help;
+use crate::index::Index;
+use crate::room::Room;
+use deltamark_core::{States, System, hash::mix};
+use std::ops::Range;
+
+/// Of all states one in so many may be fresh: each takes its memory twice.
+const ONE_IN: u64 = 64;
+/// The fewest and, for each thread, the most that may be.
+const FEWEST: u64 = if cfg!(miri) { 8 } else { 256 };
+const MOST: u64 = 1 << 14;
+/// States that are packed together.
+const TOGETHER: u64 = 1024;
+
+impl Collapse<'_> {
+    /// Sets room aside for so many more states and slots (those only where the width of states varies), and hands
+    /// out the tables, growing them first if need be (I3). Nothing, if the budget is spent.
+    pub(super) fn set_aside(&self, room: &mut Room<2>, wanted: [u64; 2]) -> Option<Shared<'_, Tables>> {
+        loop {
+            let tables = self.gate.shared();
+            let missing = room.missing(tables.growth, wanted, || self.lens(&tables));
+            if missing == [0; 2] {
+                return Some(tables);
+            }
+            let promised = self.promises.add(missing);
+            if promised[0] <= tables.index.room && tables.fresh.has_room(promised) {
+                room.add(missing);
+                return Some(tables);
+            }
+            self.promises.withdraw(missing);
+            drop(tables);
+            let Some((_busy, mut tables)) = self.gate.grow() else { continue };
+            if tables.lost {
+                return None;
+            }
+            tables.growth.number += 1;
+            tables.pack(self.system, self.count(), &self.gate.help);
+            let lens = self.lens(&tables);
+            self.promises.void(lens);
+            // For all threads, so that they do not come here in turn.
+            let each = tables.growth.ahead(wanted, lens);
+            let all = each.map(|each| each * self.gate.help.threads() as u64);
+            if tables.growth.tight || !self.make_room(&mut tables, lens, all) {
+                tables.growth.tight = true;
+                if !self.make_room(&mut tables, lens, wanted) {
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// How many states there are, and how many slots fresh ones have.
+    fn lens(&self, tables: &Tables) -> [u64; 2] {
+        [self.count(), tables.fresh.slots()]
+    }
+
+    /// Makes room for so many more states and slots than these.
+    fn make_room(&self, tables: &mut Tables, lens: [u64; 2], more: [u64; 2]) -> bool {
+        let wanted = [lens[0] + more[0], lens[1] + more[1]];
+        let ahead = (lens[0] / ONE_IN).clamp(FEWEST, MOST * self.gate.help.threads() as u64);
+        tables.index.buckets > 0
+            && tables.fresh.make_room(wanted, ahead, &self.budget)
+            && (wanted[0] <= tables.index.room || self.grow_index(tables, lens[0], wanted[0]))
+    }
+
+    /// Replaces the index by one with room for `wanted` numbers.
+    #[cold]
+    fn grow_index(&self, tables: &mut Tables, len: u64, wanted: u64) -> bool {
+        let old = tables.index.buckets;
+        for buckets in tables.index.next_sizes(wanted).into_iter().flatten() {
+            if !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
+                continue;
+            }
+            if !tables.index.resize(buckets) {
+                self.budget.release(Index::bytes(buckets) - Index::bytes(old));
+            }
+            self.enter_all(tables, len);
+            return wanted <= tables.index.room;
+        }
+        // No memory to grow: fill the last entries instead.
+        tables.index.fill_up();
+        wanted <= tables.index.room
+    }
+
+    /// Enters every state into an empty index.
+    fn enter_all(&self, tables: &mut Tables, len: u64) {
+        let Tables { tuples, fresh, index, width, .. } = tables;
+        let (system, width, tuples, fresh): (_, _, _, &Fresh) = (self.system, *width, &*tuples, fresh);
+        index.fill(len, &self.gate.help, || {
+            let (mut scratch, mut states) = (system.scratch(), States::new(width));
+            move |numbers: Range<u64>, hashes: &mut Vec<u64>| {
+                states.clear();
+                // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len` are written.
+                unsafe { read(tuples, fresh, numbers, &mut states) };
+                system.hashes(&mut scratch, &states, hashes);
+                hashes.iter_mut().for_each(|hash| *hash = mix(*hash));
+            }
+        });
+    }
+}
+
+impl Tables {
+    /// Packs fresh states, of which there are so many together with those that are packed. Where there is no memory
+    /// for one, it stays as it is, and so do those behind it.
+    fn pack(&mut self, system: &dyn System, len: u64, help: &Help) {
+        let Tables { tuples, fresh, width, .. } = self;
+        let mut states = States::new(*width);
+        while tuples.len() < len {
+            let numbers = tuples.len()..len.min(tuples.len() + TOGETHER);
+            states.clear();
+            // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len` are written.
+            unsafe { fresh.read(numbers, &mut states) };
+            if tuples.append(system, &states, help) < states.len() {
+                return;
+            }
+        }
+        fresh.clear(len);
+    }
+}
