@@ -5,7 +5,7 @@
 //! Collision Detection*, CAV 1993; U. Stern and D. L. Dill, *Improved Probabilistic
 //! Verification by Hash Compaction*, CHARME 1995, keep signature and place in the table apart.
 //! What is done better here: the place says the upper bits of the signature, so only the rest
-//! is stored (see `quotient.rs`), and the table grows.
+//! is stored (see `pairs.rs`), and the table grows.
 //!
 //! # Layout in memory
 //! ```text
@@ -13,7 +13,7 @@
 //!               [ place | remainder: stored      ]
 //! ```
 //! A table of n signatures keeps about `bits − log2 n` bits of each and is 80 to 90 per cent
-//! full: with a million states or two about 4 bytes a state at 40 bits, 7 at 56.
+//! full: with a million states or two about 4 bytes a state at 40 bits, 6 to 7 at 56.
 //!
 //! # What an answer is worth
 //! The hash is taken as uniform and independent, as in the papers. When `i` signatures are
@@ -27,44 +27,84 @@
 //! shortest path).
 //!
 //! # Invariants
-//! * I1: every signature is in the table once.
-//! * I2: the table is behind one lock. A batch is looked up while others look up theirs; only
-//!   what was not found is entered alone, in lines that are in the cache by then.
+//! * I1: every signature is in the set once. Which states are missed depends on signatures alone, not on threads.
+//! * I2: whoever inserts holds the gate shared, and the set has room for what it may insert; growing holds the gate
+//!   alone, and all threads help. Look-ups take no lock, and what is new is entered by claiming its line (`enter.rs`).
 //!
 //! # When to choose it
 //! When nothing exact fits and bugs are looked for rather than their absence proved. States
 //! cannot be given back: the search keeps those it has yet to expand in full.
 
-use crate::quotient::{MOST_KEY_BITS, Quotient};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::code::Bmi2;
+use crate::gate::{Gate, Shared};
+use crate::help::Help;
+use crate::pairs::{Set, Signatures};
+use crate::room::{Growth, Promises, Room};
+use crate::tiles::Added;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
-    store::insert_one_by_one,
+    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
 };
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The set of signatures.
 pub struct Compaction {
     bits: u32,
-    table: RwLock<Quotient>,
+    len: Apart<AtomicU64>,
+    promises: Promises<1>,
+    gate: Gate<Table>,
 }
+
+/// What changes only while the gate is held alone.
+struct Table {
+    /// None, if the budget did not even allow the first lines.
+    set: Option<Box<dyn Held>>,
+    growth: Growth,
+}
+
+/// A set of signatures, in lines of one length or another.
+trait Held: Send + Sync {
+    fn bytes(&self) -> u64;
+    fn has_room(&self, signatures: u64) -> bool;
+    fn make_room(&mut self, signatures: u64, help: &Help) -> bool;
+    fn contains(&self, signature: u64) -> bool;
+    fn insert(&self, signature: u64) -> Added;
+
+    /// Enters signatures, up to the first that finds no room; `which` of the answers each has. Gives how many are
+    /// new, and which answer found no room.
+    fn enter(&self, signatures: &[u64], which: &[u32], new: bool, answers: &mut [Insert]) -> (u64, Option<usize>);
+}
+
+/// Signatures of up to so many bits are in lines of 64 bytes, which hold 62 of them at most; longer ones in lines of
+/// 128, of which less stays empty.
+const SHORT: u32 = 32;
+/// How many signatures before its turn the line of one is asked for: enough to hide the way to memory.
+const FAR: usize = 32;
+/// And the line behind it, if that is needed: when the first has come.
+const NEAR: usize = 8;
+/// Signatures for which room is set aside together.
+const TOGETHER: usize = 1024;
+/// How many recent hashes are kept, a power of two: as many as stay in the second cache.
+const RECENT: usize = 1 << 14;
 
 /// What a thread needs for a batch.
 struct Work {
+    room: Room<1>,
+    /// Whether many of its last signatures were new, so that lines are fetched for writing.
+    expects_new: bool,
     /// Hashes that are surely there, each at the place its low bits name.
     recent: Vec<u64>,
-    /// Those of the batch that must be looked up, and whether they were found.
-    mixed: Vec<u64>,
-    seen: Vec<bool>,
+    /// The signatures of the batch that must be looked up.
+    signatures: Vec<u64>,
     /// Which successor each of these is.
     which: Vec<u32>,
 }
 
-/// How many recent hashes are kept, a power of two: as many as stay in the second cache.
-const RECENT: usize = 1 << 14;
-
 impl Work {
     fn new() -> Self {
-        let mut work = Work { recent: Vec::new(), mixed: Vec::new(), seen: Vec::new(), which: Vec::new() };
+        let (recent, signatures, which) = (Vec::new(), Vec::new(), Vec::new());
+        let mut work = Work { room: Room::default(), expects_new: false, recent, signatures, which };
         work.forget();
         work
     }
@@ -87,58 +127,175 @@ impl Compaction {
     /// When the bits are not in [`BITS`](Self::BITS).
     pub fn new(bits: u32, budget: Arc<Budget>) -> Self {
         assert!(Self::BITS.contains(&bits.into()), "a signature has {:?} bits", Self::BITS);
-        // What the table does not take as a key is entered as payload.
-        let key_bits = bits.min(MOST_KEY_BITS);
-        Compaction { bits, table: RwLock::new(Quotient::new(key_bits, bits - key_bits, budget)) }
+        let reach = Signatures { bits };
+        let set: Option<Box<dyn Held>> = if bits <= SHORT {
+            Set::<_, 8>::new(reach, &budget).map(|set| Box::new(set) as _)
+        } else {
+            Set::<_, 16>::new(reach, &budget).map(|set| Box::new(set) as _)
+        };
+        let table = Table { set, growth: Growth::default() };
+        Compaction { bits, len: Apart::default(), promises: Promises::default(), gate: Gate::new(table) }
     }
 
-    fn shared(&self) -> RwLockReadGuard<'_, Quotient> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&self) -> RwLockWriteGuard<'_, Quotient> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The bits of a signature that are entered as payload, and how many they are.
+    /// The signature of a mixed hash.
     #[inline(always)]
-    fn payload(&self, mixed: u64) -> (u64, u32) {
-        let bits = self.bits - self.bits.min(MOST_KEY_BITS);
-        (mixed >> (64 - self.bits) & ((1 << bits) - 1), bits)
+    fn signature(&self, mixed: u64) -> u64 {
+        mixed >> (64 - self.bits)
     }
 
-    #[inline(always)]
-    fn contains(&self, table: &Quotient, mixed: u64) -> bool {
-        let (payload, _) = self.payload(mixed);
-        let mut found = false;
-        table.probe(mixed, |other| found |= other == payload);
-        found
+    /// Sets room aside for `more` signatures and hands out the table, growing it first if need
+    /// be (I2). Nothing, if the budget is spent.
+    fn set_aside(&self, room: &mut Room<1>, more: u64) -> Option<Shared<'_, Table>> {
+        loop {
+            let table = self.gate.shared();
+            let missing = room.missing(table.growth, [more], || [self.len()]);
+            if missing == [0] {
+                return Some(table);
+            }
+            let [promised] = self.promises.add(missing);
+            if table.set.as_ref()?.has_room(promised) {
+                room.add(missing);
+                return Some(table);
+            }
+            self.promises.withdraw(missing);
+            drop(table);
+            let Some((_busy, mut table)) = self.gate.grow() else { continue };
+            let Table { set: Some(set), growth } = &mut *table else { return None };
+            growth.number += 1;
+            let (len, help) = (self.len(), &self.gate.help);
+            self.promises.void([len]);
+            let mut make_room = |more: u64| set.has_room(len + more) || set.make_room(len + more, help);
+            // For all threads, so that they do not come here in turn.
+            let [each] = growth.ahead([more], [len]);
+            if growth.tight || !make_room(each * help.threads() as u64) {
+                growth.tight = true;
+                if !make_room(more) {
+                    return None;
+                }
+            }
+        }
     }
 
-    /// Enters a signature that is not there and for which there is room.
-    #[inline(always)]
-    fn enter(&self, table: &mut Quotient, mixed: u64) -> Insert {
-        if table.insert(mixed, self.payload(mixed).0) { Insert::New(StateId::NAMELESS) } else { Insert::Full }
+    /// Counts signatures that are new, and takes them from the room that was set aside. Before the
+    /// table is given back: who makes it grow must know how many there are.
+    fn count(&self, room: &mut Room<1>, new: u64) {
+        if new > 0 {
+            room.take([new]);
+            self.len.fetch_add(new, Ordering::AcqRel);
+        }
     }
 }
 
+impl Table {
+    fn contains(&self, signature: u64) -> bool {
+        self.set.as_ref().is_some_and(|set| set.contains(signature))
+    }
+}
+
+impl<const W: usize> Held for Set<Signatures, W> {
+    fn bytes(&self) -> u64 {
+        let (lines, stash) = Set::bytes(self);
+        lines + stash
+    }
+
+    fn has_room(&self, signatures: u64) -> bool {
+        Set::has_room(self, signatures, self.reach())
+    }
+
+    fn make_room(&mut self, signatures: u64, help: &Help) -> bool {
+        Set::make_room(self, signatures, self.reach(), help)
+    }
+
+    fn contains(&self, signature: u64) -> bool {
+        Set::contains(self, signature)
+    }
+
+    fn insert(&self, signature: u64) -> Added {
+        Set::insert(self, signature)
+    }
+
+    fn enter(&self, signatures: &[u64], which: &[u32], new: bool, answers: &mut [Insert]) -> (u64, Option<usize>) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if Bmi2::detect().is_some() {
+            // SAFETY: `detect` says that the processor has these instructions.
+            return unsafe { enter_bmi2(self, signatures, which, new, answers) };
+        }
+        enter(self, signatures, which, new, answers)
+    }
+}
+
+/// [`enter`] with the instructions of BMI2, which shift by any number of bits at once.
+///
+/// # Safety
+/// The processor has them.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "bmi1,bmi2")]
+unsafe fn enter_bmi2<const W: usize>(
+    set: &Set<Signatures, W>,
+    signatures: &[u64],
+    which: &[u32],
+    expects_new: bool,
+    answers: &mut [Insert],
+) -> (u64, Option<usize>) {
+    enter(set, signatures, which, expects_new, answers)
+}
+
+/// See [`Held::enter`].
+#[inline(always)]
+fn enter<const W: usize>(
+    set: &Set<Signatures, W>,
+    signatures: &[u64],
+    which: &[u32],
+    expects_new: bool,
+    answers: &mut [Insert],
+) -> (u64, Option<usize>) {
+    for &signature in signatures.iter().take(FAR) {
+        set.prefetch(signature, expects_new);
+    }
+    let mut new = 0;
+    for (at, (&signature, &index)) in signatures.iter().zip(which).enumerate() {
+        if let Some(&far) = signatures.get(at + FAR) {
+            set.prefetch(far, expects_new);
+        }
+        if let Some(&near) = signatures.get(at + NEAR) {
+            set.prefetch_further(near);
+        }
+        match set.insert(signature) {
+            Added::New => {
+                new += 1;
+                answers[index as usize] = Insert::New(StateId::NAMELESS);
+            }
+            Added::Seen => {}
+            Added::Full => return (new, Some(index as usize)),
+        }
+    }
+    (new, None)
+}
+
 impl Store for Compaction {
-    fn insert(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
-        let mixed = mix(hash);
-        let mut table = self.alone();
-        if self.contains(&table, mixed) {
-            Insert::Seen(StateId::NAMELESS)
-        } else if !table.reserve(1, self.payload(mixed).1) {
-            Insert::Full
-        } else {
-            self.enter(&mut table, mixed)
+    fn insert(&self, scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
+        let signature = self.signature(mix(hash));
+        let room = &mut scratch.get::<Work>().room;
+        let table = self.set_aside(room, 1);
+        let Some(set) = table.as_ref().and_then(|table| table.set.as_ref()) else {
+            // No room, but it may be there.
+            let seen = self.gate.shared().contains(signature);
+            return if seen { Insert::Seen(StateId::NAMELESS) } else { Insert::Full };
+        };
+        match set.insert(signature) {
+            Added::New => {
+                self.count(room, 1);
+                Insert::New(StateId::NAMELESS)
+            }
+            Added::Seen => Insert::Seen(StateId::NAMELESS),
+            Added::Full => Insert::Full,
         }
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let work: &mut Work = scratch.get();
-        let Work { recent, mixed, seen, which } = work;
-        mixed.clear();
+        let work = scratch.get::<Work>();
+        let Work { room, expects_new, recent, signatures, which } = work;
+        signatures.clear();
         which.clear();
         let first = out.len();
         out.resize(first + batch.len(), Insert::Seen(StateId::NAMELESS));
@@ -147,34 +304,35 @@ impl Store for Compaction {
             let place = &mut recent[hash as usize % RECENT];
             if *place != hash {
                 *place = hash;
-                mixed.push(hash);
+                signatures.push(self.signature(hash));
                 which.push(index as u32);
             }
         }
-        seen.clear();
-        seen.resize(mixed.len(), false);
-        self.shared().probe_each(mixed, |index, other| seen[index] |= other == self.payload(mixed[index]).0);
-        let absent = seen.iter().filter(|&&seen| !seen).count() as u64;
-        if absent == 0 {
-            return;
-        }
-        let mut table = self.alone();
-        if !table.reserve(absent, self.payload(0).1) {
-            // Not all of them would fit, but most may be there already.
-            drop(table);
-            out.truncate(first);
-            work.forget();
-            return insert_one_by_one(self, scratch, block, batch, out);
-        }
-        for ((&mixed, &seen), &index) in mixed.iter().zip(&*seen).zip(&*which) {
-            // What was not there may have come with this batch, or from another thread (I1).
-            if seen || self.contains(&table, mixed) {
-                continue;
-            }
-            let answer = self.enter(&mut table, mixed);
-            out[first + index as usize] = answer;
-            if answer == Insert::Full {
-                out.truncate(first + index as usize + 1);
+        let answers = &mut out[first..];
+        for start in (0..signatures.len()).step_by(TOGETHER) {
+            let end = signatures.len().min(start + TOGETHER);
+            let table = self.set_aside(room, (end - start) as u64);
+            let Some(set) = table.as_ref().and_then(|table| table.set.as_ref()) else {
+                // Not all of them would fit, but most may be there already. What was noted is not.
+                let begin = which[start] as usize;
+                out.truncate(first + begin);
+                work.forget();
+                for index in begin..batch.len() {
+                    let arrival = batch.arrival(block, index);
+                    out.push(self.insert(scratch, batch.target(index), batch.hash(index), &arrival));
+                    if out.last() == Some(&Insert::Full) {
+                        return;
+                    }
+                }
+                return;
+            };
+            let (new, full) = set.enter(&signatures[start..end], &which[start..end], *expects_new, answers);
+            self.count(room, new);
+            // Of several threads each should take a line it will write to at once.
+            *expects_new = new * 4 > (end - start) as u64 && self.gate.help.has_others();
+            if let Some(index) = full {
+                answers[index] = Insert::Full;
+                out.truncate(first + index + 1);
                 // Not all that was noted has come in.
                 work.forget();
                 return;
@@ -183,15 +341,15 @@ impl Store for Compaction {
     }
 
     fn find(&self, _scratch: &mut Scratch, _state: &[Slot], hash: u64) -> Option<StateId> {
-        self.contains(&self.shared(), mix(hash)).then_some(StateId::NAMELESS)
+        self.gate.shared().contains(self.signature(mix(hash))).then_some(StateId::NAMELESS)
     }
 
     fn len(&self) -> u64 {
-        self.shared().len()
+        self.len.load(Ordering::Acquire)
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::new().with("signatures", self.shared().bytes())
+        Bytes::new().with("signatures", self.gate.shared().set.as_ref().map_or(0, |set| set.bytes()))
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -208,6 +366,7 @@ impl Store for Compaction {
     }
 
     fn scratch(&self) -> Scratch {
+        self.gate.help.enrol();
         Scratch::new(Work::new())
     }
 

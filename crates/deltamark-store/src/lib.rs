@@ -8,14 +8,14 @@
 //! | store | keeps of a state | rests on |
 //! |---|---|---|
 //! | [`plain`] | all of it | `vectors`, `index` |
-//! | [`collapse`] | the numbers of its parts | `tuples` (`intern`, `bits`), `index` |
+//! | [`collapse`] | the numbers of its parts | `tuples` (`intern`, `bits`), `index`, `vectors` |
 //! | `tree` | the numbers of its parts, and these of theirs | `dense`, `shape`, `fields` |
 //! | [`compact`] | its pair of halves, as a bit or a few | `dense`, `plan` (`cuts`, `sample`), `roots` (`tiles`, `pairs`), `past`, `retrace` |
 //! | [`difference`] | what changed since its predecessor | `journal`, `coder`, `lists`, `patch`, `path`, `quotient`, `unpacked` |
 //! | `delta` | predecessor and action | `numbered`, with `plain` or `collapse` for levels kept in full |
 //! | `comback` | signature, predecessor and action | `numbered` |
 //! | [`breadcrumb`] | bits of hash, level modulo three, action | `quotient`, and `plain` for levels kept in full |
-//! | [`compaction`] | a signature; may miss states | `quotient` |
+//! | [`compaction`] | a signature; may miss states | `pairs` |
 //! | [`bitstate`] | bits set in an array; may miss states | `region` |
 //!
 //! # The helpers

@@ -1,8 +1,8 @@
 //! # The idea
 //! A set of numbers that keeps of each only what its place does not say, for several threads:
-//! the roots of `compact` where pairs are too sparse for a bitmap.
+//! the roots of `compact` where pairs are too sparse for a bitmap, and the signatures of `compaction`.
 //!
-//! In: numbers (codes of pairs) of up to 62 bits. Out: whether each was there. Quotienting is
+//! In: numbers of up to 64 bits. Out: whether each was there. Quotienting is
 //! due to Cleary (1984); a tree store with such roots to Laarman (2019). What is done
 //! differently: entries are as wide as the run needs now and widen in place; growing is in place
 //! too, one pass from the last line to the first, by all threads (`pairs/rearrange.rs`); there is
@@ -10,17 +10,16 @@
 //!
 //! # Layout in memory
 //! ```text
-//! number     [ upper bits | lower 32 bits ]
-//! key        mix(lower) + spread(upper)  modulo 2^32
-//! line j     head | t t t t t … | v v v v v …       128 bytes, as 16 atomic words
+//! number     [ key: 32 bits | rest ]                cut as `pairs/numbers.rs` says
+//! line j     head | t t t t t … | v v v v v …       64 or 128 bytes, as 8 or 16 atomic words
 //! head       own and foreign entries, three marks   2 bytes
-//! entry      remainder of the key, then the upper bits: the low 8 bits are t, the others v
+//! entry      remainder of the key, then the rest: the low 8 bits are t, the others v
 //! ```
-//! From key and upper bits the number follows, so nothing is lost. There are `m·2^e` lines, `m`
+//! From key and rest the number follows, so nothing is lost. There are `m·2^e` lines, `m`
 //! being 8, 10, 12 or 14; key `x` has its home in line `x·m >> (32-e)`, and of the bits shifted
 //! out all but the lowest three are the remainder: keys of one home differ there by multiples
-//! of `m >= 8`. Of the upper bits those that are known to be 0 are left out (`pairs/layout.rs`).
-//! They are no part of the key, so that numbers may get longer without any
+//! of `m >= 8`. Of the rest, bits that are known to be 0 are left out; it
+//! is no part of the key, so that numbers may get longer without any
 //! entry getting another home. An entry that finds its home full goes to the next line, where
 //! such foreign entries stand at the end; one that finds that full too goes to the stash.
 //!
@@ -35,6 +34,7 @@
 
 mod layout;
 mod line;
+mod numbers;
 mod rearrange;
 mod stash;
 
@@ -45,15 +45,17 @@ use crate::help::Help;
 use crate::tiles::Added;
 use deltamark_core::Budget;
 use layout::Shape;
-use line::{COUNT, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED, WORDS, equal};
+use line::{COUNT, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED};
+use numbers::Numbers;
+pub(crate) use numbers::Signatures;
 use stash::Stash;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A set of numbers.
-pub(crate) struct Pairs {
+/// A set of numbers of some reach, in lines of `W` words, 8 or 16.
+pub(crate) struct Set<R: Numbers, const W: usize> {
     budget: Arc<Budget>,
-    shape: Shape,
+    shape: Shape<R, W>,
     lines: Arena,
     /// Bytes granted for lines.
     granted: u64,
@@ -63,11 +65,19 @@ pub(crate) struct Pairs {
     stash: Mutex<(Stash, u64)>,
 }
 
-impl Pairs {
+/// A set of codes of pairs.
+pub(crate) type Pairs = Set<Reach, 16>;
+
+impl<R: Numbers, const W: usize> Set<R, W> {
+    const LINE_BYTES: u64 = {
+        assert!(W == 8 || W == 16, "one or two lines of the cache");
+        size_of::<Line<W>>() as u64
+    };
+
     /// An empty set for numbers of this reach, if the budget allows it.
-    pub fn new(reach: Reach, budget: &Arc<Budget>) -> Option<Self> {
+    pub fn new(reach: R, budget: &Arc<Budget>) -> Option<Self> {
         let shape = Shape::first(reach);
-        let lines = Arena::new(2 * WORDS);
+        let lines = Arena::new(2 * W);
         if !budget.request(shape.bytes()) {
             return None;
         }
@@ -77,12 +87,17 @@ impl Pairs {
         }
         let (granted, room) = (shape.bytes(), shape.room(false));
         let stash = Mutex::new((Stash::default(), 0));
-        Some(Pairs { budget: Arc::clone(budget), shape, lines, granted, room, stash })
+        Some(Set { budget: Arc::clone(budget), shape, lines, granted, room, stash })
     }
 
     /// How many bytes a set of this many numbers takes, about.
-    pub fn estimate(numbers: u64, reach: Reach) -> u64 {
-        Shape::first(reach).with_room(numbers).bytes()
+    pub fn estimate(numbers: u64, reach: R) -> u64 {
+        Shape::<R, W>::first(reach).with_room(numbers).bytes()
+    }
+
+    /// How far its numbers go.
+    pub fn reach(&self) -> R {
+        self.shape.reach
     }
 
     /// The bytes of lines, and of the stash.
@@ -92,16 +107,19 @@ impl Pairs {
 
     /// Whether there is room for so many numbers of this reach in all.
     #[inline]
-    pub fn has_room(&self, numbers: u64, reach: Reach) -> bool {
+    pub fn has_room(&self, numbers: u64, reach: R) -> bool {
         numbers <= self.room && self.shape.reach.covers(reach)
     }
 
     #[inline(always)]
-    fn line(&self, at: u64) -> &Line {
+    fn line(&self, at: u64) -> &Line<W> {
         debug_assert!(at <= self.shape.lines());
+        let view = self.lines.view();
+        // Known when this is compiled.
+        let address = if W == 16 { view.address::<32>(at) } else { view.address::<16>(at) };
         // SAFETY: lines up to one behind the last have addresses (see `new` and `rearrange`),
-        // aligned, as items of 128 bytes; zero is valid, and they are used as atomics only.
-        unsafe { &*self.lines.view().address::<{ 2 * WORDS }>(at).cast::<Line>() }
+        // aligned, as items of 64 or 128 bytes; zero is valid, and they are used as atomics only.
+        unsafe { &*address.cast::<Line<W>>() }
     }
 
     /// Asks for the memory in which a number would be found, or entered if it is expected to be new.
@@ -110,7 +128,9 @@ impl Pairs {
         let (home, _) = self.shape.split(number);
         let line = self.line(home);
         prefetch_as(&line.0[0], expects_new);
-        prefetch(&line.0[8]);
+        if let Some(second) = line.0.get(8) {
+            prefetch(second);
+        }
     }
 
     /// Whether a number is there.
@@ -122,7 +142,7 @@ impl Pairs {
         let (home, entry) = self.shape.split(number);
         let line = self.line(home);
         let first = line.0[0].load(Ordering::Acquire);
-        if line.holds(&self.shape, first, false, entry, equal) {
+        if line.holds(&self.shape, first, false, entry) {
             return true;
         }
         if first & OVERFLOWN == 0 {
@@ -130,17 +150,26 @@ impl Pairs {
         }
         let next = self.line(home + 1);
         let first = next.0[0].load(Ordering::Acquire);
-        next.holds(&self.shape, first, true, entry, equal)
+        next.holds(&self.shape, first, true, entry)
             || first & STASHED != 0 && self.stash.lock().unwrap_or_else(PoisonError::into_inner).0.contains(number)
+    }
+
+    /// The same for the line behind, if a number may be there; its home has been asked for before.
+    #[inline(always)]
+    pub fn prefetch_further(&self, number: u64) {
+        let (home, _) = self.shape.split(number);
+        let overflown = self.line(home).0[0].load(Ordering::Relaxed) & OVERFLOWN != 0;
+        // Without a branch: nobody can tell beforehand which lines these are.
+        prefetch(self.line(home + u64::from(overflown)));
     }
 
     /// Enters a number, for which there is room.
     #[inline(always)]
     pub fn insert(&self, number: u64) -> Added {
         let (home, entry) = self.shape.split(number);
-        match self.line(home).enter(&self.shape, false, entry, equal) {
+        match self.line(home).enter(&self.shape, false, entry) {
             Some(added) => added,
-            None => match self.line(home + 1).enter(&self.shape, true, entry, equal) {
+            None => match self.line(home + 1).enter(&self.shape, true, entry) {
                 Some(added) => added,
                 None => self.insert_stashed(number, false),
             },
@@ -156,7 +185,7 @@ impl Pairs {
 
     /// Makes room for so many numbers of this reach in all (I3). Says whether there was memory.
     #[must_use]
-    pub fn make_room(&mut self, numbers: u64, reach: Reach, help: &Help) -> bool {
+    pub fn make_room(&mut self, numbers: u64, reach: R, help: &Help) -> bool {
         let shape = self.shape.reaching(reach).with_room(numbers);
         if shape.room(false) >= numbers && self.rearrange(shape, help) {
             self.room = shape.room(false);
@@ -185,8 +214,8 @@ impl Pairs {
             }
             if (at + 1).is_multiple_of(PIECE) && at < lines {
                 let within = self.lines.contiguous(0) - self.lines.contiguous(at + 1);
-                self.lines.release_before(at + 1, within * size_of::<Line>() as u64);
-                let bytes = PIECE * size_of::<Line>() as u64;
+                self.lines.release_before(at + 1, within * Self::LINE_BYTES);
+                let bytes = PIECE * Self::LINE_BYTES;
                 self.granted -= bytes;
                 self.budget.release(bytes);
             }
@@ -206,11 +235,11 @@ impl Pairs {
 
     fn each_stashed(&self, visit: &mut impl FnMut(u64) -> bool) -> bool {
         let guard = self.stash.lock().unwrap_or_else(PoisonError::into_inner);
-        guard.0.table.iter().filter(|&&held| held != 0).all(|&held| visit(held - 1))
+        guard.0.numbers().all(visit)
     }
 }
 
-impl Drop for Pairs {
+impl<R: Numbers, const W: usize> Drop for Set<R, W> {
     fn drop(&mut self) {
         let (lines, stash) = self.bytes();
         self.budget.release(lines + stash);
@@ -327,5 +356,48 @@ mod tests {
         let mut found = std::collections::HashSet::new();
         assert!(pairs.each(|number| found.insert(number)));
         assert_eq!(found.len() as u64, new);
+    }
+
+    /// Signatures of this many bits, the least and the largest among them, inserted by one thread while another helps.
+    fn check_signatures<const W: usize>(bits: u32) {
+        let budget = Arc::new(Budget::unlimited());
+        let mut set = Set::<_, W>::new(Signatures { bits }, &budget).expect("there is no limit");
+        let (help, done) = (Help::default(), std::sync::atomic::AtomicBool::new(false));
+        (0..2).for_each(|_| help.enrol());
+        let largest = u64::MAX >> (64 - bits);
+        // So many close to the ends that some find no line.
+        let near = if cfg!(miri) { 20 } else { 200 };
+        let count = if cfg!(miri) { 100 } else { 20_000 };
+        let numbers =
+            (0..near).flat_map(|step| [step, largest - step]).chain((0..count).map(|step| mix(step) & largest));
+        let mut there = std::collections::HashSet::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| help.attend(&done));
+            for number in numbers {
+                let wanted = there.len() as u64 + 1;
+                if !set.has_room(wanted, set.reach()) {
+                    let _busy = help.begin().expect("nobody else grows");
+                    assert!(set.make_room(wanted, set.reach(), &help));
+                }
+                assert_eq!(set.contains(number), there.contains(&number), "{bits} bits, {number}");
+                let expected = if there.insert(number) { Added::New } else { Added::Seen };
+                assert_eq!(set.insert(number), expected, "{bits} bits, {number}");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let (lines, stash) = set.bytes();
+        assert_eq!(lines + stash, budget.used());
+        let mut found = std::collections::HashSet::new();
+        assert!(set.each(|number| found.insert(number)));
+        assert_eq!(found, there);
+    }
+
+    #[test]
+    fn signatures_of_every_length_are_kept() {
+        let lengths: &[u32] = if cfg!(miri) { &[16, 64] } else { &[16, 20, 31, 32, 33, 56, 62, 63, 64] };
+        for &bits in lengths {
+            check_signatures::<8>(bits);
+            check_signatures::<16>(bits);
+        }
     }
 }

@@ -82,6 +82,8 @@ fn comback() {
 
 #[test]
 fn compaction() {
+    // Both lengths of lines.
+    check("compaction:bits=32", &graph(Width::Fixed(2)));
     check("compaction:bits=40", &graph(Width::Fixed(2)));
     check("compaction:bits=64", &graph(Width::Fixed(2)));
 }

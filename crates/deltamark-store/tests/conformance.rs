@@ -44,7 +44,7 @@ fn bitstate_conforms_with_arrays_of_all_kinds() {
 
 #[test]
 fn compaction_conforms_with_signatures_of_all_lengths() {
-    for bits in [16, 24, 40, 64] {
+    for bits in [16, 24, 32, 40, 62, 63, 64] {
         check_store(Order::Any, |_, budget| Box::new(Compaction::new(bits, budget)));
     }
 }

@@ -1,4 +1,4 @@
-//! One line of a set of pairs: entries in as few bits as they need, entered by several threads.
+//! One line of a set: entries in as few bits as they need, entered by several threads.
 //!
 //! ```text
 //! line   head | t t t t t … | v v v v v …     t: the low 8 bits of an entry, v: the others
@@ -7,14 +7,11 @@
 //! `enter.rs`, whose protocol this is the memory of.
 
 use super::layout::Shape;
+use super::numbers::Numbers;
 use crate::enter::{Place, enter};
 use crate::tiles::Added;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of a line.
-pub(super) const WORDS: usize = 16;
-/// Bytes of a line.
-pub(super) const LINE_BYTES: u64 = 8 * WORDS as u64;
 /// The bits of a line in front of its tags.
 pub(super) const HEAD: u32 = 16;
 /// The most entries of a line: their tags are in its first 64 bytes.
@@ -29,14 +26,14 @@ pub(super) const STASHED: u64 = 1 << 13;
 /// Somebody is changing the line.
 const BUSY: u64 = 1 << 14;
 
-/// One line, two lines of the cache.
+/// One line of `W` words: one or two lines of the cache.
 #[repr(C, align(64))]
-pub(super) struct Line(pub [AtomicU64; WORDS]);
+pub(super) struct Line<const W: usize>(pub [AtomicU64; W]);
 
-impl Line {
+impl<const W: usize> Line<W> {
     /// What a slot holds.
     #[inline(always)]
-    pub fn get(&self, shape: &Shape, slot: u32) -> u64 {
+    pub fn get<R: Numbers>(&self, shape: &Shape<R, W>, slot: u32) -> u64 {
         let tag = self.read(HEAD + slot * 8, 8);
         if shape.more_bits == 0 {
             return tag;
@@ -57,7 +54,7 @@ impl Line {
     /// Fills a slot that was empty, of a line that is busy for others (see `enter.rs`). What goes to the
     /// first word is given back, to be written last.
     #[inline(always)]
-    fn put(&self, shape: &Shape, slot: u32, entry: u64, first: u64) -> u64 {
+    fn put<R: Numbers>(&self, shape: &Shape<R, W>, slot: u32, entry: u64, first: u64) -> u64 {
         let first = first | self.write(HEAD + slot * 8, entry & 0xff);
         if shape.more_bits == 0 {
             return first;
@@ -82,9 +79,34 @@ impl Line {
         0
     }
 
+    /// Writes an empty line anew with these entries of its own, as many as there are slots at most; nobody
+    /// else uses it.
+    #[inline(always)]
+    pub fn fill<R: Numbers>(&self, shape: &Shape<R, W>, entries: &[u64], overflown: bool) {
+        let mut words = [0u64; W];
+        words[0] = entries.len() as u64 | if overflown { OVERFLOWN } else { 0 };
+        let mut bit = HEAD;
+        for &entry in entries {
+            words[bit as usize / 64] |= (entry & 0xff) << (bit % 64);
+            bit += 8;
+        }
+        if shape.more_bits > 0 {
+            let mut bit = HEAD + shape.slots * 8;
+            for &entry in entries {
+                let (word, shift, value) = (bit as usize / 64, bit % 64, entry >> 8);
+                words[word] |= value << shift;
+                if shift + shape.more_bits > 64 {
+                    words[word + 1] |= value >> (64 - shift);
+                }
+                bit += shape.more_bits;
+            }
+        }
+        self.0.iter().zip(words).for_each(|(held, word)| held.store(word, Ordering::Relaxed));
+    }
+
     /// The slots that hold an entry, own ones or foreign ones, as `first` counts them.
     #[inline(always)]
-    fn slots(shape: &Shape, first: u64, foreign: bool) -> u64 {
+    fn slots<R: Numbers>(shape: &Shape<R, W>, first: u64, foreign: bool) -> u64 {
         if foreign {
             let count = first >> FOREIGN_SHIFT & COUNT;
             ((1 << count) - 1) << (u64::from(shape.slots) - count)
@@ -95,7 +117,7 @@ impl Line {
 
     /// Whether an entry is there, among those that `first`, read before, counts.
     #[inline(always)]
-    pub fn holds(&self, shape: &Shape, first: u64, foreign: bool, entry: u64, equal: Equal) -> bool {
+    pub fn holds<R: Numbers>(&self, shape: &Shape<R, W>, first: u64, foreign: bool, entry: u64) -> bool {
         let mut hits = equal(self, entry as u8) & Self::slots(shape, first, foreign);
         while hits != 0 {
             if shape.more_bits == 0 || self.get(shape, hits.trailing_zeros()) == entry {
@@ -107,22 +129,22 @@ impl Line {
     }
 
     #[inline(always)]
-    fn is_full(shape: &Shape, first: u64) -> bool {
+    fn is_full<R: Numbers>(shape: &Shape<R, W>, first: u64) -> bool {
         (first & COUNT) + (first >> FOREIGN_SHIFT & COUNT) >= u64::from(shape.slots)
     }
 
     /// Searches the line and, if the entry is not there, puts it in (see `enter.rs`). Nothing means that
     /// there is no room, and that the line says so.
     #[inline(always)]
-    pub fn enter(&self, shape: &Shape, foreign: bool, entry: u64, equal: Equal) -> Option<Added> {
-        enter(&Slots { line: self, shape, foreign, entry, equal })
+    pub fn enter<R: Numbers>(&self, shape: &Shape<R, W>, foreign: bool, entry: u64) -> Option<Added> {
+        enter(&Slots { line: self, shape, foreign, entry })
     }
 
     /// Puts an entry in that is not there; nobody else uses the line. `false` means that there is
     /// no room, and that the line says so.
     #[inline(always)]
-    pub fn add(&self, shape: &Shape, foreign: bool, entry: u64) -> bool {
-        let slots = Slots { line: self, shape, foreign, entry, equal };
+    pub fn add<R: Numbers>(&self, shape: &Shape<R, W>, foreign: bool, entry: u64) -> bool {
+        let slots = Slots { line: self, shape, foreign, entry };
         let first = self.0[0].load(Ordering::Relaxed);
         match slots.marked(first) {
             Some(marked) => self.0[0].store(marked, Ordering::Relaxed),
@@ -133,15 +155,14 @@ impl Line {
 }
 
 /// An entry on its way into a line.
-struct Slots<'l> {
-    line: &'l Line,
-    shape: &'l Shape,
+struct Slots<'l, R: Numbers, const W: usize> {
+    line: &'l Line<W>,
+    shape: &'l Shape<R, W>,
     foreign: bool,
     entry: u64,
-    equal: Equal,
 }
 
-impl Place for Slots<'_> {
+impl<R: Numbers, const W: usize> Place for Slots<'_, R, W> {
     #[inline(always)]
     fn first(&self) -> u64 {
         self.line.0[0].load(Ordering::Acquire)
@@ -149,7 +170,7 @@ impl Place for Slots<'_> {
 
     #[inline(always)]
     fn holds(&self, first: u64) -> bool {
-        self.line.holds(self.shape, first, self.foreign, self.entry, self.equal)
+        self.line.holds(self.shape, first, self.foreign, self.entry)
     }
 
     #[inline(always)]
@@ -160,7 +181,7 @@ impl Place for Slots<'_> {
     #[inline(always)]
     fn marked(&self, first: u64) -> Option<u64> {
         let mark = if self.foreign { STASHED } else { OVERFLOWN };
-        Line::is_full(self.shape, first).then_some(first | mark)
+        Line::<W>::is_full(self.shape, first).then_some(first | mark)
     }
 
     #[inline(always)]
@@ -191,14 +212,13 @@ impl Place for Slots<'_> {
 }
 
 /// The slots of a line whose tag is this one, a bit each.
-pub(super) type Equal = fn(&Line, u8) -> u64;
-
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(super) fn equal(line: &Line, tag: u8) -> u64 {
+fn equal<const W: usize>(line: &Line<W>, tag: u8) -> u64 {
     use std::arch::x86_64::*;
     let bytes = line.0.as_ptr().cast::<__m128i>();
-    // SAFETY: SSE2 is part of x86-64, and the four parts lie within the line. Volatile, because
+    // SAFETY: SSE2 is part of x86-64, and the four parts lie within the line, which has 64 bytes
+    // or more. Volatile, because
     // others may write meanwhile: what the first word counts was written before (see `enter.rs`).
     unsafe {
         let tag = _mm_set1_epi8(tag as i8);
@@ -208,9 +228,10 @@ pub(super) fn equal(line: &Line, tag: u8) -> u64 {
     }
 }
 
+/// The slots of a line whose tag is this one, a bit each.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
-pub(super) fn equal(line: &Line, tag: u8) -> u64 {
+fn equal<const W: usize>(line: &Line<W>, tag: u8) -> u64 {
     (0..8).fold(0, |equal, word| {
         let bytes = line.0[word].load(Ordering::Relaxed).to_le_bytes();
         bytes.iter().enumerate().fold(equal, |equal, (at, &byte)| equal | u64::from(byte == tag) << (8 * word + at))
