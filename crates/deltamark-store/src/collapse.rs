@@ -23,8 +23,8 @@
 //!
 //! # Threads
 //! A state that comes is kept in full first, so that several threads can enter states as they do in
-//! `plain`. When there are as many of these fresh states as one in 64 of all, or some thousand a thread,
-//! the gate is closed and they are packed into tuples (`collapse/growth.rs`). What cannot be packed
+//! `plain`. When there are as many of these fresh states as one in 64 of all, or as take one in 32 of all
+//! bytes, or some thousand a thread, the gate is closed and they are packed into tuples (`collapse/growth.rs`). What cannot be packed
 //! because there is no memory stays fresh.
 //!
 //! # Growth
@@ -83,8 +83,9 @@ struct Work {
     answers: Vec<Insert>,
 }
 
-/// Successors for which room is set aside together.
+/// Successors for which room is set aside together, and the bytes they take: fewer, if they are wide.
 const TOGETHER: usize = if cfg!(miri) { 8 } else { 256 };
+const TOGETHER_BYTES: usize = 1 << 15;
 /// The index begins with this many buckets.
 const BUCKETS: u64 = Index::FEWEST;
 /// States that are recoded together, before the memory of the old ones is given back.
@@ -168,9 +169,11 @@ impl Store for Collapse<'_> {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        for start in (0..batch.len()).step_by(TOGETHER) {
+        let each = 4 * batch.targets().slots().len() / batch.len().max(1);
+        let together = (TOGETHER_BYTES / each.max(1)).clamp(8, TOGETHER);
+        for start in (0..batch.len()).step_by(together) {
             let Work { room, expects_new, .. } = scratch.get();
-            let range = start..batch.len().min(start + TOGETHER);
+            let range = start..batch.len().min(start + together);
             if self.insert_range(room, expects_new, (batch.targets(), batch.hashes()), range, out) {
                 continue;
             }

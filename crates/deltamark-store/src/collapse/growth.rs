@@ -11,16 +11,20 @@ use crate::gate::Shared;
 use crate::help::Help;
 use crate::index::Index;
 use crate::room::Room;
-use deltamark_core::{States, System, hash::mix};
+use deltamark_core::{States, System, Width, hash::mix};
 use std::ops::Range;
 
-/// Of all states one in so many may be fresh: each takes its memory twice.
+/// Of all states one in so many may be fresh, and of all bytes one in so many may be theirs: each takes
+/// its memory twice.
 const ONE_IN: u64 = 64;
-/// The fewest and, for each thread, the most that may be.
+const BYTE_IN: u64 = 32;
+/// The fewest, if they take no more than so many bytes, and, for each thread, the most that may be.
 const FEWEST: u64 = if cfg!(miri) { 8 } else { 256 };
+const FEW_BYTES: u64 = 1 << 15;
 const MOST: u64 = 1 << 14;
-/// States that are packed together.
+/// States that are packed together, and the bytes they take: fewer, if they are wide.
 const TOGETHER: u64 = 1024;
+const TOGETHER_BYTES: u64 = 1 << 17;
 
 impl Collapse<'_> {
     /// Sets room aside for so many more states and slots (those only where the width of states varies), and hands
@@ -67,7 +71,14 @@ impl Collapse<'_> {
     /// Makes room for so many more states and slots than these.
     fn make_room(&self, tables: &mut Tables, lens: [u64; 2], more: [u64; 2]) -> bool {
         let wanted = [lens[0] + more[0], lens[1] + more[1]];
-        let ahead = (lens[0] / ONE_IN).clamp(FEWEST, MOST * self.gate.help.threads() as u64);
+        let held = tables.tuples.bytes().total() + Index::bytes(tables.index.buckets);
+        let each = match tables.width {
+            Width::Fixed(slots) => slots as u64 * 4,
+            Width::Varies => 8 + more[1].div_ceil(more[0].max(1)) * 4,
+        };
+        let few = (FEW_BYTES / each.max(1)).clamp(1, FEWEST);
+        let many = (held / BYTE_IN / each.max(1)).min(lens[0] / ONE_IN);
+        let ahead = many.clamp(few, MOST * self.gate.help.threads() as u64);
         tables.index.buckets > 0
             && tables.fresh.make_room(wanted, ahead, &self.budget)
             && (wanted[0] <= tables.index.room || self.grow_index(tables, lens[0], wanted[0]))
@@ -115,8 +126,13 @@ impl Tables {
     fn pack(&mut self, system: &dyn System, len: u64, help: &Help) {
         let Tables { tuples, fresh, width, .. } = self;
         let mut states = States::new(*width);
+        let slots = match *width {
+            Width::Fixed(slots) => slots as u64,
+            Width::Varies => fresh.slots() / (len - fresh.first).max(1),
+        };
+        let together = (TOGETHER_BYTES / (4 * slots).max(1)).clamp(8, TOGETHER);
         while tuples.len() < len {
-            let numbers = tuples.len()..len.min(tuples.len() + TOGETHER);
+            let numbers = tuples.len()..len.min(tuples.len() + together);
             states.clear();
             // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len` are written.
             unsafe { fresh.read(numbers, &mut states) };
