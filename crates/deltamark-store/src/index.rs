@@ -312,6 +312,40 @@ impl<'a> IndexView<'a> {
     pub fn next(self, bucket: u64) -> u64 {
         if bucket + 1 == self.buckets.len() as u64 { 0 } else { bucket + 1 }
     }
+
+    // What the protocol of `claim.rs` does with entries.
+
+    /// Entries of a bucket that carry the tag of a hash, and empty ones, a bit each.
+    #[inline(always)]
+    pub fn scan<L: Lanes>(self, lanes: L, bucket: u64, mixed: u64) -> (u32, u32) {
+        lanes.scan(self.bucket(bucket), self.tag(mixed), self.mask)
+    }
+
+    #[inline(always)]
+    fn entry(self, bucket: u64, lane: usize) -> &'a AtomicU32 {
+        &self.bucket(bucket).0[lane % LANES]
+    }
+
+    /// The number in an entry that carries a tag, unless it is being written.
+    #[inline(always)]
+    pub fn number(self, bucket: u64, lane: usize) -> Option<u64> {
+        settled_now(self.entry(bucket, lane), self.mask)
+    }
+
+    /// Claims an entry, if it is empty.
+    #[inline(always)]
+    pub fn claim(self, bucket: u64, lane: usize, mixed: u64) -> bool {
+        // All ones cannot be a number plus one: see `Index::new`.
+        let claimed = self.tag(mixed) | !self.mask;
+        self.entry(bucket, lane).compare_exchange(0, claimed, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Writes a number into an entry that was claimed, and releases what was written before.
+    #[inline(always)]
+    pub fn settle(self, bucket: u64, lane: usize, mixed: u64, number: u64) {
+        let settled = self.tag(mixed) | (number as u32 + 1);
+        self.entry(bucket, lane).store(settled, Ordering::Release);
+    }
 }
 
 /// The number in an entry that carries a tag, once it has been written (I2). Call with no

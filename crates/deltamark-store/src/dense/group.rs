@@ -7,7 +7,7 @@
 use super::{Keys, Table};
 use crate::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
-use crate::index::{IndexView, settled_now};
+use crate::index::IndexView;
 use std::sync::atomic::Ordering;
 
 struct Group<'g, const K: usize, S, L> {
@@ -41,19 +41,17 @@ impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
 
     #[inline(always)]
     fn scan(&self, bucket: u64, key: usize) -> (u32, u32) {
-        self.lanes.scan(self.index.bucket(bucket), self.index.tag(self.mixed[key]), self.index.mask)
+        self.index.scan(self.lanes, bucket, self.mixed[key])
     }
 
     #[inline(always)]
     fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
-        settled_now(&self.index.bucket(bucket).0[lane % LANES], self.index.mask)
+        self.index.number(bucket, lane)
     }
 
     #[inline(always)]
     fn claim(&self, bucket: u64, lane: usize, key: usize) -> bool {
-        let claimed = self.index.tag(self.mixed[key]) | !self.index.mask;
-        let entry = &self.index.bucket(bucket).0[lane % LANES];
-        entry.compare_exchange(0, claimed, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.index.claim(bucket, lane, self.mixed[key])
     }
 
     #[inline(always)]
@@ -68,8 +66,7 @@ impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
 
     #[inline(always)]
     fn settle(&self, bucket: u64, lane: usize, key: usize, number: u64) {
-        let settled = self.index.tag(self.mixed[key]) | (number as u32 + 1);
-        self.index.bucket(bucket).0[lane % LANES].store(settled, Ordering::Release);
+        self.index.settle(bucket, lane, self.mixed[key], number);
     }
 
     #[inline(always)]

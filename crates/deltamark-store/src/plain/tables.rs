@@ -8,7 +8,7 @@ use super::shape::{Any, Narrow, Shape};
 use crate::bucket::x86;
 use crate::bucket::{LANES, Lanes, prefetch, prefetch_as, prefetch_to_write};
 use crate::claim::{Answer, Claims, GROUP, Site, relax};
-use crate::index::{Index, IndexView, settled, settled_now};
+use crate::index::{Index, IndexView, settled};
 use crate::vectors::Vectors;
 use deltamark_core::{Insert, Slot, StateId, States, Width, hash::mix};
 use std::mem::MaybeUninit;
@@ -63,20 +63,17 @@ impl<L: Lanes, S: Shape> Site for Group<'_, '_, L, S> {
 
     #[inline(always)]
     fn scan(&self, bucket: u64, state: usize) -> (u32, u32) {
-        self.lanes.scan(self.index.bucket(bucket), self.index.tag(self.mixed[state % GROUP]), self.index.mask)
+        self.index.scan(self.lanes, bucket, self.mixed[state % GROUP])
     }
 
     #[inline(always)]
     fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
-        settled_now(&self.index.bucket(bucket).0[lane % LANES], self.index.mask)
+        self.index.number(bucket, lane)
     }
 
     #[inline(always)]
     fn claim(&self, bucket: u64, lane: usize, state: usize) -> bool {
-        // All ones cannot be a number plus one: see `Index::new`.
-        let claimed = self.index.tag(self.mixed[state % GROUP]) | !self.index.mask;
-        let entry = &self.index.bucket(bucket).0[lane % LANES];
-        entry.compare_exchange(0, claimed, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.index.claim(bucket, lane, self.mixed[state % GROUP])
     }
 
     #[inline(always)]
@@ -89,8 +86,7 @@ impl<L: Lanes, S: Shape> Site for Group<'_, '_, L, S> {
         // SAFETY: the state was checked, room for this number was set aside (I3), only this
         // thread has it, and it is told to nobody before the entry is released below.
         unsafe { self.tables.vectors.write(number, self.state(state)) };
-        let settled = self.index.tag(self.mixed[state % GROUP]) | (number as u32 + 1);
-        self.index.bucket(bucket).0[lane % LANES].store(settled, Ordering::Release);
+        self.index.settle(bucket, lane, self.mixed[state % GROUP], number);
     }
 
     #[inline(always)]
