@@ -381,10 +381,12 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Whether the input is a condensed graph and no model.
+    /// Whether the input is a condensed graph and no model. With a format it may be a model of an odd name; then its first
+    /// bytes tell.
     pub fn is_condensed(&self) -> bool {
-        let ending = std::path::Path::new(&self.model.model).extension();
-        self.model.format.is_none() && ending.is_some_and(|ending| ending.eq_ignore_ascii_case("dmg"))
+        let path = std::path::Path::new(&self.model.model);
+        let called = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("dmg"));
+        called && (self.model.format.is_none() || deltamark::condensed::is_graph(path))
     }
 }
 

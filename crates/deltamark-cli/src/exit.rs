@@ -103,7 +103,7 @@ impl From<LoadError> for Failure {
                 Failure::new(message).help(help)
             }
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
-            LoadError::Unreadable { .. } => Failure::new(message),
+            LoadError::Unreadable { .. } | LoadError::Changed { .. } => Failure::new(message),
             LoadError::TooBig { path, limit } => {
                 let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
                 Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))
@@ -125,6 +125,10 @@ impl From<CondensedError> for Failure {
             CondensedError::Changed { .. } => {
                 Failure::new(message).help("give the text it was made from with `--model FILE`, or make the graph anew")
             }
+            CondensedError::Code { .. } => {
+                Failure::new(message).help("add `--format so` if you know who built it, to have it loaded and run")
+            }
+            CondensedError::Gone { .. } => Failure::new(message).help("`--model FILE` tells where it is now"),
             CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
         }
     }

@@ -163,6 +163,17 @@ impl Graph {
     }
 }
 
+/// The bytes of a file with another head, whose checksum is right: for those who test what a reader does with files that
+/// were made to mislead. Nothing, if the bytes are no graph.
+pub fn forge(bytes: &[u8], change: impl FnOnce(&mut Meta)) -> Option<Vec<u8>> {
+    let (mut meta, places, head) = Meta::decode(bytes).ok()?;
+    change(&mut meta);
+    let longer = meta.encode(&places).len() as u64;
+    let moved = |place: u64| place - head as u64 + longer;
+    let places = Places { index: moved(places.index), table: places.table.map(moved), end: moved(places.end) };
+    Some([&meta.encode(&places), &bytes[head..]].concat())
+}
+
 /// Makes the checksums of an altered file right again, as far as its parts can be found: for those who test what a reader does
 /// with files that no writer made.
 pub fn seal(bytes: &mut [u8]) {

@@ -16,6 +16,7 @@
 //! ```
 //! The format is described in `docs/graph-file.md`.
 
+mod audit;
 pub mod bits;
 pub mod bitset;
 pub mod block;

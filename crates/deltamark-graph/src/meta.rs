@@ -187,7 +187,9 @@ impl Meta {
             && edges < 1 << MOST_BITS
             && ends <= states
             && initial.iter().all(|&number| number < states)
-            && initial.is_empty() == (states == 0);
+            && initial.is_empty() == (states == 0)
+            && (faulty <= states || faulty == u64::MAX)
+            && (depth < states || depth == u64::MAX);
         if !sound {
             return Err(damaged("the numbers in its head do not fit together"));
         }
@@ -196,8 +198,8 @@ impl Meta {
             edges,
             actions,
             ends,
-            faulty: Some(faulty).filter(|&faulty| faulty <= states),
-            depth: Some(depth).filter(|&depth| depth < states),
+            faulty: Some(faulty).filter(|&faulty| faulty != u64::MAX),
+            depth: Some(depth).filter(|&depth| depth != u64::MAX),
             initial,
             unfolding: flags & UNFOLDING != 0,
             levels: flags & LEVELS != 0,

@@ -4,15 +4,17 @@
 //! figures and drawings as from a run, without exploring again. What stays true: a graph is written when a run is
 //! complete, and otherwise not at all; it is walked with the very text it was made from, or with none.
 
+mod confirm;
+
 use crate::check::{CheckError, control};
-use crate::load::{LoadError, LoadOptions, Loaded, ModelInfo, load_with};
+use crate::load::{Format, LARGEST_FILE, LoadError, LoadOptions, Loaded, ModelInfo, load_same};
 use crate::memory;
 use crate::report::{Answer, GraphContents, GraphFile, Report};
 use crate::stats::Surveyor;
 use crate::story::Story;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Cancel, Control, Edge, Guarantee, Insert, Limits, Listener, Predicate, Property,
-    Recorder, Scratch, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
+    Action, Batch, Block, Budget, Bytes, Cancel, Control, Edge, Guarantee, Insert, Limits, Listener, Predicate,
+    Property, Recorder, Scratch, StateId, Statistics, Stop, Store, System, Trace, Verdict, Widen,
 };
 use deltamark_graph::block::{STATES, Unpacked};
 use deltamark_graph::walk::Ended;
@@ -247,6 +249,20 @@ pub enum CondensedError {
         /// The path of the model.
         model: String,
     },
+    /// The file says that its model is a shared library, which is code, and nobody asked to run that.
+    Code {
+        /// The path of the graph.
+        path: String,
+        /// The path of the library, as the file has it.
+        model: String,
+    },
+    /// The model is not where the file says.
+    Gone {
+        /// The path of the graph.
+        path: String,
+        /// The path of the model, as the file has it.
+        model: String,
+    },
     /// The model cannot be run as the graph has it.
     Misfit(String),
 }
@@ -262,6 +278,10 @@ impl fmt::Display for CondensedError {
             CondensedError::Changed { path, model } => {
                 write!(f, "`{path}` belongs to another text than `{model}` holds now")
             }
+            CondensedError::Code { path, model } => {
+                write!(f, "the model of `{path}` is a shared library, `{model}`, which is code that would be run")
+            }
+            CondensedError::Gone { path, model } => write!(f, "`{model}`, the model of `{path}`, is not there"),
             CondensedError::Misfit(what) => f.write_str(what),
         }
     }
@@ -280,42 +300,85 @@ pub struct Condensed {
     actions: Option<Vec<Action>>,
 }
 
+/// Whether a file begins as a graph does.
+pub fn is_graph(path: &Path) -> bool {
+    let mut start = [0; deltamark_graph::meta::MAGIC.len()];
+    // What is no regular file gives its bytes once.
+    let file = std::fs::File::open(path).ok().filter(|_| path.is_file());
+    file.is_some_and(|mut file| io::Read::read_exact(&mut file, &mut start).is_ok())
+        && start == deltamark_graph::meta::MAGIC
+}
+
+/// What the user says about a graph, beside its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Where its model is now; nothing, if it is beside the graph or where it was.
+    pub model: Option<String>,
+    /// The format of its model, which the file has as well; code is loaded only if it is named here.
+    pub format: Option<String>,
+    /// The most bytes of the model that are read, and the most memory for the numbers of states.
+    pub limit: Option<u64>,
+}
+
 impl Condensed {
-    /// Opens a file, and loads the model that it names: from the file's own folder, or from where it was; or from `model`, if that
-    /// is given. At most `limit` bytes of the model are read.
-    pub fn open(path: &str, model: Option<&str>, limit: u64) -> Result<Self, CondensedError> {
+    /// Opens a file, and loads the model that it names: from the file's own folder, or from where it was; or from where
+    /// the user says it is.
+    ///
+    /// A file is the word of whoever wrote it. So its numbers are compared with its edges; of the model nothing is parsed,
+    /// and no library loaded, before the text is known to be the one; and a library is loaded only if the user names the format.
+    pub fn open(path: &str, asked: &OpenOptions) -> Result<Self, CondensedError> {
+        let limit = asked.limit.unwrap_or(LARGEST_FILE);
         let wrong = |error| CondensedError::File { path: path.into(), error };
+        let misfit = |what: String| CondensedError::Misfit(format!("`{path}` cannot be used: {what}"));
         let graph = Graph::open(Path::new(path)).map_err(wrong)?;
+        graph.audit(&Arc::new(Budget::new(limit))).map_err(wrong)?;
         let id = &graph.meta().model;
-        let model_path = match model {
-            Some(given) => given.to_string(),
-            None => found_model(path, &id.path),
+        let Some(format) = Format::by_name(&id.format).filter(|format| format.name == id.format) else {
+            return Err(misfit(format!("its model is in a format `{}`, which this program does not know", id.format)));
         };
-        if model.is_none() && id.path == "-" {
-            return Err(CondensedError::Misfit(format!(
-                "the model of `{path}` came from standard input; `--model FILE` tells where it is now"
-            )));
+        match asked.format.as_deref() {
+            Some(given) if Format::by_name(given).map(|format| format.name) != Some(format.name) => {
+                return Err(misfit(format!("its model is in the format `{}`, not `{given}`", format.name)));
+            }
+            None if format.is_code() => {
+                return Err(CondensedError::Code { path: path.into(), model: id.path.clone() });
+            }
+            _ => {}
         }
-        let options = LoadOptions { format: Some(id.format.clone()), limit, ..LoadOptions::default() };
-        let options = options.with_words(&id.options).ok_or_else(|| {
-            CondensedError::Misfit(format!("`{path}` was made with options that this program does not know"))
+        let options = LoadOptions { format: Some(format.name.into()), limit, ..LoadOptions::default() };
+        let options = options
+            .with_words(&id.options)
+            .ok_or_else(|| misfit("it was made with options that this program does not know".into()))?;
+        let model = match &asked.model {
+            Some(given) => given.clone(),
+            None if id.path == "-" => {
+                return Err(CondensedError::Misfit(format!(
+                    "the model of `{path}` came from standard input; `--model FILE` tells where it is now"
+                )));
+            }
+            None => found_model(path, &id.path)
+                .ok_or_else(|| CondensedError::Gone { path: path.into(), model: id.path.clone() })?,
+        };
+        let loaded = load_same(&model, &options, (id.length, id.hash)).map_err(|error| match error {
+            LoadError::Changed { path: model } => CondensedError::Changed { path: path.into(), model },
+            LoadError::Unreadable { .. } | LoadError::TooBig { .. } => CondensedError::Model(error),
+            error => {
+                let told = error.to_string();
+                let words: String = id.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+                misfit(format!(
+                    "its model cannot be loaded as it says, by `--format {}{words}`: {}",
+                    format.name,
+                    told.lines().next().unwrap_or_default()
+                ))
+            }
         })?;
-        let loaded = load_with(&model_path, &options).map_err(CondensedError::Model)?;
-        if loaded.info.text != Some((id.length, id.hash)) {
-            return Err(CondensedError::Changed { path: path.into(), model: model_path });
-        }
         let actions = match (loaded.system.portable(), graph.actions().map_err(wrong)?) {
             (Some(portable), Some(table)) => {
                 let actions = table.iter().map(|bytes| portable.receive(bytes)).collect::<Option<Vec<Action>>>();
-                Some(actions.ok_or_else(|| {
-                    CondensedError::Misfit(format!("`{path}` has actions that the model does not know"))
-                })?)
+                Some(actions.ok_or_else(|| misfit("it has actions that the model does not know".into()))?)
             }
             (None, None) => None,
-            _ => {
-                let message = format!("`{path}` was made by a version of this program that runs its model differently");
-                return Err(CondensedError::Misfit(message));
-            }
+            _ => return Err(misfit("it was made by a version of this program that runs its model differently".into())),
         };
         Ok(Condensed { graph, model: loaded, path: path.into(), actions })
     }
@@ -323,6 +386,18 @@ impl Condensed {
     /// The path of the file.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Where the model was read from, if the file led to a place that is neither in its own folder nor below it.
+    pub fn led_away(&self) -> Option<&str> {
+        use std::path::Component;
+        let read = self.model.info.path.as_deref()?;
+        let away = |path: &str| {
+            !Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        let recorded = &self.graph.meta().model.path;
+        let beside = Path::new(&self.path).with_file_name(Path::new(recorded).file_name()?);
+        (away(recorded) && Path::new(read) != beside).then_some(read)
     }
 
     /// What is in the file.
@@ -430,13 +505,12 @@ impl Condensed {
     }
 }
 
-/// Where the model of a graph is: beside it, or where it was.
-fn found_model(graph: &str, model: &str) -> String {
+/// Where the model of a graph is: beside it, or where it was. What is no regular file (a pipe, a device) is not opened.
+fn found_model(graph: &str, model: &str) -> Option<String> {
     let folder = Path::new(graph).parent().unwrap_or(Path::new(""));
     let name = Path::new(model).file_name().map(PathBuf::from).unwrap_or_default();
     let candidates = [folder.join(model), PathBuf::from(model), folder.join(name)];
-    let found = candidates.iter().find(|path| path.is_file()).unwrap_or(&candidates[1]);
-    found.display().to_string()
+    candidates.iter().find(|path| path.is_file()).map(|path| path.display().to_string())
 }
 
 /// Questions to a graph.
@@ -617,8 +691,10 @@ impl Walked<'_, '_> {
         let mut answers = Vec::with_capacity(properties.len());
         for (property, found) in properties.iter().zip(found) {
             let verdict = verdict(condensed, property, found, stopped_by, &control)?;
+            let misfit = |what: String| condensed.wrong(&WalkError::Misfit(what));
+            confirm::confirm(system, &property.goal, &verdict).map_err(misfit)?;
             let story = verdict.trace().map(|trace| Story::tell(system, trace)).transpose();
-            let story = story.map_err(|error| CheckError::Replay { property: property.name.clone(), error })?;
+            let story = story.map_err(|error| misfit(error.to_string()))?;
             control.listener.event(&deltamark_core::Event::Answered(&property.name, verdict.word()));
             let (kind, name, text) = ((&property.goal).into(), property.name.clone(), property.text.clone());
             answers.push(Answer { kind, name, text, verdict, story });

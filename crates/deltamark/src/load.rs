@@ -315,6 +315,11 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name || format.extensions.contains(&name.as_str()))
     }
 
+    /// Whether loading such a model runs code that it brings along, so that nobody but the user may ask for it.
+    pub fn is_code(&self) -> bool {
+        self.name == "so"
+    }
+
     fn by_path(path: &Path) -> Option<&'static Format> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         FORMATS.iter().find(|format| format.extensions.contains(&ending.as_str()))
@@ -425,6 +430,11 @@ pub enum LoadError {
         /// The most bytes that are read.
         limit: u64,
     },
+    /// The file holds another text than it should.
+    Changed {
+        /// Its path.
+        path: String,
+    },
     /// Neither the name of the file nor `--format` tells the format.
     UnknownFormat {
         /// What is wrong, in a sentence.
@@ -455,6 +465,7 @@ impl fmt::Display for LoadError {
             LoadError::TooBig { path, limit } => {
                 write!(f, "{} is larger than {limit} bytes, the most that is read here", shown(path))
             }
+            LoadError::Changed { path } => write!(f, "{} has changed", shown(path)),
             LoadError::UnknownFormat { message, .. } | LoadError::Meaningless { message, .. } => f.write_str(message),
             LoadError::Malformed { source, diagnostics } => {
                 for (index, diagnostic) in diagnostics.iter().enumerate() {
@@ -486,11 +497,24 @@ pub fn load(path: &str, format: Option<&str>) -> Result<Loaded, LoadError> {
 
 /// The same, with all that can be said about it.
 pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError> {
+    load_if(path, options, None)
+}
+
+/// The same, if the file holds the text of this length and [checksum](deltamark_graph::text_hash). That is compared before
+/// the text is parsed, and before a shared library is loaded.
+pub fn load_same(path: &str, options: &LoadOptions, text: (u64, u64)) -> Result<Loaded, LoadError> {
+    load_if(path, options, Some(text))
+}
+
+fn load_if(path: &str, options: &LoadOptions, text: Option<(u64, u64)>) -> Result<Loaded, LoadError> {
     // A wrong format is told before the file is touched, a missing file before its
     // name's ending: each is what the user most likely has to mend.
     let format = options.format.as_deref();
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
     let bytes = read(path, options.limit.min(LARGEST_FILE))?;
+    if text.is_some_and(|text| text != text_of(&bytes)) {
+        return Err(LoadError::Changed { path: path.into() });
+    }
     let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
         return Err(no_format_of(path, &bytes));
     };
@@ -509,6 +533,11 @@ pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError>
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
     parse_both(name, format, bytes, None, options)
+}
+
+/// What tells a text from others: its length and a checksum.
+fn text_of(bytes: &[u8]) -> (u64, u64) {
+    (bytes.len() as u64, deltamark_graph::text_hash([bytes]))
 }
 
 fn parse_both(
@@ -547,7 +576,7 @@ fn parse_both(
                 sizes,
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
-                text: Some((bytes.len() as u64, deltamark_graph::text_hash([bytes]))),
+                text: Some(text_of(bytes)),
                 options: options.words(),
                 ..ModelInfo::code()
             };

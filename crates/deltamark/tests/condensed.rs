@@ -1,6 +1,7 @@
 //! Condensed graphs give the answers of a full run: counts, verdicts, lengths of traces, figures, whatever the language, the store
 //! and the way the graph is walked.
 
+use deltamark::condensed::OpenOptions;
 use deltamark::condensed_graph::Way;
 use deltamark::core::Limits;
 use deltamark::graph::{Graph, GraphFormat};
@@ -8,8 +9,6 @@ use deltamark::search::Search;
 use deltamark::{Check, CheckError, Condensed, CondensedError, LoadOptions, Loaded, Report, Unfold, load_with};
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
-
-const ALL_OF_IT: u64 = 1 << 30;
 
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("condensed").join(test);
@@ -29,7 +28,7 @@ fn written(loaded: &Loaded, path: &Path, check: impl FnOnce(Check<'_>) -> Check<
     let report = check(Check::loaded(loaded)).graph(path.as_ref()).explore().unwrap_or_else(|error| panic!("{error}"));
     let contents = report.graph.and_then(|graph| graph.contents).expect("a graph was written");
     assert_eq!((contents.states, contents.edges), (report.statistics.states, report.statistics.edges));
-    Condensed::open(&path, None, ALL_OF_IT).unwrap_or_else(|error| panic!("{error}"))
+    Condensed::open(&path, &OpenOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// An answer: name, verdict, steps of its trace, whether there is a message.
@@ -140,7 +139,7 @@ fn every_store_that_tells_ids_and_both_searches_write_the_same_graph() {
                 Err(CheckError::Threads(_) | CheckError::Store(_)) => continue,
                 Err(error) => panic!("{store}: {error}"),
             }
-            let graph = Condensed::open(&path.to_string_lossy(), None, ALL_OF_IT).expect("a graph");
+            let graph = Condensed::open(&path.to_string_lossy(), &OpenOptions::default()).expect("a graph");
             // Numbers are given breadth first, whoever recorded it.
             assert_eq!(graph.graph.states(), expected.graph.states(), "{store}");
             for state in 0..graph.graph.states() {
@@ -213,7 +212,7 @@ fn properties_that_are_answered_early_do_not_cut_the_graph() {
     let path = folder.join("all.dmg");
     let report = Check::loaded(&loaded).deadlock_free().graph(path.to_string_lossy()).run().expect("a run");
     assert_eq!(report.answers[0].verdict.word(), "violated");
-    let graph = Condensed::open(&path.to_string_lossy(), None, ALL_OF_IT).expect("a graph");
+    let graph = Condensed::open(&path.to_string_lossy(), &OpenOptions::default()).expect("a graph");
     assert_eq!(graph.graph.states(), 243);
 }
 
@@ -227,7 +226,7 @@ fn a_graph_belongs_to_the_text_it_was_made_from() {
     drop(written(&loaded, &path, |check| check));
     let open = |model: Option<&Path>| {
         let model = model.map(|model| model.to_string_lossy().into_owned());
-        Condensed::open(&path.to_string_lossy(), model.as_deref(), ALL_OF_IT).err()
+        Condensed::open(&path.to_string_lossy(), &OpenOptions { model, ..OpenOptions::default() }).err()
     };
     // Moved together with its model, it is found beside it.
     let moved = folder.join("moved");
@@ -237,9 +236,9 @@ fn a_graph_belongs_to_the_text_it_was_made_from() {
     assert!(matches!(open(None), Some(CondensedError::Changed { .. })));
     assert!(open(Some(&moved.join("ring.net"))).is_none());
     std::fs::remove_file(&net).expect("the file");
-    assert!(matches!(open(None), Some(CondensedError::Model(_))));
+    assert!(matches!(open(None), Some(CondensedError::Gone { .. })));
     std::fs::copy(&path, moved.join("ring.dmg")).expect("a copy");
-    assert!(Condensed::open(&moved.join("ring.dmg").to_string_lossy(), None, ALL_OF_IT).is_ok());
+    assert!(Condensed::open(&moved.join("ring.dmg").to_string_lossy(), &OpenOptions::default()).is_ok());
 }
 
 #[test]
@@ -305,7 +304,8 @@ fn graphs_recorded_by_sweeps_answer_as_a_full_run() {
             Err(CheckError::Sweep { .. }) => continue,
             Err(error) => panic!("{name}: {error}"),
         }
-        let graph = Condensed::open(&path.to_string_lossy(), None, ALL_OF_IT).unwrap_or_else(|error| panic!("{error}"));
+        let graph =
+            Condensed::open(&path.to_string_lossy(), &OpenOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         let full = Check::loaded(&loaded).explore_all(true).run().expect("a run");
         if graph.graph.meta().unfolding {
             unfolded += 1;

@@ -9,8 +9,9 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{keep_inputs, print, write_file};
 use crate::progress::Live;
-use crate::text;
 use crate::units::{show_bytes, show_count, show_counted};
+use crate::{render, text};
+use deltamark::condensed::OpenOptions;
 use deltamark::core::{Limits, Stop};
 use deltamark::graph::{Graph, GraphError, GraphFormat};
 use deltamark::load::LARGEST_FILE;
@@ -115,7 +116,12 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         return Err(Failure::new("`--trace` writes the traces of properties, and none is asked for"));
     }
     let limit = arguments.limits.memory.unwrap_or(LARGEST_FILE).max(4 << 20);
-    let condensed = Condensed::open(path, arguments.model_path.as_deref(), limit)?;
+    let asked =
+        OpenOptions { model: arguments.model_path.clone(), format: arguments.model.format.clone(), limit: Some(limit) };
+    let condensed = Condensed::open(path, &asked)?;
+    if let Some(read) = condensed.led_away().filter(|_| arguments.model_path.is_none() && !say.quiet) {
+        render::note(&format!("the model was read from `{read}`, where `{path}` says it is"));
+    }
     let limits = arguments.limits.limits();
     let cancel = cancel_on_interrupt();
     let way = arguments.walk.unwrap_or_default();
