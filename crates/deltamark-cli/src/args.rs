@@ -5,21 +5,18 @@
 //! in a sentence, never ignored.
 
 use crate::exit::Failure;
-use crate::units;
-use clap::builder::{PossibleValue, TypedValueParser};
+use crate::{offered, units};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use deltamark::condensed_graph::Way;
 use deltamark::core::Limits;
-use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
 use deltamark::{EngineChoice, LoadError, LoadOptions, Unfold};
 use deltamark_reproduce::Paper;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,7 +52,7 @@ pub enum Command {
     Stats(Stats),
     /// Write the state space as a graph, or answer questions from one that was written
     Graph(Graph),
-    /// Step through a model, by hand or by chance
+    /// Step through a model, by hand or at random
     Simulate(Simulate),
     /// Print what a model was compiled to
     Dump(Dump),
@@ -76,22 +73,32 @@ pub enum Command {
 pub struct Model {
     /// File with the model; `-` for standard input
     pub model: String,
-    /// Format of the file [default: by its ending]
-    #[arg(long, value_name = "NAME", long_help = formats_help())]
+    /// Format of the model [default: by the ending of its file]
+    #[arg(long, value_name = "NAME", long_help = formats_help(), hide_possible_values = true, value_parser = offered::formats())]
     pub format: Option<String>,
     /// Value of a parameter of the model, for instance N=5; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub param: Vec<(String, String)>,
     /// Run a coloured net as the P/T net it unfolds to: yes, no, or auto, which does so if it is small
-    #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true)]
+    #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true, hide_possible_values = true, value_parser = offered::unfoldings())]
     pub unfold: Unfold,
-    /// What makes successors, for models in DVE: auto, native or interpreter [default: auto]
-    #[arg(long, value_name = "NAME")]
+    /// Engine that computes successors, for models in DVE: auto, native or interpreter [default: auto]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = offered::engines())]
     pub engine: Option<EngineChoice>,
 }
 
 fn formats_help() -> String {
-    format!("Format of the file, if its ending does not tell it: {}", Format::list())
+    format!("Format of the model, if the ending of its file does not tell it: {}", Format::list())
+}
+
+/// An expression. It may begin with a minus, but not like an option: then the expression was forgotten.
+fn expression(text: &str) -> Result<String, String> {
+    match text.strip_prefix("--") {
+        Some(word) if word.starts_with(|c: char| c.is_ascii_alphabetic()) => Err(format!(
+            "an expression is expected, and `{text}` looks like an option; put parentheses around it if it is none"
+        )),
+        _ => Ok(text.into()),
+    }
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {
@@ -137,16 +144,16 @@ pub struct Dump {
 #[derive(Args, Debug)]
 pub struct Explore {
     /// Where visited states are kept; `deltamark stores` lists all with their options
-    #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t)]
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", default_value_t, hide_possible_values = true, value_parser = offered::stores())]
     pub store: StoreSpec,
     /// Show what `--store auto` tries and why it chooses as it does
     #[arg(long, conflicts_with = "quiet")]
     pub explain: bool,
     /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
-    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
+    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = offered::searches())]
     search: Search,
     /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
-    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression)]
     progress: Option<String>,
     /// Number of threads that search [default: as many as the machine runs at once]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
@@ -210,39 +217,6 @@ impl Explore {
     }
 }
 
-/// Reads the name of a search.
-#[derive(Clone)]
-struct Searches;
-
-impl TypedValueParser for Searches {
-    type Value = Search;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Search, clap::Error> {
-        // A function is a parser too, and words the error as for all other options.
-        search.parse_ref(command, argument, value)
-    }
-
-    /// For help texts and completions.
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new(Search::NAMED.iter().map(|search| PossibleValue::new(search.name()))))
-    }
-}
-
-fn search(text: &str) -> Result<Search, String> {
-    let names = Search::NAMED.iter().map(|search| search.name());
-    Search::NAMED.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
-        match did_you_mean(text, names.clone()) {
-            Some(close) => format!("there is no search `{text}`; did you mean `{close}`?"),
-            None => format!("there is no search `{text}`; known searches: {}", names.collect::<Vec<_>>().join(", ")),
-        }
-    })
-}
-
 /// The most threads that may be asked for.
 const MOST_THREADS: usize = 1024;
 
@@ -263,7 +237,7 @@ pub struct Say {
     /// Print the answers only, and show no progress
     #[arg(short, long)]
     pub quiet: bool,
-    /// Tell more while searching: answers as they come, changes of the states' layout
+    /// Show more while searching: answers as they come, changes of the states' layout
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 }
@@ -275,10 +249,10 @@ pub struct Properties {
     #[arg(long, help_heading = "Properties")]
     pub deadlock: bool,
     /// Check that an expression is true in every reachable state
-    #[arg(long, value_name = "EXPR", help_heading = "Properties")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
     pub invariant: Vec<String>,
     /// Check that an expression is true in some reachable state
-    #[arg(long, value_name = "EXPR", help_heading = "Properties")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
     pub reach: Vec<String>,
     /// Check all properties of a file
     #[arg(long, value_name = "FILE", help_heading = "Properties")]
@@ -315,8 +289,13 @@ pub struct Check {
 }
 
 /// What to say of a command line that is wrong in a way that can be told better than by
-/// the option alone: a property given to a command that checks none.
+/// the option alone: a property given to a command that checks none, a name that is no text.
 pub fn explained(error: &clap::Error) -> Option<Failure> {
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        return Some(Failure::new("an argument is not a text in UTF-8: the name of a file, perhaps").help(
+            "rename the file; a model may also come from standard input: `deltamark check - --format NAME < FILE`",
+        ));
+    }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let known = ["--deadlock", "--invariant", "--reach", "--properties"].contains(&option.as_str());
     (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
@@ -339,7 +318,7 @@ pub struct Stats {
     pub say: Say,
 }
 
-/// Arguments of `graph`.
+/// Arguments of `graph`. The model may be a graph that was written before.
 #[derive(Args, Debug)]
 #[command(after_help = GRAPH_HELP)]
 pub struct Graph {
@@ -349,7 +328,7 @@ pub struct Graph {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,
     /// Format to write: dmg, dot, aut or json [default: by the file's ending]
-    #[arg(long, value_name = "NAME", requires = "output")]
+    #[arg(long, value_name = "NAME", requires = "output", hide_possible_values = true, value_parser = offered::graph_formats())]
     pub to: Option<String>,
     /// Refuse beyond this many states [default: 10000 for dot, 1000000 for aut and json, none for dmg]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count, requires = "output")]
@@ -357,22 +336,22 @@ pub struct Graph {
     #[command(flatten)]
     pub asked: Properties,
     /// Show the state space in figures, as `deltamark stats` does
-    #[arg(long, help_heading = "Of a FILE.dmg")]
+    #[arg(long, help_heading = "With a FILE.dmg instead of a model")]
     pub stats: bool,
     /// Find the strongly connected components, and whether there are home states
-    #[arg(long, help_heading = "Of a FILE.dmg")]
+    #[arg(long, help_heading = "With a FILE.dmg instead of a model")]
     pub components: bool,
     /// Where the model of the graph is now [default: beside the graph, or where it was]
-    #[arg(long = "model", value_name = "PATH", id = "model-path", help_heading = "Of a FILE.dmg")]
+    #[arg(long = "model", value_name = "PATH", id = "model-path", help_heading = "With a FILE.dmg instead of a model")]
     pub model_path: Option<String>,
     /// How states are rebuilt: in the order of the file, depth first (in less memory), or auto [default: auto]
-    #[arg(long, value_name = "auto|file|depth", value_parser = way, help_heading = "Of a FILE.dmg")]
+    #[arg(long, value_name = "auto|file|depth", hide_possible_values = true, value_parser = offered::walks(), help_heading = "With a FILE.dmg instead of a model")]
     pub walk: Option<Way>,
     /// Show every row of long tables
-    #[arg(long, help_heading = "Of a FILE.dmg")]
+    #[arg(long, help_heading = "With a FILE.dmg instead of a model")]
     pub all: bool,
     /// Write the traces to a file, as JSON
-    #[arg(long, value_name = "FILE", help_heading = "Of a FILE.dmg")]
+    #[arg(long, value_name = "FILE", help_heading = "With a FILE.dmg instead of a model")]
     pub trace: Option<String>,
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -390,15 +369,11 @@ impl Graph {
     }
 }
 
-fn way(text: &str) -> Result<Way, String> {
-    Way::ALL.iter().copied().find(|way| way.name() == text).ok_or_else(|| "write auto, file or depth".into())
-}
-
 const GRAPH_HELP: &str = "\
 Examples:
-  deltamark graph net.pnml -o net.dot                         a picture
-  deltamark graph net.pnml -o net.dmg                         the condensed graph, a few bits an edge
-  deltamark graph net.dmg --invariant 'buffer <= 3'           answered without exploring again
+  deltamark graph net.pnml -o net.dot                  a picture
+  deltamark graph net.pnml -o net.dmg                  the condensed graph
+  deltamark graph net.dmg --invariant 'buffer <= 3'    from the graph, without exploring
   deltamark graph net.dmg --stats --components
   deltamark graph net.dmg -o net.aut
 
@@ -410,10 +385,10 @@ Exit codes: 0 all properties hold; 1 one is violated; 2 the input or the command
 pub struct Simulate {
     #[command(flatten)]
     pub model: Model,
-    /// Take this many steps by chance instead of asking
+    /// Take this many random steps instead of asking
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::steps)]
     pub random: Option<u64>,
-    /// Seed of chance: the same seed takes the same steps [default: by the clock, and told]
+    /// Seed of the random steps: the same seed takes the same steps [default: from the clock; it is printed]
     #[arg(long, value_name = "S", requires = "random", allow_hyphen_values = true, value_parser = units::seed)]
     pub seed: Option<u64>,
 }
@@ -423,7 +398,7 @@ pub struct Simulate {
 #[command(after_help = papers_help())]
 pub struct Reproduce {
     /// The paper, called by its method
-    #[arg(value_parser = paper)]
+    #[arg(hide_possible_values = true, value_parser = offered::papers())]
     pub paper: &'static Paper,
     /// Run small instances, about a minute of them; this is the default
     #[arg(long)]
@@ -437,19 +412,9 @@ pub struct Reproduce {
     /// Folder to write report.html, report.json and the pictures to [default: reproduce-PAPER]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Say nothing while runs are made
+    /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-fn paper(name: &str) -> Result<&'static Paper, String> {
-    Paper::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Paper::ALL.iter().map(|paper| paper.name).collect();
-        match did_you_mean(name, names.iter().copied()) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => format!("papers are called {}", names.join(", ")),
-        }
-    })
 }
 
 fn papers_help() -> String {
@@ -463,33 +428,26 @@ fn papers_help() -> String {
 #[command(after_help = families_help())]
 pub struct Generate {
     /// Family of models
-    #[arg(value_parser = family)]
+    #[arg(hide_possible_values = true, value_parser = offered::families())]
     pub family: &'static Family,
-    /// Its parameter
+    /// Its parameter, a number
     #[arg(allow_negative_numbers = true)]
     pub n: String,
     /// File to write: its ending .pnml or .net tells the format; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: String,
     /// Format to write: pnml or tina [default: by the file's ending]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = offered::net_formats())]
     pub format: Option<String>,
-}
-
-fn family(name: &str) -> Result<&'static Family, String> {
-    static KNOWN: [Family; FAMILIES.len()] = FAMILIES;
-    KNOWN.iter().find(|family| family.name == name).ok_or_else(|| {
-        let names = FAMILIES.map(|family| family.name);
-        match did_you_mean(name, names) {
-            Some(close) => format!("there is no family `{name}`; did you mean `{close}`?"),
-            None => format!("there is no family `{name}`; known families: {}", names.join(", ")),
-        }
-    })
 }
 
 fn families_help() -> String {
     let width = FAMILIES.iter().map(|family| family.name.len()).max().unwrap_or(0);
-    let line = |family: &Family| format!("\n  {:width$}  {}; N: {}", family.name, family.about, family.parameter);
+    // Lines that are wrapped lose their column, so they are kept short.
+    let line = |family: &Family| {
+        let about = family.about.replace("; ", &format!(";\n  {:width$}  ", ""));
+        format!("\n  {:width$}  {about};\n  {:width$}  N: {}", family.name, "", family.parameter)
+    };
     let lines = FAMILIES.iter().map(line);
     format!("Families:{}", lines.collect::<String>())
 }

@@ -15,6 +15,7 @@ mod stores;
 
 use crate::args::{self, Command};
 use crate::exit::{Exit, Failure};
+use crate::output::tell;
 use crate::progress::Live;
 use deltamark::Check;
 use deltamark::core::Cancel;
@@ -109,9 +110,9 @@ fn explored_as<'a>(
     };
     if say.verbose {
         match check.thread_count() {
-            (_, Some(reason)) => eprintln!("{reason}"),
-            (1, None) => eprintln!("searching with one thread"),
-            (threads, None) => eprintln!("searching with {threads} threads"),
+            (_, Some(reason)) => tell(reason),
+            (1, None) => tell("searching with one thread"),
+            (threads, None) => tell(format_args!("searching with {threads} threads")),
         }
     }
     (check, live)
@@ -127,7 +128,7 @@ fn cancel_on_interrupt() -> Cancel {
             std::process::exit(130);
         }
         flag.cancel();
-        eprintln!("\nstopping; once more to end at once");
+        tell("\nstopping; once more to end at once");
     };
     // Without a handler Ctrl-C ends the process, which is less but not wrong.
     let _ = ctrlc::set_handler(handler);

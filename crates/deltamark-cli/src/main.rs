@@ -7,6 +7,8 @@
 mod args;
 mod commands;
 mod exit;
+mod multiset;
+mod offered;
 mod output;
 mod progress;
 mod render;
@@ -14,6 +16,8 @@ mod text;
 mod units;
 
 use clap::Parser;
+use exit::Exit;
+use output::{Look, print};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -24,6 +28,12 @@ fn main() -> ExitCode {
     let since = Instant::now();
     let ran = match args::Arguments::try_parse() {
         Ok(arguments) => commands::run(arguments.command, since),
+        // Help and the version, which the user asked for.
+        Err(error) if !error.use_stderr() => {
+            let text = error.render();
+            let text = if Look::stdout().colour() { text.ansi().to_string() } else { text.to_string() };
+            print(|out| out.write_all(text.as_bytes())).map(|()| Exit::Good)
+        }
         Err(error) => Err(args::explained(&error).unwrap_or_else(|| error.exit())),
     };
     match ran {

@@ -17,8 +17,12 @@ pub struct Look {
     pub ticks: bool,
     /// Between an old and a new value.
     pub arrow: &'static str,
+    /// Before what was taken away.
+    pub minus: &'static str,
     /// The width to wrap at.
     pub width: usize,
+    /// Whether a person reads this in a terminal. Lines that programs may read stay whole elsewhere.
+    pub terminal: bool,
 }
 
 /// A colour of the terminal.
@@ -37,26 +41,30 @@ pub enum Colour {
 impl Look {
     /// For standard output.
     pub fn stdout() -> Self {
-        Self::on(io::stdout().is_terminal())
+        let stream = io::stdout();
+        Self::on(stream.is_terminal(), terminal_size::terminal_size_of(stream))
     }
 
     /// For standard error.
     pub fn stderr() -> Self {
-        Self::on(io::stderr().is_terminal())
+        let stream = io::stderr();
+        Self::on(stream.is_terminal(), terminal_size::terminal_size_of(stream))
     }
 
-    fn on(terminal: bool) -> Self {
+    fn on(terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_some_and(|term| term == "dumb");
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
         let locale = locale.to_string_lossy().to_ascii_lowercase();
         let unicode = locale.contains("utf-8") || locale.contains("utf8") || cfg!(windows) || cfg!(target_os = "macos");
-        let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+        let given = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
         Look {
             colour: terminal && !dumb && set("NO_COLOR").is_none(),
             ticks: terminal && !dumb && unicode,
             arrow: if terminal && !unicode { "->" } else { "→" },
-            width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 200),
+            minus: if terminal && !unicode { "-" } else { "−" },
+            width: width(terminal, given, size.map(|(width, _)| width.0.into())),
+            terminal,
         }
     }
 
@@ -80,9 +88,26 @@ impl Look {
     }
 }
 
+/// The width to wrap at: what the user says by `COLUMNS`, or what the terminal says of itself. What is no terminal has no
+/// width; texts are wrapped there at the width of a page.
+fn width(terminal: bool, given: Option<usize>, asked: Option<usize>) -> usize {
+    const PAGE: usize = 100;
+    const UNKNOWN: usize = 80;
+    if !terminal {
+        return PAGE;
+    }
+    let sensible = |width: &usize| *width > 0;
+    given.filter(sensible).or(asked.filter(sensible)).unwrap_or(UNKNOWN).clamp(40, 200)
+}
+
 /// Writes to standard output. A reader that went away is no error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     print_to(io::stdout().lock(), "output", write)
+}
+
+/// Writes a line to standard error. Where nothing can be written there is nobody to tell; the exit code tells the rest.
+pub fn tell(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// The same on standard error, for a report whose place is taken.
@@ -188,6 +213,24 @@ pub fn wrap(text: &str, indent: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_width_is_that_of_the_terminal() {
+        let cases = [
+            (true, None, Some(72), 72),
+            (true, Some(60), Some(72), 60),
+            (true, Some(0), Some(72), 72),
+            (true, None, None, 80),
+            (true, None, Some(0), 80),
+            (true, None, Some(7), 40),
+            (true, None, Some(4000), 200),
+            (false, Some(60), None, 100),
+            (false, None, Some(72), 100),
+        ];
+        for (terminal, given, asked, expected) in cases {
+            assert_eq!(width(terminal, given, asked), expected, "{terminal} {given:?} {asked:?}");
+        }
+    }
 
     #[test]
     fn text_wraps_at_blanks_and_long_words_stay_whole() {

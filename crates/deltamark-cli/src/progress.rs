@@ -4,6 +4,7 @@
 //! gone when the run ends. What stays true: it is drawn on a terminal only, and not
 //! before the run has lasted long enough to tell something.
 
+use crate::output::tell;
 use crate::units::{show_bytes, show_short};
 use deltamark::core::{Event, Listener, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -45,8 +46,8 @@ impl Live {
 
     fn say(&self, line: String) {
         match self.bar.get() {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| tell(line)),
+            None => tell(line),
         }
     }
 }

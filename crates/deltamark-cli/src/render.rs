@@ -6,7 +6,7 @@
 //! count.
 
 use crate::exit::Failure;
-use crate::output::Look;
+use crate::output::{Look, tell};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use deltamark::core::Diagnostic;
 use deltamark::core::diagnostic::line_column;
@@ -21,17 +21,17 @@ const MESSAGE: usize = 600;
 
 /// Shows a failure on standard error.
 pub fn failure(failure: &Failure) {
-    eprintln!("{}", told(failure, &renderer()));
+    tell(told(failure, &renderer()));
 }
 
 /// Shows a remark on standard error.
 pub fn note(message: &str) {
-    eprintln!("{}", renderer().render(&[Group::with_title(Level::NOTE.primary_title(message))]));
+    tell(renderer().render(&[Group::with_title(Level::NOTE.primary_title(shortened(message)))]));
 }
 
 /// Shows what makes an answer worth less than it seems.
 pub fn warning(message: &str) {
-    eprintln!("{}", renderer().render(&[Group::with_title(Level::WARNING.primary_title(message))]));
+    tell(renderer().render(&[Group::with_title(Level::WARNING.primary_title(shortened(message)))]));
 }
 
 fn renderer() -> Renderer {
@@ -154,7 +154,7 @@ fn last(text: &str, count: usize) -> (&str, bool) {
 }
 
 /// The text with control characters replaced, so that a file cannot steer the terminal.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' => ' ',

@@ -4,6 +4,7 @@
 //! traces, then the figures. What stays true: a report fits on a few screens whatever
 //! the model; what is left out is said, and where to find it.
 
+use crate::multiset;
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
 use comfy_table::{CellAlignment, Table};
@@ -24,6 +25,9 @@ const STEPS: usize = 60;
 const ENDS: usize = 20;
 /// Lists of more places or names than this are cut.
 const ROWS: usize = 40;
+/// What is told by the state (bytes, time) is told of this many states or more: of fewer it says nothing but how much a
+/// table takes that is nearly empty.
+const FEW: u64 = 1000;
 
 /// The line of one answer.
 pub fn answer(answer: &Answer, look: &Look) -> String {
@@ -68,7 +72,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     }
     out.push('\n');
     ending(&mut out, report, memory_given, look);
-    summary(&mut out, report);
+    summary(&mut out, report, look);
     choice(&mut out, report, look);
     sweep(&mut out, report, look);
     out
@@ -125,7 +129,8 @@ fn state(words: &StateWords<'_>) -> Vec<String> {
     if words.is_empty() {
         return vec!["everything is empty".into()];
     }
-    let mut list: Vec<String> = words.iter().take(ROWS).map(|(name, value)| format!("{name}: {value}")).collect();
+    let one = |(name, value): &(&str, &Value)| format!("{name}: {}", multiset::shown(value));
+    let mut list: Vec<String> = words.iter().take(ROWS).map(one).collect();
     if words.len() > ROWS {
         list.push(format!("and {} more", words.len() - ROWS));
     }
@@ -139,11 +144,14 @@ fn changes(story: &Story, step: &Step<'_>, look: &Look) -> Vec<String> {
     if step.changes.is_empty() {
         return vec!["changes nothing".into()];
     }
-    let value = |value: Option<&Value>| value.unwrap_or(story.rest()).to_string();
-    let one = |change: &Change<'_>| {
-        format!("{}: {} {} {}", change.name, value(change.before), look.arrow, value(change.after))
-    };
+    let value = |value: Option<&'_ Value>| value.unwrap_or(story.rest()).clone();
+    let one = |change: &Change<'_>| changed(change.name, &value(change.before), &value(change.after), look);
     step.changes.iter().map(one).collect()
+}
+
+/// What a step did to a variable: its old and its new value, or what was taken from a multiset and put into it.
+pub fn changed(name: &str, before: &Value, after: &Value, look: &Look) -> String {
+    multiset::change(name, before, after, look).unwrap_or_else(|| format!("{name}: {before} {} {after}", look.arrow))
 }
 
 /// A head and a list behind it, wrapped so that the list stays in its column.
@@ -248,7 +256,9 @@ pub fn graph(graph: &Condensed) -> String {
     let mut out = String::new();
     let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
     let options: String = meta.model.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
-    figure("model", format!("{} ({}){options}", meta.model.path, meta.model.format));
+    // What a file says is printed as text, whatever it is.
+    let words = format!("{} ({}){options}", meta.model.path, meta.model.format);
+    figure("model", crate::render::printable(&words));
     figure("states", show_count(meta.states));
     figure("edges", show_count(meta.edges));
     figure("states without edges", show_count(meta.ends));
@@ -279,7 +289,7 @@ pub fn components(found: &ComponentsReport) -> String {
 }
 
 /// The figures of a run.
-fn summary(out: &mut String, report: &Report) {
+fn summary(out: &mut String, report: &Report, look: &Look) {
     let statistics = &report.statistics;
     let extent = match (report.stopped_by, report.guarantee) {
         (None, Guarantee::Exact) => "all explored".into(),
@@ -287,31 +297,36 @@ fn summary(out: &mut String, report: &Report) {
         (Some(Stop::Answered), _) => "ended when every property had its answer".into(),
         (Some(_), _) => "not all explored".to_string(),
     };
-    let _ = writeln!(
-        out,
-        "{}, {}, {}{}; {extent}; {} ({} states/s)",
+    let mut counts = format!(
+        "{}, {}, {}{}; {extent}; {}",
         show_counted(statistics.states, "state"),
         show_counted(statistics.edges, "edge"),
         show_counted(statistics.deadlocks, "deadlock"),
         // A sweep knows no distances.
         if report.sweep.is_some() { String::new() } else { format!(", depth {}", show_count(statistics.depth)) },
         show_duration(report.total_time),
-        show_count(report.states_per_second().round() as u64),
     );
+    let mut memory = format!("store {}: ", report.store);
+    if statistics.states >= FEW {
+        let _ = write!(counts, " ({} states/s)", show_count(report.states_per_second().round() as u64));
+        let _ = write!(memory, "{:.1} bytes a state, ", report.bytes_per_state());
+    }
     let _ = write!(
-        out,
-        "store {}: {:.1} bytes a state, {} in all; frontier at most {}",
-        report.store,
-        report.bytes_per_state(),
+        memory,
+        "{} in all; frontier at most {}",
         show_bytes(report.store_bytes.total()),
         show_bytes(statistics.frontier_peak_bytes),
     );
     if report.tables.total() > 0 {
-        let _ = write!(out, "; tables of the model {}", show_bytes(report.tables.total()));
+        let _ = write!(memory, "; tables of the model {}", show_bytes(report.tables.total()));
     }
-    match report.peak_resident {
-        Some(peak) => _ = writeln!(out, "; process at most {}", show_bytes(peak)),
-        None => out.push('\n'),
+    if let Some(peak) = report.peak_resident {
+        let _ = write!(memory, "; process at most {}", show_bytes(peak));
+    }
+    // Scripts take figures from these lines by their place, so they are wrapped for people only.
+    for line in [counts, memory] {
+        let line = if look.terminal { wrap(&line, "", look.width) } else { line };
+        let _ = writeln!(out, "{line}");
     }
 }
 
@@ -435,16 +450,17 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
         figure("most tokens in a place", place.to_string() + so_far);
         figure("most tokens in a marking", marking.to_string() + so_far);
     }
-    figure("bytes a state", format!("{:.2} in store {}", report.bytes_per_state(), report.store));
-    for (part, bytes) in report.store_bytes.parts() {
-        let each = *bytes as f64 / statistics.states.max(1) as f64;
-        figure(&format!("  {part}"), format!("{each:.2}"));
-    }
-    if report.tables.total() > 0 {
-        let each = |bytes: u64| format!("{:.2}", bytes as f64 / statistics.states.max(1) as f64);
-        figure("tables of the model", format!("{} bytes a state", each(report.tables.total())));
-        for (part, bytes) in report.tables.parts() {
+    if statistics.states >= FEW {
+        let each = |bytes: u64| format!("{:.2}", bytes as f64 / statistics.states as f64);
+        figure("bytes a state", format!("{:.2} in store {}", report.bytes_per_state(), report.store));
+        for (part, bytes) in report.store_bytes.parts() {
             figure(&format!("  {part}"), each(*bytes));
+        }
+        if report.tables.total() > 0 {
+            figure("tables of the model", format!("{} bytes a state", each(report.tables.total())));
+            for (part, bytes) in report.tables.parts() {
+                figure(&format!("  {part}"), each(*bytes));
+            }
         }
     }
     if let Some(dead) = &survey.dead_transitions {
@@ -462,7 +478,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     token_bounds(&mut out, survey, all);
     out.push('\n');
     ending(&mut out, report, memory_given, look);
-    summary(&mut out, report);
+    summary(&mut out, report, look);
     choice(&mut out, report, look);
     sweep(&mut out, report, look);
     out

@@ -40,7 +40,14 @@ fn what_cannot_be_measured_is_told() {
     let path = folder.join("tree").display().to_string();
     let without = run(&["reproduce", "tree", "--quiet", "--output", &path]);
     assert_eq!(without.exit, 3);
-    assert!(without.stdout.contains("--models DIR") && without.stdout.contains("no folder"), "{}", without.stdout);
+    assert_eq!(without.stdout, "", "no table of nothing");
+    assert!(without.stderr.contains("`tree` is measured with the models of BEEM"), "{}", without.stderr);
+    assert!(without.stderr.contains("--models DIR"), "{}", without.stderr);
+    let other = run(&["reproduce", "tree", "--models", ".", "--output", &path]);
+    assert_eq!((other.exit, other.stdout.as_str()), (2, ""));
+    assert!(other.stderr.contains("the folder `.` holds none of the models of BEEM"), "{}", other.stderr);
+    assert!(other.stderr.contains("files such as anderson.5.dve"), "{}", other.stderr);
+    assert!(!folder.join("tree").exists(), "nothing was begun");
     let wrong = run(&["reproduce", "tree", "--models", "/no/such/folder", "--output", &path]);
     assert_eq!(wrong.exit, 2);
     assert!(wrong.stderr.contains("no folder"), "{}", wrong.stderr);

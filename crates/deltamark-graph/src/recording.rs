@@ -142,6 +142,10 @@ impl Recording {
         if path.is_dir() {
             return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
         }
+        // The file is renamed when it is complete, which would put it in the place of a device or a pipe.
+        if path.exists() && !path.is_file() {
+            return Err(cannot_write(path, &io::Error::other("it is no regular file")));
+        }
         if !budget.request(2 * BUFFER as u64) {
             return Err("the memory limit leaves no room for writing a graph".into());
         }

@@ -241,6 +241,13 @@ impl Checker<'_> {
     }
 
     fn comparison(&mut self, comparison: Comparison, left: &Expr, right: &Expr, span: Span) {
+        if let Some(meant) = self.dotted(comparison, left, right) {
+            self.findings.push(
+                Diagnostic::at(span, "a process is not compared with a state: whether it is there is a truth value")
+                    .help(format!("did you mean `{}`?", shortened(&meant))),
+            );
+            return;
+        }
         let kinds = (self.kind(left), self.kind(right));
         let orders = !matches!(comparison, Comparison::Equal | Comparison::Differ);
         match kinds {
@@ -277,6 +284,21 @@ impl Checker<'_> {
                     self.emit(Operation::Compare(comparison), span);
                 }
             }
+        }
+    }
+
+    /// What somebody meant who compared a process with one of its states: `P = critical` for `P.critical`.
+    fn dotted(&self, comparison: Comparison, left: &Expr, right: &Expr) -> Option<String> {
+        let (Node::Name(process), Node::Name(state)) = (&left.node, &right.node) else { return None };
+        let known = |name: &str| self.observe.resolve(name).is_some();
+        let dotted = format!("{}.{}", process.text, state.text);
+        if known(&process.text) || known(&state.text) || !known(&dotted) {
+            return None;
+        }
+        match comparison {
+            Comparison::Equal => Some(quote(&dotted)),
+            Comparison::Differ => Some(format!("not {}", quote(&dotted))),
+            _ => None,
         }
     }
 
@@ -452,6 +474,14 @@ impl Sort {
             .max_by_key(|known| known.len());
         if let Some(known) = longer {
             return Some(format!("the name `{known}` needs quotes: {}", quote(known)));
+        }
+        // A state of a process, without its process; a process, without one of its states.
+        let (behind, before) = (format!(".{}", name.text), format!("{}.", name.text));
+        if let Some(known) = all.iter().find(|known| known.ends_with(&behind)) {
+            return Some(format!("did you mean `{}`?", quote(known)));
+        }
+        if let Some(known) = all.iter().find(|known| known.starts_with(&before)) {
+            return Some(format!("what belongs to it is named with a dot, for instance `{}`", quote(known)));
         }
         let near = did_you_mean(&name.text, all.iter().map(String::as_str).filter(|known| known.len() <= LONGEST))?;
         Some(format!("did you mean `{}`?", quote(near)))

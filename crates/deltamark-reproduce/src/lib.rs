@@ -32,7 +32,7 @@ pub use study::{Cell, Figure, Grid, Ours, Published, Row, Study, Unit};
 pub use tokens::Tokens;
 
 use deltamark::core::Cancel;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,21 +64,69 @@ pub struct Paper {
     /// What it is about, in a line.
     pub about: &'static str,
     run: fn(&Options<'_>) -> Study,
+    /// Models that it needs and that do not come with Deltamark: what they are called, and the names of their files.
+    needs: Option<Needs>,
+}
+
+/// Models that do not come with Deltamark.
+#[derive(Debug)]
+struct Needs {
+    what: &'static str,
+    files: fn() -> Vec<String>,
+}
+
+/// Why nothing of a paper can be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// No folder was named; it should hold these models.
+    Folder(&'static str),
+    /// The folder holds none of these models; one of the files it should hold.
+    Files(&'static str, String),
 }
 
 impl Paper {
     /// All there are.
     pub const ALL: &[Paper] = &[
-        Paper { name: "difference", about: "states as differences, on nets that move tokens", run: difference::run },
-        Paper { name: "delta", about: "Δ-markings, on coloured nets", run: delta::run },
-        Paper { name: "comback", about: "hash compaction without loss, on coloured nets", run: comback::run },
-        Paper { name: "sweep", about: "sweep-line and condensed graphs, on coloured nets and DVE", run: sweep::run },
-        Paper { name: "tree", about: "tree compression, on models in DVE", run: tree::run },
+        Paper {
+            name: "difference",
+            about: "states as differences, on nets that move tokens",
+            run: difference::run,
+            needs: None,
+        },
+        Paper { name: "delta", about: "Δ-markings, on coloured nets", run: delta::run, needs: None },
+        Paper {
+            name: "comback",
+            about: "hash compaction without loss, on coloured nets",
+            run: comback::run,
+            needs: None,
+        },
+        Paper {
+            name: "sweep",
+            about: "sweep-line and condensed graphs, on coloured nets and DVE",
+            run: sweep::run,
+            needs: None,
+        },
+        Paper {
+            name: "tree",
+            about: "tree compression, on models in DVE",
+            run: tree::run,
+            needs: Some(Needs { what: "the models of BEEM in DVE", files: tree::files }),
+        },
     ];
 
     /// The paper of this name.
     pub fn by_name(name: &str) -> Option<&'static Paper> {
         Self::ALL.iter().find(|paper| paper.name == name)
+    }
+
+    /// Why nothing of it can be measured, if that is so: its models are not there. Where some are, the others are told
+    /// in the tables.
+    pub fn missing(&self, models: Option<&Path>) -> Option<Missing> {
+        let needs = self.needs.as_ref()?;
+        let Some(folder) = models else { return Some(Missing::Folder(needs.what)) };
+        let files = (needs.files)();
+        let none = !files.iter().any(|file| folder.join(file).is_file());
+        files.into_iter().next().filter(|_| none).map(|file| Missing::Files(needs.what, file))
     }
 
     /// Measures its tables.

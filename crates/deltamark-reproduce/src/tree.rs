@@ -64,8 +64,17 @@ fn known(value: f64) -> Option<f64> {
     Some(value).filter(|&value| value > 0.0)
 }
 
+/// The files that hold the models.
+pub(crate) fn files() -> Vec<String> {
+    FIGURE.iter().map(|model| file(model.name)).collect()
+}
+
+fn file(name: &str) -> String {
+    format!("{name}.dve")
+}
+
 fn load(folder: &Path, name: &str) -> Result<Box<dyn System>, String> {
-    let path = folder.join(format!("{name}.dve"));
+    let path = folder.join(file(name));
     if !path.is_file() {
         return Err("no file".into());
     }

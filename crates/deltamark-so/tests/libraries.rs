@@ -20,7 +20,7 @@ fn build(name: &str, code: &str) -> Option<PathBuf> {
             Some(library)
         }
         Err(_) => {
-            println!("SKIPPED: there is no C compiler `cc`");
+            deltamark_testkit::corpus::skipped(name, "there is no C compiler `cc`");
             None
         }
     }

@@ -3,9 +3,11 @@
 //! In: the folder named by the environment variable `DELTAMARK_MODELS`, or
 //! `../shared/models` beside the workspace. Out: rows of its tables of expected answers
 //! with the files they speak of. What stays true: where the folder is absent nothing
-//! fails, but a note on standard error says what was skipped.
+//! fails, but a line on standard error says what was skipped, past the test runner,
+//! which would hide it.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -24,15 +26,20 @@ pub struct Row {
 impl Corpus {
     /// The folder of models, or nothing, with a note that says that `test` is skipped.
     pub fn find(test: &str) -> Option<Self> {
-        let root = match std::env::var_os("DELTAMARK_MODELS") {
-            Some(folder) => PathBuf::from(folder),
-            None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/models"),
-        };
+        let root = Self::folder();
         if root.is_dir() {
             return Some(Corpus { root });
         }
-        eprintln!("SKIPPED: {test}: there is no folder {}; set DELTAMARK_MODELS", root.display());
+        skipped(test, "no models from outside (DELTAMARK_MODELS)");
         None
+    }
+
+    /// Where the folder of models should be.
+    pub fn folder() -> PathBuf {
+        match std::env::var_os("DELTAMARK_MODELS") {
+            Some(folder) => PathBuf::from(folder),
+            None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/models"),
+        }
     }
 
     /// The corpus in this folder.
@@ -81,11 +88,18 @@ impl Corpus {
         match std::fs::read_to_string(&path) {
             Ok(text) => rows(&text),
             Err(error) => {
-                eprintln!("SKIPPED: {}: {error}", path.display());
+                skipped(&path.display().to_string(), &error.to_string());
                 Vec::new()
             }
         }
     }
+}
+
+/// Says that a test is skipped. The test runner captures what the macros print and shows nothing of a test that passes; a
+/// person should see this all the same, so it is written to the stream itself.
+pub fn skipped(test: &str, why: &str) {
+    // Nothing more can be done where there is no standard error.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
 impl Row {

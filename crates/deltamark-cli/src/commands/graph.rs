@@ -7,7 +7,7 @@ use super::cancel_on_interrupt;
 use super::check::{refuse_mixtures, show, tell_of_graph, with_properties};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{keep_inputs, print, write_file};
+use crate::output::{keep_inputs, print, tell, write_file};
 use crate::progress::Live;
 use crate::units::{show_bytes, show_count, show_counted};
 use crate::{render, text};
@@ -96,7 +96,7 @@ fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool) -> Re
     write_file(output, |out| graph.write(format, out))?;
     if !quiet && output != "-" {
         let size = (show_counted(graph.states() as u64, "state"), show_counted(graph.edges() as u64, "edge"));
-        eprintln!("{} and {} written to {output}", size.0, size.1);
+        tell(format_args!("{} and {} written to {output}", size.0, size.1));
     }
     Ok(Exit::Good)
 }

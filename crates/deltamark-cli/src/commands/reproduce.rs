@@ -6,8 +6,8 @@
 use super::cancel_on_interrupt;
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, write_file};
-use deltamark_reproduce::{Extent, Options};
+use crate::output::{print, tell, write_file};
+use deltamark_reproduce::{Extent, Missing, Options};
 use std::path::Path;
 
 /// Measures, prints and writes.
@@ -16,13 +16,26 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
     if let Some(folder) = arguments.models.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(format!("there is no folder `{}`", folder.display())));
     }
+    match paper.missing(arguments.models.as_deref()) {
+        Some(Missing::Folder(what)) => {
+            let message = format!("`{}` is measured with {what}, which do not come with Deltamark", paper.name);
+            return Err(Failure::new(message).help("name the folder that holds them by `--models DIR`").no_answer());
+        }
+        Some(Missing::Files(what, file)) => {
+            let folder = arguments.models.as_deref().unwrap_or(Path::new("")).display();
+            let message =
+                format!("the folder `{folder}` holds none of {what}, with which `{}` is measured", paper.name);
+            return Err(Failure::new(message).help(format!("it should hold files such as {file}")));
+        }
+        None => {}
+    }
     let folder = arguments.output.clone().unwrap_or_else(|| format!("reproduce-{}", paper.name).into());
     // Before the runs: who cannot be told the result should know it now.
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::new(format!("cannot make the folder `{}`: {error}", folder.display())))?;
     let tell = |run: &str| {
         if !arguments.quiet {
-            eprintln!("{run}");
+            tell(run);
         }
     };
     let options = Options {

@@ -7,7 +7,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, print};
-use crate::text::row;
+use crate::text::{changed, row};
 use crate::units::show_counted;
 use deltamark::core::Value;
 use deltamark::simulate::{Chance, Simulator};
@@ -195,8 +195,7 @@ impl Session<'_> {
 
     fn shown_step(&self, changes: &[(String, Value, Value)]) -> String {
         let (number, name) = (self.simulator.steps().len(), self.simulator.steps().last().map_or("", String::as_str));
-        let one =
-            |(name, before, after): &(String, Value, Value)| format!("{name}: {before} {} {after}", self.look.arrow);
+        let one = |(name, before, after): &(String, Value, Value)| changed(name, before, after, &self.look);
         let list = if changes.is_empty() { vec!["changes nothing".into()] } else { changes.iter().map(one).collect() };
         let mut text = String::new();
         row(&mut text, &format!("step {number}  {name}  "), &list, &self.look);

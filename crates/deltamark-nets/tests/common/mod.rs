@@ -71,6 +71,6 @@ pub fn shared_models() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!("SKIPPED: no folder {}; set DELTAMARK_MODELS to the folder of models", folder.display());
+    deltamark_testkit::corpus::skipped("a test of nets", "no models from outside (DELTAMARK_MODELS)");
     None
 }

@@ -1,0 +1,106 @@
+//! Multisets of tokens, as reports show them.
+//!
+//! In: values such as `1'(1,idle) ++ 2'(3,busy)`, as coloured nets have them. Out: what a step took from one and put into it
+//! (`−1'(1,idle) +1'(1,busy)`), and the first tokens of a large one. What stays true: a value that is no multiset is
+//! left to the caller; lists end in a count, so that a place of a million tokens takes a line or two.
+
+use crate::output::Look;
+use deltamark::core::Value;
+use std::collections::HashMap;
+
+/// The most different tokens that are shown of a place.
+const TOKENS: usize = 12;
+
+/// Tokens and how many there are of each, in their order; nothing for a value that is no multiset. A place that is empty is
+/// shown as 0.
+fn tokens(value: &Value) -> Option<Vec<(&str, u64)>> {
+    let text = match value {
+        Value::Int(0) => return Some(Vec::new()),
+        Value::Int(_) => return None,
+        Value::Text(text) => text,
+    };
+    text.split(" ++ ")
+        .map(|item| {
+            let (count, token) = item.split_once('\'')?;
+            Some((token, count.parse().ok()?))
+        })
+        .collect()
+}
+
+/// What a step did to a place, if its tokens have values.
+pub fn change(name: &str, before: &Value, after: &Value, look: &Look) -> Option<String> {
+    if matches!((before, after), (Value::Int(_), Value::Int(_))) {
+        return None;
+    }
+    let (old, new) = (tokens(before)?, tokens(after)?);
+    let counts = |list: &[(&str, u64)]| -> HashMap<String, u64> {
+        list.iter().map(|&(token, count)| (token.to_string(), count)).collect()
+    };
+    let (had, has) = (counts(&old), counts(&new));
+    let taken = old.iter().filter_map(|&(token, count)| {
+        let less = count.checked_sub(has.get(token).copied().unwrap_or(0)).filter(|&less| less > 0)?;
+        Some(format!("{}{less}'{token}", look.minus))
+    });
+    let put = new.iter().filter_map(|&(token, count)| {
+        let more = count.checked_sub(had.get(token).copied().unwrap_or(0)).filter(|&more| more > 0)?;
+        Some(format!("+{more}'{token}"))
+    });
+    let all: Vec<String> = taken.chain(put).collect();
+    let more = match all.len().saturating_sub(TOKENS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{name} {}{more}", all[..all.len().min(TOKENS)].join(" ")))
+}
+
+/// A value, cut if it is a large multiset.
+pub fn shown(value: &Value) -> String {
+    let whole = value.to_string();
+    match tokens(value) {
+        Some(list) if list.len() > TOKENS => {
+            let first: Vec<String> = list[..TOKENS].iter().map(|(token, count)| format!("{count}'{token}")).collect();
+            format!("{} ++ … ({} more)", first.join(" ++ "), list.len() - TOKENS)
+        }
+        _ => whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        text.parse().map_or_else(|_| Value::Text(text.into()), Value::Int)
+    }
+
+    #[test]
+    fn a_change_is_what_was_taken_and_what_was_put() {
+        let cases = [
+            ("1'1 ++ 1'2", "1'2", Some("p −1'1")),
+            ("1'1", "0", Some("p −1'1")),
+            ("0", "1'1", Some("p +1'1")),
+            ("3'(1,idle) ++ 1'(2,busy)", "1'(1,idle) ++ 4'(2,busy)", Some("p −2'(1,idle) +3'(2,busy)")),
+            ("1'(0,thinking)", "1'(0,seated)", Some("p −1'(0,thinking) +1'(0,seated)")),
+            // A place without values, a variable of DVE, a text of a library.
+            ("4", "3", None),
+            ("0", "1", None),
+            ("idle", "busy", None),
+            ("it's", "1'1", None),
+        ];
+        for (before, after, expected) in cases {
+            let found = change("p", &value(before), &value(after), &Look::stdout());
+            assert_eq!(found.as_deref(), expected, "{before} to {after}");
+        }
+    }
+
+    #[test]
+    fn a_large_multiset_takes_a_line() {
+        let many = (0..1000).map(|token| format!("1'{token}")).collect::<Vec<_>>().join(" ++ ");
+        let cut = shown(&value(&many));
+        assert!(cut.starts_with("1'0 ++ 1'1 ++ ") && cut.ends_with("1'11 ++ … (988 more)"), "{cut}");
+        let gone = change("p", &value(&many), &value("0"), &Look::stdout()).expect("a multiset");
+        assert!(gone.starts_with("p −1'0 −1'1 ") && gone.ends_with("−1'11 and 988 more"), "{gone}");
+        assert_eq!(shown(&value("1'1 ++ 2'2")), "1'1 ++ 2'2");
+        assert_eq!(shown(&value("7")), "7");
+    }
+}
