@@ -3,6 +3,7 @@
 mod common;
 
 use common::{folder, run_in};
+use deltamark::condensed_graph::graph::forge;
 use std::path::Path;
 
 const RING: &str = "tr t1 p -> q\ntr t2 q -> r\ntr t3 r -> p\ntr stop r -> s\npl p (2)\n";
@@ -120,6 +121,43 @@ fn what_is_wrong_is_told_in_a_sentence_and_by_the_exit_code() {
         assert_eq!(run.exit, 2, "{arguments:?}: {}{}", run.stdout, run.stderr);
         assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
     }
+}
+
+#[test]
+fn the_user_is_told_where_a_graph_leads_to() {
+    let folder = prepared("graph_leads");
+    let away = folder.join("away");
+    std::fs::create_dir_all(&away).expect("a folder");
+    std::fs::write(away.join("far.net"), RING).expect("a file");
+    let bytes = std::fs::read(folder.join("ring.dmg")).expect("a graph");
+    let far = away.join("far.net").display().to_string();
+    let cases = [
+        ("ring.net", None),
+        ("away/far.net", None),
+        (far.as_str(), Some(format!("the model was read from `{far}`, where `led.dmg` says it is"))),
+        (
+            "../graph_leads/away/far.net",
+            Some("the model was read from `../graph_leads/away/far.net`, where `led.dmg` says it is".to_string()),
+        ),
+    ];
+    for (path, told) in cases {
+        let led = forge(&bytes, |meta| meta.model.path = path.into()).expect("a graph");
+        std::fs::write(folder.join("led.dmg"), led).expect("a file");
+        let run = run_in(&folder, &["graph", "led.dmg", "--deadlock"], "");
+        assert_eq!(run.exit, 1, "{path}: {}", run.stderr);
+        match told {
+            Some(told) => assert!(run.stderr.contains(&told), "{path}: {}", run.stderr),
+            None => assert_eq!(run.stderr, "", "{path}"),
+        }
+        let quiet = run_in(&folder, &["graph", "led.dmg", "--deadlock", "-q"], "");
+        assert_eq!((quiet.exit, quiet.stderr.as_str()), (1, ""), "{path}");
+    }
+    // What a file says of itself does not steer the terminal.
+    let escaped =
+        forge(&bytes, |meta| meta.model.options = vec![("param".into(), "a\u{1b}[2J=1".into())]).expect("a graph");
+    std::fs::write(folder.join("led.dmg"), escaped).expect("a file");
+    let run = run_in(&folder, &["graph", "led.dmg"], "");
+    assert!(run.exit == 2 && !run.stderr.contains('\u{1b}'), "{}", run.stderr);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Run, folder, masked, run, run_with};
+use std::path::Path;
 
 fn shown(run: &Run, arguments: &str) -> String {
     format!(
@@ -89,6 +90,27 @@ fn long_traces_are_cut_in_the_middle() {
     assert!(text.contains("     20  add  heap: 19 → 20\n"), "{text}");
     assert!(text.contains("     81  add  heap: 80 → 81\n"), "{text}");
     assert!(!text.contains("heap: 20 → 21"), "{text}");
+}
+
+#[test]
+fn a_coloured_trace_shows_what_changed() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/philosophers.lna").display().to_string();
+    for unfold in ["yes", "no"] {
+        let arguments = ["check", &model, "--reach", "chairs = 3", "--unfold", unfold];
+        let text = run(&arguments).stdout;
+        assert!(
+            text.contains("      1  sit(p=0)  philosophers −1'(0,thinking) +1'(0,seated), chairs: 4 → 3\n"),
+            "{text}"
+        );
+        // In JSON a step has its whole state, as ever.
+        let json = run(&[&arguments[..], &["--json"]].concat()).stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let state = &json["properties"][0]["trace"][1]["state"]["philosophers"];
+        let whole = "1'(0,seated) ++ 1'(1,thinking) ++ 1'(2,thinking) ++ 1'(3,thinking) ++ 1'(4,thinking)";
+        assert_eq!(state, whole, "{json}");
+    }
+    let walked = run(&["simulate", &model, "--random", "1", "--seed", "1"]).stdout;
+    assert!(walked.contains("philosophers −1'(") && walked.contains("chairs: 4 → 3"), "{walked}");
 }
 
 #[test]

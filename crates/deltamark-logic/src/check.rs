@@ -243,7 +243,7 @@ impl Checker<'_> {
     fn comparison(&mut self, comparison: Comparison, left: &Expr, right: &Expr, span: Span) {
         if let Some(meant) = self.dotted(comparison, left, right) {
             self.findings.push(
-                Diagnostic::at(span, "a process is not compared with a state: whether it is there is a truth value")
+                Diagnostic::at(span, "a process has no value to compare; whether it is in a state is a truth value")
                     .help(format!("did you mean `{}`?", shortened(&meant))),
             );
             return;
@@ -290,9 +290,10 @@ impl Checker<'_> {
     /// What somebody meant who compared a process with one of its states: `P = critical` for `P.critical`.
     fn dotted(&self, comparison: Comparison, left: &Expr, right: &Expr) -> Option<String> {
         let (Node::Name(process), Node::Name(state)) = (&left.node, &right.node) else { return None };
-        let known = |name: &str| self.observe.resolve(name).is_some();
+        let known = |name: &str| self.observe.resolve(name);
         let dotted = format!("{}.{}", process.text, state.text);
-        if known(&process.text) || known(&state.text) || !known(&dotted) {
+        let truth = known(&dotted).is_some_and(|observable| observable.kind == Kind::Bool);
+        if !truth || known(&process.text).is_some() || known(&state.text).is_some() {
             return None;
         }
         match comparison {

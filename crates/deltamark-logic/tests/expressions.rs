@@ -403,6 +403,39 @@ the model has nothing called `t`
 = it is a transition: did you mean `fireable(t)`?",
         ),
         (
+            "Q = cs or cs != Q or Q != cs",
+            "
+Q = cs or cs != Q or Q != cs
+^^^^^^
+a process has no value to compare; whether it is in a state is a truth value
+= did you mean `Q.cs`?
+Q = cs or cs != Q or Q != cs
+          ^^
+the model has nothing called `cs`
+= did you mean `Q.cs`?
+Q = cs or cs != Q or Q != cs
+                ^
+the model has nothing called `Q`
+= what belongs to it is named with a dot, for instance `Q.cs`
+Q = cs or cs != Q or Q != cs
+                     ^^^^^^^
+a process has no value to compare; whether it is in a state is a truth value
+= did you mean `not Q.cs`?",
+        ),
+        // A number, not a state.
+        (
+            "P_0 = CS",
+            "
+P_0 = CS
+^^^
+the model has nothing called `P_0`
+= what belongs to it is named with a dot, for instance `P_0.CS`
+P_0 = CS
+      ^^
+the model has nothing called `CS`
+= did you mean `P_0.CS`?",
+        ),
+        (
             "fireable(p, 'go on')",
             "
 fireable(p, 'go on')

@@ -12,7 +12,7 @@ pub const VALUES: [i64; 10] = [0, 1, 2, 3, 7, -1, -2, i64::MAX, i64::MIN, 1 << 4
 
 /// The fake's numbers, truth values and transitions. Each takes one slot, in this order.
 pub const NUMBERS: [&str; 8] = ["p", "q", "r", "P_0.CS", "a[0]", "P->x", "odd name-1", "x-1"];
-pub const TRUTHS: [&str; 3] = ["b", "c", "deadlock"];
+pub const TRUTHS: [&str; 4] = ["b", "c", "deadlock", "Q.cs"];
 pub const ACTIONS: [&str; 3] = ["t", "u", "go \"on\""];
 
 pub const WIDTH: usize = NUMBERS.len() + TRUTHS.len() + ACTIONS.len();
