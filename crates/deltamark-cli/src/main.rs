@@ -10,6 +10,7 @@ mod exit;
 mod output;
 mod progress;
 mod render;
+mod signals;
 mod text;
 mod units;
 
@@ -22,6 +23,7 @@ use std::time::Instant;
 // that no budget can count.
 fn main() -> ExitCode {
     let since = Instant::now();
+    signals::install();
     let ran = match args::Arguments::try_parse() {
         Ok(arguments) => commands::run(arguments.command, since),
         Err(error) => Err(args::explained(&error).unwrap_or_else(|| error.exit())),

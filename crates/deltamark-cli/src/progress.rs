@@ -45,8 +45,8 @@ impl Live {
 
     fn say(&self, line: String) {
         match self.bar.get() {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| crate::render::line(&line)),
+            None => crate::render::line(&line),
         }
     }
 }

@@ -11,6 +11,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use deltamark::core::Diagnostic;
 use deltamark::core::diagnostic::line_column;
 use deltamark::load::Source;
+use std::io::Write;
 
 /// The most characters of a line that are shown.
 const LINE: usize = 120;
@@ -19,19 +20,24 @@ const ERRORS: usize = 10;
 /// The most characters of one message: names from a hostile file can be of any length.
 const MESSAGE: usize = 600;
 
+/// Writes a line to standard error. One that nobody reads any more is no error.
+pub fn line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Shows a failure on standard error.
 pub fn failure(failure: &Failure) {
-    eprintln!("{}", told(failure, &renderer()));
+    line(&told(failure, &renderer()));
 }
 
 /// Shows a remark on standard error.
 pub fn note(message: &str) {
-    eprintln!("{}", renderer().render(&[Group::with_title(Level::NOTE.primary_title(message))]));
+    line(&renderer().render(&[Group::with_title(Level::NOTE.primary_title(message))]));
 }
 
 /// Shows what makes an answer worth less than it seems.
 pub fn warning(message: &str) {
-    eprintln!("{}", renderer().render(&[Group::with_title(Level::WARNING.primary_title(message))]));
+    line(&renderer().render(&[Group::with_title(Level::WARNING.primary_title(message))]));
 }
 
 fn renderer() -> Renderer {
@@ -42,6 +48,7 @@ fn renderer() -> Renderer {
 fn told(failure: &Failure, renderer: &Renderer) -> String {
     match failure {
         Failure::Plain { message, help, .. } => renderer.render(&[titled(message, help.as_deref())]),
+        Failure::Stopped(report) => renderer.render(&[titled(&crate::text::stopped(report), None)]),
         Failure::Text { source, diagnostics } => {
             let shown = diagnostics.iter().take(ERRORS).map(|diagnostic| one(source, diagnostic, renderer));
             let mut texts: Vec<String> = shown.collect();

@@ -3,7 +3,6 @@
 //! In: a paper. Out: its tables, with what was published and what we find, on standard output and as
 //! files. What stays true: what was measured before Ctrl-C is written.
 
-use super::cancel_on_interrupt;
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, write_file};
@@ -22,13 +21,13 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
         .map_err(|error| Failure::new(format!("cannot make the folder `{}`: {error}", folder.display())))?;
     let tell = |run: &str| {
         if !arguments.quiet {
-            eprintln!("{run}");
+            crate::render::line(&run.to_string());
         }
     };
     let options = Options {
         extent: if arguments.full { Extent::Full } else { Extent::Quick },
         models: arguments.models.clone(),
-        cancel: cancel_on_interrupt(),
+        cancel: crate::signals::cancel(),
         tell: &tell,
     };
     let study = paper.reproduce(&options);
