@@ -15,10 +15,10 @@ use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Search;
 use deltamark::store::StoreSpec;
-use deltamark::{EngineChoice, LoadError, LoadOptions, Unfold};
+use deltamark::{EngineChoice, LoadError, LoadOptions, Report, Unfold};
 use deltamark_reproduce::Paper;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Explores every state a model can reach and answers questions about them, in little memory.
 #[derive(Parser, Debug)]
@@ -110,12 +110,12 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 }
 
 impl Model {
-    /// Loads the model, reading at most `limit` bytes.
-    pub fn load(&self, limit: Option<u64>) -> Result<deltamark::Loaded, Failure> {
+    /// Loads the model, for a run that began at `since` and is under these limits, of which the user gave the one on memory or not.
+    pub fn load(&self, limits: &Limits, memory: Option<u64>, since: Instant) -> Result<deltamark::Loaded, Failure> {
         // A process holds more than this before it reads anything, so that a limit below
         // it is refused later, when the limit that would do is known.
         const SMALLEST: u64 = 4 << 20;
-        let limit = limit.unwrap_or(u64::MAX).max(SMALLEST);
+        let limit = memory.unwrap_or(u64::MAX).max(SMALLEST);
         let options = LoadOptions {
             format: self.format.clone(),
             parameters: self.param.clone(),
@@ -123,7 +123,12 @@ impl Model {
             engine: self.engine,
             limit,
         };
-        let loaded = deltamark::load_with(&self.model, &options);
+        let control = deltamark::check::steering(limits, &crate::signals::cancel(), since);
+        let loaded = deltamark::load_under(&self.model, &options, &control);
+        let stopped = loaded.as_ref().err().and_then(|error| Report::of_loading(error, control.limits.memory, since));
+        if let Some(report) = stopped {
+            return Err(Failure::Stopped(Box::new(report)));
+        }
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =
                 format!("a memory limit of {} is less than `{}` itself", units::show_bytes(limit), self.model);

@@ -17,8 +17,8 @@ use crate::args::{self, Command};
 use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::progress::Live;
+use crate::signals;
 use deltamark::Check;
-use deltamark::core::Cancel;
 use deltamark::load;
 use deltamark::search::Search;
 use deltamark::sweep::AUTO;
@@ -30,6 +30,10 @@ const LARGEST_MEASURE: u64 = 1 << 20;
 
 /// Runs a command that began at `since`.
 pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
+    // Whoever explores looks at the flag; others end when a signal comes.
+    if !matches!(command, Command::Check(_) | Command::Stats(_) | Command::Graph(_) | Command::Reproduce(_)) {
+        signals::unwatched();
+    }
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
@@ -97,7 +101,7 @@ fn explored_as<'a>(
         .explain(explore.explain)
         .search(explore.search())
         .limits(limits)
-        .cancel(cancel_on_interrupt())
+        .cancel(signals::cancel())
         .listener(live.clone())
         .since(since);
     let check = match explore.threads() {
@@ -116,21 +120,4 @@ fn explored_as<'a>(
         }
     }
     (check, live)
-}
-
-/// A flag that Ctrl-C sets. Pressed again, it ends the process at once.
-fn cancel_on_interrupt() -> Cancel {
-    let cancel = Cancel::new();
-    let flag = cancel.clone();
-    let handler = move || {
-        if flag.is_cancelled() {
-            // What a shell reports for a process that was interrupted.
-            std::process::exit(130);
-        }
-        flag.cancel();
-        tell("\nstopping; once more to end at once");
-    };
-    // Without a handler Ctrl-C ends the process, which is less but not wrong.
-    let _ = ctrlc::set_handler(handler);
-    cancel
 }

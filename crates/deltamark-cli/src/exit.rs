@@ -4,7 +4,7 @@
 //! that knows the numbers, and they are the ones users' scripts rely on.
 
 use deltamark::load::Source;
-use deltamark::{CheckError, CondensedError, LoadError, Overall, core::Diagnostic};
+use deltamark::{CheckError, CondensedError, LoadError, Overall, Report, core::Diagnostic};
 use std::process::ExitCode;
 
 /// How the command ends.
@@ -61,6 +61,8 @@ pub enum Failure {
         /// What is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The run had to end before there was a model to search.
+    Stopped(Box<Report>),
 }
 
 impl Failure {
@@ -90,6 +92,7 @@ impl Failure {
         match self {
             Failure::Plain { exit, .. } => *exit,
             Failure::Text { .. } => Exit::WrongInput,
+            Failure::Stopped(_) => Exit::NoAnswer,
         }
     }
 }
@@ -104,6 +107,7 @@ impl From<LoadError> for Failure {
             }
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } | LoadError::Changed { .. } => Failure::new(message),
+            LoadError::Stopped { .. } => Failure::new(message).no_answer(),
             LoadError::TooBig { path, limit } => {
                 let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
                 Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))

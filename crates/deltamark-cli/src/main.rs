@@ -12,6 +12,7 @@ mod offered;
 mod output;
 mod progress;
 mod render;
+mod signals;
 mod text;
 mod units;
 
@@ -26,6 +27,7 @@ use std::time::Instant;
 // that no budget can count.
 fn main() -> ExitCode {
     let since = Instant::now();
+    signals::install();
     let ran = match args::Arguments::try_parse() {
         Ok(arguments) => commands::run(arguments.command, since),
         // Help and the version, which the user asked for.

@@ -5,6 +5,7 @@
 //! that went away (`| head`) is no error; a file is there complete or not at all.
 
 use crate::exit::Failure;
+use deltamark::condensed_graph::unfinished::Unfinished;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -160,13 +161,9 @@ pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<(
             return File::create(target).and_then(|file| fill(file, &mut write)).map_err(failed);
         }
     }
-    let beside = beside(target);
-    let done = File::create(&beside).and_then(|file| fill(file, &mut write)).and_then(|()| fs::rename(&beside, target));
-    done.map_err(|error| {
-        // Nothing more can be done about a leftover that cannot be removed either.
-        let _ = fs::remove_file(&beside);
-        failed(error)
-    })
+    let beside = Unfinished::new(beside(target));
+    let done = File::create(beside.path()).and_then(|file| fill(file, &mut write));
+    done.and_then(|()| fs::rename(beside.path(), target)).map_err(failed)
 }
 
 /// Refuses an output that would replace one of the inputs, each with what to call it.

@@ -42,6 +42,7 @@ fn renderer() -> Renderer {
 fn told(failure: &Failure, renderer: &Renderer) -> String {
     match failure {
         Failure::Plain { message, help, .. } => renderer.render(&[titled(message, help.as_deref())]),
+        Failure::Stopped(report) => renderer.render(&[titled(&crate::text::stopped(report), None)]),
         Failure::Text { source, diagnostics } => {
             let shown = diagnostics.iter().take(ERRORS).map(|diagnostic| one(source, diagnostic, renderer));
             let mut texts: Vec<String> = shown.collect();

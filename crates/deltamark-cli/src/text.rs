@@ -82,6 +82,17 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
 fn trace(out: &mut String, answer: &Answer, label: &str, search: Search, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
+        if let Some(stop) = answer.untraced {
+            let why = match stop {
+                Stop::Time => "the time limit was reached before its trace was found",
+                Stop::Cancelled => "you ended the run before its trace was found",
+                _ => "the memory limit left no room to find its trace",
+            };
+            let found = if violated { "violated" } else { "reached" };
+            let message = answer.message().map_or(String::new(), |message| format!(" ({message})"));
+            let _ = writeln!(out, "\n{}", wrap(&format!("{label}: {found}{message}; {why}"), "", look.width));
+            return;
+        }
         match &answer.verdict {
             Verdict::Violated(_, Some(message)) => _ = writeln!(out, "\n{label}: {message}"),
             Verdict::Violated(_, None) => _ = writeln!(out, "\n{label}: no reachable state makes it true"),
@@ -173,6 +184,19 @@ pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
     out.push('\n');
 }
 
+/// Why a run ended before there was anything to search.
+pub fn stopped(report: &Report) -> String {
+    let why = match report.stopped_by {
+        Some(Stop::Memory) => {
+            let limit = report.memory_limit.map(show_bytes).unwrap_or_default();
+            format!("the memory limit of {limit} was reached")
+        }
+        Some(Stop::Time) => "the time limit was reached".into(),
+        _ => "you ended the run".into(),
+    };
+    format!("{why} while {} the model", report.stopped_while.unwrap_or("loading"))
+}
+
 /// Why the run ended early, and what to try.
 fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     let Some(stop) = report.stopped_by else { return };
@@ -189,6 +213,10 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::States => ("the limit on the number of states was reached".into(), "a larger `--max-states`"),
         Stop::Depth => ("there are states beyond the limit on the depth".into(), "a larger `--depth`"),
         Stop::Cancelled => ("you asked for it".into(), ""),
+    };
+    let why = match report.stopped_while {
+        Some(_) => stopped(report),
+        None => why,
     };
     let open = statistics.states.saturating_sub(statistics.expanded);
     let _ = writeln!(

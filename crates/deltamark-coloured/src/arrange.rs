@@ -16,6 +16,7 @@
 //! sizes        multiples of a slot, as the stores cut
 //! ```
 
+use deltamark_core::Control;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -28,11 +29,12 @@ const PASSES: usize = 6;
 /// A transition of two places counts as much, one of more places less.
 const WEIGHT: i64 = 5040;
 
-/// An order of so many places: the places in their new order. Each transition lists a place once.
-pub(crate) fn arrange(places: usize, transitions: &[Vec<u32>]) -> Vec<u32> {
+/// An order of so many places: the places in their new order. Each transition lists a place once. Where `control` has it end,
+/// the rest stays as it is.
+pub(crate) fn arrange(places: usize, transitions: &[Vec<u32>], control: &Control) -> Vec<u32> {
     let mut order: Vec<u32> = (0..places as u32).collect();
     let transitions = transitions.iter().filter(|places| places.len() > 1).cloned().collect();
-    cut(&mut order, transitions, &mut vec![0; places]);
+    cut(&mut order, transitions, &mut vec![0; places], control);
     order
 }
 
@@ -47,14 +49,14 @@ struct Graph {
 
 /// Brings `places` into order; `transitions` holds what these concern of them. `on` is room to note on which side
 /// each place is.
-fn cut(places: &mut [u32], transitions: Vec<Vec<u32>>, on: &mut [u8]) {
+fn cut(places: &mut [u32], transitions: Vec<Vec<u32>>, on: &mut [u8], control: &Control) {
     let slots = places.len().div_ceil(SLOT);
-    if slots < 2 {
+    if slots < 2 || control.stop().is_some() {
         return;
     }
     let left = slots / 2 * SLOT;
     let graph = Graph::new(places, &transitions);
-    let sides = graph.best(left);
+    let sides = graph.best(left, control);
     let (mut one, mut other) = (Vec::new(), Vec::new());
     for (&place, &side) in places.iter().zip(&sides) {
         on[place as usize] = side;
@@ -75,8 +77,8 @@ fn cut(places: &mut [u32], transitions: Vec<Vec<u32>>, on: &mut [u8]) {
     places[..one.len()].copy_from_slice(&one);
     places[one.len()..].copy_from_slice(&other);
     let (one, other) = places.split_at_mut(one.len());
-    cut(one, of_one, on);
-    cut(other, of_other, on);
+    cut(one, of_one, on, control);
+    cut(other, of_other, on, control);
 }
 
 impl Graph {
@@ -94,7 +96,7 @@ impl Graph {
     }
 
     /// The side of each place, `left` of them on side 0, by the best cut that is found.
-    fn best(&self, left: usize) -> Vec<u8> {
+    fn best(&self, left: usize, control: &Control) -> Vec<u8> {
         let places = self.of.len();
         let mut best: Option<(i64, Vec<u8>)> = None;
         for beginning in 0..=BEGINNINGS {
@@ -104,7 +106,7 @@ impl Graph {
                 Some(number) => self.grown(number * (places - 1) / (BEGINNINGS - 1), left),
             };
             for _ in 0..PASSES {
-                if !self.pass(&mut sides) {
+                if control.stop().is_some() || !self.pass(&mut sides) {
                     break;
                 }
             }
@@ -248,7 +250,7 @@ mod tests {
             transitions.extend((0..each).map(|place| vec![number(site, place), number(site, (place + 7) % each)]));
             transitions.push(vec![number(site, 0), number((site + 1) % sites, 1)]);
         }
-        let order = arrange(sites * each, &transitions);
+        let order = arrange(sites * each, &transitions, &Control::new());
         for slot in order.chunks(each) {
             assert!(slot.iter().all(|place| *place as usize % sites == slot[0] as usize % sites), "{slot:?}");
         }
@@ -260,7 +262,7 @@ mod tests {
             // Some have nothing to do with anything.
             let transitions: Vec<Vec<u32>> =
                 (0..places / 2).map(|at| vec![at, at + places / 2]).chain([vec![]]).collect();
-            let mut order = arrange(places as usize, &transitions);
+            let mut order = arrange(places as usize, &transitions, &Control::new());
             order.sort_unstable();
             assert_eq!(order, (0..places).collect::<Vec<_>>());
         }

@@ -22,6 +22,8 @@
 //! What goes wrong on the way is a fault of the state only if it has tokens for the rest of the inputs too
 //! ([`Doubt`]).
 
+use deltamark_core::{Control, Stop};
+
 use crate::actions::Claim;
 use crate::doubt::Doubt;
 use crate::engine::{Counts, Engine};
@@ -128,9 +130,16 @@ pub(crate) struct Binder {
     combinations: usize,
     /// Whether bindings are wanted that only a look at the state could rule out.
     pub candidates: bool,
-    /// How many nodes may still be visited; at 0 what is found is not all.
-    pub left: usize,
+    /// How many nodes may be visited before `control` is asked again; at 0 what is found is not all.
+    left: usize,
+    /// How many after that.
+    later: usize,
+    control: Option<Control>,
+    stop: Option<Stop>,
 }
+
+/// Nodes that are visited before it is asked whether to go on.
+const SLICE: usize = 32;
 
 impl Binder {
     /// Empty tries.
@@ -145,6 +154,9 @@ impl Binder {
             combinations: 0,
             candidates: false,
             left: usize::MAX,
+            later: 0,
+            control: None,
+            stop: None,
         };
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
@@ -167,6 +179,37 @@ impl Binder {
             binder.tries.push(trie);
         }
         binder
+    }
+
+    /// Visits no more than this many nodes from now on, and ends when `control` says so.
+    pub fn limit(&mut self, visits: usize, control: &Control) {
+        (self.left, self.later, self.control) = (0, visits, Some(control.clone()));
+    }
+
+    /// Whether there was more to visit than that, so that what was found is not all.
+    pub fn is_spent(&self) -> bool {
+        self.left + self.later == 0
+    }
+
+    /// Why the search for bindings was ended, if it was.
+    pub fn stopped(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    /// Whether nodes may be visited beyond those that were allowed last.
+    #[cold]
+    fn goes_on(&mut self) -> bool {
+        if self.stop.is_none()
+            && let Some(control) = &self.control
+        {
+            self.stop = control.ask().err();
+        }
+        if self.stop.is_some() {
+            self.later = 0;
+        }
+        self.left = self.later.min(SLICE);
+        self.later -= self.left;
+        self.left > 0
     }
 
     /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
@@ -224,7 +267,7 @@ impl Binder {
         found: &mut Vec<u32>,
         faults: &mut Vec<(u32, Fault)>,
     ) {
-        if self.left == 0 {
+        if self.left == 0 && !self.goes_on() {
             return;
         }
         self.left -= 1;
@@ -551,8 +594,14 @@ impl Binder {
                     for value in values {
                         self.combinations += 1;
                         // Whoever wants no more than so many nodes wants no more values either.
-                        if self.combinations > self.left {
-                            self.left = 0;
+                        if self.combinations > self.left.saturating_add(self.later) {
+                            (self.left, self.later) = (0, 0);
+                            return DEAD;
+                        }
+                        if let Some(control) = &self.control
+                            && let Err(stop) = control.ask()
+                        {
+                            (self.left, self.later, self.stop) = (0, 0, Some(stop));
                             return DEAD;
                         }
                         if self.combinations > MOST_COMBINATIONS {

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::line_column;
+use deltamark_core::{Control, Diagnostic};
 
 use crate::actions::{Actions, Claim, Effects, NewAction};
 use crate::chunks::Meter;
@@ -41,8 +41,8 @@ pub(crate) struct Engine {
 pub(crate) type Counts = BTreeMap<(u32, u32), i64>;
 
 impl Engine {
-    /// Prepares a net; `text` is what spans point into.
-    pub fn new(net: Net, text: &str) -> Result<Self, Vec<Diagnostic>> {
+    /// Prepares a net, as far as `control` lets it; `text` is what spans point into.
+    pub fn new(net: Net, text: &str, control: &Control) -> Result<Self, Vec<Diagnostic>> {
         net.validate().map_err(Diagnostic::new)?;
         let meter = Meter::default();
         let values = Values::new(&meter);
@@ -55,7 +55,7 @@ impl Engine {
         let mut wrong = Vec::new();
         let mut plans = Vec::new();
         for transition in &net.transitions {
-            match Plan::new(&net, &values, transition) {
+            match Plan::new(&net, &values, transition, control) {
                 Ok(plan) => plans.push(plan),
                 Err(diagnostic) => wrong.push(diagnostic),
             }
@@ -81,7 +81,7 @@ impl Engine {
             net,
         };
         for number in 0..engine.net.places.len() {
-            match engine.initial_marking(number) {
+            match engine.initial_marking(number, control) {
                 Ok(marking) => engine.initial.push(marking),
                 Err(diagnostic) => wrong.push(diagnostic),
             }
@@ -89,14 +89,15 @@ impl Engine {
         if wrong.is_empty() { Ok(engine) } else { Err(wrong) }
     }
 
-    fn initial_marking(&self, number: usize) -> Result<u32, Diagnostic> {
+    fn initial_marking(&self, number: usize, control: &Control) -> Result<u32, Diagnostic> {
         let place = &self.net.places[number];
         let mut terms = Vec::new();
         let id = PlaceId(number as u32);
-        flatten(&self.net.functions, &self.values, id, &place.initial, place.frame as usize, &mut terms)?;
+        flatten(&self.net.functions, &self.values, id, &place.initial, place.frame as usize, control, &mut terms)?;
         let mut frame = vec![0; place.frame as usize];
         let mut counts = Counts::new();
         for term in &terms {
+            control.ask()?;
             self.count(term, &mut frame, &mut counts).map_err(|fault| self.wrong_initially(number, term, &fault))?;
         }
         let mut list = Vec::new();

@@ -16,6 +16,7 @@
 use std::collections::HashMap;
 
 use deltamark_core::hash::{coefficient, mix};
+use deltamark_core::{Control, Stop};
 use deltamark_nets as pt;
 
 use crate::arrange::{SLOT, arrange};
@@ -30,8 +31,9 @@ const APART: usize = 3;
 /// How many transitions may be looked at to get them.
 const EFFORT: usize = 5_000_000;
 
-/// The places of a net in a better order; `tokens` tells the coloured place and the components of each.
-pub(crate) fn order(net: &pt::Net, tokens: &[(u32, Vec<i64>)]) -> Vec<u32> {
+/// The places of a net in a better order, unless `control` has it end before; `tokens` tells the coloured place and the
+/// components of each.
+pub(crate) fn order(net: &pt::Net, tokens: &[(u32, Vec<i64>)], control: &Control) -> Result<Vec<u32>, Stop> {
     let mut best: Vec<u32> = (0..net.places.len() as u32).collect();
     let concerns = |transition: &pt::Transition| -> Vec<u32> {
         let mut places: Vec<u32> = transition.inputs.iter().chain(&transition.outputs).map(|arc| arc.place).collect();
@@ -43,20 +45,24 @@ pub(crate) fn order(net: &pt::Net, tokens: &[(u32, Vec<i64>)]) -> Vec<u32> {
     let pins: usize = transitions.iter().map(Vec::len).sum();
     // A state of two slots has no halves to share.
     if pins > MOST_PINS || net.places.len() <= 2 * SLOT {
-        return best;
+        return Ok(best);
     }
     let sample = walk(net);
     let mut least = parts(&sample, &best);
     let candidates: [&dyn Fn() -> Vec<u32>; 2] =
-        [&|| Belongings { tokens, transitions: &transitions }.order(), &|| arrange(net.places.len(), &transitions)];
+        [&|| Belongings { tokens, transitions: &transitions }.order(), &|| {
+            arrange(net.places.len(), &transitions, control)
+        }];
     for candidate in candidates {
+        control.ask_for(0)?;
         let candidate = candidate();
         let found = parts(&sample, &candidate);
         if found < least / 10 * 9 {
             (least, best) = (found, candidate);
         }
     }
-    best
+    control.ask_for(0)?;
+    Ok(best)
 }
 
 /// Some markings that a walk comes by: places that are marked, and how.

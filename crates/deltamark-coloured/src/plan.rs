@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 
 use crate::eval::Eval;
 use crate::faults::Faults;
@@ -159,12 +159,13 @@ pub(crate) fn flatten(
     place: PlaceId,
     label: &Label,
     frame: usize,
+    control: &Control,
     out: &mut Vec<FlatTerm>,
 ) -> Result<(), Diagnostic> {
     for term in label {
         let mut frame = vec![0; frame];
         let mut given = Vec::new();
-        flatten_from(functions, values, place, term, 0, &mut frame, &mut given, out)?;
+        flatten_from(functions, values, place, term, 0, &mut frame, &mut given, control, out)?;
     }
     Ok(())
 }
@@ -178,8 +179,10 @@ fn flatten_from(
     depth: usize,
     frame: &mut Vec<Code>,
     given: &mut Vec<(Var, Code)>,
+    control: &Control,
     out: &mut Vec<FlatTerm>,
 ) -> Result<(), Diagnostic> {
+    control.ask()?;
     let mut eval = Eval::new(functions, values, None);
     let Some(iteration) = term.iterations.get(depth) else {
         let mut condition = term.condition.clone();
@@ -229,7 +232,7 @@ fn flatten_from(
         }
         frame[iteration.variable.0 as usize] = value;
         given.push((iteration.variable, value));
-        flatten_from(functions, values, place, term, depth + 1, frame, given, out)?;
+        flatten_from(functions, values, place, term, depth + 1, frame, given, control, out)?;
         given.pop();
     }
     Ok(())
@@ -256,13 +259,13 @@ struct Pending {
 }
 
 impl Plan {
-    /// Plans a transition.
-    pub fn new(net: &Net, values: &Values, transition: &Transition) -> Result<Plan, Diagnostic> {
+    /// Plans a transition, as far as `control` lets it.
+    pub fn new(net: &Net, values: &Values, transition: &Transition, control: &Control) -> Result<Plan, Diagnostic> {
         let frame = transition.frame as usize;
         let flat = |arcs: &[Arc]| -> Result<Vec<Vec<FlatTerm>>, Diagnostic> {
             let label = |arc: &Arc| {
                 let mut terms = Vec::new();
-                flatten(&net.functions, values, arc.place, &arc.label, frame, &mut terms)?;
+                flatten(&net.functions, values, arc.place, &arc.label, frame, control, &mut terms)?;
                 Ok(terms)
             };
             arcs.iter().map(label).collect()

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Describe, Diagnostic, Fired, Independence, Observe, Portable, Progress, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Fired, Independence, Observe, Portable, Progress,
+    Recoding, Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;
@@ -104,7 +104,12 @@ fn row_of<T>(rows: &[T], width: usize, row: usize) -> &[T] {
 impl ColouredSystem {
     /// Makes a net ready to run; `text` is what its spans point into.
     pub fn new(net: Net, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let engine = Engine::new(net, text)?;
+        Self::under(net, text, &Control::new())
+    }
+
+    /// The same, as far as `control` lets it.
+    pub fn under(net: Net, text: &str, control: &Control) -> Result<Self, Vec<Diagnostic>> {
+        let engine = Engine::new(net, text, control)?;
         let bits: Vec<u8> = engine
             .changing()
             .into_iter()
@@ -250,6 +255,9 @@ impl ColouredSystem {
         self.view_all(work, count);
         let mut touched = 0;
         for row in 0..count {
+            if out.is_stopped() {
+                return Ok(());
+            }
             out.begin(first + row);
             self.look_at(work, row);
             let Work { steps, sleep, markings, found, faults, todo, moves, .. } = work;
@@ -302,6 +310,9 @@ impl ColouredSystem {
                 if len == FAULT {
                     out.fault(Some(Action(number)), self.fault_of(number));
                     continue;
+                }
+                if out.is_stopped() {
+                    break;
                 }
                 let changes;
                 (changes, moves) = moves.split_at(len as usize);

@@ -20,11 +20,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use deltamark_core::{Control, Stop};
 use deltamark_nets as pt;
 
 use crate::bind::Binder;
 use crate::engine::{Engine, Marking};
 use crate::order::order;
+use crate::unfolded::NotUnfolded;
 
 /// How often each token lies in a place where nothing runs out.
 const PLENTY: u32 = i32::MAX as u32;
@@ -65,11 +67,11 @@ pub(crate) struct Parts {
     pub constants: Vec<(u32, u32, u32)>,
 }
 
-/// Unfolds, or says why not, as a clause without a full stop.
-pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits) -> Result<Parts, String> {
+/// Unfolds, as far as `control` lets it, or says why not.
+pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits, control: &Control) -> Result<Parts, NotUnfolded> {
     refuse(engine)?;
-    let (known, actions) = saturate(engine, limits)?;
-    build(engine, &known, actions, limits)
+    let (known, actions) = saturate(engine, limits, control)?;
+    build(engine, &known, actions, limits, control)
 }
 
 /// What rules out unfolding whatever the tokens.
@@ -90,7 +92,11 @@ fn refuse(engine: &Engine) -> Result<(), String> {
 }
 
 /// The tokens that can ever be in each place, and the bindings that can ever be enabled.
-fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>, Vec<u32>), String> {
+fn saturate(
+    engine: &Engine,
+    limits: UnfoldLimits,
+    control: &Control,
+) -> Result<(Vec<BTreeSet<u32>>, Vec<u32>), NotUnfolded> {
     let mut binder = Binder::new(engine);
     binder.candidates = true;
     let initial = engine.places.iter().zip(&engine.initial);
@@ -111,26 +117,31 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
             .collect();
         actions.clear();
         // Sets of tokens that go together with few others can be very many.
-        binder.left = VISITS * limits.transitions;
+        binder.limit(VISITS * limits.transitions, control);
         binder.enabled(engine, &markings, &mut actions, &mut faults);
+        if let Some(stop) = binder.stopped() {
+            return Err(stop.into());
+        }
         if let Some((transition, fault)) = faults.first() {
-            return Err(format!("it cannot be ruled out beforehand: {}", engine.message(fault, Some(*transition))));
+            let message = engine.message(fault, Some(*transition));
+            return Err(format!("it cannot be ruled out beforehand: {message}").into());
         }
         if actions.len() > limits.transitions {
-            return Err(format!("it has more than {} bindings", limits.transitions));
+            return Err(format!("it has more than {} bindings", limits.transitions).into());
         }
-        if binder.left == 0 {
-            return Err("there are too many combinations of tokens to try".into());
+        if binder.is_spent() {
+            return Err(String::from("there are too many combinations of tokens to try").into());
         }
         let mut grew = false;
         for &number in &actions {
+            control.ask()?;
             if !seen.insert(number) {
                 continue;
             }
             let action = engine.actions.get(number);
             if let Some(fault) = engine.actions.fault(number) {
                 let message = engine.message(&fault, Some(action.transition()));
-                return Err(format!("it cannot be ruled out beforehand: {message}"));
+                return Err(format!("it cannot be ruled out beforehand: {message}").into());
             }
             for (place, effect) in action.changes() {
                 for (token, gain) in engine.effects.get(effect) {
@@ -141,10 +152,10 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
         let tokens: usize = known.iter().map(BTreeSet::len).sum();
         effort += tokens + actions.len();
         if grew && effort > limits.effort {
-            return Err("it takes too long to find out which tokens there can be".into());
+            return Err(String::from("it takes too long to find out which tokens there can be").into());
         }
         if tokens > limits.places {
-            return Err(format!("it has more than {} tokens", limits.places));
+            return Err(format!("it has more than {} tokens", limits.places).into());
         }
         if !grew {
             return Ok((known, actions));
@@ -152,9 +163,16 @@ fn saturate(engine: &Engine, limits: UnfoldLimits) -> Result<(Vec<BTreeSet<u32>>
     }
 }
 
-fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: UnfoldLimits) -> Result<Parts, String> {
+fn build(
+    engine: &Engine,
+    known: &[BTreeSet<u32>],
+    actions: Vec<u32>,
+    limits: UnfoldLimits,
+    control: &Control,
+) -> Result<Parts, NotUnfolded> {
     let mut changing: BTreeSet<(u32, u32)> = BTreeSet::new();
     for &action in &actions {
+        control.ask()?;
         for (place, effect) in engine.actions.get(action).changes() {
             changing.extend(engine.effects.get(effect).map(|(token, _)| (place, token)));
         }
@@ -167,6 +185,7 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
     for (place, tokens) in (0..).zip(known) {
         let initial: HashMap<u32, u32> = engine.places[place as usize].tokens(engine.initial[place as usize]).collect();
         for &token in tokens {
+            control.ask()?;
             let count = initial.get(&token).copied().unwrap_or(0);
             if !static_net && !changing.contains(&(place, token)) {
                 constants.push((place, token, count));
@@ -188,6 +207,7 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
     let mut kept = Vec::new();
     let mut arcs = 0;
     'actions: for number in actions {
+        control.ask()?;
         let action = engine.actions.get(number);
         let mut transition = pt::Transition::default();
         let mut gains: HashMap<(u32, u32), i32> = HashMap::new();
@@ -235,7 +255,7 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
         arcs +=
             transition.inputs.len() + transition.outputs.len() + transition.reads.len() + transition.inhibitors.len();
         if arcs > limits.arcs {
-            return Err(format!("it has more than {} arcs", limits.arcs));
+            return Err(format!("it has more than {} arcs", limits.arcs).into());
         }
         transition.name = engine.action_name(number);
         transition.id.clone_from(&transition.name);
@@ -243,19 +263,19 @@ fn build(engine: &Engine, known: &[BTreeSet<u32>], actions: Vec<u32>, limits: Un
         net.transitions.push(transition);
     }
     if net.places.is_empty() {
-        return Err("no token ever lies in it".into());
+        return Err(String::from("no token ever lies in it").into());
     }
     pt::unique_names(net.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
-    reorder(engine, &mut net, &mut places);
+    reorder(engine, &mut net, &mut places, control)?;
     net.validate()?;
     Ok(Parts { net, places, actions: kept, constants })
 }
 
 /// Puts places that belong together next to each other.
-fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
+fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>, control: &Control) -> Result<(), Stop> {
     let token = |&(place, token): &(u32, u32)| (place, engine.places[place as usize].components(token).collect());
-    let order = order(net, &places.iter().map(token).collect::<Vec<_>>());
+    let order = order(net, &places.iter().map(token).collect::<Vec<_>>(), control)?;
     let mut position = vec![0; order.len()];
     for (at, &place) in (0..).zip(&order) {
         position[place as usize] = at;
@@ -268,6 +288,7 @@ fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>) {
             arc.place = position[arc.place as usize];
         }
     }
+    Ok(())
 }
 
 /// The tokens that block a binding: any one of them in this number.

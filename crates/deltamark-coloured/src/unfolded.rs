@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bytes, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure, Observable,
-    Observe, Progress, Recoding, Reversible, Scratch, Slot, States, System, UNDEFINED, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bytes, Control, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure,
+    Observable, Observe, Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, UNDEFINED, Undone, Value,
+    Widen, Width,
 };
 use deltamark_nets::NetSystem;
 
@@ -48,14 +49,41 @@ pub enum NotUnfolded {
     Wrong(Vec<Diagnostic>),
     /// A clause without a full stop.
     Refused(String),
+    /// The run must end.
+    Stopped(Stop),
+}
+
+/// What is wrong with a net; or that the run must end, which comes the same way.
+impl From<Vec<Diagnostic>> for NotUnfolded {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        let stop = diagnostics.iter().find_map(|diagnostic| diagnostic.stop);
+        stop.map_or(NotUnfolded::Wrong(diagnostics), NotUnfolded::Stopped)
+    }
+}
+
+impl From<String> for NotUnfolded {
+    fn from(why: String) -> Self {
+        NotUnfolded::Refused(why)
+    }
+}
+
+impl From<Stop> for NotUnfolded {
+    fn from(stop: Stop) -> Self {
+        NotUnfolded::Stopped(stop)
+    }
 }
 
 impl UnfoldedSystem {
     /// Unfolds a net; `text` is what its spans point into.
     pub fn new(net: Net, text: &str, limits: UnfoldLimits) -> Result<Self, NotUnfolded> {
-        let engine = Engine::new(net, text).map_err(NotUnfolded::Wrong)?;
-        let mut parts = unfold(&engine, limits).map_err(NotUnfolded::Refused)?;
-        let inner = NetSystem::new(std::mem::take(&mut parts.net));
+        Self::under(net, text, limits, &Control::new())
+    }
+
+    /// The same, as far as `control` lets it.
+    pub fn under(net: Net, text: &str, limits: UnfoldLimits, control: &Control) -> Result<Self, NotUnfolded> {
+        let engine = Engine::new(net, text, control)?;
+        let mut parts = unfold(&engine, limits, control)?;
+        let inner = NetSystem::under(std::mem::take(&mut parts.net), control)?;
         let mut of_place = vec![Vec::new(); engine.net.places.len()];
         for (number, &(place, token)) in (0..).zip(&parts.places) {
             of_place[place as usize].push((number, token));

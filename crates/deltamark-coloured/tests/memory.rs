@@ -28,13 +28,7 @@ fn a_run_ends_when_its_tables_have_taken_what_it_may_take() {
         let budget = Arc::new(Budget::new(limit));
         let spec = "plain".parse().expect("a store");
         let store = deltamark_store::build(&spec, &system, search.order(), budget.clone()).expect("a store");
-        let control = Control {
-            limits: Limits::default(),
-            cancel: Cancel::new(),
-            listener: Arc::new(Silent),
-            budget: budget.clone(),
-            resident: || None,
-        };
+        let control = Control { budget: budget.clone(), ..Control::new() };
         let task = Task {
             system: &system,
             store: store.as_ref(),

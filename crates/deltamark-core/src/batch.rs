@@ -4,7 +4,7 @@
 //! [`Batch`], filled by a system and handed to a store as a whole. What stays true:
 //! both are reused from block to block, so that nothing is allocated per successor.
 
-use crate::{Action, Arrival, Slot, StateId, States, Width, hash};
+use crate::{Action, Arrival, Control, Slot, StateId, States, Stop, Width, hash};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -151,7 +151,16 @@ pub struct Batch {
     current: u8,
     moved: u64,
     left_out: u64,
+    /// Who is asked whether to go on.
+    control: Option<Control>,
+    /// Calls until that is asked again.
+    until_asked: u32,
+    /// Why the batch is not complete.
+    stop: Option<Stop>,
 }
+
+/// How many calls of [`Batch::is_stopped`] pass from one look at clock and memory to the next.
+const ASK_EVERY: u32 = 8;
 
 impl Batch {
     /// An empty batch for states of this width.
@@ -166,7 +175,46 @@ impl Batch {
             current: 0,
             moved: 0,
             left_out: 0,
+            control: None,
+            until_asked: 0,
+            stop: None,
         }
+    }
+
+    /// The same for a run that ends when `control` says so, even while a block is expanded.
+    pub fn under(mut self, control: &Control) -> Self {
+        self.control = Some(control.clone());
+        self
+    }
+
+    /// Whether the run must end, so that a system which takes long to expand a block may leave it as it is. The search then drops
+    /// the block: see [`stop`](Self::stop).
+    #[inline]
+    pub fn is_stopped(&mut self) -> bool {
+        if self.until_asked > 0 {
+            self.until_asked -= 1;
+            return false;
+        }
+        self.until_asked = ASK_EVERY - 1;
+        self.ask()
+    }
+
+    #[cold]
+    fn ask(&mut self) -> bool {
+        if let Some(control) = &self.control {
+            let cancelled = control.cancel.is_cancelled().then_some(Stop::Cancelled);
+            self.stop = self.stop.or(cancelled).or_else(|| control.look().err());
+        }
+        if self.stop.is_some() {
+            // Whoever asks again is told again.
+            self.until_asked = 0;
+        }
+        self.stop.is_some()
+    }
+
+    /// Why the block was not expanded as a whole, if it was not: then nothing of the batch may be used.
+    pub fn stop(&self) -> Option<Stop> {
+        self.stop
     }
 
     /// Empties the batch, keeping its memory, for states of this width.
@@ -177,6 +225,7 @@ impl Batch {
         self.current = 0;
         self.moved = 0;
         self.left_out = 0;
+        self.stop = None;
     }
 
     /// Says that what is pushed from now on comes from this state of the block.

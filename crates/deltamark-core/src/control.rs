@@ -1,20 +1,29 @@
 //! What steers a run from outside, and what it tells while it goes on.
 //!
 //! In: limits, a cancel flag, a listener. Out: [`Event`]s that a front end of any kind
-//! can show. What stays true: a run looks at its limits at least every few thousand
+//! can show, and [`Control::ask`], which whoever works long asks whether to go on: loaders, unfolding,
+//! searches, those who look for traces. What stays true: a run looks at its limits at least every few thousand
 //! states, and telling costs nothing when nobody listens.
 
-use crate::{Budget, Bytes};
+use crate::{Budget, Bytes, Stop};
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How many calls of [`Control::ask`] pass from one look at the clock to the next.
+const CLOCK_EVERY: u32 = 32;
+/// The least time from one look at what the process holds to the next, in microseconds. Filling memory takes about
+/// half a second a GiB, so the limit is overrun by a megabyte or two at most.
+const MEMORY_EVERY: u64 = 500;
 
 /// When to give up.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// The most bytes the process may hold.
     pub memory: Option<u64>,
-    /// The longest the search may take.
+    /// The longest a search may take, from its own beginning. The end of everything is [`Control::deadline`].
     pub time: Option<Duration>,
     /// The most states to find.
     pub states: Option<u64>,
@@ -112,6 +121,21 @@ pub struct Control {
     /// Tells what the process holds. This crate does no input or output, so the front
     /// end brings the function that asks the operating system.
     pub resident: fn() -> Option<u64>,
+    /// When everything must have ended, loading and looking for traces included.
+    pub deadline: Option<Instant>,
+    /// Reads the clock, which is for the front end too. Without one there is no deadline.
+    pub clock: fn() -> Option<Instant>,
+    /// When clock and memory were looked at last.
+    pub pace: Arc<Pace>,
+}
+
+/// When clock and memory were looked at last, by all who [ask](Control::ask) the same control.
+#[derive(Debug, Default)]
+pub struct Pace {
+    asked: AtomicU32,
+    began: OnceLock<Instant>,
+    /// When memory is to be looked at again, in microseconds since the beginning.
+    next_look: AtomicU64,
 }
 
 impl Control {
@@ -123,12 +147,123 @@ impl Control {
             listener: Arc::new(Silent),
             budget: Arc::new(Budget::unlimited()),
             resident: || None,
+            deadline: None,
+            clock: || None,
+            pace: Arc::default(),
         }
+    }
+
+    /// Whether all work must end now, and why: on request, at the deadline, or because the process holds more than
+    /// it may. Reads the clock and asks the operating system, which takes microseconds.
+    pub fn stop(&self) -> Option<Stop> {
+        self.stop_without_memory().or_else(|| self.over(0).then_some(Stop::Memory))
+    }
+
+    /// The same but for memory, for work that takes none or that has been granted what it takes.
+    pub fn stop_without_memory(&self) -> Option<Stop> {
+        if self.cancel.is_cancelled() {
+            return Some(Stop::Cancelled);
+        }
+        let deadline = self.deadline?;
+        (self.clock)().is_some_and(|now| now >= deadline).then_some(Stop::Time)
+    }
+
+    /// The same as [`stop`](Self::stop), and cheap enough to be called in every round of a loop: most calls look at the cancel
+    /// flag alone. Between two calls a caller should take less than some 10 microseconds, and less than some 100 kilobytes.
+    pub fn ask(&self) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        if !self.pace.asked.fetch_add(1, Relaxed).is_multiple_of(CLOCK_EVERY) {
+            return Ok(());
+        }
+        self.look()
+    }
+
+    /// Looks at the clock, and at memory if that is due.
+    #[cold]
+    pub(crate) fn look(&self) -> Result<(), Stop> {
+        let Some(now) = (self.clock)() else { return if self.over(0) { Err(Stop::Memory) } else { Ok(()) } };
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            return Err(Stop::Time);
+        }
+        if self.limits.memory.is_some() {
+            let began = self.pace.began.get_or_init(|| now);
+            let passed = now.saturating_duration_since(*began).as_micros() as u64;
+            if passed >= self.pace.next_look.load(Relaxed) {
+                self.pace.next_look.store(passed + MEMORY_EVERY, Relaxed);
+                if self.over(0) {
+                    return Err(Stop::Memory);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as [`stop`](Self::stop), before a step that takes this many bytes at once: it is not to be taken if it would
+    /// make the process hold more than it may.
+    pub fn ask_for(&self, bytes: u64) -> Result<(), Stop> {
+        match self.stop_without_memory() {
+            Some(stop) => Err(stop),
+            None if self.over(bytes) => Err(Stop::Memory),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the process would hold more than it may with so many bytes more.
+    fn over(&self, more: u64) -> bool {
+        let Some(limit) = self.limits.memory else { return false };
+        (self.resident)().is_some_and(|resident| resident.saturating_add(more) > limit)
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("limits", &self.limits)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }
 
 impl Default for Control {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A control whose process holds 100 bytes.
+    fn control(memory: Option<u64>) -> Control {
+        let limits = Limits { memory, ..Limits::default() };
+        Control { limits, resident: || Some(100), ..Control::new() }
+    }
+
+    #[test]
+    fn a_request_a_deadline_and_a_limit_on_memory_stop() {
+        let cancelled = Control::new();
+        cancelled.cancel.cancel();
+        let past = Instant::now();
+        let over = Control { deadline: Some(past), clock: || Some(Instant::now()), ..Control::new() };
+        let open = Control { deadline: Some(past), ..Control::new() };
+        let cases: [(&str, Control, Option<Stop>); 6] = [
+            ("nothing", Control::new(), None),
+            ("cancelled", cancelled, Some(Stop::Cancelled)),
+            ("time", over, Some(Stop::Time)),
+            ("a deadline without a clock", open, None),
+            ("memory that is too small", control(Some(99)), Some(Stop::Memory)),
+            ("memory that is just enough", control(Some(100)), None),
+        ];
+        for (what, control, expected) in cases {
+            assert_eq!(control.stop(), expected, "{what}");
+            // At the latest after as many calls as the clock is left alone for.
+            let asked = (0..CLOCK_EVERY).find_map(|_| control.ask().err());
+            assert_eq!(asked, expected, "{what}");
+        }
+        assert_eq!(control(Some(150)).ask_for(50), Ok(()));
+        assert_eq!(control(Some(150)).ask_for(51), Err(Stop::Memory));
     }
 }

@@ -3,6 +3,7 @@
 //! In: findings of a parser or checker. Out: plain data; whoever talks to the user
 //! renders it. What stays true: a span lies within the text it speaks of.
 
+use crate::Stop;
 use std::ops::Range;
 
 /// A piece of a text, as byte offsets.
@@ -48,12 +49,14 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// Nothing is wrong: reading ended here, for this reason.
+    pub stop: Option<Stop>,
 }
 
 impl Diagnostic {
     /// Something wrong with the input as a whole.
     pub fn new(message: impl Into<String>) -> Self {
-        Diagnostic { message: message.into(), span: None, label: None, help: None }
+        Diagnostic { message: message.into(), span: None, label: None, help: None, stop: None }
     }
 
     /// Something wrong at a place.
@@ -78,6 +81,20 @@ impl Diagnostic {
 impl From<Diagnostic> for Vec<Diagnostic> {
     fn from(diagnostic: Diagnostic) -> Self {
         vec![diagnostic]
+    }
+}
+
+/// Reading that was asked to end passes this on as if something were wrong, so that `?` does.
+impl From<Stop> for Diagnostic {
+    fn from(stop: Stop) -> Self {
+        Diagnostic { stop: Some(stop), ..Diagnostic::new(format!("reading was ended ({})", stop.word())) }
+    }
+}
+
+/// The same where several may be wrong.
+impl From<Stop> for Vec<Diagnostic> {
+    fn from(stop: Stop) -> Self {
+        vec![stop.into()]
     }
 }
 

@@ -44,7 +44,7 @@ pub use capability::{
     Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Portable, Reversible, UNDEFINED,
     Undone, Value,
 };
-pub use control::{Cancel, Control, Event, Limits, Listener, Silent, Snapshot};
+pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};

@@ -82,6 +82,8 @@ pub struct PropertyOutcome {
     pub text: String,
     /// The answer.
     pub verdict: Verdict,
+    /// Why the answer has no trace, where one was to be found: memory or time did not suffice, or the user asked to stop.
+    pub untraced: Option<Stop>,
 }
 
 /// What the search counted.

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::{Action, Batch, Block, Bytes, Recoding, Scratch, Slot, StateId, States, Trace};
+use crate::{Action, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
 
 /// In what order states reach a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +116,8 @@ pub trait Store: Send + Sync {
     }
 
     /// How a state of the level in hand was reached, if the store can tell without help, and if
-    /// there is memory enough to find out.
-    fn path(&self, _scratch: &mut Scratch, _id: StateId) -> Option<Trace> {
+    /// there is memory enough to find out, and time by the word of `control`.
+    fn path(&self, _scratch: &mut Scratch, _id: StateId, _control: &Control) -> Option<Trace> {
         None
     }
 

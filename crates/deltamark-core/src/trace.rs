@@ -4,7 +4,7 @@
 //! way, by replay. What stays true: a trace holds no states, so whoever shows one has
 //! replayed it through the system, from the initial state, first.
 
-use crate::{Action, Batch, Fired, Scratch, Slot, System, Widen};
+use crate::{Action, Batch, Fired, Scratch, Slot, Stop, System, Widen};
 use std::fmt;
 
 /// A path: which initial state it starts in, and the actions that follow.
@@ -68,35 +68,64 @@ impl Trace {
 
     /// Runs the trace through the system and gives its states.
     pub fn replay(&self, system: &dyn System) -> Result<Replay, ReplayError> {
+        let mut states: Vec<Vec<Slot>> = Vec::new();
+        let fault = self.follow(system, |step, state| {
+            // A layout that had to widen voids the states met so far.
+            states.truncate(step);
+            states.push(state.to_vec());
+            Ok(())
+        })?;
+        Ok(Replay { states, actions: self.actions.clone(), fault: fault.unwrap_or_default() })
+    }
+
+    /// Runs the trace through the system and shows each of its states to `see`, with its number. Where the layout must be widened,
+    /// it begins again with number 0. Gives what the model says of the last action, if that is a fault; or why `see` had it end.
+    pub fn follow(
+        &self,
+        system: &dyn System,
+        mut see: impl FnMut(usize, &[Slot]) -> Result<(), Stop>,
+    ) -> Result<Result<Option<String>, Stop>, ReplayError> {
         loop {
-            // A layout that had to widen voids the states met so far: start over.
-            match self.attempt(system) {
+            match self.attempt(system, &mut see) {
                 Ok(result) => return result,
                 Err(Widen) => drop(system.widen()),
             }
         }
     }
 
-    fn attempt(&self, system: &dyn System) -> Result<Result<Replay, ReplayError>, Widen> {
+    fn attempt(
+        &self,
+        system: &dyn System,
+        see: &mut dyn FnMut(usize, &[Slot]) -> Result<(), Stop>,
+    ) -> Result<Result<Result<Option<String>, Stop>, ReplayError>, Widen> {
         let mut scratch: Scratch = system.scratch();
         let mut batch = Batch::new(system.width());
         system.initial(&mut scratch, &mut batch)?;
         if self.initial as usize >= batch.len() {
             return Ok(Err(ReplayError::NoSuchInitial(self.initial)));
         }
-        let mut states = vec![batch.target(self.initial as usize).to_vec()];
+        let mut state = batch.target(self.initial as usize).to_vec();
+        let mut target = Vec::new();
         let mut fault = None;
+        if let Err(stop) = see(0, &state) {
+            return Ok(Ok(Err(stop)));
+        }
         for (step, &action) in self.actions.iter().enumerate() {
             let last = step + 1 == self.actions.len();
-            let mut target = Vec::new();
-            match system.fire(&mut scratch, &states[step], action, &mut target)? {
+            target.clear();
+            match system.fire(&mut scratch, &state, action, &mut target)? {
                 Fired::Done if last && self.ends_in_fault => return Ok(Err(ReplayError::FaultExpected(step))),
-                Fired::Done => states.push(target),
+                Fired::Done => {
+                    std::mem::swap(&mut state, &mut target);
+                    if let Err(stop) = see(step + 1, &state) {
+                        return Ok(Ok(Err(stop)));
+                    }
+                }
                 Fired::Disabled => return Ok(Err(ReplayError::Disabled(step))),
                 Fired::Fault(message) if last && self.ends_in_fault => fault = Some(message),
                 Fired::Fault(_) => return Ok(Err(ReplayError::FaultExpected(step))),
             }
         }
-        Ok(Ok(Replay { states, actions: self.actions.clone(), fault }))
+        Ok(Ok(Ok(fault)))
     }
 }

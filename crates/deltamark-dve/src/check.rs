@@ -13,7 +13,7 @@ use crate::ir::{
 };
 use crate::pool::Pool;
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span, Stop};
 use std::collections::HashMap;
 
 /// The most cells that a state may have: a mistyped size should not take the machine's memory.
@@ -72,10 +72,12 @@ pub(crate) struct Checker<'t> {
     pub inside: Option<usize>,
     /// Whether a variable stands for its initial value.
     pub initially: bool,
+    control: Control,
+    stop: Option<Stop>,
 }
 
-/// Checks a model.
-pub(crate) fn check(text: &str, model: &ast::Model<'_>) -> Result<(Program, Pool), Vec<Diagnostic>> {
+/// Checks a model, as far as `control` lets it.
+pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Result<(Program, Pool), Vec<Diagnostic>> {
     let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let mut checker = Checker {
         lines,
@@ -87,8 +89,13 @@ pub(crate) fn check(text: &str, model: &ast::Model<'_>) -> Result<(Program, Pool
         local: Scope::new(),
         inside: None,
         initially: false,
+        control: control.clone(),
+        stop: None,
     };
     checker.model(model);
+    if let Some(stop) = checker.stop {
+        return Err(stop.into());
+    }
     if checker.findings.is_empty() { Ok((checker.program, checker.pool)) } else { Err(checker.findings) }
 }
 
@@ -101,6 +108,18 @@ impl<'t> Checker<'t> {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(diagnostic);
         }
+    }
+
+    /// Whether the run must end; then nothing of what is made here is used.
+    pub fn is_stopped(&mut self) -> bool {
+        self.stop = self.stop.or_else(|| self.control.ask().err());
+        self.stop.is_some()
+    }
+
+    /// The same, before so many bytes are taken at once.
+    pub fn is_stopped_for(&mut self, bytes: u64) -> bool {
+        self.stop = self.stop.or_else(|| self.control.ask_for(bytes).err());
+        self.stop.is_some()
     }
 
     fn model(&mut self, model: &ast::Model<'t>) {
@@ -149,6 +168,9 @@ impl<'t> Checker<'t> {
             return;
         }
         for &number in &order {
+            if self.is_stopped() {
+                return;
+            }
             self.behaviour(&model.processes[number], number, Some(number) == monitor);
         }
         if self.findings.is_empty() {

@@ -60,7 +60,7 @@ pub use choice::EngineChoice;
 pub use dump::Dump;
 pub use system::DveSystem;
 
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 use ir::{Place, Program};
 
 /// No more findings than this are reported at once: nobody reads on.
@@ -71,18 +71,32 @@ pub const MAX_LENGTH: usize = 1 << 26;
 
 /// Reads, checks and compiles a model.
 pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
+    parse_under(bytes, &Control::new())
+}
+
+/// Bytes of the tokens and the tree for each byte of a text, about, where it is dense.
+const TREE: u64 = 24;
+
+/// The same, as far as `control` lets it.
+pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagnostic>> {
     let text = deltamark_core::text::utf8(bytes)?;
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::at(Span::at(0), format!("the model is longer than {MAX_LENGTH} bytes"))]);
     }
-    let (model, mut findings) = parse::parse(text);
+    // A text of some kilobytes is no question of memory.
+    control.ask_for(if text.len() < 1 << 16 { 0 } else { text.len() as u64 * TREE })?;
+    let (model, mut findings) = parse::parse(text, control);
+    if let Some(stop) = findings.iter().find_map(|finding| finding.stop) {
+        return Err(stop.into());
+    }
     if !findings.is_empty() {
         findings.truncate(MAX_FINDINGS);
         return Err(findings);
     }
-    let (mut program, pool) = check::check(text, &model)?;
+    let (mut program, pool) = check::check(text, &model, control)?;
     program.exprs = pool.into_exprs();
-    let codes = range::narrow(&mut program);
+    let codes = range::narrow(&mut program, control)?;
+    control.ask_for(0)?;
     layout::layout(&mut program, &codes);
     Ok(program)
 }
@@ -90,8 +104,18 @@ pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
 /// Expands macros with these parameters, then reads, checks and compiles the model. All places, in diagnostics and
 /// in the program, are those of the text with macros.
 pub fn parse_macros(bytes: &[u8], parameters: &[(String, String)]) -> Result<Program, Vec<Diagnostic>> {
+    parse_macros_under(bytes, parameters, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn parse_macros_under(
+    bytes: &[u8],
+    parameters: &[(String, String)],
+    control: &Control,
+) -> Result<Program, Vec<Diagnostic>> {
     let expanded = macros::expand(bytes, parameters)?;
-    let mut program = parse(expanded.text.as_bytes()).map_err(|findings| expanded.explain(findings))?;
+    let program = parse_under(expanded.text.as_bytes(), control);
+    let mut program = program.map_err(|findings| expanded.explain(findings))?;
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
     let replace = |place: &mut Place| {
         place.span = expanded.origin(place.span);

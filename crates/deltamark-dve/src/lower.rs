@@ -433,6 +433,10 @@ impl<'t> Checker<'t> {
             )));
             return;
         }
+        if self.is_stopped_for(pairs * size_of::<Step>() as u64) {
+            return;
+        }
+        let program = &mut self.program;
         let mut steps: Vec<Step> = Vec::new();
         let assigned: Vec<Vec<u32>> = (0..program.transitions.len()).map(|number| globals(program, number)).collect();
         for number in 0..program.transitions.len() {

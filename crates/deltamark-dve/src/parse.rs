@@ -10,7 +10,7 @@ use crate::MAX_FINDINGS;
 use crate::ast::{Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Process, Sync, Transition};
 use crate::ir::Type;
 use crate::token::{self, Token};
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 
 /// How deeply parentheses, indices and signs may nest.
 pub const MAX_NESTING: usize = 400;
@@ -23,10 +23,12 @@ pub(crate) struct Stop;
 
 pub(crate) type Parsed<T> = Result<T, Stop>;
 
-/// Reads a model.
-pub(crate) fn parse(text: &str) -> (Model<'_>, Vec<Diagnostic>) {
+/// Reads a model, as far as `control` lets it.
+pub(crate) fn parse<'t>(text: &'t str, control: &Control) -> (Model<'t>, Vec<Diagnostic>) {
     let (tokens, findings) = token::tokens(text);
-    let mut parser = Parser { text, tokens, at: 0, nesting: 0, in_body: false, findings, model: Model::default() };
+    let control = control.clone();
+    let mut parser =
+        Parser { text, tokens, at: 0, nesting: 0, in_body: false, findings, model: Model::default(), control };
     if parser.findings.is_empty() {
         parser.model();
     }
@@ -44,6 +46,7 @@ pub(crate) struct Parser<'t> {
     in_body: bool,
     findings: Vec<Diagnostic>,
     model: Model<'t>,
+    control: Control,
 }
 
 /// Marks at which reading goes on after a mistake.
@@ -138,7 +141,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn full(&self) -> bool {
+    /// Whether enough is wrong, or the run must end.
+    fn full(&mut self) -> bool {
+        if let Err(stop) = self.control.ask() {
+            self.findings = stop.into();
+            return true;
+        }
         self.findings.len() >= MAX_FINDINGS
     }
 

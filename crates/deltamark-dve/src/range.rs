@@ -22,15 +22,18 @@ use crate::layout::{self, Code};
 use crate::moment::{FUEL, Facts, Locals, Moment, Sets, assume, closely, evaluate, general};
 use crate::simplify::simplify;
 use crate::values::Values;
+use deltamark_core::{Control, Stop};
 use std::collections::VecDeque;
 
 /// How often a span may grow to a number that the model mentions before it takes its whole type.
 const PATIENCE: u8 = 6;
 
-/// Narrows the cells of a program and simplifies its expressions. Gives how each cell is to be stored.
-pub(crate) fn narrow(program: &mut Program) -> Vec<Code> {
+/// Narrows the cells of a program and simplifies its expressions, as far as `control` lets it. Gives how each cell is to be
+/// stored.
+pub(crate) fn narrow(program: &mut Program, control: &Control) -> Result<Vec<Code>, Stop> {
+    control.ask_for((program.cells.len() * (size_of::<Values>() + 64)) as u64)?;
     let mut analysis = Analysis::new(program);
-    analysis.run();
+    analysis.run(control)?;
     let Analysis { sets, owner, locals, reached, .. } = analysis;
     let facts = Facts { sets, owner, locals, reached };
     let mut codes: Vec<Code> = Vec::with_capacity(program.cells.len());
@@ -42,7 +45,7 @@ pub(crate) fn narrow(program: &mut Program) -> Vec<Code> {
         codes.push(if of_monitor { layout::plain(hull.0, hull.1) } else { code(cell, set, hull) });
     }
     simplify(program, &facts);
-    codes
+    Ok(codes)
 }
 
 /// How a cell is stored that holds numbers of this set.
@@ -212,7 +215,7 @@ impl<'p> Analysis<'p> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, control: &Control) -> Result<(), Stop> {
         for process in 0..self.program.processes.len() {
             for location in 0..self.reached[process].len() {
                 if self.reached[process][location] {
@@ -222,8 +225,10 @@ impl<'p> Analysis<'p> {
         }
         while let Some(number) = self.queue.pop_front() {
             self.queued[number as usize] = false;
+            control.ask()?;
             self.transition(number);
         }
+        Ok(())
     }
 
     fn wake(&mut self, number: u32) {

@@ -33,6 +33,7 @@ pub mod recording;
 pub mod reverse;
 mod table;
 mod trail;
+pub mod unfinished;
 pub mod walk;
 
 pub use bitset::BitSet;

@@ -24,7 +24,8 @@ use crate::map::Mapped;
 use crate::meta::{Meta, ModelId, Places};
 use crate::order::Order;
 use crate::packed::Packed;
-use deltamark_core::{Action, Budget, Edge, Recorder};
+use crate::unfinished::Unfinished;
+use deltamark_core::{Action, Budget, Control, Edge, Recorder};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -79,6 +80,7 @@ pub struct Recording {
     path: Option<PathBuf>,
     order: Order,
     budget: Arc<Budget>,
+    control: Control,
     edges: u64,
     ends: u64,
     actions: u32,
@@ -88,7 +90,7 @@ pub struct Recording {
 
 /// Where records wait for the end of the search.
 enum Part {
-    File(BufWriter<File>, PathBuf),
+    File(BufWriter<File>, Unfinished),
     Memory(Vec<Vec<u8>>, u64),
 }
 
@@ -149,8 +151,8 @@ impl Recording {
         if !budget.request(2 * BUFFER as u64) {
             return Err("the memory limit leaves no room for writing a graph".into());
         }
-        let beside = beside(path, "part");
-        let options = File::options().read(true).write(true).create(true).truncate(true).open(&beside);
+        let beside = Unfinished::new(beside(path, "part"));
+        let options = File::options().read(true).write(true).create(true).truncate(true).open(beside.path());
         let file = options.map_err(|error| {
             budget.release(2 * BUFFER as u64);
             cannot_write(path, &error)
@@ -166,7 +168,14 @@ impl Recording {
 
     fn new(part: Option<Part>, path: Option<PathBuf>, budget: Arc<Budget>) -> Self {
         let order = Order::new(Arc::clone(&budget));
-        Recording { part, path, order, budget, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
+        let control = Control::new();
+        Recording { part, path, order, budget, control, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
+    }
+
+    /// The same, whose file is not written if `control` has the run end before.
+    pub fn under(mut self, control: &Control) -> Self {
+        self.control = control.clone();
+        self
     }
 
     /// How many states were recorded.
@@ -210,22 +219,20 @@ impl Recording {
                 let graph = Graph::from_bytes(Mapped::Memory(out)).map_err(|error| error.to_string())?;
                 Ok((graph.granted(held), written))
             }
-            Part::File(writer, part_path) => {
-                let _part = Removed(&part_path);
+            Part::File(writer, part) => {
                 let path = self.path.clone().ok_or("a graph in a file has a path")?;
                 let wrong = |error: io::Error| cannot_write(&path, &error);
                 drop(writer.into_inner().map_err(|error| wrong(error.into_error()))?);
-                let records = Mapped::open(&part_path).map_err(wrong)?;
-                let new_path = beside(&path, "new");
-                let new = Removed(&new_path);
-                let written = File::create(new.0).and_then(|file| {
+                let records = Mapped::open(part.path()).map_err(wrong)?;
+                let new = Unfinished::new(beside(&path, "new"));
+                let written = File::create(new.path()).and_then(|file| {
                     let mut out = BufWriter::with_capacity(BUFFER, file);
                     let written = self.write(&records, &mut out, about)?;
                     out.flush()?;
                     Ok(written)
                 });
                 let written = written.map_err(wrong)?;
-                fs::rename(&new_path, &path).map_err(wrong)?;
+                fs::rename(new.path(), &path).map_err(wrong)?;
                 let graph = Graph::open(&path).map_err(|error| error.to_string())?;
                 Ok((graph, written))
             }
@@ -254,7 +261,7 @@ impl Recording {
             model: about.model,
         };
         let places = Places { table: about.actions.is_some().then_some(0), ..Places::default() };
-        let mut file = Writer::begin(out, meta, places)?;
+        let mut file = Writer::begin(out, meta, places, &self.control)?;
         match Renumbered::new(states, records, &file.meta.initial, &self.budget)? {
             Some(renumbered) => renumbered.write(records, &mut file)?,
             None => self.write_as_recorded(records, &mut file)?,
@@ -283,9 +290,18 @@ impl Recording {
     }
 }
 
+/// An error if the run must end.
+fn goes_on(control: &Control) -> io::Result<()> {
+    match control.stop_without_memory() {
+        Some(stop) => Err(io::Error::other(format!("writing was ended ({})", stop.word()))),
+        None => Ok(()),
+    }
+}
+
 /// A file that is being written.
 struct Writer<'a, W: Write + Seek> {
     out: &'a mut W,
+    control: &'a Control,
     meta: Meta,
     places: Places,
     head: u64,
@@ -298,12 +314,13 @@ struct Writer<'a, W: Write + Seek> {
 }
 
 impl<'a, W: Write + Seek> Writer<'a, W> {
-    fn begin(out: &'a mut W, meta: Meta, places: Places) -> io::Result<Self> {
+    fn begin(out: &'a mut W, meta: Meta, places: Places, control: &'a Control) -> io::Result<Self> {
         let head = meta.encode(&places);
         out.write_all(&head)?;
         let head = head.len() as u64;
         Ok(Writer {
             out,
+            control,
             meta,
             places,
             head,
@@ -327,6 +344,7 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
     }
 
     fn block(&mut self) -> io::Result<()> {
+        goes_on(self.control)?;
         self.block.clear();
         let bounds = Bounds { states: self.meta.states, actions: self.meta.actions };
         self.encoder.encode(bounds, &self.edges, &self.ends, &mut self.block);
@@ -483,23 +501,12 @@ impl Recorder for Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         match self.part.take() {
-            Some(Part::File(_, path)) => drop(Removed(&path)),
+            Some(Part::File(..)) | None => {}
             Some(Part::Memory(_, granted)) => self.budget.release(granted),
-            None => {}
         }
         if self.path.is_some() {
             self.budget.release(2 * BUFFER as u64);
         }
-    }
-}
-
-/// A file that is gone when this is dropped.
-struct Removed<'a>(&'a Path);
-
-impl Drop for Removed<'_> {
-    fn drop(&mut self) {
-        // It may have been renamed; and nothing can be done about one that cannot be removed.
-        let _ = fs::remove_file(self.0);
     }
 }
 

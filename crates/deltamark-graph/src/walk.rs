@@ -245,6 +245,9 @@ impl<'a> Walk<'a> {
         if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
             return Some(Stop::Time);
         }
+        if let Some(stop) = self.control.stop_without_memory() {
+            return Some(stop);
+        }
         if elapsed - self.told >= TELL_EVERY {
             self.told = elapsed;
             let resident_bytes = (self.control.resident)();

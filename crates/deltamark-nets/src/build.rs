@@ -52,6 +52,14 @@ impl Builder {
         index(self.net.transitions.len())
     }
 
+    /// Bytes of an arc's place in the table, about.
+    pub const ARC_BYTES: usize = size_of::<((u32, u32, ArcKind), u32)>() + 1;
+
+    /// How many arcs are in the table that finds them again, and for how many it has room.
+    pub fn arcs_held(&self) -> (usize, usize) {
+        (self.arcs.len(), self.arcs.capacity())
+    }
+
     /// Adds an arc of at least weight 1 between a transition and a place that are there.
     pub fn arc(&mut self, transition: u32, place: u32, kind: ArcKind, weight: u32) -> Result<(), TooHeavy> {
         let node = &mut self.net.transitions[transition as usize];

@@ -16,6 +16,7 @@ use crate::Net;
 use crate::layout::Layout;
 use crate::step::Steps;
 use deltamark_core::hash::coefficient;
+use deltamark_core::{Control, Stop};
 use std::collections::HashMap;
 
 /// `count ≥ threshold`, computed over the planes of a field of several bits.
@@ -105,6 +106,11 @@ const BYTE_TABLE_WORDS: usize = 16;
 impl Compiled {
     /// Makes the net ready to fire in this layout.
     pub fn new(net: &Net, layout: Layout, version: u64) -> Self {
+        Self::under(net, layout, version, &Control::new()).unwrap_or_else(|_| unreachable!("nobody asks it to stop"))
+    }
+
+    /// The same, unless `control` has it end before.
+    pub fn under(net: &Net, layout: Layout, version: u64, control: &Control) -> Result<Self, Stop> {
         let mut truths = Truths {
             first: 64 * layout.words as u32 + 1,
             thresholds: Vec::new(),
@@ -113,6 +119,7 @@ impl Compiled {
         };
         let mut drafts = Vec::new();
         for (number, transition) in net.transitions.iter().enumerate() {
+            control.ask()?;
             if let Some(draft) = Draft::new(net, &layout, &mut truths, number as u32, transition) {
                 drafts.push(draft);
             }
@@ -140,14 +147,15 @@ impl Compiled {
             bit_hash: Vec::new(),
             byte_hash: Vec::new(),
             base_hash: 0,
-            single: Steps::new(net, &layout),
+            single: Steps::under(net, &layout, control)?,
             layout,
         };
         for draft in drafts {
+            control.ask()?;
             compiled.add_step(draft);
         }
         compiled.prepare_hash();
-        compiled
+        Ok(compiled)
     }
 
     fn add_step(&mut self, draft: Draft) {

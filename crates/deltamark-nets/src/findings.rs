@@ -3,50 +3,85 @@
 //! In: diagnostics, in any order. Out: at most [`LIMIT`] of them, in the order of the
 //! text. What stays true: a file with many mistakes gives a short list, at a bounded cost.
 
-use deltamark_core::Diagnostic;
+use deltamark_core::{Control, Diagnostic, Stop};
+use std::cell::Cell;
 
 /// More than this nobody reads.
 pub const LIMIT: usize = 20;
 
-/// Collects diagnostics.
+/// Collects diagnostics. A reader whose list is full gives up; so does one whose run must end, which looks the same to it.
 #[derive(Default)]
-pub struct Findings(Vec<Diagnostic>);
+pub struct Findings {
+    list: Vec<Diagnostic>,
+    /// Who is asked whether to go on.
+    control: Option<Control>,
+    /// Why not.
+    stop: Cell<Option<Stop>>,
+}
 
 impl Findings {
+    /// An empty list for a reader that ends when `control` says so.
+    pub fn under(control: &Control) -> Self {
+        Findings { control: Some(control.clone()), ..Findings::default() }
+    }
+
     /// Adds one, unless the list is full. Takes a closure because a suggestion may be
     /// costly to find.
     pub fn add(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
         if !self.is_full() {
-            self.0.push(diagnostic());
+            self.list.push(diagnostic());
         }
     }
 
-    /// Whether nothing is wrong so far.
+    /// Whether nothing is wrong so far, and the run goes on.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty() && self.stop.get().is_none()
     }
 
     /// How many there are so far.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// Forgets all but the first `count`, for a parser that tries another reading.
     pub fn truncate(&mut self, count: usize) {
-        self.0.truncate(count);
+        self.list.truncate(count);
     }
 
-    /// Whether further diagnostics would be dropped.
+    /// Whether further diagnostics would be dropped, because there are many or because the run must end. Whoever reads in a
+    /// loop asks in every round.
     pub fn is_full(&self) -> bool {
-        self.0.len() >= LIMIT
+        if self.stop.get().is_none()
+            && let Some(control) = &self.control
+        {
+            self.stop.set(control.ask().err());
+        }
+        self.list.len() >= LIMIT || self.stop.get().is_some()
+    }
+
+    /// The same as [`is_full`](Self::is_full), before one more entry of so many bytes comes to a table that holds `len` of
+    /// them and has room for `capacity`: a table that must grow takes its new memory at once.
+    pub fn is_full_for(&self, len: usize, capacity: usize, entry: usize) -> bool {
+        /// Smaller tables grow unasked.
+        const SMALL: usize = 1 << 16;
+        if len == capacity
+            && capacity * entry >= SMALL
+            && let Some(control) = self.control.as_ref().filter(|_| self.stop.get().is_none())
+        {
+            self.stop.set(control.ask_for((2 * capacity * entry) as u64).err());
+        }
+        self.is_full()
     }
 
     /// The value if nothing is wrong, otherwise the list.
     pub fn or<T>(mut self, value: T) -> Result<T, Vec<Diagnostic>> {
-        if self.0.is_empty() {
+        if let Some(stop) = self.stop.get() {
+            return Err(stop.into());
+        }
+        if self.list.is_empty() {
             return Ok(value);
         }
-        self.0.sort_by_key(|diagnostic| diagnostic.span.map_or(0, |span| span.start));
-        Err(self.0)
+        self.list.sort_by_key(|diagnostic| diagnostic.span.map_or(0, |span| span.start));
+        Err(self.list)
     }
 }

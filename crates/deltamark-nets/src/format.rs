@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use deltamark_core::{Diagnostic, text::utf8};
+use deltamark_core::{Control, Diagnostic, text::utf8};
 
 use crate::{Net, pnml, tina};
 
@@ -53,10 +53,15 @@ impl Format {
 /// Reads a net. Spans are offsets into `bytes`; where the bytes are no text, everything
 /// before the span still is.
 pub fn parse_bytes(format: Format, bytes: &[u8]) -> Result<Net, Vec<Diagnostic>> {
+    parse_bytes_under(format, bytes, &Control::new())
+}
+
+/// The same, as far as `control` lets it: where the run must end, the only diagnostic says so.
+pub fn parse_bytes_under(format: Format, bytes: &[u8], control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let text = text_of(bytes).map_err(|diagnostic| vec![diagnostic])?;
     match format {
-        Format::Pnml => pnml::parse(text),
-        Format::Tina => tina::parse(text),
+        Format::Pnml => pnml::parse_under(text, control),
+        Format::Tina => tina::parse_under(text, control),
     }
 }
 

@@ -30,6 +30,6 @@ mod walk;
 pub mod write;
 pub mod xml;
 
-pub use format::{Format, LARGEST_FILE, parse_bytes};
+pub use format::{Format, LARGEST_FILE, parse_bytes, parse_bytes_under};
 pub use net::{Arc, Net, Place, Transition, unique_names};
 pub use system::NetSystem;

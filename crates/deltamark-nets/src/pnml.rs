@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::Node;
 
 use crate::build::{ArcKind, Builder};
@@ -25,9 +25,14 @@ use crate::xml;
 
 /// Reads the one P/T net of a PNML file.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
-    let document = xml::open(text).map_err(|diagnostic| vec![diagnostic])?;
+    parse_under(text, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
+    let document = xml::open_under(text, control).map_err(|diagnostic| vec![diagnostic])?;
     let net = the_net(text, document.root_element()).map_err(|diagnostic| vec![diagnostic])?;
-    let mut reader = Reader { text, ..Reader::default() };
+    let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
     reader.collect(net);
     reader.resolve_references();
     reader.connect();
@@ -114,6 +119,10 @@ impl<'a> Reader<'a> {
     fn collect(&mut self, net: Node<'a, 'a>) {
         let mut open = vec![elements(net)];
         while let Some(children) = open.last_mut() {
+            let entry = size_of::<(&str, Target)>() + 1;
+            if self.findings.is_full_for(self.ids.len(), self.ids.capacity(), entry) {
+                return;
+            }
             let Some(node) = children.next() else {
                 open.pop();
                 continue;
@@ -239,7 +248,8 @@ impl<'a> Reader<'a> {
     /// Turns arc elements into arcs of transitions.
     fn connect(&mut self) {
         for node in std::mem::take(&mut self.arcs) {
-            if self.findings.is_full() {
+            let (held, room) = self.builder.arcs_held();
+            if self.findings.is_full_for(held, room, Builder::ARC_BYTES) {
                 return;
             }
             let (kind, weight) = (self.arc_kind(node), self.weight(node));
@@ -341,6 +351,9 @@ impl<'a> Reader<'a> {
 
     /// The net, with names for people, or what is wrong.
     fn finish(mut self, net: Node<'a, 'a>) -> Result<Net, Vec<Diagnostic>> {
+        if self.findings.is_full() {
+            return self.findings.or(self.builder.net);
+        }
         let id = net.attribute("id").unwrap_or_default();
         self.builder.net.name = self.name(net).unwrap_or_else(|| tidy(id));
         let built = &mut self.builder.net;

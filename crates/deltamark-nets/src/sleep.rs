@@ -36,7 +36,7 @@
 //! other's inhibitors look at. For nets with one token a place that misses nothing.
 
 use crate::Net;
-use deltamark_core::Action;
+use deltamark_core::{Action, Control, Stop};
 
 /// The most pairs of transitions that are listed, a transition. Nets with more have places
 /// that most of their transitions use, so that little could be left out.
@@ -75,11 +75,23 @@ impl Sleep {
     /// What depends on what; nothing if that is nearly everything. Those transitions come before all others for which
     /// `first` says so.
     pub fn new(net: &Net, effects: &[Vec<(u32, i64)>], first: Option<&dyn Fn(Action) -> bool>) -> Option<Self> {
+        Self::under(net, effects, first, &Control::new()).unwrap_or_default()
+    }
+
+    /// The same, unless `control` has it end before.
+    pub fn under(
+        net: &Net,
+        effects: &[Vec<(u32, i64)>],
+        first: Option<&dyn Fn(Action) -> bool>,
+        control: &Control,
+    ) -> Result<Option<Self>, Stop> {
         let (places, count) = (net.places.len(), net.transitions.len());
         let order = first.map(|first| Order::new(count, first));
+        control.ask_for((4 * places * size_of::<Vec<u32>>()) as u64)?;
         let [mut gains, mut losses, mut needs, mut inhibits] = [(); 4].map(|()| vec![Vec::new(); places]);
         let number = |turn: usize| order.as_ref().map_or(turn, |order| order.transitions[turn] as usize);
         for turn in 0..count {
+            control.ask()?;
             let number = number(turn);
             let (transition, turn) = (&net.transitions[number], turn as u32);
             for &(place, gain) in &effects[number] {
@@ -98,6 +110,7 @@ impl Sleep {
         let mut found_by = vec![u32::MAX; count];
         let mut looked_at = 0;
         for turn in 0..count {
+            control.ask()?;
             let number = number(turn);
             let (transition, turn) = (&net.transitions[number], turn as u32);
             let mut later = |list: &[Vec<u32>], place: u32| {
@@ -116,14 +129,14 @@ impl Sleep {
             transition.inputs.iter().chain(&transition.reads).for_each(|arc| later(&losses, arc.place));
             transition.inhibitors.iter().for_each(|arc| later(&gains, arc.place));
             if looked_at > 4 * MOST_PAIRS * count || dependent.len() > MOST_PAIRS * count {
-                return None;
+                return Ok(None);
             }
             starts.push(dependent.len() as u32);
         }
         if let Some(order) = &order {
             dependent.iter_mut().for_each(|turn| *turn = order.transitions[*turn as usize]);
         }
-        Some(Sleep { order, starts, dependent })
+        Ok(Some(Sleep { order, starts, dependent }))
     }
 
     /// Writes to `asleep[b]`, for each transition `b`, the states of the block in which it is left

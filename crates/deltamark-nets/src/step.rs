@@ -34,7 +34,7 @@
 use crate::layout::{Layout, word};
 use crate::{Net, Transition};
 use deltamark_core::hash::coefficient;
-use deltamark_core::{Action, Slot, States, Undone};
+use deltamark_core::{Action, Control, Slot, States, Stop, Undone};
 use std::ops::Range;
 
 /// What the layout says of a transition beyond its constants.
@@ -130,8 +130,8 @@ fn carries(value: u64, plus: u64, more: u64) -> u64 {
 }
 
 impl Steps {
-    /// The constants of all transitions in this layout.
-    pub fn new(net: &Net, layout: &Layout) -> Self {
+    /// The constants of all transitions in this layout, unless `control` has it end before.
+    pub fn under(net: &Net, layout: &Layout, control: &Control) -> Result<Self, Stop> {
         let mut tops = vec![0; layout.words];
         for field in layout.fields.iter().filter(|field| field.bits > 0) {
             tops[field.word as usize] |= 1 << (field.shift + field.bits - 1);
@@ -139,6 +139,7 @@ impl Steps {
         let mut steps =
             Steps { slots: layout.slots, entries: Vec::new(), exchanges: Vec::new(), tops, rows: Rows::None };
         for transition in &net.transitions {
+            control.ask()?;
             steps.add(layout, transition);
         }
         steps.rows = match layout.words {
@@ -148,7 +149,7 @@ impl Steps {
             4 => Rows::Four(steps.rows()),
             _ => Rows::None,
         };
-        steps
+        Ok(steps)
     }
 
     fn add(&mut self, layout: &Layout, transition: &Transition) {

@@ -13,12 +13,15 @@ use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Describe, Fired, Growth, Independence, Kind, Observable, Observe, Progress,
-    Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Control, Describe, Fired, Growth, Independence, Kind, Observable, Observe,
+    Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, Undone, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Bytes of a name in a table, about.
+const NAME_BYTES: u64 = 40;
 
 /// A P/T net that can be run.
 pub struct NetSystem {
@@ -45,10 +48,21 @@ impl NetSystem {
     /// # Panics
     /// When the net is not [valid](Net::validate).
     pub fn new(net: Net) -> Self {
+        Self::under(net, &Control::new()).unwrap_or_else(|_| unreachable!("nobody asks it to stop"))
+    }
+
+    /// The same, unless `control` has it end before.
+    ///
+    /// # Panics
+    /// When the net is not [valid](Net::validate).
+    pub fn under(net: Net, control: &Control) -> Result<Self, Stop> {
+        let nodes = net.places.len().max(net.transitions.len()) as u64;
+        control.ask_for(nodes * NAME_BYTES)?;
         if let Err(problem) = net.validate() {
             panic!("the net is valid: {problem}");
         }
-        let effects: Vec<_> = net.transitions.iter().map(|transition| net.effect(transition)).collect();
+        let effect = |transition| control.ask().map(|()| net.effect(transition));
+        let effects = net.transitions.iter().map(effect).collect::<Result<Vec<_>, Stop>>()?;
         let mut changed = vec![false; net.places.len()];
         for &(place, _) in effects.iter().flatten() {
             changed[place as usize] = true;
@@ -58,24 +72,34 @@ impl NetSystem {
             .zip(&changed)
             .map(|(&count, &changed)| if changed { bits_for(count) } else { 0 })
             .collect();
-        let compiled = Compiled::new(&net, layout(&net, &bits), 0);
+        let compiled = Compiled::under(&net, layout(&net, &bits), 0, control)?;
         // Both the name and the id stand for a place; where they clash, the name wins.
-        let names = |pairs: Vec<(&String, &String)>| -> HashMap<String, u32> {
-            let ids = pairs.iter().enumerate().map(|(index, (id, _))| ((*id).clone(), index as u32));
-            let names = pairs.iter().enumerate().map(|(index, (_, name))| ((*name).clone(), index as u32));
-            ids.chain(names).collect()
+        let names = |pairs: Vec<(&String, &String)>| -> Result<HashMap<String, u32>, Stop> {
+            let mut numbers = HashMap::new();
+            let ids = pairs.iter().enumerate().map(|(index, (id, _))| (*id, index as u32));
+            for (name, number) in ids.chain(pairs.iter().enumerate().map(|(index, (_, name))| (*name, index as u32))) {
+                if numbers.len() == numbers.capacity() {
+                    control.ask_for(2 * numbers.capacity() as u64 * NAME_BYTES)?;
+                }
+                control.ask()?;
+                numbers.insert(name.clone(), number);
+            }
+            Ok(numbers)
         };
-        NetSystem {
-            place_names: names(net.places.iter().map(|place| (&place.id, &place.name)).collect()),
-            transition_names: names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect()),
-            sleep: Sleep::new(&net, &effects, None),
+        let place_names = names(net.places.iter().map(|place| (&place.id, &place.name)).collect())?;
+        let transition_names = names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect())?;
+        let sleep = Sleep::under(&net, &effects, None, control)?;
+        Ok(NetSystem {
+            place_names,
+            transition_names,
+            sleep,
             effects,
             slots: AtomicUsize::new(compiled.layout.slots),
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
             overflows: Mutex::new(Vec::new()),
             net,
-        }
+        })
     }
 
     /// The net.

@@ -25,7 +25,7 @@ mod tokens;
 use std::collections::HashMap;
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 
 use crate::build::{ArcKind, Builder};
 use crate::findings::Findings;
@@ -44,16 +44,21 @@ pub(crate) fn is_plain(name: &str) -> bool {
 
 /// Reads a net in TINA's textual format.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
+    parse_under(text, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let inner = text.trim_start_matches('\u{FEFF}').trim_start();
     if inner.starts_with('<') {
         let start = text.len() - inner.len();
         let finding = Diagnostic::at(start..start + 1, "this looks like PNML (XML), not like a TINA net");
         return Err(vec![finding.help("read it with `--format pnml`, or let its name end in .pnml")]);
     }
-    let mut findings = Findings::default();
+    let mut findings = Findings::under(control);
     let tokens = tokens::tokens(text, &mut findings);
     let mut reader = Reader { tokens: &tokens, end: text.trim_end().len(), findings, ..Reader::default() };
-    while reader.at < tokens.len() && !reader.findings.is_full() {
+    while reader.at < tokens.len() && !reader.is_full() {
         if let Err(diagnostic) = reader.declaration() {
             reader.findings.add(|| *diagnostic);
             reader.skip();
@@ -100,6 +105,15 @@ enum Side {
 }
 
 impl<'a> Reader<'_, 'a> {
+    /// Whether reading must end, also because there is no memory for a table that is about to grow.
+    fn is_full(&self) -> bool {
+        let entry = size_of::<(String, u32)>() + 1;
+        let (arcs, room) = self.builder.arcs_held();
+        self.findings.is_full_for(arcs, room, Builder::ARC_BYTES)
+            || self.findings.is_full_for(self.places.len(), self.places.capacity(), entry)
+            || self.findings.is_full_for(self.transitions.len(), self.transitions.capacity(), entry)
+    }
+
     fn declaration(&mut self) -> Result<(), Stuck> {
         let token = &self.tokens[self.at];
         let Kind::Keyword(keyword) = token.kind else { return self.no_declaration() };
@@ -439,6 +453,9 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn finish(mut self) -> Result<Net, Vec<Diagnostic>> {
+        if self.findings.is_full() {
+            return self.findings.or(self.builder.net);
+        }
         for (node, label) in self.labels {
             let label = (!label.is_empty()).then_some(label);
             match node {

@@ -14,7 +14,7 @@
 
 use std::collections::HashSet;
 
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::{Document, Error, ParsingOptions, TextPos};
 
 /// How deep elements may nest.
@@ -26,25 +26,38 @@ const MOST_PREFIXES: usize = 64;
 /// How many nodes the tree may have: elements, texts and comments.
 const MOST_NODES: u32 = 32 << 20;
 
+/// Bytes of the tree for each `<` and for each `=` of the text, about: the parser sets aside a node for the one and an
+/// attribute for the other before it begins.
+const NODE: u64 = 80;
+const ATTRIBUTE: u64 = 72;
+
 /// Parses a document.
 pub fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
+    open_under(text, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, Diagnostic> {
     let inner = text.trim_start_matches('\u{FEFF}').trim_start();
     if !inner.is_empty() && !inner.starts_with('<') {
         let start = text.len() - inner.len();
         let finding = Diagnostic::at(Span::at(start), "this is not XML: it does not start with `<`");
         return Err(finding.help("is it a TINA net? Then read it with `--format tina`, or let its name end in .net"));
     }
-    scan(text)?;
+    scan(text, control)?;
+    let count = |sign: u8| text.bytes().filter(|&byte| byte == sign).count() as u64;
+    control.ask_for(count(b'<') * NODE + count(b'=') * ATTRIBUTE)?;
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| explain(text, &error))
 }
 
 /// Refuses what would cost the parser more than the text is long.
-fn scan(text: &str) -> Result<(), Diagnostic> {
+fn scan(text: &str, control: &Control) -> Result<(), Diagnostic> {
     let bytes = text.as_bytes();
     let mut prefixes = HashSet::new();
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(found) = find(bytes, at, b"<") {
+        control.ask()?;
         let rest = &bytes[found..];
         let end = if rest.starts_with(b"<!--") {
             find(bytes, found + 4, b"-->").map(|end| end + 3)

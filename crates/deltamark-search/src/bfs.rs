@@ -307,6 +307,9 @@ impl<'a> Search<'a> {
             self.pause.store(true, Relaxed);
             return Step::Done;
         }
+        if let Some(stop) = run.batch.stop() {
+            return Step::Stop(stop);
+        }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
         self.look(worker, numbers.start);
         let Worker { run, later, .. } = worker;

@@ -152,12 +152,15 @@ impl<'a> Stack<'a> {
     }
 
     /// The path that leads through the heads to a state of the last one. Uses the run's
-    /// block and batch, and leaves the last head in the block.
-    fn path(&self, run: &mut Run<'_>, state: &[Slot]) -> Trace {
+    /// block and batch, and leaves the last head in the block. `None` if the run must end before it is found.
+    fn path(&self, run: &mut Run<'_>, state: &[Slot]) -> Option<Trace> {
         let mut state = state.to_vec();
         let mut actions = Vec::new();
         let last = self.heads.len() - 1;
         for frame in (0..last).rev() {
+            if run.control().stop_without_memory().is_some() {
+                break;
+            }
             self.fill(run, Head::from_number(self.heads.get(frame)));
             run.expand().expect("successors that were stored fit the layout");
             let (source, action) = leading_to(&run.batch, &state).expect("a head leads to the next");
@@ -167,7 +170,11 @@ impl<'a> Stack<'a> {
         }
         actions.reverse();
         self.fill(run, Head::from_number(self.heads.get(last)));
-        Trace { initial: initial_number(run.system, &mut run.system_scratch, &state), actions, ends_in_fault: false }
+        if actions.len() < last {
+            return None;
+        }
+        let initial = initial_number(run.system, &mut run.system_scratch, &state);
+        Some(Trace { initial, actions, ends_in_fault: false })
     }
 }
 
@@ -215,13 +222,16 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
             }
             stack.fill(run, head);
         }
+        if let Some(stop) = run.batch.stop() {
+            return Some(stop);
+        }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
         let findings = run.findings();
         let answered = !findings.is_empty();
         for finding in findings {
             let state = run.block.state(finding.state).to_vec();
             let trace = stack.path(run, &state);
-            run.answer(finding, Some(trace), &state);
+            run.answer(finding, trace, &state);
         }
         if answered {
             // Finding the path has used the batch.

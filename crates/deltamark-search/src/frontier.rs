@@ -387,7 +387,7 @@ impl Level {
     }
 
     /// A shortest path to a state of this number and id; `found` is what each thread has found.
-    /// Nothing, if the store is to tell and has no memory to find out.
+    /// `None` if the store is to tell and has no memory to find out, or if the run must end before.
     pub fn path(
         &self,
         run: &mut Run<'_>,
@@ -397,16 +397,18 @@ impl Level {
         state: &[Slot],
     ) -> Option<Trace> {
         if let List::Sequential = self.parts[0].list {
-            if let Some(trace) = run.store.path(&mut run.store_scratch, id) {
+            let control = run.control();
+            if let Some(trace) = run.store.path(&mut run.store_scratch, id, control) {
                 return Some(trace);
             }
             let past = vec![Past { store: run.store, starts: &self.starts }];
-            let levels = Levels { system: run.system, past, owner: |_, _| 0 };
+            let levels = Levels { system: run.system, past, owner: |_, _| 0, control };
             let level = self.starts.partition_point(|start| start <= id.get()) - 1;
-            return Some(levels.path(level, state.to_vec()));
+            return levels.path(level, state.to_vec());
         }
         if run.store.recall().is_some_and(|recall| recall.retraces()) {
-            return run.store.path(&mut run.store_scratch, id);
+            let control = run.control();
+            return run.store.path(&mut run.store_scratch, id, control);
         }
         let mut number = number;
         let mut actions = Vec::new();

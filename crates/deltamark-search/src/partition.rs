@@ -218,9 +218,9 @@ fn finish(parts: Vec<Part<'_>>, system: &dyn System, stores: &[&dyn Store], stop
         runs.push(part.run);
     }
     let past = stores.iter().zip(&levels).map(|(&store, level)| Past { store, starts: level.starts() }).collect();
-    let levels = Levels { system, past, owner };
     let mut runs = runs.into_iter();
     let mut first = runs.next().expect("there is a part");
+    let levels = Levels { system, past, owner, control: first.control() };
     let depth = first.statistics.depth;
     runs.for_each(|run| first.absorb(run));
     candidates.sort_by(|one, other| {
@@ -230,7 +230,7 @@ fn finish(parts: Vec<Part<'_>>, system: &dyn System, stores: &[&dyn Store], stop
     for Candidate { finding, level, state } in candidates {
         if first.wants(&finding) {
             let trace = levels.path(level, state.clone());
-            first.answer(finding, Some(trace), &state);
+            first.answer(finding, trace, &state);
         }
     }
     let mut outcome = first.finish(stop);
@@ -420,6 +420,11 @@ impl<'a> Part<'a> {
         if expanded.is_err() {
             self.again.push(numbers);
             self.report.widen = true;
+            return;
+        }
+        if let Some(stop) = self.run.batch.stop() {
+            self.again.push(numbers);
+            self.report.stop = self.report.stop.or(Some(stop));
             return;
         }
         for finding in self.run.findings() {

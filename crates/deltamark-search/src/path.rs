@@ -7,7 +7,9 @@
 //! at most the time of one more search.
 
 use crate::numbers::Numbers;
-use deltamark_core::{Action, BLOCK, Batch, Block, Reversible, Scratch, Slot, StateId, States, Store, System, Trace};
+use deltamark_core::{
+    Action, BLOCK, Batch, Block, Control, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
+};
 use std::ops::Range;
 
 /// A store, or one of several that share the states.
@@ -35,28 +37,34 @@ pub(crate) struct Levels<'a> {
     pub past: Vec<Past<'a>>,
     /// Which of these a state is in, by its hash.
     pub owner: fn(u64, usize) -> usize,
+    /// Who is asked whether there is time to go on.
+    pub control: &'a Control,
 }
 
 impl Levels<'_> {
-    /// A shortest path to a state of this level.
-    pub fn path(&self, level: usize, state: Vec<Slot>) -> Trace {
+    /// A shortest path to a state of this level; `None` if the run must end before it is found.
+    pub fn path(&self, level: usize, state: Vec<Slot>) -> Option<Trace> {
         let mut scratch = self.system.scratch();
         let mut store_scratches: Vec<Scratch> = self.past.iter().map(|past| past.store.scratch()).collect();
         let mut state = state;
         let mut actions = Vec::new();
         for level in (0..level).rev() {
-            let (past, parent, action) = self
+            if self.control.stop_without_memory().is_some() {
+                return None;
+            }
+            let undone = self
                 .system
                 .reversible()
-                .and_then(|reversible| self.undo(reversible, &mut scratch, &mut store_scratches, &state, level))
-                .unwrap_or_else(|| self.redo(&mut scratch, &mut store_scratches, &state, level));
+                .and_then(|reversible| self.undo(reversible, &mut scratch, &mut store_scratches, &state, level));
+            let (past, parent, action) =
+                undone.or_else(|| self.redo(&mut scratch, &mut store_scratches, &state, level))?;
             actions.push(action);
             let mut states = States::new(self.system.width());
             self.past[past].recall(&mut store_scratches[past], &[parent], &mut states);
             state = states.get(0).to_vec();
         }
         actions.reverse();
-        Trace { initial: initial_number(self.system, &mut scratch, &state), actions, ends_in_fault: false }
+        Some(Trace { initial: initial_number(self.system, &mut scratch, &state), actions, ends_in_fault: false })
     }
 
     /// The predecessor with the smallest id in a level, by undoing steps.
@@ -80,19 +88,22 @@ impl Levels<'_> {
             .min()
     }
 
-    /// The predecessor with the smallest id in a level, by expanding them all.
+    /// The predecessor with the smallest id in a level, by expanding them all, unless the run must end.
     fn redo(
         &self,
         scratch: &mut Scratch,
         store_scratches: &mut [Scratch],
         state: &[Slot],
         level: usize,
-    ) -> (usize, StateId, Action) {
+    ) -> Option<(usize, StateId, Action)> {
         let mut block = Block::new(self.system.width());
         let mut batch = Batch::new(self.system.width());
         for (number, past) in self.past.iter().enumerate() {
             let range = past.level(level);
             for start in range.clone().step_by(BLOCK) {
+                if self.control.stop_without_memory().is_some() {
+                    return None;
+                }
                 let ids = start..range.end.min(start + BLOCK as u64);
                 block.reset(self.system.width());
                 let scratch_of_past = &mut store_scratches[number];
@@ -100,7 +111,7 @@ impl Levels<'_> {
                 batch.reset(self.system.width());
                 self.system.expand(scratch, &block, &mut batch).expect("successors that were stored fit the layout");
                 if let Some((source, action)) = leading_to(&batch, state) {
-                    return (number, block.id(source), action);
+                    return Some((number, block.id(source), action));
                 }
             }
         }

@@ -177,6 +177,8 @@ pub(crate) struct Run<'a> {
     verdicts: Vec<Option<Verdict>>,
     /// For goals: what to say if they are not reached, because they had no value somewhere.
     undefined: Vec<Option<Verdict>>,
+    /// Why verdicts have no trace.
+    untraced: Vec<Option<Stop>>,
     pub statistics: Statistics,
     started: Instant,
     looked: Duration,
@@ -189,14 +191,16 @@ pub(crate) struct Run<'a> {
 impl<'a> Run<'a> {
     pub fn new(plan: Plan<'a>) -> Self {
         let Plan { system, store, properties, .. } = plan;
+        let batch = Batch::new(system.width()).under(plan.control);
         Run {
             system,
             store,
             plan,
+            untraced: vec![None; properties.len()],
             system_scratch: system.scratch(),
             store_scratch: store.scratch(),
             block: Block::new(system.width()),
-            batch: Batch::new(system.width()),
+            batch,
             answers: Vec::new(),
             verdicts: properties.iter().map(|_| None).collect(),
             undefined: properties.iter().map(|_| None).collect(),
@@ -404,22 +408,40 @@ impl<'a> Run<'a> {
         self.verdicts[finding.property].is_none() && !(undefined && self.undefined[finding.property].is_some())
     }
 
-    /// Records an answer, with the trace that leads to its state, if there was memory to find it.
+    /// What steers the run.
+    pub fn control(&self) -> &'a Control {
+        self.plan.control
+    }
+
+    /// Records an answer, with the trace that leads to its state, if there was memory and time to find it.
     ///
     /// # Panics
     /// When the trace does not replay to that state.
     pub fn answer(&mut self, finding: Finding, mut trace: Option<Trace>, state: &[u32]) {
+        let mut unfinished = false;
         if let Some(trace) = &mut trace {
             if let Some(fault) = finding.fault {
                 trace.actions.push(fault);
                 trace.ends_in_fault = true;
             }
-            match trace.replay(self.system) {
-                Ok(replay) => {
-                    assert_eq!(replay.states.last().map(Vec::as_slice), Some(state), "a trace ends where it should")
-                }
+            let mut end = Vec::new();
+            let control = self.plan.control;
+            let followed = trace.follow(self.system, |_, state| {
+                end.clear();
+                end.extend_from_slice(state);
+                control.stop_without_memory().map_or(Ok(()), Err)
+            });
+            match followed {
+                Ok(Ok(_)) => assert_eq!(end, state, "a trace ends where it should"),
+                // What was not replayed to its end is not shown.
+                Ok(Err(_)) => unfinished = true,
                 Err(error) => panic!("a trace replays: {error}"),
             }
+        }
+        let trace = trace.filter(|_| !unfinished);
+        if trace.is_none() {
+            let stop = self.plan.control.stop_without_memory().unwrap_or(Stop::Memory);
+            self.untraced[finding.property] = Some(stop);
         }
         self.plan.settle(&finding);
         let question = &self.plan.properties[finding.property];
@@ -456,8 +478,10 @@ impl<'a> Run<'a> {
             return None;
         }
         self.until_check = CHECK_EVERY;
-        let elapsed = self.started.elapsed();
-        if self.plan.control.limits.time.is_some_and(|limit| elapsed >= limit) {
+        let now = Instant::now();
+        let elapsed = now.duration_since(self.started);
+        let control = self.plan.control;
+        if control.limits.time.is_some_and(|limit| elapsed >= limit) || control.deadline.is_some_and(|end| now >= end) {
             return Some(Stop::Time);
         }
         if let Some(limit) = self.plan.control.limits.memory
@@ -537,17 +561,20 @@ impl<'a> Run<'a> {
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
         let verdicts = self.verdicts.into_iter().zip(self.undefined).map(|(verdict, undefined)| verdict.or(undefined));
-        let properties = self.plan.properties.iter().zip(verdicts).map(|(property, verdict)| PropertyOutcome {
-            name: property.name.clone(),
-            text: property.text.clone(),
-            verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
-                (Some(_), _, _) => Verdict::Unknown,
-                (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
-                (None, Guarantee::Omission(probability), _) => Verdict::NoViolationFound(probability),
-                (None, Guarantee::Exact, Goal::Reachable(_)) => Verdict::Violated(None, None),
-                (None, Guarantee::Exact, _) => Verdict::Holds(None),
-            }),
-        });
+        let verdicts = verdicts.zip(self.untraced);
+        let properties =
+            self.plan.properties.iter().zip(verdicts).map(|(property, (verdict, untraced))| PropertyOutcome {
+                name: property.name.clone(),
+                text: property.text.clone(),
+                untraced,
+                verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
+                    (Some(_), _, _) => Verdict::Unknown,
+                    (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
+                    (None, Guarantee::Omission(probability), _) => Verdict::NoViolationFound(probability),
+                    (None, Guarantee::Exact, Goal::Reachable(_)) => Verdict::Violated(None, None),
+                    (None, Guarantee::Exact, _) => Verdict::Holds(None),
+                }),
+            });
         let store_bytes: Bytes = self.store.bytes();
         Outcome {
             properties: properties.collect(),

@@ -405,6 +405,9 @@ impl<'s, 'a> Sweep<'s, 'a> {
                 Err(Widen) => self.widen(run)?,
             }
         }
+        if let Some(stop) = run.batch.stop() {
+            return Err(stop);
+        }
         // Before anything is entered: what is expanded is looked at, even if the run ends here.
         for finding in run.findings() {
             run.settle(&finding);

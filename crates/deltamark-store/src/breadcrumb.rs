@@ -60,8 +60,8 @@ mod walks;
 use crate::plain::{NONE, Plain};
 use crate::quotient::{MOST_KEY_BITS as LONGEST_KEY, Quotient};
 use deltamark_core::{
-    Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Reversible, Scratch, Slot,
-    StateId, States, Store, System, Trace, Undone, Width, hash::mix,
+    Action, Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Reversible, Scratch,
+    Slot, StateId, States, Stop, Store, System, Trace, Undone, Width, hash::mix,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -582,8 +582,8 @@ impl<'a> Inner<'a> {
         true
     }
 
-    /// A path to a state of the level in hand: a walk down to level 0.
-    fn path(&self, store: &Breadcrumb<'_>, number: u64) -> Option<Trace> {
+    /// A path to a state of the level in hand: a walk down to level 0, unless the run must end.
+    fn path(&self, store: &Breadcrumb<'_>, number: u64, control: &Control) -> Result<Option<Trace>, Stop> {
         /// A state on the walk, and the actions that are still to be tried.
         struct Place {
             state: Vec<Slot>,
@@ -595,13 +595,16 @@ impl<'a> Inner<'a> {
         let mut level = self.ended - 1;
         let own = Action(self.now.actions[number as usize]);
         if level == 0 {
-            return Some(Trace { initial: own.0, actions: Vec::new(), ends_in_fault: false });
+            return Ok(Some(Trace { initial: own.0, actions: Vec::new(), ends_in_fault: false }));
         }
         let mut walk = vec![Place { state: states.get(0).to_vec(), actions: vec![own] }];
         let mut taken: Vec<Action> = Vec::new();
         let mut source = Vec::new();
         loop {
-            let place = walk.last_mut()?;
+            if let Some(stop) = control.stop_without_memory() {
+                return Err(stop);
+            }
+            let Some(place) = walk.last_mut() else { return Ok(None) };
             let Some(action) = place.actions.pop() else {
                 walk.pop();
                 taken.pop();
@@ -621,7 +624,7 @@ impl<'a> Inner<'a> {
                     taken.push(action);
                     taken.reverse();
                     let initial = self.roots[anchor.index()];
-                    return Some(Trace { initial, actions: taken, ends_in_fault: false });
+                    return Ok(Some(Trace { initial, actions: taken, ends_in_fault: false }));
                 }
             }
             let mut actions = Vec::new();
@@ -703,10 +706,11 @@ impl Store for Breadcrumb<'_> {
         self.lock().end_level(self)
     }
 
-    fn path(&self, _scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+    fn path(&self, _scratch: &mut Scratch, id: StateId, control: &Control) -> Option<Trace> {
         let inner = self.lock();
-        let path = inner.path(self, id.get() - inner.now.first);
-        Some(path.expect("a state of the level in hand has a walk down to an initial state"))
+        let path = inner.path(self, id.get() - inner.now.first, control);
+        let path = path.map(|path| path.expect("a state of the level in hand has a walk down to an initial state"));
+        path.ok()
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -60,8 +60,8 @@ use crate::room::{Promises, Room};
 use crate::sample;
 use crate::tiles::Added;
 use deltamark_core::{
-    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId,
-    States, Store, System, Trace, Width,
+    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Scratch, Slot,
+    StateId, States, Store, System, Trace, Width,
 };
 use group::Group;
 use std::sync::Arc;
@@ -294,12 +294,12 @@ impl Store for Compact<'_> {
         Some(self)
     }
 
-    fn path(&self, scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+    fn path(&self, scratch: &mut Scratch, id: StateId, control: &Control) -> Option<Trace> {
         let mut state = States::new(self.system.width());
         Recall::recall(self, scratch, &[id], &mut state);
         let plan = self.gate.shared().plan.clone();
         let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
-        retrace(self.system, &twin, &self.budget, state.get(0), self.gate.help.threads())
+        retrace(self.system, &twin, &self.budget, state.get(0), self.gate.help.threads(), control)
     }
 
     fn end_level(&self) -> bool {

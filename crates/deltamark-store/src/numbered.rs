@@ -33,8 +33,8 @@ use crate::rebuild::{Candidates, Coded, Rebuilder, Work};
 use crate::spanning::{Exception, Exceptions, From, NONE, Spanning};
 use crate::window::Window;
 use deltamark_core::{
-    Action, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId,
-    States, Store, System, Trace, Width, hash::mix,
+    Action, Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot,
+    StateId, States, Store, System, Trace, Width, hash::mix,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -604,7 +604,7 @@ impl Store for Numbered<'_> {
         inner.rebuilder.window.as_ref().map_or(0, Window::bytes) - inner.before_bytes
     }
 
-    fn path(&self, _scratch: &mut Scratch, id: StateId) -> Option<Trace> {
+    fn path(&self, _scratch: &mut Scratch, id: StateId, _control: &Control) -> Option<Trace> {
         let inner = self.lock();
         let Rebuilder { tree, coded, .. } = &inner.rebuilder;
         if coded.is_some() {
@@ -714,7 +714,9 @@ mod tests {
         let all = explore(system);
         let mut scratch = store.scratch();
         for number in 0..states {
-            let trace = store.path(&mut scratch, StateId::new(number)).expect("in level order every path is known");
+            let trace = store
+                .path(&mut scratch, StateId::new(number), &Control::new())
+                .expect("in level order every path is known");
             let mut state = States::new(system.width());
             Recall::recall(&store, &mut scratch, &[StateId::new(number)], &mut state);
             let replay = trace.replay(system).expect("a path can be walked");

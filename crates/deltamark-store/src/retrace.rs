@@ -14,7 +14,8 @@ use crate::compact::Compact;
 use crate::packed::Packed;
 use crate::spanning::{From, NONE, Spanning};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Budget, Insert, Order, Recall, Scratch, Slot, StateId, Store, System, Trace,
+    Action, Arrival, BLOCK, Batch, Block, Budget, Control, Insert, Order, Recall, Scratch, Slot, StateId, Store,
+    System, Trace,
 };
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,16 +29,17 @@ const ROUND_BYTES: u64 = (ROUND * BLOCK * 4 * size_of::<Found>()) as u64;
 const FEW: usize = 8;
 
 /// A shortest path to a state, with the help of a store in which nothing is, by so many threads;
-/// nothing, if there is no memory to find it.
+/// `None` if there is no memory to find it, or no time by the word of `control`.
 pub(crate) fn retrace(
     system: &dyn System,
     store: &Compact<'_>,
     budget: &Arc<Budget>,
     state: &[Slot],
     threads: usize,
+    control: &Control,
 ) -> Option<Trace> {
     let granted = budget.request(ROUND_BYTES);
-    let search = Search { system, store, state, round: if granted { ROUND } else { 1 } };
+    let search = Search { system, store, state, round: if granted { ROUND } else { 1 }, control };
     let trace = search.run(budget, threads);
     if granted {
         budget.release(ROUND_BYTES);
@@ -53,6 +55,7 @@ struct Search<'a> {
     state: &'a [Slot],
     /// Blocks of a round.
     round: usize,
+    control: &'a Control,
 }
 
 /// A state that was not there before.
@@ -88,6 +91,11 @@ impl Search<'_> {
                     loop {
                         let at = next.fetch_add(1, Relaxed);
                         let Some(yielded) = yields[..count].get(at) else { return };
+                        if self.control.stop_without_memory().is_some() {
+                            // The others find nothing of theirs either, and the search ends after the round.
+                            *yielded.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                            continue;
+                        }
                         let found = walker.expand(self, &notes, &level, first, start + (at * BLOCK) as u64);
                         *yielded.lock().unwrap_or_else(PoisonError::into_inner) = found;
                     }

@@ -181,6 +181,7 @@ impl Dull<'_> {
         let properties = self.task.properties.iter().zip(self.verdicts).map(|(property, verdict)| PropertyOutcome {
             name: property.name.clone(),
             text: property.text.clone(),
+            untraced: None,
             verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
                 (Some(_), _, _) | (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
                 (None, Guarantee::Omission(chance), _) => Verdict::NoViolationFound(chance),

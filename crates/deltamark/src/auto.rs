@@ -173,7 +173,8 @@ fn explore<E>(
     }
     let trials = attempts(question, found);
     // Whoever interrupts, or whose time is over, gets what was found before.
-    let spent = control.limits.time.is_some_and(|limit| began.elapsed() >= limit);
+    let spent = control.stop_without_memory() == Some(Stop::Time)
+        || control.limits.time.is_some_and(|limit| began.elapsed() >= limit);
     if spent || control.cancel.is_cancelled() {
         if given_up && !control.cancel.is_cancelled() {
             outcome.stopped_by = Some(Stop::Time);
@@ -252,6 +253,7 @@ fn attempts(question: &Question<'_>, found: u64) -> Vec<Trial> {
         let taken = match instead {
             Some(better) => Err(format!("{} goes before it", better.store)),
             None if question.control.cancel.is_cancelled() => Err("interrupted".into()),
+            None if question.control.stop_without_memory().is_some() => Err("no time left".into()),
             None => attempt(question, name, states, time * SLOWEST),
         };
         if let (true, Ok(taken)) = (trials.is_empty(), &taken) {

@@ -247,7 +247,7 @@ impl<'a> Check<'a> {
         thread_count(self.threads, &self.store, self.search)
     }
 
-    /// Gives up at these limits. Where no memory limit is given, it is what the process
+    /// Gives up at these limits. The time counts from [`since`](Self::since), and covers all that is done. Where no memory limit is given, it is what the process
     /// holds plus nine tenths of what the machine and the container have available.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -280,7 +280,8 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Counts the total time from this moment, usually one before the model was loaded.
+    /// Counts the total time, and the time that [`limits`](Self::limits) allow, from this moment, usually one before the model
+    /// was loaded. Without this it is when the check was made.
     pub fn since(mut self, since: Instant) -> Self {
         self.since = since;
         self
@@ -338,7 +339,7 @@ impl<'a> Check<'a> {
         }
         threads(self.threads, &self.store, self.search)?;
         self.refuse_mixtures()?;
-        let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
+        let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
         let mut log = match &self.graph {
             Some(path) => Some(EdgeLog::new(path, &self.info, &control).map_err(CheckError::Graph)?),
             None => None,
@@ -442,11 +443,16 @@ impl<'a> Check<'a> {
         let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
         let mut answers = Vec::with_capacity(properties.len());
         for (asked, found) in self.properties.iter().zip(properties) {
-            let tell = |trace| Story::tell(self.system, trace);
+            let tell = |trace| Story::tell_under(self.system, trace, &control);
             let story = found.verdict.trace().map(tell).transpose();
             let story = story.map_err(|error| CheckError::Replay { property: found.name.clone(), error })?;
-            let kind = (&asked.goal).into();
-            answers.push(Answer { kind, name: found.name, text: found.text, verdict: found.verdict, story });
+            let (story, untold) = match story {
+                Some(Ok(story)) => (Some(story), None),
+                Some(Err(stop)) => (None, Some(stop)),
+                None => (None, None),
+            };
+            let (kind, untraced) = ((&asked.goal).into(), found.untraced.or(untold));
+            answers.push(Answer { kind, name: found.name, text: found.text, verdict: found.verdict, story, untraced });
         }
         // Only a run that a limit or the user ended raises the question whether there is an end at all.
         let limited = matches!(stopped_by, Some(stop) if stop != Stop::Answered);
@@ -455,6 +461,7 @@ impl<'a> Check<'a> {
             model: self.info,
             answers,
             stopped_by,
+            stopped_while: None,
             statistics,
             store: chosen.as_ref().map_or(self.store, |choice| choice.store.clone()),
             choice: chosen,
@@ -554,6 +561,21 @@ fn parsed<T>(
     result.map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })
 }
 
+/// What steers a run that began at `since` before there is anything to search: while a model is loaded. Its deadline and its
+/// cancel flag are those of the check that follows, if that is given the same. Where no memory limit is given, there is the
+/// same as for a check.
+pub fn steering(limits: &Limits, cancel: &Cancel, since: Instant) -> Control {
+    let memory = limits.memory.or_else(memory::default_limit);
+    Control {
+        deadline: limits.time.and_then(|time| since.checked_add(time)),
+        limits: Limits { memory, ..limits.clone() },
+        cancel: cancel.clone(),
+        resident: memory::resident,
+        clock: || Some(Instant::now()),
+        ..Control::new()
+    }
+}
+
 /// What steers a run under these limits, and the memory limit that holds. The budget is
 /// what the limit leaves beside what the process holds already and a reserve; half of
 /// the reserve is kept from the search too, which looks at what is resident only now
@@ -562,7 +584,9 @@ pub(crate) fn control(
     limits: Limits,
     cancel: Cancel,
     listener: Arc<dyn Listener>,
+    since: Instant,
 ) -> Result<(Control, Option<u64>), CheckError> {
+    let before = steering(&limits, &cancel, since);
     let memory_limit = limits.memory.or_else(memory::default_limit);
     let held = memory::resident().unwrap_or(0);
     let (budget, search_limit) = match memory_limit {
@@ -579,6 +603,6 @@ pub(crate) fn control(
         }
     };
     let limits = Limits { memory: search_limit, ..limits };
-    let control = Control { limits, cancel, listener, budget: Arc::new(budget), resident: memory::resident };
+    let control = Control { limits, listener, budget: Arc::new(budget), ..before };
     Ok((control, memory_limit))
 }

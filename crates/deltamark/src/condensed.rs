@@ -37,7 +37,7 @@ pub(crate) struct EdgeLog {
     /// States in which the model has a fault.
     faulty: u64,
     error: Option<String>,
-    cancel: Cancel,
+    control: Control,
 }
 
 /// The numbers of states, by their ids.
@@ -96,7 +96,7 @@ impl EdgeLog {
             return Err("a graph can be written of models that come from a file".into());
         };
         Ok(EdgeLog {
-            recording: Recording::to_file(Path::new(path), Arc::clone(&control.budget))?,
+            recording: Recording::to_file(Path::new(path), Arc::clone(&control.budget))?.under(control),
             numbers: Numbers::Same,
             model: ModelId {
                 path: info.path.clone().unwrap_or_default(),
@@ -108,7 +108,7 @@ impl EdgeLog {
             rows: vec![Vec::new(); deltamark_core::BLOCK],
             faulty: 0,
             error: None,
-            cancel: control.cancel.clone(),
+            control: control.clone(),
         })
     }
 
@@ -154,8 +154,12 @@ impl EdgeLog {
         };
         let actions = system.portable().map(table);
         let about = About { initial, unfolding, levels, faulty: Some(self.faulty), model: self.model, actions };
-        let (graph, _) = self.recording.finish(about)?;
-        Ok(Some(contents(&graph)))
+        match self.recording.finish(about) {
+            Ok((graph, _)) => Ok(Some(contents(&graph))),
+            // The answers stand without the file.
+            Err(_) if self.control.stop_without_memory().is_some() => Ok(None),
+            Err(why) => Err(why),
+        }
     }
 
     fn take(&mut self, block: &Block, batch: &Batch, answers: &[Insert]) -> Result<(), String> {
@@ -198,7 +202,7 @@ impl Observer for EdgeLog {
             && let Err(error) = self.take(block, batch, answers)
         {
             self.error = Some(error);
-            self.cancel.cancel();
+            self.control.cancel.cancel();
         }
     }
 }
@@ -327,6 +331,11 @@ impl Condensed {
     /// A file is the word of whoever wrote it. So its numbers are compared with its edges; of the model nothing is parsed,
     /// and no library loaded, before the text is known to be the one; and a library is loaded only if the user names the format.
     pub fn open(path: &str, asked: &OpenOptions) -> Result<Self, CondensedError> {
+        Self::open_under(path, asked, &Control::new())
+    }
+
+    /// The same, as far as `control` lets it.
+    pub fn open_under(path: &str, asked: &OpenOptions, control: &Control) -> Result<Self, CondensedError> {
         let limit = asked.limit.unwrap_or(LARGEST_FILE);
         let wrong = |error| CondensedError::File { path: path.into(), error };
         let misfit = |what: String| CondensedError::Misfit(format!("`{path}` cannot be used: {what}"));
@@ -359,9 +368,11 @@ impl Condensed {
             None => found_model(path, &id.path)
                 .ok_or_else(|| CondensedError::Gone { path: path.into(), model: id.path.clone() })?,
         };
-        let loaded = load_same(&model, &options, (id.length, id.hash)).map_err(|error| match error {
+        let loaded = load_same(&model, &options, (id.length, id.hash), control).map_err(|error| match error {
             LoadError::Changed { path: model } => CondensedError::Changed { path: path.into(), model },
-            LoadError::Unreadable { .. } | LoadError::TooBig { .. } => CondensedError::Model(error),
+            LoadError::Unreadable { .. } | LoadError::TooBig { .. } | LoadError::Stopped { .. } => {
+                CondensedError::Model(error)
+            }
             error => {
                 let told = error.to_string();
                 let words: String = id.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
@@ -469,7 +480,7 @@ impl Condensed {
     /// Finds the strongly connected components, and the home states: a state is one if it can be reached from every
     /// state, so they are the only component that no edge leaves, if there is only one.
     pub fn components(&self, limits: Limits, cancel: Cancel) -> Result<ComponentsReport, CheckError> {
-        let (control, _) = control(limits, cancel, Arc::new(deltamark_core::Silent))?;
+        let (control, _) = control(limits, cancel, Arc::new(deltamark_core::Silent), Instant::now())?;
         let found = deltamark_graph::components(&self.graph, &control.budget).map_err(|error| self.broken(error))?;
         let (home, initial) = (found.has_home(), &self.graph.meta().initial);
         let known = !self.graph.meta().unfolding;
@@ -642,7 +653,7 @@ impl Walked<'_, '_> {
     pub(crate) fn report(self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
         let Walked { graph: condensed, way, properties, .. } = self;
         let (graph, system) = (&condensed.graph, condensed.model.system.as_ref());
-        let (control, memory_limit) = control(self.limits, self.cancel, self.listener)?;
+        let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
         let started = Instant::now();
         let meta = graph.meta();
         let may_fault = condensed.model.info.can_fault != Some(false) && meta.faulty != Some(0);
@@ -673,7 +684,7 @@ impl Walked<'_, '_> {
         let ended = if needs_states {
             walk.run(way, &mut asker).map_err(|error| condensed.wrong(&error))?
         } else {
-            scan(condensed, &mut asker)?
+            scan(condensed, &mut asker, &control)?
         };
         let stopped_by = match ended {
             Ended::Whole | Ended::Enough => None,
@@ -693,11 +704,19 @@ impl Walked<'_, '_> {
             let verdict = verdict(condensed, property, found, stopped_by, &control)?;
             let misfit = |what: String| condensed.wrong(&WalkError::Misfit(what));
             confirm::confirm(system, &property.goal, &verdict).map_err(misfit)?;
-            let story = verdict.trace().map(|trace| Story::tell(system, trace)).transpose();
+            let story = verdict.trace().map(|trace| Story::tell_under(system, trace, &control)).transpose();
             let story = story.map_err(|error| misfit(error.to_string()))?;
+            let untold = story.as_ref().and_then(|story| story.as_ref().err().copied());
+            let story = story.and_then(Result::ok);
+            let untraced = untold.or_else(|| {
+                let goal = matches!(property.goal, deltamark_core::Goal::Reachable(_));
+                let wants =
+                    matches!((&verdict, goal), (Verdict::Violated(None, _), false) | (Verdict::Holds(None), true));
+                wants.then(|| control.stop_without_memory().unwrap_or(Stop::Memory))
+            });
             control.listener.event(&deltamark_core::Event::Answered(&property.name, verdict.word()));
             let (kind, name, text) = ((&property.goal).into(), property.name.clone(), property.text.clone());
-            answers.push(Answer { kind, name, text, verdict, story });
+            answers.push(Answer { kind, name, text, verdict, story, untraced });
         }
         let depth = levels::depth(graph, &control.budget).map_err(|error| condensed.broken(error))?;
         let statistics = Statistics {
@@ -715,6 +734,7 @@ impl Walked<'_, '_> {
             model: condensed.model.info.clone(),
             answers,
             stopped_by,
+            stopped_while: None,
             statistics,
             store: StoreSpec::named("graph"),
             choice: None,
@@ -734,10 +754,13 @@ impl Walked<'_, '_> {
 }
 
 /// Finds states without edges, where nothing else is asked and nothing need be rebuilt.
-fn scan(condensed: &Condensed, asker: &mut Asker<'_, '_>) -> Result<Ended, CheckError> {
+fn scan(condensed: &Condensed, asker: &mut Asker<'_, '_>, control: &Control) -> Result<Ended, CheckError> {
     let graph = &condensed.graph;
     let mut unpacked = Unpacked::default();
     for block in 0..graph.blocks() {
+        if let Err(stop) = control.ask() {
+            return Ok(Ended::Stopped(stop));
+        }
         graph.unpack(block, &mut unpacked).map_err(|error| condensed.broken(error))?;
         let count = (graph.states() - block * STATES as u64).min(STATES as u64);
         let all = if count == STATES as u64 { u64::MAX } else { (1 << count) - 1 };
@@ -763,6 +786,9 @@ fn verdict(
 ) -> Result<Verdict, CheckError> {
     use deltamark_core::Goal;
     let trace_to = |goals: &BitSet| -> Result<Option<Trace>, CheckError> {
+        if control.stop_without_memory().is_some() {
+            return Ok(None);
+        }
         let path = match levels::path_to(&condensed.graph, goals, &control.budget) {
             Ok(path) => path,
             // The answer stands without a trace.

@@ -20,6 +20,7 @@ use deltamark_store::StoreSpec;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A way to write a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl<'a> Graph<'a> {
         let system = model.system.as_ref();
         // One more, so that a space of exactly `max_states` states is seen to its end.
         let limits = Limits { states: Some(max_states + 1), ..limits };
-        let (control, _) = control(limits, cancel, listener).map_err(GraphError::Check)?;
+        let (control, _) = control(limits, cancel, listener, Instant::now()).map_err(GraphError::Check)?;
         let spec = StoreSpec::named("plain");
         let store = deltamark_store::build(&spec, system, Search::Bfs.order(), control.budget.clone())
             .map_err(|error| GraphError::Check(CheckError::Store(error)))?;
@@ -159,7 +160,7 @@ impl<'a> Graph<'a> {
         if graph.states() > max_states.min(u64::from(u32::MAX) - 1) {
             return Err(GraphError::TooManyStates(max_states));
         }
-        let (control, _) = control(limits, cancel, listener).map_err(GraphError::Check)?;
+        let (control, _) = control(limits, cancel, listener, Instant::now()).map_err(GraphError::Check)?;
         let system = condensed.model.system.as_ref();
         let slots = match system.width() {
             Width::Fixed(slots) => slots as u64,

@@ -80,6 +80,8 @@ struct Contract<'a> {
     memory_limit_bytes: Option<u64>,
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_while: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<GraphJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepJson<'a>>,
@@ -121,6 +123,7 @@ impl<'a> Contract<'a> {
                 .chain(report.warning.as_deref())
                 .chain(report.model.note.as_deref())
                 .collect(),
+            stopped_while: report.stopped_while,
             graph: report.graph.as_ref().map(GraphJson::new),
             sweep: report.sweep.as_ref().map(SweepJson::new),
             survey: survey.map(SurveyJson::new),
@@ -400,6 +403,7 @@ struct AnswerJson<'a> {
     kind: &'static str,
     message: Option<&'a str>,
     omission_probability: Option<f64>,
+    untraced_by: Option<&'static str>,
 }
 
 impl<'a> AnswerJson<'a> {
@@ -415,6 +419,7 @@ impl<'a> AnswerJson<'a> {
                 Verdict::NoViolationFound(probability) => Some(probability),
                 _ => None,
             },
+            untraced_by: answer.untraced.map(deltamark_core::Stop::word),
         }
     }
 }

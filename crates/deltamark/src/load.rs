@@ -4,9 +4,10 @@
 //! that says what is wrong, where, and what to do. What stays true: one table,
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
+use crate::input::{Patient, Watched, stop_of};
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, System};
+use deltamark_core::{Control, Diagnostic, Limits, Stop, System};
 use deltamark_dve::{DveSystem, EngineChoice};
 use deltamark_nets::NetSystem;
 use std::fmt;
@@ -42,12 +43,20 @@ pub struct Format {
 struct Wrong {
     /// Whether it is the file beside the model.
     companion: bool,
+    /// Whether it came up while the net was unfolded.
+    unfolding: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl From<Vec<Diagnostic>> for Wrong {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
-        Wrong { companion: false, diagnostics }
+        Wrong { companion: false, unfolding: false, diagnostics }
+    }
+}
+
+impl From<Stop> for Wrong {
+    fn from(stop: Stop) -> Self {
+        Vec::from(stop).into()
     }
 }
 
@@ -138,6 +147,7 @@ struct Text<'a> {
     /// The text of the file beside it.
     companion: Option<&'a [u8]>,
     options: &'a LoadOptions,
+    control: &'a Control,
 }
 
 struct Parsed {
@@ -200,7 +210,7 @@ pub static FORMATS: &[Format] = &[
         parameters: false,
         engines: true,
         companion: None,
-        parse: |text| dve(text, deltamark_dve::parse(text.bytes)?),
+        parse: |text| dve(text, deltamark_dve::parse_under(text.bytes, text.control)?),
     },
     Format {
         name: "mdve",
@@ -211,7 +221,7 @@ pub static FORMATS: &[Format] = &[
         parameters: true,
         engines: true,
         companion: None,
-        parse: |text| dve(text, deltamark_dve::parse_macros(text.bytes, &text.options.parameters)?),
+        parse: |text| dve(text, deltamark_dve::parse_macros_under(text.bytes, &text.options.parameters, text.control)?),
     },
     // No file's name asks for this one: code is run only when the user says so.
     Format {
@@ -238,27 +248,28 @@ fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, W
 
 /// A net in Helena's language, with the properties in the file beside it.
 fn lna(text: &Text<'_>) -> Result<Parsed, Wrong> {
-    let mut net = deltamark_coloured::lna::parse(text.bytes, &text.options.parameters)?;
+    let mut net = deltamark_coloured::lna::parse_under(text.bytes, &text.options.parameters, text.control)?;
     if let Some(bytes) = text.companion {
         deltamark_coloured::lna::parse_properties(&mut net, bytes)
-            .map_err(|diagnostics| Wrong { companion: true, diagnostics })?;
+            .map_err(|diagnostics| Wrong { companion: true, ..diagnostics.into() })?;
     }
     let words = std::str::from_utf8(text.bytes).unwrap_or_default();
-    coloured(net, words, text.options)
+    coloured(net, words, text)
 }
 
 /// A `.pnml` that declares a net with colours goes to those who run such nets.
 fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     match deltamark_core::text::utf8(text.bytes) {
         Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
-            coloured(deltamark_coloured::pnml::parse(words)?, words, text.options)
+            coloured(deltamark_coloured::pnml::parse_under(words, text.control)?, words, text)
         }
         _ => net(deltamark_nets::Format::Pnml, text),
     }
 }
 
 /// A coloured net, run as such or unfolded.
-fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) -> Result<Parsed, Wrong> {
+fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let (options, control) = (text.options, text.control);
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
     let properties = net.property_texts();
@@ -270,33 +281,51 @@ fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) ->
     };
     let limits = match options.unfold {
         Unfold::No => {
-            return Ok(parsed(Box::new(ColouredSystem::new(net, words)?), "not unfolded, as asked for".into()));
+            return Ok(parsed(
+                Box::new(ColouredSystem::under(net, words, control)?),
+                "not unfolded, as asked for".into(),
+            ));
         }
         Unfold::Auto => UnfoldLimits::AUTO,
         Unfold::Yes => UnfoldLimits::DEMANDED,
     };
-    match UnfoldedSystem::new(net.clone(), words, limits) {
+    match UnfoldedSystem::under(net.clone(), words, limits, &unfolding(options.unfold, control)) {
         Ok(system) => {
             let (places, transitions) = (system.net().places.len(), system.net().transitions.len());
             let note = format!("unfolded to a P/T net of {places} places and {transitions} transitions");
             Ok(parsed(Box::new(system), note))
         }
         Err(NotUnfolded::Wrong(diagnostics)) => Err(diagnostics.into()),
+        Err(NotUnfolded::Stopped(Stop::Memory)) if options.unfold == Unfold::Auto => {
+            let system = ColouredSystem::under(net, words, control)?;
+            Ok(parsed(Box::new(system), "not unfolded: the memory limit leaves too little room".into()))
+        }
+        Err(NotUnfolded::Stopped(stop)) => Err(Wrong { unfolding: true, ..stop.into() }),
         Err(NotUnfolded::Refused(why)) if options.unfold == Unfold::Yes => {
             let diagnostic = Diagnostic::new(format!("the net cannot be unfolded: {why}"));
             let diagnostic = diagnostic.help("leave out `--unfold yes`; the net then runs as coloured");
             Err(vec![diagnostic].into())
         }
         Err(NotUnfolded::Refused(why)) => {
-            Ok(parsed(Box::new(ColouredSystem::new(net, words)?), format!("not unfolded: {why}")))
+            Ok(parsed(Box::new(ColouredSystem::under(net, words, control)?), format!("not unfolded: {why}")))
         }
     }
 }
 
+/// What steers the unfolding. One that nobody asked for takes half of the memory there is at most, so that enough is left to run
+/// the net as it is: memory that was given back stays with the process.
+fn unfolding(wanted: Unfold, control: &Control) -> Control {
+    let memory = match (wanted, control.limits.memory, (control.resident)()) {
+        (Unfold::Auto, Some(limit), Some(held)) => Some(held + limit.saturating_sub(held) / 2),
+        (_, limit, _) => limit,
+    };
+    Control { limits: Limits { memory, ..control.limits.clone() }, ..control.clone() }
+}
+
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
-    let net = deltamark_nets::parse_bytes(format, text.bytes)?;
+    let net = deltamark_nets::parse_bytes_under(format, text.bytes, text.control)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::new(net)), sizes, coloured: None })
+    Ok(Parsed { system: Box::new(NetSystem::under(net, text.control)?), sizes, coloured: None })
 }
 
 fn library(text: &Text<'_>) -> Result<Parsed, Wrong> {
@@ -318,6 +347,11 @@ impl Format {
     /// Whether loading such a model runs code that it brings along, so that nobody but the user may ask for it.
     pub fn is_code(&self) -> bool {
         self.name == "so"
+    }
+
+    /// The format that a file's name tells.
+    pub fn of_path(path: &str) -> Option<&'static Format> {
+        Self::by_path(Path::new(path))
     }
 
     fn by_path(path: &Path) -> Option<&'static Format> {
@@ -456,6 +490,17 @@ pub enum LoadError {
         /// What is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The run had to end before the model was ready.
+    Stopped {
+        /// How reports call the model.
+        path: String,
+        /// The name of its format; nothing where that is not known yet.
+        format: Option<&'static str>,
+        /// What was being done: "loading" or "unfolding".
+        phase: &'static str,
+        /// Why.
+        stop: Stop,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -467,6 +512,14 @@ impl fmt::Display for LoadError {
             }
             LoadError::Changed { path } => write!(f, "{} has changed", shown(path)),
             LoadError::UnknownFormat { message, .. } | LoadError::Meaningless { message, .. } => f.write_str(message),
+            LoadError::Stopped { phase, stop, .. } => {
+                let why = match stop {
+                    Stop::Memory => "the memory limit was reached",
+                    Stop::Time => "the time limit was reached",
+                    _ => "the run was ended",
+                };
+                write!(f, "{why} while {phase} the model")
+            }
             LoadError::Malformed { source, diagnostics } => {
                 for (index, diagnostic) in diagnostics.iter().enumerate() {
                     let separator = if index == 0 { "" } else { "\n" };
@@ -497,21 +550,31 @@ pub fn load(path: &str, format: Option<&str>) -> Result<Loaded, LoadError> {
 
 /// The same, with all that can be said about it.
 pub fn load_with(path: &str, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    load_if(path, options, None)
+    load_under(path, options, &Control::new())
+}
+
+/// The same, as far as `control` lets it. See [`steering`](crate::check::steering).
+pub fn load_under(path: &str, options: &LoadOptions, control: &Control) -> Result<Loaded, LoadError> {
+    load_if(path, options, None, control)
 }
 
 /// The same, if the file holds the text of this length and [checksum](deltamark_graph::text_hash). That is compared before
 /// the text is parsed, and before a shared library is loaded.
-pub fn load_same(path: &str, options: &LoadOptions, text: (u64, u64)) -> Result<Loaded, LoadError> {
-    load_if(path, options, Some(text))
+pub fn load_same(path: &str, options: &LoadOptions, text: (u64, u64), control: &Control) -> Result<Loaded, LoadError> {
+    load_if(path, options, Some(text), control)
 }
 
-fn load_if(path: &str, options: &LoadOptions, text: Option<(u64, u64)>) -> Result<Loaded, LoadError> {
+fn load_if(
+    path: &str,
+    options: &LoadOptions,
+    text: Option<(u64, u64)>,
+    control: &Control,
+) -> Result<Loaded, LoadError> {
     // A wrong format is told before the file is touched, a missing file before its
     // name's ending: each is what the user most likely has to mend.
     let format = options.format.as_deref();
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
-    let bytes = read(path, options.limit.min(LARGEST_FILE))?;
+    let bytes = read_under(path, options.limit.min(LARGEST_FILE), control)?;
     if text.is_some_and(|text| text != text_of(&bytes)) {
         return Err(LoadError::Changed { path: path.into() });
     }
@@ -522,17 +585,24 @@ fn load_if(path: &str, options: &LoadOptions, text: Option<(u64, u64)>) -> Resul
     let companion = companion.filter(|path| path.is_file()).map(|path| path.display().to_string());
     let companion = match companion {
         Some(path) => {
-            let bytes = read(&path, options.limit.min(LARGEST_FILE))?;
+            let bytes = read_under(&path, options.limit.min(LARGEST_FILE), control)?;
             Some((path, bytes))
         }
         None => None,
     };
-    parse_both(path, format, &bytes, companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])), options)
+    parse_both(
+        path,
+        format,
+        &bytes,
+        companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])),
+        options,
+        control,
+    )
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
-    parse_both(name, format, bytes, None, options)
+    parse_both(name, format, bytes, None, options, &Control::new())
 }
 
 /// What tells a text from others: its length and a checksum.
@@ -546,6 +616,7 @@ fn parse_both(
     bytes: &[u8],
     companion: Option<(&str, &[u8])>,
     options: &LoadOptions,
+    control: &Control,
 ) -> Result<Loaded, LoadError> {
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
@@ -563,7 +634,7 @@ fn parse_both(
             help: "leave the option out".into(),
         });
     }
-    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options }) {
+    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options, control }) {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
@@ -588,7 +659,11 @@ fn parse_both(
             };
             Ok(Loaded { system, info })
         }
-        Err(Wrong { companion: beside, diagnostics }) => {
+        Err(Wrong { companion: beside, unfolding, diagnostics }) => {
+            if let Some(stop) = diagnostics.iter().find_map(|diagnostic| diagnostic.stop) {
+                let phase = if unfolding { "unfolding" } else { "loading" };
+                return Err(LoadError::Stopped { path: name.into(), format: Some(format.name), phase, stop });
+            }
             let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
             Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
         }
@@ -597,7 +672,15 @@ fn parse_both(
 
 /// Reads a file of at most `limit` bytes; `-` stands for the standard input.
 pub fn read(path: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
+    read_under(path, limit, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn read_under(path: &str, limit: u64, control: &Control) -> Result<Vec<u8>, LoadError> {
     let unreadable = |error: std::io::Error| {
+        if let Some(stop) = stop_of(&error) {
+            return LoadError::Stopped { path: path.into(), format: None, phase: "loading", stop };
+        }
         use std::io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
         let (reason, help) = match error.kind() {
             NotFound => ("there is no such file".into(), similar_file(path)),
@@ -613,19 +696,25 @@ pub fn read(path: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
         if bytes.len() as u64 > limit { Err(LoadError::TooBig { path: path.into(), limit }) } else { Ok(bytes) }
     };
     if path == "-" {
-        return read_all(&mut std::io::stdin().lock());
+        return read_all(&mut Patient::new(|| Ok(std::io::stdin()), control));
     }
-    let mut file = File::open(path).map_err(unreadable)?;
-    let about = file.metadata().map_err(unreadable)?;
+    // Opening a pipe waits for somebody who writes to it.
+    let about = std::fs::metadata(path).map_err(unreadable)?;
     if about.is_dir() {
         return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
     }
+    if !about.is_file() {
+        let path = path.to_string();
+        return read_all(&mut Patient::new(move || File::open(path), control));
+    }
+    let file = File::open(path).map_err(unreadable)?;
     // Told by its size before a byte is read; pipes and devices have none and are
     // caught while reading.
     if about.len() > limit {
         return Err(LoadError::TooBig { path: path.into(), limit });
     }
-    read_all(&mut file)
+    control.ask_for(about.len()).map_err(|stop| unreadable(crate::input::Stopped(stop).into()))?;
+    read_all(&mut Watched::new(file, control))
 }
 
 /// A file beside the missing one whose name is close to it.

@@ -22,7 +22,7 @@ use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A model: where it starts, what can happen, and what then becomes of the state.
 ///
@@ -416,7 +416,8 @@ where
         }
         let spec: StoreSpec = self.store.parse().map_err(ModelError::Store)?;
         threads(self.threads, &spec, self.search).map_err(ModelError::Limit)?;
-        let (control, _) = control(self.limits, self.cancel, self.listener).map_err(ModelError::Limit)?;
+        let (control, _) =
+            control(self.limits, self.cancel, self.listener, Instant::now()).map_err(ModelError::Limit)?;
         let system = ModelSystem::new(self.model)?;
         let question =
             Question { system: &system, search: self.search, threads: self.threads, control: &control, explain: false };

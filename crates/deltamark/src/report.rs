@@ -6,13 +6,14 @@
 //! replayed, and "holds" stands only where the search said it.
 
 use crate::auto::Choice;
-use crate::load::ModelInfo;
+use crate::load::{Format, LoadError, ModelInfo};
+use crate::memory;
 use crate::story::Story;
 use crate::sweep::SweepReport;
 use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
 use deltamark_search::Search;
 use deltamark_store::{StoreInfo, StoreSpec};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a property asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// The trace that comes with it, in words.
     pub story: Option<Story>,
+    /// Why there is no trace, where there would be one: memory or time did not suffice, or the user asked to stop.
+    pub untraced: Option<Stop>,
 }
 
 impl Answer {
@@ -95,6 +98,8 @@ pub struct Report {
     pub answers: Vec<Answer>,
     /// Why the run ended before every reachable state was expanded, if it did.
     pub stopped_by: Option<Stop>,
+    /// What was being done then, if it was not the search: "loading" or "unfolding" the model.
+    pub stopped_while: Option<&'static str>,
     /// What the search counted.
     pub statistics: Statistics,
     /// The store that was used.
@@ -159,6 +164,33 @@ impl GraphContents {
 }
 
 impl Report {
+    /// A run that ended before there was a model to search; nothing, if something else went wrong with loading it. `memory_limit`
+    /// is the limit it was under, and `since` when it began.
+    pub fn of_loading(error: &LoadError, memory_limit: Option<u64>, since: Instant) -> Option<Report> {
+        let LoadError::Stopped { path, format, phase, stop } = error else { return None };
+        let format = format.unwrap_or_else(|| Format::of_path(path).map_or("unknown", |format| format.name));
+        Some(Report {
+            model: ModelInfo { path: Some(path.clone()), format, ..ModelInfo::code() },
+            answers: Vec::new(),
+            stopped_by: Some(*stop),
+            stopped_while: Some(phase),
+            statistics: Statistics::default(),
+            store: StoreSpec::default(),
+            choice: None,
+            guarantee: Guarantee::Exact,
+            warning: None,
+            store_bytes: Bytes::new(),
+            tables: Bytes::new(),
+            search: Search::default(),
+            memory_limit,
+            peak_resident: memory::peak(),
+            total_time: since.elapsed(),
+            growth: None,
+            sweep: None,
+            graph: None,
+        })
+    }
+
     /// What all answers come to. A run without properties has its answer when it is
     /// complete.
     pub fn overall(&self) -> Overall {
@@ -207,11 +239,13 @@ pub(crate) mod tests {
             text: "no reachable state is a deadlock".into(),
             verdict: verdict.clone(),
             story: None,
+            untraced: None,
         };
         Report {
             model: ModelInfo::code(),
             answers: verdicts.iter().map(answer).collect(),
             stopped_by,
+            stopped_while: None,
             statistics: Statistics { states: 10, search_time: Duration::from_millis(500), ..Statistics::default() },
             store: StoreSpec::named("plain"),
             choice: None,

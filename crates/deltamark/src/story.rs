@@ -5,7 +5,7 @@
 //! and owns its words; each word is kept once and a step refers to them by number, so
 //! that a path of a million steps takes tens of megabytes, however large its states.
 
-use deltamark_core::{Describe, ReplayError, Slot, System, Trace, Value};
+use deltamark_core::{Control, Describe, ReplayError, Slot, Stop, System, Trace, Value};
 use std::collections::{BTreeMap, HashMap};
 
 /// What a step did to one variable. A variable at rest (an empty place) has no value.
@@ -55,35 +55,63 @@ const REST: u32 = u32::MAX;
 impl Story {
     /// Replays a trace and puts it into words.
     pub fn tell(system: &dyn System, trace: &Trace) -> Result<Story, ReplayError> {
-        let replay = trace.replay(system)?;
+        let told = Story::tell_under(system, trace, &Control::new())?;
+        Ok(told.unwrap_or_else(|_| unreachable!("nobody asks it to stop")))
+    }
+
+    /// The same, unless `control` has it end before.
+    pub fn tell_under(
+        system: &dyn System,
+        trace: &Trace,
+        control: &Control,
+    ) -> Result<Result<Story, Stop>, ReplayError> {
         let describe = system.describe();
+        let mut story = Story::nothing(system);
+        let mut before: (Vec<Slot>, BTreeMap<u32, u32>) = Default::default();
+        let followed = trace.follow(system, |number, state| {
+            control.ask()?;
+            if number == 0 {
+                story = Story::nothing(system);
+                before = (state.to_vec(), story.state(describe, state));
+                story.first = before.1.iter().map(|(&variable, &value)| (variable, value)).collect();
+                return Ok(());
+            }
+            let action = story.actions.number(describe.action(&before.0, trace.actions[number - 1]));
+            let next = story.state(describe, state);
+            story.changes.extend(differences(&before.1, &next));
+            before = (state.to_vec(), next);
+            story.steps.push((action, story.changes.len() as u32));
+            Ok(())
+        })?;
+        story.fault = match followed {
+            Ok(fault) => fault,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        if let (true, Some(&last)) = (trace.ends_in_fault, trace.actions.last()) {
+            let action = story.actions.number(describe.action(&before.0, last));
+            story.steps.push((action, story.changes.len() as u32));
+        }
+        Ok(Ok(story))
+    }
+
+    /// A story before its first state.
+    fn nothing(system: &dyn System) -> Self {
         let mut story = Story {
             variables: Words::default(),
             values: Words::default(),
             actions: Words::default(),
             first: Vec::new(),
-            steps: Vec::with_capacity(replay.actions.len()),
+            steps: Vec::new(),
             changes: Vec::new(),
-            fault: replay.fault,
-            rest: describe.rest(),
+            fault: None,
+            rest: system.describe().rest(),
         };
         // Numbered in the order of the model, so that whatever is told by number comes
         // in that order.
         for name in system.observe().map(|observe| observe.names()).unwrap_or_default() {
             story.variables.number(name);
         }
-        let mut state = story.state(describe, &replay.states[0]);
-        story.first = state.iter().map(|(&variable, &value)| (variable, value)).collect();
-        for (index, &action) in replay.actions.iter().enumerate() {
-            let action = story.actions.number(describe.action(&replay.states[index], action));
-            if let Some(target) = replay.states.get(index + 1) {
-                let next = story.state(describe, target);
-                story.changes.extend(differences(&state, &next));
-                state = next;
-            }
-            story.steps.push((action, story.changes.len() as u32));
-        }
-        Ok(story)
+        story
     }
 
     fn state(&mut self, describe: &dyn Describe, state: &[Slot]) -> BTreeMap<u32, u32> {

@@ -13,6 +13,7 @@ use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
 use deltamark_store::StoreSpec;
 use deltamark_store::layers::Layers;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// States of the sample on which measures are tried.
 pub const SAMPLE: usize = 20_000;
@@ -70,7 +71,7 @@ pub fn given(system: &dyn System, name: &str, text: &str) -> Result<Box<dyn Meas
 /// machine has left.
 pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>, memory: Option<u64>) -> Result<Found, CheckError> {
     let limits = Limits { memory, ..Limits::default() };
-    let (control, _) = control(limits, Cancel::new(), Arc::new(Silent))?;
+    let (control, _) = control(limits, Cancel::new(), Arc::new(Silent), Instant::now())?;
     find_within(system, given, &control.budget)
 }
 

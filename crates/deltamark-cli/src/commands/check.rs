@@ -26,7 +26,11 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         arguments.say.json,
     )?;
     let say = &arguments.say;
-    let model = arguments.model.load(arguments.explore.memory())?;
+    let memory = arguments.explore.memory();
+    let model = match arguments.model.load(&arguments.explore.limits(), memory, since) {
+        Err(Failure::Stopped(report)) => return show(&report, arguments.trace.as_deref(), memory.is_some(), say),
+        loaded => loaded?,
+    };
     let check = progressing(Check::loaded(&model), &arguments.explore)?;
     let check = with_properties(check, &model, &arguments.asked)?;
     if check.property_count() == 0 {
@@ -84,6 +88,9 @@ pub(super) fn explain(report: &Report, wanted: bool, aside: bool) -> Result<(), 
 pub(super) fn tell_of_graph(report: &Report, say: &args::Say) {
     let Some(graph) = report.graph.as_ref().filter(|graph| !graph.walked) else { return };
     match &graph.contents {
+        None if report.stopped_by.is_none() => {
+            render::note(&format!("the run had to end before the graph was written to `{}`", graph.path));
+        }
         None => render::note(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
         Some(contents) if !say.quiet => render::note(&text::written(&graph.path, contents)),
         Some(_) => {}

@@ -6,10 +6,12 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
+use deltamark::core::Limits;
+use std::time::Instant;
 
 /// Prints the dump.
 pub fn run(arguments: &args::Dump) -> Result<Exit, Failure> {
-    let model = arguments.model.load(None)?;
+    let model = arguments.model.load(&Limits::default(), None, Instant::now())?;
     let Some(text) = model.system.dump() else {
         let message = format!("models in the format `{}` have no dump", model.info.format);
         return Err(Failure::new(message).help("there is one for languages that are compiled: dve"));

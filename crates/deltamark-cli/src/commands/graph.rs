@@ -3,19 +3,20 @@
 //! In: a model, or a graph that was written before. Out: its whole state space as a file; or answers, figures and
 //! drawings from the graph, without exploring again.
 
-use super::cancel_on_interrupt;
 use super::check::{refuse_mixtures, show, tell_of_graph, with_properties};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{keep_inputs, print, tell, write_file};
 use crate::progress::Live;
 use crate::units::{show_bytes, show_count, show_counted};
-use crate::{render, text};
+use crate::{render, signals, text};
+use deltamark::check::steering;
 use deltamark::condensed::OpenOptions;
-use deltamark::core::{Limits, Stop};
+use deltamark::core::{Control, Limits, Stop};
 use deltamark::graph::{Graph, GraphError, GraphFormat};
 use deltamark::load::LARGEST_FILE;
 use deltamark::{Check, Condensed};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,12 +65,12 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
     };
     let format = format(arguments, output)?;
     keep_inputs(output, &[("the model", &arguments.model.model)])?;
-    let model = arguments.model.load(arguments.limits.memory)?;
     let limits = arguments.limits.limits();
+    let model = arguments.model.load(&limits, arguments.limits.memory, since)?;
     let live = live(arguments, &limits);
     let Output::Drawing(format) = format else {
         let limits = Limits { states: arguments.max_states, ..limits };
-        let check = Check::loaded(&model).limits(limits).cancel(cancel_on_interrupt()).listener(live.clone());
+        let check = Check::loaded(&model).limits(limits).cancel(signals::cancel()).listener(live.clone());
         let stats = check.graph(output.as_str()).since(since).explore();
         live.clear();
         let report = stats?;
@@ -86,14 +87,26 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
     };
     let memory = limits.memory.map(show_bytes).unwrap_or_default();
     let most = arguments.max_states.unwrap_or(format.max_states());
-    let explored = Graph::explore(&model, most, limits, cancel_on_interrupt(), live.clone());
+    let control = steering(&limits, &signals::cancel(), since);
+    let explored = Graph::explore(&model, most, left(limits, since), signals::cancel(), live.clone());
     live.clear();
     let graph = explored.map_err(|error| refusal(error, advice(format), &memory))?;
-    draw(&graph, format, output, arguments.say.quiet)
+    draw(&graph, format, output, arguments.say.quiet, &control)
 }
 
-fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool) -> Result<Exit, Failure> {
-    write_file(output, |out| graph.write(format, out))?;
+/// The limits of what is done now, in a run that began at `since`.
+fn left(limits: Limits, since: Instant) -> Limits {
+    Limits { time: limits.time.map(|time| time.saturating_sub(since.elapsed())), ..limits }
+}
+
+fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool, control: &Control) -> Result<Exit, Failure> {
+    let states = graph.states() as u64;
+    write_file(output, |out| graph.write(format, &mut Watched { out, control })).map_err(|failure| {
+        match control.stop_without_memory() {
+            Some(stop) => refusal(GraphError::Stopped(stop, states), "", ""),
+            None => failure,
+        }
+    })?;
     if !quiet && output != "-" {
         let size = (show_counted(graph.states() as u64, "state"), show_counted(graph.edges() as u64, "edge"));
         tell(format_args!("{} and {} written to {output}", size.0, size.1));
@@ -118,12 +131,13 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
     let limit = arguments.limits.memory.unwrap_or(LARGEST_FILE).max(4 << 20);
     let asked =
         OpenOptions { model: arguments.model_path.clone(), format: arguments.model.format.clone(), limit: Some(limit) };
-    let condensed = Condensed::open(path, &asked)?;
+    let limits = arguments.limits.limits();
+    let cancel = signals::cancel();
+    let control = steering(&limits, &cancel, since);
+    let condensed = Condensed::open_under(path, &asked, &control)?;
     if let Some(read) = condensed.led_away().filter(|_| arguments.model_path.is_none() && !say.quiet) {
         render::note(&format!("the model was read from `{read}`, where `{path}` says it is"));
     }
-    let limits = arguments.limits.limits();
-    let cancel = cancel_on_interrupt();
     let way = arguments.walk.unwrap_or_default();
     let given = arguments.limits.memory.is_some();
     let check = || {
@@ -147,7 +161,7 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         exit = if exit == Exit::Good { shown } else { exit };
     }
     if arguments.components {
-        let components = condensed.components(limits.clone(), cancel.clone())?;
+        let components = condensed.components(left(limits.clone(), since), cancel.clone())?;
         print(|out| {
             if say.json {
                 components.write_json(out)?;
@@ -164,10 +178,10 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         let memory = limits.memory.map(show_bytes).unwrap_or_default();
         let most = arguments.max_states.unwrap_or(format.max_states());
         let live = live(arguments, &limits);
-        let rebuilt = Graph::rebuild(&condensed, most, limits, cancel, live.clone());
+        let rebuilt = Graph::rebuild(&condensed, most, left(limits, since), cancel, live.clone());
         live.clear();
         let graph = rebuilt.map_err(|error| refusal(error, advice(format), &memory))?;
-        draw(&graph, format, output, say.quiet)?;
+        draw(&graph, format, output, say.quiet, &control)?;
     } else if !wanted.contains(&true) {
         print(|out| {
             if say.json {
@@ -230,6 +244,25 @@ fn advice(format: GraphFormat) -> &'static str {
             "no picture of so many is readable; `--max-states N` allows more, .aut and .json go further, and `deltamark stats` gives figures"
         }
         GraphFormat::Aut | GraphFormat::Json => "`--max-states N` allows more; `deltamark stats` gives figures",
+    }
+}
+
+/// A writer that ends with an error when the run must end.
+struct Watched<'a> {
+    out: &'a mut dyn Write,
+    control: &'a Control,
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.control.ask() {
+            Err(Stop::Time | Stop::Cancelled) => Err(io::Error::other("the run must end")),
+            _ => self.out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

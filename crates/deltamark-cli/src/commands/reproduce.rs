@@ -3,7 +3,6 @@
 //! In: a paper. Out: its tables, with what was published and what we find, on standard output and as
 //! files. What stays true: what was measured before Ctrl-C is written.
 
-use super::cancel_on_interrupt;
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, tell, write_file};
@@ -41,7 +40,7 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
     let options = Options {
         extent: if arguments.full { Extent::Full } else { Extent::Quick },
         models: arguments.models.clone(),
-        cancel: cancel_on_interrupt(),
+        cancel: crate::signals::cancel(),
         tell: &tell,
     };
     let study = paper.reproduce(&options);

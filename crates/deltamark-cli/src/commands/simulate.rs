@@ -9,10 +9,12 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Look, print};
 use crate::text::{changed, row};
 use crate::units::show_counted;
+use deltamark::core::Limits;
 use deltamark::core::Value;
 use deltamark::simulate::{Chance, Simulator};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal};
+use std::time::Instant;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most choices that are listed at once.
@@ -31,7 +33,7 @@ const HELP: &str = "  NUMBER, NAME   take that step
 
 /// Steps through a model.
 pub fn run(arguments: &args::Simulate) -> Result<Exit, Failure> {
-    let model = arguments.model.load(None)?;
+    let model = arguments.model.load(&Limits::default(), None, Instant::now())?;
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.subsec_nanos().into());
     let seed = arguments.seed.unwrap_or_else(clock);
     let mut session =

@@ -19,7 +19,11 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     if let Some(graph) = &arguments.explore.graph {
         keep_inputs(graph, &[("the model", &arguments.model.model)])?;
     }
-    let model = arguments.model.load(arguments.explore.memory())?;
+    let memory = arguments.explore.memory();
+    let model = match arguments.model.load(&arguments.explore.limits(), memory, since) {
+        Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say),
+        loaded => loaded?,
+    };
     if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
         return measured(&model, given, arguments);
     }

@@ -43,7 +43,7 @@ mod types;
 use crate::Net;
 use crate::net::{Expr, Place, Proposition};
 use check::Checker;
-use deltamark_core::{Diagnostic, Span, text::utf8};
+use deltamark_core::{Control, Diagnostic, Span, text::utf8};
 use deltamark_nets::findings::Findings;
 use std::collections::BTreeMap;
 use syntax::PropertyGoal;
@@ -55,6 +55,11 @@ pub const MAX_LENGTH: usize = 1 << 24;
 /// that name; where the net asks for a symbol of that name by `#ifdef`, a value other than 0
 /// defines it.
 pub fn parse(bytes: &[u8], parameters: &[(String, String)]) -> Result<Net, Vec<Diagnostic>> {
+    parse_under(bytes, parameters, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn parse_under(bytes: &[u8], parameters: &[(String, String)], control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let text = utf8(bytes)?;
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::new(format!("the net is longer than {MAX_LENGTH} bytes"))]);
@@ -73,7 +78,7 @@ pub fn parse(bytes: &[u8], parameters: &[(String, String)]) -> Result<Net, Vec<D
     }
     let symbols: Vec<String> =
         overrides.iter().filter(|(_, value)| **value != 0).map(|(name, _)| name.clone()).collect();
-    let mut findings = Findings::default();
+    let mut findings = Findings::under(control);
     let preprocessed = preprocess::preprocess(text, &symbols, &mut findings);
     let tree = parse::net(&preprocessed.text, &mut findings);
     let Some(tree) = tree.filter(|_| findings.is_empty()) else {

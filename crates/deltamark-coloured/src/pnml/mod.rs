@@ -14,7 +14,7 @@ mod terms;
 use std::collections::{HashMap, HashSet};
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, label, name_of, tidy};
 use deltamark_nets::{unique_names, xml};
@@ -46,7 +46,12 @@ pub fn is_coloured(text: &str) -> bool {
 
 /// Reads the one symmetric net of a PNML file.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
-    let document = xml::open(text).map_err(|diagnostic| vec![diagnostic])?;
+    parse_under(text, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
+    let document = xml::open_under(text, control).map_err(|diagnostic| vec![diagnostic])?;
     let root = document.root_element();
     if name_of(root) != "pnml" {
         let span = xml::tag_span(text, root.range().start);
@@ -59,7 +64,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
         let message = format!("the file holds {} nets, where one is expected", nets.len());
         return Err(Diagnostic::at(span, message).into());
     };
-    let mut reader = Reader { text, ..Reader::default() };
+    let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
     let mut nodes = Vec::new();
     collect(net, &mut nodes);
     let declarations = nodes.iter().filter(|node| name_of(**node) == "declaration");
@@ -67,6 +72,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
         reader.declarations.read(text, declaration, &mut reader.findings);
     }
     for &node in &nodes {
+        control.ask()?;
         match name_of(node) {
             "place" => reader.place(node),
             "transition" => reader.transition(node),
@@ -76,6 +82,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     }
     reader.resolve_references();
     for &node in nodes.iter().filter(|node| name_of(**node) == "arc") {
+        control.ask()?;
         reader.connect(node);
     }
     reader.finish(net)

@@ -25,7 +25,7 @@ pub fn explore_system(system: &dyn System, store: &str) -> Found {
     let spec = store.parse().expect("a store");
     let store = deltamark_store::build(&spec, system, Search::Bfs.order(), budget.clone()).expect("a store");
     let limits = Limits::default();
-    let control = Control { limits, cancel: Cancel::new(), listener: Arc::new(Silent), budget, resident: || None };
+    let control = Control { limits, cancel: Cancel::new(), listener: Arc::new(Silent), budget, ..Control::new() };
     let properties = [Property::fault_free()];
     let task = Task {
         system,

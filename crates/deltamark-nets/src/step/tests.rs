@@ -139,7 +139,7 @@ fn hash(marking: &[u64]) -> u64 {
 fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
     let mut chance = Chance(mix(seed));
     let (net, layout) = random(bits, &mut chance);
-    let steps = Steps::new(&net, &layout);
+    let steps = Steps::under(&net, &layout, &Control::new()).expect("nobody asks it to stop");
     let by_definition = |number: usize, state: &[Slot]| {
         net.transitions[number].enabled(|place| layout.fields[place as usize].read(state))
     };
@@ -229,7 +229,7 @@ fn many_steps_of_which_one_cannot_be_taken_are_refused() {
     let transition = Transition { inputs: arcs(0), outputs: arcs(1), ..Transition::default() };
     let place = Place { id: String::new(), name: String::new(), initial: 0 };
     let net = Net { places: vec![place; 2], transitions: vec![transition], ..Net::default() };
-    let steps = Steps::new(&net, &layout);
+    let steps = Steps::under(&net, &layout, &Control::new()).expect("nobody asks it to stop");
     // One, three and no tokens in the first place, with room; then no room in the second.
     for (state, possible) in [(0b0001, true), (0b0111, true), (0b0100, false), (0b1101, false)] {
         let mut sources = States::new(Width::Fixed(1));
