@@ -126,6 +126,7 @@ fn fields_widen_exactly() {
             places: vec![place("fuel", 60), place("ash", 0), place("heat", 0)],
             transitions: vec![step("burn", &[(0, 1)], &[(1, weight)]), step("warm", &[(0, 2)], &[(2, 1)])],
             declared_safe: true, // Untrue: a declaration is a hint, and must not matter.
+            ..Net::default()
         };
         agrees(net.clone(), Search::Bfs).expect("the dull explorer's counts");
         agrees(net, Search::Dfs).expect("the dull explorer's counts");
@@ -144,7 +145,7 @@ fn a_net_without_end_is_stopped_by_the_limit() {
             outputs: arcs(&[(1, 1)]),
             ..Transition::default()
         }],
-        declared_safe: false,
+        ..Net::default()
     };
     let system = NetSystem::new(net);
     let mut control = Control::new();

@@ -220,12 +220,13 @@ fn net(initial: Vec<u32>, transitions: Vec<[Vec<Arc>; 4]>) -> Net {
         outputs,
         reads,
         inhibitors,
+        priority: 0,
     };
     Net {
         name: "random".into(),
         places: initial.into_iter().enumerate().map(place).collect(),
         transitions: transitions.into_iter().enumerate().map(transition).collect(),
-        declared_safe: false,
+        ..Net::default()
     }
 }
 
