@@ -33,7 +33,8 @@
 //! # What is looked at
 //! Whether `b` could fire in `p`, and then `a`, is decided from the net alone: `a` adds nothing where
 //! `b` needs something, `b` takes nothing where `a` needs something, and neither touches what the
-//! other's inhibitors look at. For nets with one token a place that misses nothing.
+//! other's inhibitors look at. For nets with one token a place that misses nothing. Where transitions have
+//! priority over others this does not do: any transition can enable one that keeps `b` from firing. Such nets fire everything.
 
 use crate::Net;
 use deltamark_core::Action;
@@ -72,9 +73,12 @@ impl Order {
 }
 
 impl Sleep {
-    /// What depends on what; nothing if that is nearly everything. Those transitions come before all others for which
+    /// What depends on what; `None` if that is nearly everything or the net has priorities. Those transitions come before all others for which
     /// `first` says so.
     pub fn new(net: &Net, effects: &[Vec<(u32, i64)>], first: Option<&dyn Fn(Action) -> bool>) -> Option<Self> {
+        if net.has_priorities() {
+            return None;
+        }
         let (places, count) = (net.places.len(), net.transitions.len());
         let order = first.map(|first| Order::new(count, first));
         let [mut gains, mut losses, mut needs, mut inhibits] = [(); 4].map(|()| vec![Vec::new(); places]);

@@ -7,7 +7,7 @@ use deltamark_search::{Observer, Search, Task, run};
 use deltamark_testkit::check_system;
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::net_oracle::explore_net;
-use deltamark_testkit::random::{bounded_nets, nets};
+use deltamark_testkit::random::{bounded_nets, nets, with_priorities};
 use deltamark_testkit::stores::ReferenceStore;
 use proptest::prelude::*;
 
@@ -86,6 +86,18 @@ proptest! {
     fn random_bounded_nets_agree_with_the_dull_explorer(net in bounded_nets(7, 8)) {
         agrees(net.clone(), Search::Bfs)?;
         agrees(net, Search::Dfs)?;
+    }
+
+    #[test]
+    fn random_nets_with_priorities_agree_with_the_dull_explorer(net in with_priorities(bounded_nets(7, 8))) {
+        agrees(net.clone(), Search::Bfs)?;
+        agrees(net, Search::Dfs)?;
+    }
+
+    /// Firing, undoing and asking what can fire are told apart by the suite for systems.
+    #[test]
+    fn random_nets_with_priorities_conform(net in with_priorities(nets(5, 6))) {
+        check_system_up_to(&NetSystem::new(net), 300);
     }
 
     #[test]
