@@ -74,6 +74,7 @@ pub use measure::{MAX_PARTS, measure};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
 pub use program::Compiled;
 pub use property::{PropertyKind, invariant, reachable};
+pub use token::quote;
 
 /// No more findings than this are reported at once: nobody reads on, and looking for
 /// suggestions takes time.

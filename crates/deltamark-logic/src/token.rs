@@ -184,7 +184,7 @@ pub(crate) fn unquote(text: &str, span: Span) -> Result<String, Diagnostic> {
 
 /// A name as it must be written: bare where that reads back as the same name, else in
 /// quotes.
-pub(crate) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     if is_bare(name) {
         return name.to_string();
     }

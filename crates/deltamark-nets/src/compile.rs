@@ -8,6 +8,8 @@
 //!   them stand the thresholds `count ≥ k` that fields of several bits need. A transition
 //!   is enabled where all its conditions are true, and leaves the layout where one of
 //!   its overflow conditions is true.
+//! * Groups come by falling priority. A step is fired where its conditions are true and no step of a
+//!   group of higher priority has all of its conditions true.
 //! * Firing adds one number a word: [fields never disturb each other](crate::layout).
 //! * The hash of a marking is the sum of count × coefficient over all places, so firing
 //!   adds one number to it as well, and it does not depend on the layout.
@@ -62,6 +64,8 @@ pub(crate) struct Group {
     pub condition: Condition,
     /// A range of [`Compiled::steps`].
     pub steps: std::ops::Range<u32>,
+    /// The priority of all of them.
+    pub priority: u32,
 }
 
 /// What firing adds to one word.
@@ -132,7 +136,8 @@ impl Compiled {
         for draft in &mut drafts {
             draft.conditions.sort_by_key(|condition| (condition.flip, uses[&condition.truth]));
         }
-        drafts.sort_by_key(|draft| (draft.conditions[0].truth, draft.conditions[0].flip));
+        let first = |draft: &Draft| (draft.conditions[0].truth, draft.conditions[0].flip);
+        drafts.sort_by_key(|draft| (std::cmp::Reverse(draft.priority), first(draft)));
 
         let mut compiled = Compiled {
             version,
@@ -161,8 +166,14 @@ impl Compiled {
     fn add_step(&mut self, draft: Draft) {
         let index = self.steps.len() as u32;
         match self.groups.last_mut() {
-            Some(group) if group.condition == draft.conditions[0] => group.steps.end = index + 1,
-            _ => self.groups.push(Group { condition: draft.conditions[0], steps: index..index + 1 }),
+            Some(group) if group.condition == draft.conditions[0] && group.priority == draft.priority => {
+                group.steps.end = index + 1;
+            }
+            _ => self.groups.push(Group {
+                condition: draft.conditions[0],
+                steps: index..index + 1,
+                priority: draft.priority,
+            }),
         }
         let step = Step {
             transition: draft.transition,
@@ -278,6 +289,7 @@ struct Draft {
     overflows: Vec<u32>,
     changes: Vec<Change>,
     hash: u64,
+    priority: u32,
 }
 
 impl Draft {
@@ -326,6 +338,6 @@ impl Draft {
         }
         let mut changes: Vec<Change> = adds.into_iter().map(|(word, add)| Change { word, add }).collect();
         changes.sort_by_key(|change| change.word);
-        Some(Draft { transition: number, conditions, overflows, changes, hash })
+        Some(Draft { transition: number, conditions, overflows, changes, hash, priority: transition.priority })
     }
 }

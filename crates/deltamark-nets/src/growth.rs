@@ -5,8 +5,8 @@
 //!
 //! The proof is that of Karp and Miller (*Parallel program schemata*, 1969): a walk that
 //! comes to a marking with at least as many tokens everywhere as an earlier one, and more
-//! somewhere, can repeat what it did in between for ever. Inhibitor arcs break it, because
-//! more tokens may then disable a step.
+//! somewhere, can repeat what it did in between for ever. Inhibitor arcs and
+//! priorities break it, because more tokens may then disable a step.
 
 use crate::Net;
 use crate::walk::Walk;
@@ -23,7 +23,7 @@ const NAMED: usize = 8;
 /// What to tell about growth; `bits` are the widths of the fields at the end of the run.
 pub(crate) fn growth(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Option<Growth> {
     let inhibited = net.transitions.iter().any(|transition| !transition.inhibitors.is_empty());
-    let proved = if inhibited { None } else { pump(net, effects) };
+    let proved = if inhibited || net.has_priorities() { None } else { pump(net, effects) };
     if let Some(Pump { places, cycle, by_cycle }) = proved {
         let cycle: Vec<&str> = cycle.iter().map(|&number| net.transitions[number].name.as_str()).collect();
         let how = if cycle.len() <= NAMED {
@@ -128,5 +128,9 @@ mod tests {
         assert_eq!(growth("tr a p -> q\ntr b q -> p\npl p (3)\n"), None);
         // An inhibitor arc keeps this one bounded, though each walk covers earlier markings.
         assert_eq!(growth("tr a p q?-5 -> p q\npl p (1)\n"), None);
+        // So does a transition of higher priority, which takes away what the other one adds.
+        let mut net = tina::parse("tr add p -> p q\ntr take q*3 -> \npl p (1)\n").expect("a valid net");
+        net.transitions[1].priority = 1;
+        assert!(NetSystem::new(net).describe().growth().is_none());
     }
 }

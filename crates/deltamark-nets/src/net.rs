@@ -46,10 +46,12 @@ pub struct Transition {
     pub reads: Vec<Arc>,
     /// Places that must hold less than the weight.
     pub inhibitors: Vec<Arc>,
+    /// Its rank: while it can fire, no transition of a smaller one can.
+    pub priority: u32,
 }
 
 impl Transition {
-    /// Whether it can fire where places hold these counts.
+    /// Whether it can fire where places hold these counts, priorities apart.
     #[inline]
     pub fn enabled(&self, count: impl Fn(u32) -> u64) -> bool {
         self.inputs.iter().chain(&self.reads).all(|arc| count(arc.place) >= u64::from(arc.weight))
@@ -69,6 +71,9 @@ pub struct Net {
     /// Whether the file declares that no place ever holds more than one token. A hint
     /// for packing; nothing relies on it.
     pub declared_safe: bool,
+    /// Markings in which the file says that ending is right, each as (place, tokens) with the
+    /// places that hold tokens, ascending.
+    pub final_markings: Vec<Vec<(u32, u32)>>,
 }
 
 impl Net {
@@ -82,6 +87,11 @@ impl Net {
             *sums.entry(arc.place).or_default() -= i64::from(arc.weight);
         }
         sums.into_iter().filter(|&(_, gain)| gain != 0).collect()
+    }
+
+    /// Whether some transitions have priority over others.
+    pub fn has_priorities(&self) -> bool {
+        self.transitions.windows(2).any(|pair| pair[0].priority != pair[1].priority)
     }
 
     /// Says in a sentence what makes the net ill-formed, if anything does.
@@ -105,6 +115,11 @@ impl Net {
                         return Err(format!("transition `{}` names a place twice", transition.name));
                     }
                 }
+            }
+        }
+        for &(place, tokens) in self.final_markings.iter().flatten() {
+            if place as usize >= self.places.len() || tokens == 0 {
+                return Err("a final marking gives no tokens, or gives them to a place that is not there".into());
             }
         }
         Ok(())

@@ -11,7 +11,7 @@
 //! behaviour of the net is skipped in silence.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Span};
@@ -36,6 +36,7 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
     reader.collect(net);
     reader.resolve_references();
     reader.connect();
+    reader.final_markings();
     reader.finish(net)
 }
 
@@ -112,6 +113,8 @@ struct Reader<'a> {
     ids: HashMap<&'a str, Target>,
     references: Vec<Reference<'a>>,
     arcs: Vec<Node<'a, 'a>>,
+    /// Elements `finalmarkings`, kept for later as arcs are.
+    finals: Vec<Node<'a, 'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -143,6 +146,7 @@ impl<'a> Reader<'a> {
                     }
                     self.arcs.push(node);
                 }
+                "finalmarkings" => self.finals.push(node),
                 "toolspecific" if node.attribute("tool") == Some("nupn") => {
                     let safe = elements(node)
                         .any(|part| name_of(part) == "structure" && part.attribute("safe") == Some("true"));
@@ -276,6 +280,32 @@ impl<'a> Reader<'a> {
             if self.builder.arc(transition, place, kind, weight).is_err() {
                 self.refuse(node, "the weights of the arcs between these two nodes add up to more than 4294967295");
             }
+        }
+    }
+
+    /// Reads the markings that the file calls final: `<marking><place idref="p"><text>1</text></place></marking>`.
+    fn final_markings(&mut self) {
+        for marking in std::mem::take(&mut self.finals).into_iter().flat_map(elements) {
+            if name_of(marking) != "marking" {
+                self.refuse(marking, "`finalmarkings` holds elements `marking` only");
+                continue;
+            }
+            let mut tokens = BTreeMap::new();
+            for part in elements(marking) {
+                if name_of(part) != "place" {
+                    self.refuse(part, "a final marking holds elements `place` only");
+                    continue;
+                }
+                let Some(end) = self.end(part, "idref") else { continue };
+                let count = self.number(part, "marking", 0);
+                match end {
+                    Target::Place(place) if tokens.insert(place, count).is_none() => {}
+                    Target::Place(_) => self.refuse(part, "a final marking names this place twice"),
+                    _ => self.refuse(part, "a final marking gives tokens to a transition"),
+                }
+            }
+            let tokens = tokens.into_iter().filter(|&(_, count)| count > 0).collect();
+            self.builder.net.final_markings.push(tokens);
         }
     }
 

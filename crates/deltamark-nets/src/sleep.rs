@@ -33,7 +33,8 @@
 //! # What is looked at
 //! Whether `b` could fire in `p`, and then `a`, is decided from the net alone: `a` adds nothing where
 //! `b` needs something, `b` takes nothing where `a` needs something, and neither touches what the
-//! other's inhibitors look at. For nets with one token a place that misses nothing.
+//! other's inhibitors look at. For nets with one token a place that misses nothing. Where transitions have
+//! priority over others this does not do: any transition can enable one that keeps `b` from firing. Such nets fire everything.
 
 use crate::Net;
 use deltamark_core::{Action, Control, Stop};
@@ -72,7 +73,7 @@ impl Order {
 }
 
 impl Sleep {
-    /// What depends on what; nothing if that is nearly everything. Those transitions come before all others for which
+    /// What depends on what; `None` if that is nearly everything or the net has priorities. Those transitions come before all others for which
     /// `first` says so.
     pub fn new(net: &Net, effects: &[Vec<(u32, i64)>], first: Option<&dyn Fn(Action) -> bool>) -> Option<Self> {
         Self::under(net, effects, first, &Control::new()).unwrap_or_default()
@@ -85,6 +86,9 @@ impl Sleep {
         first: Option<&dyn Fn(Action) -> bool>,
         control: &Control,
     ) -> Result<Option<Self>, Stop> {
+        if net.has_priorities() {
+            return Ok(None);
+        }
         let (places, count) = (net.places.len(), net.transitions.len());
         let order = first.map(|first| Order::new(count, first));
         control.ask_for((4 * places * size_of::<Vec<u32>>()) as u64)?;

@@ -28,8 +28,8 @@
 //!
 //! # What is decided beforehand
 //! Weights that a field cannot hold, and arcs at places that take no bits, are settled when
-//! the constants are made ([`Flags`]). Read arcs and inhibitor arcs that stay open are left
-//! to the definition, after the constants have agreed.
+//! the constants are made ([`Flags`]). Read arcs and inhibitor arcs that stay open, and priorities
+//! of other transitions, are left to the definition, after the constants have agreed.
 
 use crate::layout::{Layout, word};
 use crate::{Net, Transition};
@@ -44,7 +44,7 @@ struct Flags {
     never: bool,
     /// What it gives does not fit, so no marking of this layout comes from it.
     outgrows: bool,
-    /// It has arcs that the constants say nothing about.
+    /// It has arcs that the constants say nothing about, or others have priority over it.
     special: bool,
 }
 
@@ -138,9 +138,10 @@ impl Steps {
         }
         let mut steps =
             Steps { slots: layout.slots, entries: Vec::new(), exchanges: Vec::new(), tops, rows: Rows::None };
+        let highest = net.transitions.iter().map(|transition| transition.priority).max();
         for transition in &net.transitions {
             control.ask()?;
-            steps.add(layout, transition);
+            steps.add(layout, transition, Some(transition.priority) < highest);
         }
         steps.rows = match layout.words {
             1 => Rows::One(steps.rows()),
@@ -152,8 +153,8 @@ impl Steps {
         Ok(steps)
     }
 
-    fn add(&mut self, layout: &Layout, transition: &Transition) {
-        let mut flags = Flags::default();
+    fn add(&mut self, layout: &Layout, transition: &Transition, outranked: bool) {
+        let mut flags = Flags { special: outranked, ..Flags::default() };
         let mut hash = 0u64;
         let mut exchanges: Vec<Exchange> = Vec::new();
         let arcs = transition.inputs.iter().map(|arc| (arc, false));
@@ -220,7 +221,7 @@ impl Steps {
         self.entries[transition].hash
     }
 
-    /// Whether this transition has arcs that are left to the definition.
+    /// Whether this transition has conditions that are left to the definition.
     #[inline]
     pub fn special(&self, transition: usize) -> bool {
         self.entries[transition].flags.special

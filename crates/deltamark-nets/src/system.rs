@@ -28,6 +28,8 @@ pub struct NetSystem {
     net: Net,
     effects: Vec<Vec<(u32, i64)>>,
     sleep: Option<Sleep>,
+    /// The transitions by falling priority; empty where all have the same.
+    ranked: Vec<u32>,
     place_names: HashMap<String, u32>,
     transition_names: HashMap<String, u32>,
     current: RwLock<Arc<Compiled>>,
@@ -89,7 +91,13 @@ impl NetSystem {
         let place_names = names(net.places.iter().map(|place| (&place.id, &place.name)).collect())?;
         let transition_names = names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect())?;
         let sleep = Sleep::under(&net, &effects, None, control)?;
+        let mut ranked: Vec<u32> = Vec::new();
+        if net.has_priorities() {
+            ranked.extend(0..net.transitions.len() as u32);
+            ranked.sort_by_key(|&number| std::cmp::Reverse(net.transitions[number as usize].priority));
+        }
         Ok(NetSystem {
+            ranked,
             place_names,
             transition_names,
             sleep,
@@ -137,7 +145,10 @@ impl NetSystem {
     }
 
     fn enabled(&self, layout: &Layout, state: &[Slot], transition: &Transition) -> bool {
-        transition.enabled(|place| layout.fields[place as usize].read(state))
+        let count = |place: u32| layout.fields[place as usize].read(state);
+        let ranked = self.ranked.iter().map(|&number| &self.net.transitions[number as usize]);
+        transition.enabled(count)
+            && !ranked.take_while(|above| above.priority > transition.priority).any(|above| above.enabled(count))
     }
 
     /// The counts that firing would give to places whose fields cannot hold them.

@@ -13,6 +13,7 @@ pub(crate) struct Walk<'a> {
     /// The counts of all places now.
     pub marking: Vec<u64>,
     random: u64,
+    priorities: bool,
     /// How many transitions were looked at, each with its inputs.
     pub effort: usize,
 }
@@ -21,20 +22,26 @@ impl<'a> Walk<'a> {
     /// The walk of this number, before its first step.
     pub fn new(net: &'a Net, effects: &'a [Vec<(u32, i64)>], number: u64) -> Self {
         let marking = net.places.iter().map(|place| u64::from(place.initial)).collect();
-        Walk { net, effects, marking, random: mix(number + 1), effort: 0 }
+        Walk { net, effects, marking, random: mix(number + 1), priorities: net.has_priorities(), effort: 0 }
     }
 
-    /// Fires the first enabled transition from a random one on: cheap, and fair enough.
+    /// Fires the first enabled transition from a random one on: cheap, and fair enough. Where there are
+    /// priorities, all are looked at.
     /// Says which, or nothing in a deadlock.
     pub fn step(&mut self) -> Option<usize> {
         self.random = mix(self.random.wrapping_add(1));
         let count = self.net.transitions.len();
         let start = if count == 0 { 0 } else { self.random as usize % count };
-        let chosen = (start..count).chain(0..start).find(|&number| {
+        let mut enabled = (start..count).chain(0..start).filter(|&number| {
             let transition = &self.net.transitions[number];
             self.effort += 1 + transition.inputs.len();
             transition.enabled(|place| self.marking[place as usize])
-        })?;
+        });
+        let chosen = if self.priorities {
+            enabled.max_by_key(|&number| self.net.transitions[number].priority)?
+        } else {
+            enabled.next()?
+        };
         for &(place, gain) in &self.effects[chosen] {
             let count = &mut self.marking[place as usize];
             *count = count.saturating_add_signed(gain);

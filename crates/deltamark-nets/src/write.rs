@@ -2,11 +2,11 @@
 //!
 //! In: a [`Net`] that [`Net::validate`] accepts. Out: text that the parsers of this crate
 //! read back as the same net up to ids; TINA's format also has no place for
-//! [`declared_safe`](Net::declared_safe), and PNML none for a name that is all spaces or
+//! [`declared_safe`](Net::declared_safe) and final markings, and PNML none for a name that is all spaces or
 //! has one of the two code points that XML excludes. What stays true: other names come
 //! through whatever they contain, and equal nets give equal texts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use crate::net::{Arc, Net};
@@ -14,7 +14,8 @@ use crate::tina;
 
 /// The net as PNML. Ids are kept where they are sound as XML ids and cannot be taken for
 /// another node's name. Inhibitor and read arcs, for which the standard has no words, are
-/// written as TINA writes them: `<type value="inhibitor"/>`, `<type value="test"/>`.
+/// written as TINA writes them: `<type value="inhibitor"/>`, `<type value="test"/>`; priorities
+/// as PIPE writes them, where 0 is a timed transition and more an immediate one.
 pub fn to_pnml(net: &Net) -> String {
     let mut ids = Ids::of(net);
     let places: Vec<String> = net.places.iter().map(|place| ids.of_node(&place.id, "p")).collect();
@@ -41,6 +42,12 @@ pub fn to_pnml(net: &Net) -> String {
         if let Some(label) = &transition.label {
             put(&mut out, format_args!("<label><text>{}</text></label>", escape(label)));
         }
+        if let Some(rank) = transition.priority.checked_sub(1) {
+            put(
+                &mut out,
+                format_args!("<timed><value>false</value></timed><priority><value>{rank}</value></priority>"),
+            );
+        }
         out.push_str("</transition>\n");
         let lists = [("", &transition.inputs), ("test", &transition.reads), ("inhibitor", &transition.inhibitors)];
         for (kind, arcs) in lists {
@@ -55,6 +62,7 @@ pub fn to_pnml(net: &Net) -> String {
         }
     }
     out.push_str("    </page>\n");
+    final_markings(&mut out, net, &places);
     if net.declared_safe {
         units(&mut out, &mut ids, &places);
     }
@@ -76,6 +84,23 @@ fn pnml_arc(out: &mut String, id: &str, source: &str, target: &str, kind: &str, 
         put(out, format_args!("<type value=\"{kind}\"/>"));
     }
     out.push_str("</arc>\n");
+}
+
+/// Final markings as process mining tools write them.
+fn final_markings(out: &mut String, net: &Net, places: &[String]) {
+    if net.final_markings.is_empty() {
+        return;
+    }
+    out.push_str("    <finalmarkings>\n");
+    for marking in &net.final_markings {
+        out.push_str("      <marking>");
+        for &(place, tokens) in marking {
+            let id = &places[place as usize];
+            put(out, format_args!("<place idref=\"{id}\"><text>{tokens}</text></place>"));
+        }
+        out.push_str("</marking>\n");
+    }
+    out.push_str("    </finalmarkings>\n");
 }
 
 /// The promise of safety in NUPN's words: one unit for each place, none with two tokens.
@@ -201,7 +226,20 @@ pub fn to_tina(net: &Net) -> String {
         transition.outputs.iter().for_each(|output| arc(&mut out, "*", output));
         out.push('\n');
     }
+    tina_priorities(&mut out, net);
     out
+}
+
+/// Each rank over the next lower one, which is enough: `pr` is transitive.
+fn tina_priorities(out: &mut String, net: &Net) {
+    let mut ranks: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for transition in &net.transitions {
+        ranks.entry(transition.priority).or_default().push(tina_name(&transition.name));
+    }
+    let ranks: Vec<String> = ranks.into_values().map(|names| names.join(" ")).collect();
+    for pair in ranks.windows(2) {
+        put(out, format_args!("pr {} > {}\n", pair[1], pair[0]));
+    }
 }
 
 /// A name as TINA reads it: in braces unless it is a plain word.

@@ -134,3 +134,28 @@ fn layout_and_strange_but_sound_xml_are_accepted() {
         assert_eq!((net.name.as_str(), net.places.len()), ("n", 1), "{text}");
     }
 }
+
+#[test]
+fn final_markings_are_read_and_written() {
+    let places = "<place id='p'/><place id='q'/><place id='r'/><transition id='t'/>";
+    let place = |id: &str, tokens: &str| format!("<place idref='{id}'><text>{tokens}</text></place>");
+    let cases: &[(&[&[(&str, &str)]], &[&[(u32, u32)]])] = &[
+        (&[], &[]),
+        (&[&[]], &[&[]]),
+        (&[&[("p", "0"), ("r", "1"), ("q", "2")]], &[&[(1, 2), (2, 1)]]),
+        (&[&[("p", "1")], &[("q", "4294967295")]], &[&[(0, 1)], &[(1, u32::MAX)]]),
+    ];
+    for (markings, expected) in cases {
+        let one = |marking: &&[(&str, &str)]| -> String {
+            let places: String = marking.iter().map(|(id, tokens)| place(id, tokens)).collect();
+            format!("<marking>{places}</marking>")
+        };
+        let net =
+            read(&format!("{places}<finalmarkings>{}</finalmarkings>", markings.iter().map(one).collect::<String>()));
+        assert_eq!(net.final_markings, *expected);
+        assert_eq!(
+            pnml::parse(&write::to_pnml(&net)).map(|net| net.final_markings),
+            Ok(expected.iter().map(|marking| marking.to_vec()).collect())
+        );
+    }
+}

@@ -41,7 +41,7 @@ fn net() -> impl Strategy<Value = Net> {
             let transitions = (Just(transitions), vec(all(), size)).prop_map(|(names, all)| {
                 let built = names.into_iter().zip(all);
                 let transition = |(name, (inputs, outputs, reads, inhibitors, label)): (String, (_, _, _, _, _))| {
-                    Transition { id: name.clone(), name, label, inputs, outputs, reads, inhibitors }
+                    Transition { id: name.clone(), name, label, inputs, outputs, reads, inhibitors, priority: 0 }
                 };
                 built.map(transition).collect()
             });
@@ -50,6 +50,7 @@ fn net() -> impl Strategy<Value = Net> {
                 places,
                 transitions,
                 declared_safe,
+                ..Net::default()
             })
         },
     )

@@ -7,7 +7,7 @@ use deltamark_search::{Observer, Search, Task, run};
 use deltamark_testkit::check_system;
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::net_oracle::explore_net;
-use deltamark_testkit::random::{bounded_nets, nets};
+use deltamark_testkit::random::{bounded_nets, nets, with_priorities};
 use deltamark_testkit::stores::ReferenceStore;
 use proptest::prelude::*;
 
@@ -89,6 +89,18 @@ proptest! {
     }
 
     #[test]
+    fn random_nets_with_priorities_agree_with_the_dull_explorer(net in with_priorities(bounded_nets(7, 8))) {
+        agrees(net.clone(), Search::Bfs)?;
+        agrees(net, Search::Dfs)?;
+    }
+
+    /// Firing, undoing and asking what can fire are told apart by the suite for systems.
+    #[test]
+    fn random_nets_with_priorities_conform(net in with_priorities(nets(5, 6))) {
+        check_system_up_to(&NetSystem::new(net), 300);
+    }
+
+    #[test]
     fn random_nets_conform(net in nets(5, 6)) {
         check_system_up_to(&NetSystem::new(net), 300);
     }
@@ -126,6 +138,7 @@ fn fields_widen_exactly() {
             places: vec![place("fuel", 60), place("ash", 0), place("heat", 0)],
             transitions: vec![step("burn", &[(0, 1)], &[(1, weight)]), step("warm", &[(0, 2)], &[(2, 1)])],
             declared_safe: true, // Untrue: a declaration is a hint, and must not matter.
+            ..Net::default()
         };
         agrees(net.clone(), Search::Bfs).expect("the dull explorer's counts");
         agrees(net, Search::Dfs).expect("the dull explorer's counts");
@@ -144,7 +157,7 @@ fn a_net_without_end_is_stopped_by_the_limit() {
             outputs: arcs(&[(1, 1)]),
             ..Transition::default()
         }],
-        declared_safe: false,
+        ..Net::default()
     };
     let system = NetSystem::new(net);
     let mut control = Control::new();

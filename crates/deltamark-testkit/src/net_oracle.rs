@@ -48,7 +48,9 @@ pub fn explore_net(net: &Net, most: usize) -> ExploredNet {
         let marking = found.markings[next].clone();
         let distance: u64 = seen[&marking];
         let mut dead = true;
-        for transition in &net.transitions {
+        let enabled = |transition: &&Transition| fire(transition, &marking).is_some();
+        let highest = net.transitions.iter().filter(enabled).map(|transition| transition.priority).max();
+        for transition in net.transitions.iter().filter(|transition| Some(transition.priority) == highest) {
             let Some(successor) = fire(transition, &marking) else { continue };
             dead = false;
             found.edges += 1;
@@ -69,7 +71,7 @@ pub fn explore_net(net: &Net, most: usize) -> ExploredNet {
     found
 }
 
-/// The marking after the transition, if it can fire.
+/// The marking after the transition, if it can fire as far as the tokens go.
 pub fn fire(transition: &Transition, marking: &[u64]) -> Option<Vec<u64>> {
     let tokens = |arc: &Arc| marking[arc.place as usize];
     let enough = |arc: &Arc| tokens(arc) >= u64::from(arc.weight);

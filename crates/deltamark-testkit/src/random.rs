@@ -192,6 +192,16 @@ pub fn bounded_nets(places: usize, transitions: usize) -> impl Strategy<Value = 
     })
 }
 
+/// The same nets, in which some transitions have priority over others.
+pub fn with_priorities(nets: impl Strategy<Value = Net>) -> impl Strategy<Value = Net> {
+    (nets, vec(0..3u32, 16)).prop_map(|(mut net, priorities)| {
+        for (transition, priority) in net.transitions.iter_mut().zip(priorities.into_iter().cycle()) {
+            transition.priority = priority;
+        }
+        net
+    })
+}
+
 fn random_transition(places: usize) -> impl Strategy<Value = [Vec<Arc>; 4]> {
     // Rare kinds of arcs are tried often enough, and do not disable everything.
     (arcs(places, 0..3), arcs(places, 0..3), rarely(arcs(places, 1..2)), rarely(arcs(places, 1..2)))
@@ -220,12 +230,13 @@ fn net(initial: Vec<u32>, transitions: Vec<[Vec<Arc>; 4]>) -> Net {
         outputs,
         reads,
         inhibitors,
+        priority: 0,
     };
     Net {
         name: "random".into(),
         places: initial.into_iter().enumerate().map(place).collect(),
         transitions: transitions.into_iter().enumerate().map(transition).collect(),
-        declared_safe: false,
+        ..Net::default()
     }
 }
 

@@ -155,6 +155,8 @@ struct Parsed {
     sizes: Vec<(&'static str, u64)>,
     /// What is to be said if the net has colours.
     coloured: Option<Coloured>,
+    /// Where ending is right, as expressions.
+    final_markings: Vec<String>,
 }
 
 /// What is known of a coloured net.
@@ -243,7 +245,7 @@ fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, W
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
         vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
-    Ok(Parsed { system: Box::new(system.in_file(file)), sizes, coloured: None })
+    Ok(Parsed { system: Box::new(system.in_file(file)), sizes, coloured: None, final_markings: Vec::new() })
 }
 
 /// A net in Helena's language, with the properties in the file beside it.
@@ -277,7 +279,7 @@ fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Resul
     let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
     let parsed = |system, note: String| {
         let coloured = Coloured { can_fault, note, properties, temporal, propositions };
-        Parsed { system, sizes, coloured: Some(coloured) }
+        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new() }
     };
     let limits = match options.unfold {
         Unfold::No => {
@@ -325,7 +327,19 @@ fn unfolding(wanted: Unfold, control: &Control) -> Control {
 fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let net = deltamark_nets::parse_bytes_under(format, text.bytes, text.control)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
-    Ok(Parsed { system: Box::new(NetSystem::under(net, text.control)?), sizes, coloured: None })
+    let final_markings = net.final_markings.iter().map(|marking| exactly(&net, marking)).collect();
+    Ok(Parsed { system: Box::new(NetSystem::under(net, text.control)?), sizes, coloured: None, final_markings })
+}
+
+/// An expression that is true in this marking and in no other. Counts are compared one by one, since
+/// a sum of them could leave the range of numbers.
+fn exactly(net: &deltamark_nets::Net, marking: &[(u32, u32)]) -> String {
+    let mut marked = marking.iter().peekable();
+    let place = |(index, place): (u32, &deltamark_nets::Place)| {
+        let tokens = marked.next_if(|&&(marked, _)| marked == index).map_or(0, |&(_, tokens)| tokens);
+        format!("{} = {tokens}", deltamark_logic::quote(&place.name))
+    };
+    (0..).zip(&net.places).map(place).collect::<Vec<_>>().join(" and ")
 }
 
 fn library(text: &Text<'_>) -> Result<Parsed, Wrong> {
@@ -334,7 +348,7 @@ fn library(text: &Text<'_>) -> Result<Parsed, Wrong> {
     }
     let system = deltamark_so::load(Path::new(text.name), &text.options.parameters)?;
     let sizes = vec![("variables", deltamark_core::Observe::names(&system).len() as u64)];
-    Ok(Parsed { system: Box::new(system), sizes, coloured: None })
+    Ok(Parsed { system: Box::new(system), sizes, coloured: None, final_markings: Vec::new() })
 }
 
 impl Format {
@@ -386,6 +400,8 @@ pub struct ModelInfo {
     pub note: Option<String>,
     /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
+    /// Where the file says that ending is right: for each final marking an expression that is true there and nowhere else.
+    pub final_markings: Vec<String>,
     /// Names of properties in temporal logic that came with it, which this version does not check.
     pub temporal: Vec<String>,
     /// Names of statements about its states that property files can use.
@@ -407,6 +423,7 @@ impl ModelInfo {
             counts_tokens: false,
             note: None,
             properties: Vec::new(),
+            final_markings: Vec::new(),
             temporal: Vec::new(),
             propositions: Vec::new(),
             text: None,
@@ -639,7 +656,7 @@ fn parse_both(
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
         }),
-        Ok(Parsed { system, sizes, coloured }) => {
+        Ok(Parsed { system, sizes, coloured, final_markings }) => {
             let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
             let info = ModelInfo {
                 path: Some(name.into()),
@@ -647,6 +664,7 @@ fn parse_both(
                 sizes,
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
+                final_markings,
                 text: Some(text_of(bytes)),
                 options: options.words(),
                 ..ModelInfo::code()
@@ -817,6 +835,16 @@ mod tests {
         for (wrong, expected) in cases {
             assert_eq!(close_name(wrong, &names), expected, "{wrong}");
         }
+    }
+
+    #[test]
+    fn final_markings_become_expressions() {
+        let text = b"<pnml><net id='n'><place id='p'/><place id='not'/><place id='r'/><finalmarkings>\
+            <marking><place idref='r'><text>2</text></place></marking><marking/></finalmarkings></net></pnml>";
+        let pnml = Format::by_name("pnml").expect("a format");
+        let loaded = parse("x", pnml, text, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let expected = ["p = 0 and \"not\" = 0 and r = 2", "p = 0 and \"not\" = 0 and r = 0"];
+        assert_eq!(loaded.info.final_markings, expected);
     }
 
     #[test]
