@@ -79,8 +79,23 @@ pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
     let mut halves = [columns.tree(&atoms, &left), columns.tree(&atoms, &right)];
     let rest = spread(still, &mut halves);
     let [left, right] = halves;
-    let right = rest.into_iter().fold(right, |tree, leaf| Cut::Node(Box::new(tree), Box::new(Cut::Leaf(leaf))));
+    let right = match balanced(&rest) {
+        Some(rest) => Cut::Node(Box::new(right), Box::new(rest)),
+        None => right,
+    };
     Cuts { left, right, skew: skew.min(16) }
+}
+
+/// A tree of these leaves whose depth is logarithmic, because trees are walked and dropped by recursion; `None` if there are none.
+fn balanced(leaves: &[Vec<usize>]) -> Option<Cut> {
+    match leaves {
+        [] => None,
+        [leaf] => Some(Cut::Leaf(leaf.clone())),
+        leaves => {
+            let (left, right) = leaves.split_at(leaves.len() / 2);
+            Some(Cut::Node(Box::new(balanced(left)?), Box::new(balanced(right)?)))
+        }
+    }
 }
 
 /// Of the cuts that samples have led to those that take the fewest bytes, by the sample to which they look worse. What one of
@@ -267,7 +282,8 @@ impl Columns {
         Counter::new(self.len).estimate(&self.hashes(atoms, of))
     }
 
-    /// A tree over these atoms, none of whose leaves is too large.
+    /// A tree over these atoms, none of whose leaves is too large. Its depth is logarithmic: the larger part of a cut
+    /// exceeds half of the bits by at most half an atom.
     fn tree(&self, atoms: &[Atom], of: &[usize]) -> Cut {
         let bits: usize = of.iter().map(|&atom| atoms[atom].bits.len()).sum();
         if bits <= LEAF {
@@ -276,12 +292,16 @@ impl Columns {
         // Related atoms side by side, and a cut in the middle.
         let inner: Vec<Atom> = of.iter().map(|&atom| Atom { bits: atoms[atom].bits.clone() }).collect();
         let line = clusters(self, &inner).pop().unwrap_or_default().concat();
+        // Atoms have at most `LEAF` bits, so there are several, and no part is empty.
         let mut taken = 0;
-        let (left, right): (Vec<usize>, Vec<usize>) = line.iter().partition(|&&atom| {
-            taken += inner[atom].bits.len();
-            2 * taken <= bits
+        let sizes = line.iter().map(|&atom| inner[atom].bits.len());
+        let ends = sizes.map(|size| {
+            taken += size;
+            (2 * taken).abs_diff(bits)
         });
-        Cut::Node(Box::new(self.tree(&inner, &left)), Box::new(self.tree(&inner, &right)))
+        let nearest = ends.zip(1..line.len()).min().map_or(0, |(_, end)| end);
+        let (left, right) = line.split_at(nearest);
+        Cut::Node(Box::new(self.tree(&inner, left)), Box::new(self.tree(&inner, right)))
     }
 }
 
@@ -602,6 +622,45 @@ mod tests {
             bits.sort_unstable();
             assert_eq!(bits, (0..slots * 32).collect::<Vec<_>>());
         }
+    }
+
+    fn depth(cut: &Cut) -> usize {
+        match cut {
+            Cut::Leaf(_) => 0,
+            Cut::Node(left, right) => 1 + depth(left).max(depth(right)),
+        }
+    }
+
+    #[test]
+    fn bits_that_change_together_are_cut_and_trees_stay_shallow() {
+        // (bits of each group, slots): all bits of a group are equal in every state of the sample.
+        let cases: &[(&[usize], usize)] =
+            &[(&[80], 3), (&[65], 3), (&[64, 16], 3), (&[16, 64], 3), (&[63, 2], 3), (&[40, 40, 40], 4), (&[3000], 94)];
+        for &(groups, slots) in cases {
+            let mut sample = States::new(Width::Fixed(slots));
+            for number in 0..1 << groups.len() {
+                let bits: Vec<bool> =
+                    groups.iter().enumerate().flat_map(|(at, &size)| vec![number >> at & 1 == 1; size]).collect();
+                let mut state = vec![0u32; slots];
+                for (bit, _) in bits.iter().enumerate().filter(|(_, set)| **set) {
+                    state[bit / 32] |= 1 << (bit % 32);
+                }
+                sample.push(&state);
+            }
+            let mut cuts = cuts(&sample, slots);
+            let (depths, mut bits) = ([&cuts.left, &cuts.right].map(depth), leaves(&mut cuts).concat());
+            bits.sort_unstable();
+            assert_eq!(bits, (0..slots * 32).collect::<Vec<_>>(), "{groups:?}");
+            assert!(depths.iter().all(|&depth| depth <= 10), "{groups:?}: depths {depths:?}");
+        }
+    }
+
+    #[test]
+    fn trees_over_bits_that_never_change_are_shallow() {
+        // A million bits and no sample: 16,384 leaves.
+        let slots = if cfg!(miri) { 100 } else { 1 << 15 };
+        let cuts = cuts(&States::new(Width::Fixed(slots)), slots);
+        assert!(depth(&cuts.left).max(depth(&cuts.right)) <= 16);
     }
 
     #[test]

@@ -76,13 +76,16 @@ impl Plan {
             }
             ends.push(parts.len() as u32);
         }
-        let (mut words, mut word_ends) = (Vec::new(), Vec::new());
-        for index in 0..slots.div_ceil(2) {
-            for (leaf, &end) in ends.iter().enumerate() {
-                let start = if leaf == 0 { 0 } else { ends[leaf - 1] };
-                let own = parts[start as usize..end as usize].iter().filter(|part| part.word == index as u32);
-                words.extend(own.map(|part| (leaf as u32, part.mask)));
+        let mut of_word = vec![Vec::new(); slots.div_ceil(2)];
+        for (leaf, &end) in ends.iter().enumerate() {
+            let start = if leaf == 0 { 0 } else { ends[leaf - 1] };
+            for part in &parts[start as usize..end as usize] {
+                of_word[part.word as usize].push((leaf as u32, part.mask));
             }
+        }
+        let (mut words, mut word_ends) = (Vec::new(), Vec::new());
+        for leaves in of_word {
+            words.extend(leaves);
             word_ends.push(words.len() as u32);
         }
         Plan {
