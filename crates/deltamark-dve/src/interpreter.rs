@@ -595,11 +595,15 @@ impl Cell {
         }
     }
 
-    /// What is stored for a value; beyond the limit for one that is not allowed.
+    /// What is stored for a value; beyond the limit for one that is not allowed, see [`Field::code`](crate::ir::Field::code).
     #[inline]
     fn code(&self, value: i32) -> u32 {
         let stored = value.wrapping_sub(self.least) as u32;
-        if self.wraps && (value as u32) < 256 { stored & 255 } else { stored }
+        match (self.wraps, (value as u32) < 256) {
+            (false, _) => stored,
+            (true, true) => stored & 255,
+            (true, false) => u32::MAX,
+        }
     }
 
     /// A value that is not stored: a fault, or a wrong analysis.

@@ -329,11 +329,16 @@ impl Field {
         if self.wraps { value & 255 } else { value }
     }
 
-    /// What is stored for a value; more than [`mask`](Self::mask) for one that does not fit.
+    /// What is stored for a value; more than [`mask`](Self::mask) for one that does not fit. Where values are taken modulo
+    /// 256, only those of a byte have a code: 256 must not be taken for 0.
     #[inline]
     pub fn code(self, value: i32) -> u32 {
         let raw = value.wrapping_sub(self.least) as u32;
-        if self.wraps && (0..256).contains(&value) { raw & 255 } else { raw }
+        match (self.wraps, (0..256).contains(&value)) {
+            (false, _) => raw,
+            (true, true) => raw & 255,
+            (true, false) => u32::MAX,
+        }
     }
 
     /// Makes the state hold `value`, which fits.

@@ -204,8 +204,13 @@ impl DveSystem {
             Sync::Send(channel, sent) => {
                 let _ = write!(words, ", {}!", program.channels[channel.0 as usize].name);
                 let Some(values) = values else { return };
-                let value =
-                    |&sent| reference::evaluate(program, values, sent).map_or("?".into(), |value| value.to_string());
+                // Where the guard is a fault, what is sent was never worked out, and the analysis says nothing of it.
+                let ready = reference::evaluate(program, values, one.guard).is_ok_and(|guard| guard != 0);
+                let value = |&sent| match reference::evaluate(program, values, sent) {
+                    Ok(value) => value.to_string(),
+                    Err(_) => "?".into(),
+                };
+                let value = |sent| if ready { value(sent) } else { "?".into() };
                 sent.iter().map(value).collect::<Vec<String>>()
             }
             Sync::Receive(channel, targets) => {

@@ -42,7 +42,7 @@ mod step;
 
 use crate::engine::{Engine, Taken};
 use crate::interpreter::Interpreter;
-use crate::ir::{Channel, Program, Step, Sync, Timing, TransitionId};
+use crate::ir::{Channel, Effect, Program, Step, Sync, Target, Timing, TransitionId};
 use crate::sleep;
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
@@ -162,11 +162,15 @@ impl Native {
         }
         let facts = Facts::new(program);
         let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
+        let too_deep_place = |target: &Target| matches!(*target, Target::Element { index, .. } if too_deep(index));
         let deep = program.transitions.iter().any(|transition| {
-            let sent: &[_] = if let Sync::Send(_, values) = &transition.sync { values } else { &[] };
-            too_deep(transition.guard)
-                || transition.effects.iter().any(|effect| too_deep(effect.value))
-                || sent.iter().any(|&id| too_deep(id))
+            let sync = match &transition.sync {
+                Sync::None => false,
+                Sync::Send(_, values) => values.iter().any(|&id| too_deep(id)),
+                Sync::Receive(_, targets) => targets.iter().any(too_deep_place),
+            };
+            let effect = |effect: &Effect| too_deep(effect.value) || too_deep_place(&effect.target);
+            sync || too_deep(transition.guard) || transition.effects.iter().any(effect)
         });
         if deep {
             return Err("an expression is nested too deeply for native code".into());

@@ -3,7 +3,7 @@
 //! In: a program, the values of its cells, an action. Out: the values after the step, or why there are
 //! none. What stays true: this reads the intermediate form as its text says, with no table of its own, so that it is the
 //! oracle in tests; and since faults are rare, it is what tells users about them. What the analysis has called impossible is
-//! asserted here.
+//! asserted here. It reads what folding and the analysis have left; an oracle that shares nothing with them is in `tests/models`.
 
 use crate::arithmetic;
 use crate::ir::{

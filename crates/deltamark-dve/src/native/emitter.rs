@@ -7,7 +7,8 @@
 //! A step begins with the source as its base. Assignments to cells stay in registers, and at the end the target is the source,
 //! copied sixteen bytes at a time, with the slots that changed written over. Only an assignment to
 //! an element whose index is not known beforehand needs memory: then all so far is written to the target first, and the target
-//! becomes the base ([`Emitter::materialise`]).
+//! becomes the base ([`Emitter::materialise`]). That is written on every path or on none: code that may be jumped over (the
+//! right side of `and` and `or`) leaves what is assigned and where the base is as it was.
 //!
 //! ```text
 //!   source ──copy──▶ target          slot 0 = source 0 with location and x replaced
@@ -49,6 +50,9 @@ pub(super) struct Emitter<'a, 'f> {
     base: Value,
     copied: bool,
     assigned: Vec<(CellId, Number)>,
+    /// Whether something assigned in this step may be outside of what the bits of its cell can hold: in no state that can be
+    /// reached, but [`Facts`] are about any.
+    pub loose: bool,
     known: Vec<(CellId, i32)>,
     /// Expressions that were worked out in the source, in blocks that come before the one in hand on every path.
     pub memo: HashMap<(ExprId, Kind), Value>,
@@ -68,6 +72,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             base: nothing,
             copied: false,
             assigned: Vec::new(),
+            loose: false,
             known: Vec::new(),
             memo: HashMap::new(),
             remembered: Vec::new(),
@@ -87,6 +92,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.base = self.source;
         self.copied = false;
         self.assigned.clear();
+        self.loose = false;
     }
 
     /// Ends a step: the target is complete.
@@ -99,6 +105,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// Gives up a step.
     pub fn drop_step(&mut self) {
         self.assigned.clear();
+        self.loose = false;
         self.base = self.source;
         self.copied = false;
     }
@@ -289,14 +296,29 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
+    /// Whether something was assigned and not yet written.
+    pub fn has_assigned(&self) -> bool {
+        !self.assigned.is_empty()
+    }
+
+    /// Whether a cell of an array was.
+    pub fn is_assigned(&self, array: ArrayId) -> bool {
+        let place = &self.program.arrays[array.0 as usize];
+        let cells = place.first.0..place.first.0 + place.length;
+        self.assigned.iter().any(|(cell, _)| cells.contains(&cell.0))
+    }
+
+    /// How far a step has been written: equal before and behind code that may be jumped over.
+    pub fn progress(&self) -> (bool, usize) {
+        (self.copied, self.assigned.len())
+    }
+
     /// An element; the index is inside the array.
     pub fn element(&mut self, array: ArrayId, index: Value) -> Value {
-        let place = &self.program.arrays[array.0 as usize];
-        let (first, length) = (place.first.0, place.length);
-        if self.assigned.iter().any(|(cell, _)| (first..first + length).contains(&cell.0)) {
+        if self.is_assigned(array) {
             self.materialise();
         }
-        let field = self.field(CellId(first));
+        let field = self.field(self.program.arrays[array.0 as usize].first);
         let flags = self.reading();
         match self.facts.shape(array) {
             Shape::Nowhere => self.number(field.least),

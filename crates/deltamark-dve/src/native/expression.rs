@@ -108,10 +108,15 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// Whether all values of an expression lie between these two, whatever the state and what was assigned so far.
+    fn always_within(&self, id: ExprId, least: i32, most: i32) -> bool {
+        !self.loose && self.facts.within(id, least, most)
+    }
+
     /// An index of an array of this length, inside it whatever the state.
     pub fn index(&mut self, id: ExprId, length: u32, checked: bool) -> Value {
         let index = self.register(id);
-        if self.facts.within(id, 0, length as i32 - 1) {
+        if self.always_within(id, 0, length as i32 - 1) {
             return index;
         }
         if checked {
@@ -129,8 +134,8 @@ impl Emitter<'_, '_> {
     fn divide(&mut self, remainder: bool, left: ExprId, right: ExprId, checked: bool) -> Value {
         let dividend = self.register(left);
         let mut divisor = self.register(right);
-        let positive = self.facts.within(right, 1, i32::MAX);
-        if !positive && !self.facts.within(right, i32::MIN, -1) {
+        let positive = self.always_within(right, 1, i32::MAX);
+        if !positive && !self.always_within(right, i32::MIN, -1) {
             let zero = self.number(0);
             let fails = self.builder.ins().icmp(IntCC::Equal, divisor, zero);
             if checked {
@@ -141,7 +146,7 @@ impl Emitter<'_, '_> {
                 divisor = self.builder.ins().select(fails, one, divisor);
             }
         }
-        if positive && self.facts.within(left, 0, i32::MAX) {
+        if positive && self.always_within(left, 0, i32::MAX) {
             return match remainder {
                 true => self.builder.ins().urem(dividend, divisor),
                 false => self.builder.ins().udiv(dividend, divisor),
@@ -228,6 +233,12 @@ impl Emitter<'_, '_> {
                 false => self.builder.ins().band(left, right),
             };
         }
+        // Memory must be the same on both ways to the join: what the right side would write to the target on its own way
+        // only is written before they part.
+        if self.reads_assigned(right) {
+            self.materialise();
+        }
+        let progress = self.progress();
         let (other, join) = (self.builder.create_block(), self.builder.create_block());
         let result = self.builder.append_block_param(join, I8);
         let settled = self.truth(settles);
@@ -240,9 +251,32 @@ impl Emitter<'_, '_> {
         let mark = self.remembered.len();
         let right = self.holds(right);
         self.forget_since(mark);
+        assert_eq!(self.progress(), progress, "a branch of an expression writes nothing to the target");
         self.builder.ins().jump(join, &[right.into()]);
         self.enter(join);
         result
+    }
+
+    /// Whether working out an expression reads an element, by an index that is not known beforehand, of an array of which a
+    /// cell has been assigned and not yet written: such a read is one of memory.
+    fn reads_assigned(&self, id: ExprId) -> bool {
+        let mut open = if self.has_assigned() { vec![id] } else { Vec::new() };
+        while let Some(id) = open.pop() {
+            match self.program.expr(id) {
+                Expr::Const(_) | Expr::Cell(_) => {}
+                Expr::Element { array, .. } if self.is_assigned(array) => return true,
+                Expr::Element { index: operand, .. }
+                | Expr::Lookup { index: operand, .. }
+                | Expr::Unary(_, operand) => {
+                    open.push(operand);
+                }
+                Expr::Binary(_, left, right)
+                | Expr::Divide { left, right, .. }
+                | Expr::And(left, right)
+                | Expr::Or(left, right) => open.extend([left, right]),
+            }
+        }
+        false
     }
 
     /// Goes to one block or to the other, depending on an expression. What was remembered before the first branch

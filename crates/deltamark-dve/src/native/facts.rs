@@ -4,7 +4,8 @@
 //! values it can have; for each array how its elements lie. What stays true: ranges follow from the *bits* of fields
 //! alone, not from what the analysis proved of reachable states. So an index that is found to be inside is inside
 //! whatever bits a state holds, and code that leaves a check out stays within memory even for a state that
-//! nobody can reach.
+//! nobody can reach. What a step has assigned and holds in a register may have more bits than its field: see
+//! [`Emitter::loose`](super::emitter::Emitter::loose).
 
 use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
 
@@ -78,6 +79,13 @@ impl Facts {
     pub fn within(&self, id: ExprId, least: i32, most: i32) -> bool {
         let (from, to) = self.exprs[id.0 as usize].range;
         i64::from(least) <= from && to <= i64::from(most)
+    }
+
+    /// The same for what the bits of a cell can hold.
+    pub fn fits(&self, id: ExprId, cell: &Cell) -> bool {
+        let (from, to) = self.exprs[id.0 as usize].range;
+        let (least, most) = cell_range(cell);
+        least <= from && to <= most
     }
 
     pub fn shape(&self, array: ArrayId) -> Shape {

@@ -5,7 +5,7 @@
 //! is made.
 
 use super::emitter::{Emitter, Number};
-use crate::ir::{ArrayId, Buffer, CellId, ChannelId, ExprId, Sync, Target, Transition};
+use crate::ir::{ArrayId, Buffer, Cell, CellId, ChannelId, ExprId, Sync, Target, Transition};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
@@ -55,6 +55,7 @@ impl Emitter<'_, '_> {
         for ((&target, place), &item) in targets.iter().zip(places).zip(&items) {
             self.check_range(target, item);
             self.put(place, item);
+            self.loose = true;
         }
         for item in 0..length * arity {
             let value = items.get((item + arity) as usize).copied().unwrap_or(Number::Known(0));
@@ -78,13 +79,15 @@ impl Emitter<'_, '_> {
                     let (least, most) = self.allowed(target);
                     fits = self.facts.within(value, least, most);
                 }
-                passed.push((self.place(target), sent, target, fits));
+                let tight = types.is_none() && self.facts.fits(value, self.about(target));
+                passed.push((self.place(target), sent, target, fits, tight));
             }
-            for (place, sent, target, fits) in passed {
+            for (place, sent, target, fits, tight) in passed {
                 if !fits {
                     self.check_range(target, sent);
                 }
                 self.put(place, sent);
+                self.loose |= !tight;
             }
         }
         self.move_process(receive);
@@ -103,6 +106,7 @@ impl Emitter<'_, '_> {
                 self.check_range(effect.target, value);
             }
             self.put(place, value);
+            self.loose |= !self.facts.fits(effect.value, self.about(effect.target));
         }
     }
 
@@ -126,13 +130,18 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The numbers that may be assigned.
-    fn allowed(&self, target: Target) -> (i32, i32) {
+    /// A cell that is like the one that is assigned.
+    fn about(&self, target: Target) -> &Cell {
         let cell = match target {
             Target::Cell(cell) => cell,
             Target::Element { array, .. } => self.program.arrays[array.0 as usize].first,
         };
-        self.program.cells[cell.0 as usize].allowed
+        &self.program.cells[cell.0 as usize]
+    }
+
+    /// The numbers that may be assigned.
+    fn allowed(&self, target: Target) -> (i32, i32) {
+        self.about(target).allowed
     }
 
     fn check_range(&mut self, target: Target, value: Number) {
