@@ -460,7 +460,7 @@ fn families_help() -> String {
 /// Arguments of `stores`.
 #[derive(Args, Debug)]
 pub struct Stores {
-    /// Print one JSON list and nothing else
+    /// Print one JSON object and nothing else
     #[arg(long)]
     pub json: bool,
 }

@@ -266,7 +266,7 @@ fn a_graph_of_another_model_is_refused() {
     let texts = [
         "tr t1 p -> q\ntr t2 q -> r\ntr t3 r -> p\ntr stop r -> s\npl p (3)\n",
         "tr t1 p -> s\ntr t2 q -> r\ntr t3 r -> p\ntr stop r -> s\npl p (2)\n",
-        "tr t1 p -> s*9\ntr t2 q -> r\ntr t3 r -> p\ntr stop s -> r\npl p (2)\n",
+        "tr t1 p -> s*9\ntr t2 q -> r\ntr t3 r -> p\ntr stop s -> u\npl p (2)\n",
     ];
     for text in texts {
         let path = folder.join("other.net");
