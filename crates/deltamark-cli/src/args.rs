@@ -182,7 +182,7 @@ pub struct LimitOptions {
     /// Most memory the process may hold: 4GiB, 512MB, 2G [default: nine tenths of what is available]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = units::size, help_heading = "Limits")]
     pub memory: Option<u64>,
-    /// Longest time to search: 90s, 10m, 1h30m
+    /// Longest time for all that is done, loading included: 90s, 10m, 1h30m
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = units::duration, help_heading = "Limits")]
     pub time: Option<Duration>,
 }

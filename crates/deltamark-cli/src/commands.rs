@@ -76,7 +76,7 @@ fn measure(given: &str) -> Result<Option<(String, String)>, Failure> {
         return Ok(None);
     }
     let Some(path) = given.strip_prefix('@') else { return Ok(Some(("--progress".into(), given.into()))) };
-    let bytes = load::read(path, LARGEST_MEASURE)?;
+    let bytes = load::read_under(path, LARGEST_MEASURE, &signals::control())?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some((path.into(), text))),
         Err(_) => Err(Failure::new(format!("`{path}` is not a text in UTF-8, so it holds no measure"))),

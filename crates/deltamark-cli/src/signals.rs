@@ -5,7 +5,7 @@
 //! being written is left behind.
 
 use deltamark::condensed_graph::unfinished;
-use deltamark::core::Cancel;
+use deltamark::core::{Cancel, Control};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -38,6 +38,11 @@ pub fn install() {
 /// The flag that a signal sets.
 pub fn cancel() -> Cancel {
     FLAG.get_or_init(Cancel::new).clone()
+}
+
+/// What steers the reading of files beside the model: until a signal comes.
+pub fn control() -> Control {
+    Control { cancel: cancel(), ..Control::new() }
 }
 
 /// Says that nobody will look at the flag, so that a signal ends the process; also one that came before.

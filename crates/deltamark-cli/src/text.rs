@@ -72,6 +72,9 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     }
     out.push('\n');
     ending(&mut out, report, memory_given, look);
+    if report.stopped_while.is_some() {
+        return out.trim_start().into();
+    }
     summary(&mut out, report, look);
     choice(&mut out, report, look);
     sweep(&mut out, report, look);
@@ -250,7 +253,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     if report.growth.is_some() {
         try_next.insert(0, "bounding the net");
     }
-    if stop == Stop::Memory && deltamark::store::CATALOGUE.len() > 1 {
+    if stop == Stop::Memory && report.stopped_while.is_none() && deltamark::store::CATALOGUE.len() > 1 {
         try_next.push("another `--store` (`deltamark stores` lists them)");
     }
     let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States);

@@ -134,12 +134,16 @@ pub(crate) struct Binder {
     left: usize,
     /// How many after that.
     later: usize,
+    /// How many are visited from one question to the next.
+    slice: usize,
     control: Option<Control>,
     stop: Option<Stop>,
 }
 
-/// Nodes that are visited before it is asked whether to go on.
-const SLICE: usize = 32;
+/// Nodes that are visited before it is asked whether to go on, while a net is unfolded and most of them are new.
+const SLICE_OF_NEW: usize = 8;
+/// The same in a search, where nearly all are known.
+const SLICE: usize = 256;
 
 impl Binder {
     /// Empty tries.
@@ -155,6 +159,7 @@ impl Binder {
             candidates: false,
             left: usize::MAX,
             later: 0,
+            slice: SLICE_OF_NEW,
             control: None,
             stop: None,
         };
@@ -186,6 +191,12 @@ impl Binder {
         (self.left, self.later, self.control) = (0, visits, Some(control.clone()));
     }
 
+    /// Ends when `control` says so. What it has found by then is not all, and it cannot be used again.
+    pub fn watch(&mut self, control: &Control) {
+        (self.left, self.later, self.slice) = (0, usize::MAX, SLICE);
+        self.control = Some(control.clone());
+    }
+
     /// Whether there was more to visit than that, so that what was found is not all.
     pub fn is_spent(&self) -> bool {
         self.left + self.later == 0
@@ -202,12 +213,12 @@ impl Binder {
         if self.stop.is_none()
             && let Some(control) = &self.control
         {
-            self.stop = control.ask().err();
+            self.stop = control.check().err();
         }
         if self.stop.is_some() {
             self.later = 0;
         }
-        self.left = self.later.min(SLICE);
+        self.left = self.later.min(self.slice);
         self.later -= self.left;
         self.left > 0
     }

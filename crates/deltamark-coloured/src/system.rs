@@ -253,6 +253,9 @@ impl ColouredSystem {
             work.reuse.spots(row_of(&work.markings, places, row), &mut work.spots);
         }
         self.view_all(work, count);
+        if let Some(control) = out.control() {
+            work.binder.watch(control);
+        }
         let mut touched = 0;
         for row in 0..count {
             if out.is_stopped() {
@@ -260,6 +263,13 @@ impl ColouredSystem {
             }
             out.begin(first + row);
             self.look_at(work, row);
+            if let Some(stop) = work.binder.stopped() {
+                // What was found is not all, and must not be taken for it later.
+                work.binder = Binder::new(&self.engine);
+                work.reuse = Reuse::new(&self.engine);
+                out.halt(stop);
+                return Ok(());
+            }
             let Work { steps, sleep, markings, found, faults, todo, moves, .. } = work;
             let markings = row_of(markings, places, row);
             for (transition, fault) in faults.drain(..) {

@@ -202,14 +202,23 @@ impl Batch {
     #[cold]
     fn ask(&mut self) -> bool {
         if let Some(control) = &self.control {
-            let cancelled = control.cancel.is_cancelled().then_some(Stop::Cancelled);
-            self.stop = self.stop.or(cancelled).or_else(|| control.look().err());
+            self.stop = self.stop.or_else(|| control.check().err());
         }
         if self.stop.is_some() {
             // Whoever asks again is told again.
             self.until_asked = 0;
         }
         self.stop.is_some()
+    }
+
+    /// Who is asked whether to go on, for systems that ask in places where the batch is not.
+    pub fn control(&self) -> Option<&Control> {
+        self.control.as_ref()
+    }
+
+    /// Says that the block is not expanded as a whole, for this reason.
+    pub fn halt(&mut self, stop: Stop) {
+        self.stop = Some(stop);
     }
 
     /// Why the block was not expanded as a whole, if it was not: then nothing of the batch may be used.

@@ -177,12 +177,16 @@ impl Control {
         if !self.pace.asked.fetch_add(1, Relaxed).is_multiple_of(CLOCK_EVERY) {
             return Ok(());
         }
-        self.look()
+        self.check()
     }
 
-    /// Looks at the clock, and at memory if that is due.
+    /// The same as [`ask`](Self::ask), for rounds that take longer: the clock is looked at in every call, and memory every half a
+    /// millisecond.
     #[cold]
-    pub(crate) fn look(&self) -> Result<(), Stop> {
+    pub fn check(&self) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
         let Some(now) = (self.clock)() else { return if self.over(0) { Err(Stop::Memory) } else { Ok(()) } };
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Err(Stop::Time);

@@ -26,8 +26,7 @@ const MOST_PREFIXES: usize = 64;
 /// How many nodes the tree may have: elements, texts and comments.
 const MOST_NODES: u32 = 32 << 20;
 
-/// Bytes of the tree for each `<` and for each `=` of the text, about: the parser sets aside a node for the one and an
-/// attribute for the other before it begins.
+/// Bytes of the tree for each element and each text, and for each attribute, about.
 const NODE: u64 = 80;
 const ATTRIBUTE: u64 = 72;
 
@@ -45,8 +44,15 @@ pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, 
         return Err(finding.help("is it a TINA net? Then read it with `--format tina`, or let its name end in .net"));
     }
     scan(text, control)?;
-    let count = |sign: u8| text.bytes().filter(|&byte| byte == sign).count() as u64;
-    control.ask_for(count(b'<') * NODE + count(b'=') * ATTRIBUTE)?;
+    if control.limits.memory.is_some() {
+        let cost = |pair: &[u8]| match pair {
+            [b'<', next] if *next != b'/' => NODE,
+            [b'>', next] if *next != b'<' => NODE,
+            [b'=', _] => ATTRIBUTE,
+            _ => 0,
+        };
+        control.ask_for(text.as_bytes().windows(2).map(cost).sum())?;
+    }
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| explain(text, &error))
 }

@@ -403,6 +403,7 @@ struct AnswerJson<'a> {
     kind: &'static str,
     message: Option<&'a str>,
     omission_probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     untraced_by: Option<&'static str>,
 }
 

@@ -149,7 +149,7 @@ pub(super) fn with_properties<'a>(
         check = check.reachable(text)?;
     }
     if let Some(path) = &arguments.properties {
-        let bytes = load::read(path, LARGEST_FILE)?;
+        let bytes = load::read_under(path, LARGEST_FILE, &crate::signals::control())?;
         let source = Source::new(path.as_str(), &bytes);
         let wrong = |message: &str, place: usize| {
             let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);

@@ -1,0 +1,289 @@
+//! Limits and signals in every phase of a run, as a user sees them: the exit code, the report, what is left in the folder.
+//! Bounds on time are generous, for a busy machine: where a limit did not hold it took minutes, or for ever.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{folder, run};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+/// How far memory may go beyond its limit.
+const SLACK: u64 = 4 * MIB;
+/// How far time may, here.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_deltamark"));
+    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// Exit code, standard output and standard error.
+fn ended(child: Child) -> (Option<i32>, String, String) {
+    let output = child.wait_with_output().expect("the command ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A ring of so many places, in TINA's format or in PNML.
+fn ring(places: usize, pnml: bool) -> String {
+    let mut text = String::new();
+    if pnml {
+        text += r#"<pnml><net id="n" type="http://www.pnml.org/version-2009/grammar/ptnet"><page id="g">"#;
+        for n in 0..places {
+            let marking = if n == 0 { "<initialMarking><text>1</text></initialMarking>" } else { "" };
+            let next = (n + 1) % places;
+            let _ = write!(text, r#"<place id="p{n}">{marking}</place><transition id="t{n}"/>"#);
+            let _ = write!(
+                text,
+                r#"<arc id="a{n}" source="p{n}" target="t{n}"/><arc id="b{n}" source="t{n}" target="p{next}"/>"#
+            );
+        }
+        text += "</page></net></pnml>";
+    } else {
+        for n in 0..places {
+            let _ = writeln!(text, "pl p{n} ({})\ntr t{n} p{n} -> p{}", u8::from(n == 0), (n + 1) % places);
+        }
+    }
+    text
+}
+
+/// Processes that all send to each other, and an array.
+fn many_processes(count: usize) -> String {
+    let mut text = String::from("channel c; byte x[200000];\n");
+    for n in 0..count {
+        let way = if n % 2 == 0 { "c!" } else { "c?" };
+        let _ =
+            writeln!(text, "process P{n} {{ state a, b; init a; trans a -> b {{ sync {way}; effect x[{n}] = 1; }}; }}");
+    }
+    text + "system async;\n"
+}
+
+#[test]
+fn a_limit_that_is_reached_while_a_model_is_loaded_ends_the_run_with_a_report() {
+    let folder = folder("loading");
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the model is written");
+        path.to_string_lossy().into_owned()
+    };
+    let net = write("ring.net", ring(100_000, false));
+    let pnml = write("ring.pnml", ring(60_000, true));
+    let dve = write("many.dve", many_processes(3000));
+    let own = |name: &str| format!("{}/../../models/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (sieve, philosophers) = (own("sieve.lna"), own("philosophers.lna"));
+    // The model, its options, and by what limit and while what the run ends.
+    let cases: &[(&str, &[&str], &str, &str)] = &[
+        (&net, &["--memory", "32MiB"], "memory", "loading"),
+        (&pnml, &["--memory", "40MiB"], "memory", "loading"),
+        (&dve, &["--memory", "24MiB"], "memory", "loading"),
+        (&sieve, &["--unfold", "yes", "--memory", "24MiB"], "memory", "unfolding"),
+        (&sieve, &["--unfold", "yes", "--time", "500ms"], "time", "unfolding"),
+        (&philosophers, &["--param", "N=20000", "--unfold", "yes", "--time", "500ms"], "time", "unfolding"),
+    ];
+    for &(model, options, by, phase) in cases {
+        let label = format!("{model} {options:?}");
+        let began = Instant::now();
+        let done = run(&[&["check", model, "--json"], options].concat());
+        let report: Value = serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{label}: {error}\n{}{}", done.stdout, done.stderr));
+        assert_eq!(done.exit, 3, "{label}: {report}");
+        assert_eq!((&report["stopped_by"], &report["stopped_while"]), (&by.into(), &phase.into()), "{label}");
+        assert_eq!((&report["complete"], &report["states"]), (&false.into(), &0.into()), "{label}");
+        assert!(began.elapsed() < PATIENCE, "{label}: {:?}", began.elapsed());
+        if by == "memory" {
+            let (limit, peak) = (report["memory_limit_bytes"].as_u64(), report["peak_rss_bytes"].as_u64());
+            assert!(peak <= limit.map(|limit| limit + SLACK), "{label}: {report}");
+        }
+    }
+    let told = run(&["check", &net, "--memory", "32MiB"]);
+    let said = "Stopped early: the memory limit of 32 MiB was reached while loading the model.";
+    assert!(told.exit == 3 && told.stdout.contains(said), "{}{}", told.stdout, told.stderr);
+    let graph = folder.join("ring.dot").to_string_lossy().into_owned();
+    let told = run(&["graph", &net, "--memory", "32MiB", "-o", &graph]);
+    let said = "the memory limit of 32 MiB was reached while loading the model";
+    assert!(told.exit == 3 && told.stderr.contains(said), "{}{}", told.stdout, told.stderr);
+}
+
+#[test]
+fn a_state_with_very_many_successors_keeps_nobody_beyond_the_limits() {
+    let philosophers = format!("{}/../../models/philosophers.lna", env!("CARGO_MANIFEST_DIR"));
+    for (limits, by) in [(["--time", "1s"], "time"), (["--memory", "40MiB"], "memory")] {
+        let began = Instant::now();
+        let arguments =
+            ["check", &philosophers, "--param", "N=10000", "--unfold", "no", "--json", limits[0], limits[1]];
+        let done = run(&arguments);
+        let report: Value =
+            serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr));
+        assert_eq!((done.exit, &report["stopped_by"]), (3, &by.into()), "{report}");
+        assert!(began.elapsed() < PATIENCE, "{by}: {:?}", began.elapsed());
+        if by == "memory" {
+            assert!(report["peak_rss_bytes"].as_u64() <= Some(40 * MIB + SLACK), "{report}");
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_model_that_does_not_come() {
+    let fifo = folder("pipe").join("model.net").to_string_lossy().into_owned();
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    for model in ["-", fifo.as_str()] {
+        let began = Instant::now();
+        let mut child = command(&["check", model, "--format", "tina", "--time", "300ms", "--json"]);
+        let child = child.stdin(Stdio::piped()).spawn().expect("the command starts");
+        let (exit, stdout, stderr) = ended_with_open_input(child);
+        assert_eq!(exit, Some(3), "{model}: {stderr}");
+        assert!(stdout.contains(r#""stopped_by":"time""#), "{model}: {stdout}");
+        assert!(began.elapsed() < PATIENCE, "{model}: {:?}", began.elapsed());
+    }
+    // What does come is read.
+    let mut child =
+        command(&["check", "-", "--format", "tina"]).stdin(Stdio::piped()).spawn().expect("the command starts");
+    child.stdin.take().expect("a pipe").write_all(ring(10, false).as_bytes()).expect("the model is read");
+    assert_eq!(ended(child).0, Some(0));
+}
+
+/// The same as [`ended`], with standard input open all the while.
+fn ended_with_open_input(mut child: Child) -> (Option<i32>, String, String) {
+    let input = child.stdin.take();
+    let done = ended(child);
+    drop(input);
+    done
+}
+
+#[test]
+fn every_signal_ends_a_run_with_its_report() {
+    for name in ["INT", "TERM", "HUP"] {
+        let child = command(&["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--json"]).spawn();
+        let child = child.expect("the command starts");
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, name);
+        let (exit, stdout, stderr) = ended(child);
+        assert_eq!(exit, Some(3), "{name}: {stderr}");
+        assert!(stdout.contains(r#""stopped_by":"cancelled""#), "{name}: {stdout}");
+        assert!(stderr.contains("once more to end at once"), "{name}: {stderr}");
+    }
+    // While nothing has come to read yet, and to a command that looks at no flag.
+    for (arguments, expected) in [(["check", "-", "--format", "tina"], 3), (["dump", "-", "--format", "dve"], 130)] {
+        let mut child = command(&arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, "TERM");
+        let input = child.stdin.take();
+        let (exit, _, stderr) = ended(child);
+        drop(input);
+        assert_eq!(exit, Some(expected), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn nothing_half_written_is_left_behind() {
+    let folder = folder("parts");
+    let graph = folder.join("grow.dmg").to_string_lossy().into_owned();
+    let left = || -> Vec<String> {
+        let names = std::fs::read_dir(&folder).expect("the folder is there");
+        names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    };
+    // A run that is asked to end, and one that is ended at once.
+    for (signals, expected) in [(1, Some(3)), (2, Some(130))] {
+        let arguments = ["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--graph", &graph];
+        let mut child = command(&arguments).spawn().expect("the command starts");
+        let began = Instant::now();
+        while left().is_empty() && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(left().iter().any(|name| name.ends_with(".part")), "{:?}", left());
+        if signals == 2 {
+            // Held, so that it cannot end between the two.
+            signal(&child, "STOP");
+            signal(&child, "INT");
+            signal(&child, "TERM");
+            signal(&child, "CONT");
+            let exit = child.wait().expect("the command ends").code();
+            // The run may have ended by itself after the first.
+            assert!(exit == expected || exit == Some(3), "{exit:?}");
+        } else {
+            signal(&child, "TERM");
+            assert_eq!(ended(child).0, expected);
+        }
+        assert_eq!(left(), [""; 0], "after {signals} signals");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    // Standard output and standard error go to the same reader, who reads one byte.
+    let script = format!(
+        "{} stats philosophers.net --all --verbose 2>&1 | head -c 1 > /dev/null; echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_deltamark")
+    );
+    let folder = folder("away");
+    let net = folder.join("philosophers.net").to_string_lossy().into_owned();
+    assert_eq!(run(&["generate", "philosophers", "8", "-o", &net]).exit, 0);
+    let mut child = Command::new("bash").args(["-c", &script]).current_dir(&folder).stdout(Stdio::piped()).spawn();
+    let child = child.as_mut().expect("bash runs");
+    let mut said = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("an exit code");
+    child.wait().expect("bash ends");
+    // Neither a panic (101) nor a signal.
+    assert_eq!(said.trim(), "0");
+}
+
+#[test]
+#[ignore = "takes a minute; scripts/long runs it"]
+fn limits_hold_over_kinds_of_models_and_limits() {
+    let folder = folder("matrix");
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the model is written");
+        path.to_string_lossy().into_owned()
+    };
+    let own = |name: &str| format!("{}/../../models/{name}", env!("CARGO_MANIFEST_DIR"));
+    let deep = format!("<pnml>{}{}</pnml>", "<page>".repeat(300_000), "</page>".repeat(300_000));
+    let models: Vec<(String, Vec<&str>)> = vec![
+        (write("ring.net", ring(1_000_000, false)), vec![]),
+        (write("ring.pnml", ring(500_000, true)), vec![]),
+        (write("deep.pnml", deep), vec![]),
+        (write("many.dve", many_processes(4000)), vec![]),
+        (
+            write(
+                "array.dve",
+                "byte x[1000000]; process P { state a; init a; trans a -> a { effect x[x[0]] = 1; }; } system async;"
+                    .into(),
+            ),
+            vec![],
+        ),
+        (own("sieve.lna"), vec!["--unfold", "yes"]),
+        (own("philosophers.lna"), vec!["--param", "N=60000"]),
+        (own("telephones.lna"), vec!["--param", "N=200"]),
+    ];
+    for (model, options) in &models {
+        for limits in [["--memory", "24MiB"], ["--memory", "64MiB"], ["--memory", "200MiB"], ["--time", "1s"]] {
+            let both = if limits[0] == "--memory" { ["--time", "10s"] } else { ["--memory", "2GiB"] };
+            let label = format!("{model} {options:?} {limits:?}");
+            let began = Instant::now();
+            let done = run(&[&["check", model, "--json"], &options[..], &limits, &both].concat());
+            let time = if limits[0] == "--time" { 1 } else { 10 };
+            assert!(began.elapsed() < Duration::from_secs(time + 5), "{label}: {:?}", began.elapsed());
+            // Refused (the file itself, or the model loaded, leaves no room), ended by a limit, or done.
+            if done.exit == 2 {
+                continue;
+            }
+            let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{label}: {error}"));
+            let (limit, peak) = (report["memory_limit_bytes"].as_u64(), report["peak_rss_bytes"].as_u64());
+            assert!(peak <= limit.map(|limit| limit + SLACK), "{label}: {peak:?}");
+        }
+    }
+}
