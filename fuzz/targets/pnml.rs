@@ -20,9 +20,12 @@ fuzz_target!(|bytes: &[u8]| match parse_bytes(Format::Pnml, bytes) {
     }
 });
 
-/// What writing keeps: everything but ids and the name of a net that has none.
+/// What writing keeps: everything but ids, the name of a net that has none, and what was told of the file.
 fn without_ids(mut net: Net) -> Net {
     net.name.clear();
+    net.notes.clear();
+    net.place_namesakes.clear();
+    net.transition_namesakes.clear();
     net.places.iter_mut().for_each(|place| place.id.clear());
     net.transitions.iter_mut().for_each(|transition| transition.id.clear());
     net

@@ -182,6 +182,17 @@ pub trait Observe {
     /// Whether the transition of this name can fire, as an observable.
     fn fireable(&self, name: &str) -> Option<Observable>;
 
+    /// The names by which the things are known that the model's file calls by this one name, if it does so with several: whoever
+    /// says the name must be asked which is meant.
+    fn namesakes(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The same for transitions.
+    fn action_namesakes(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The names [`resolve`](Self::resolve) knows, for suggestions and reports.
     fn names(&self) -> Vec<String>;
 

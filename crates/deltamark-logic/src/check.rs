@@ -356,9 +356,12 @@ impl Checker<'_> {
         if let Some(&found) = self.names.found.get(&name.text) {
             return found;
         }
-        let found = self.observe.resolve(&name.text);
+        let namesakes = self.observe.namesakes(&name.text);
+        let found = self.observe.resolve(&name.text).filter(|_| namesakes.is_empty());
         self.names.found.insert(name.text.clone(), found);
-        if found.is_none() {
+        if !namesakes.is_empty() {
+            self.ambiguous(name, &namesakes);
+        } else if found.is_none() {
             let help = if self.observe.fireable(&name.text).is_some() {
                 Some(format!("it is a transition: did you mean `fireable({})`?", shortened(&quote(&name.text))))
             } else {
@@ -375,9 +378,12 @@ impl Checker<'_> {
         if let Some(&found) = self.actions.found.get(&name.text) {
             return found;
         }
-        let found = self.observe.fireable(&name.text);
+        let namesakes = self.observe.action_namesakes(&name.text);
+        let found = self.observe.fireable(&name.text).filter(|_| namesakes.is_empty());
         self.actions.found.insert(name.text.clone(), found);
-        if found.is_none() {
+        if !namesakes.is_empty() {
+            self.ambiguous(name, &namesakes);
+        } else if found.is_none() {
             let observe = self.observe;
             let help = if observe.resolve(&name.text).is_some() {
                 Some("it has a value, but it is no transition".to_string())
@@ -388,6 +394,15 @@ impl Checker<'_> {
             self.unknown(name, "the model has no transition called", help);
         }
         found
+    }
+
+    /// The file calls several things so, and a guess could be the wrong one.
+    fn ambiguous(&mut self, name: &Name, namesakes: &[String]) {
+        let message = format!("the model has {} things called `{}`", namesakes.len(), shortened(&name.text));
+        let some: Vec<String> = namesakes.iter().take(5).map(|name| format!("`{}`", shortened(&quote(name)))).collect();
+        let help =
+            format!("say which, by its id: {}; where an id is also a name, rename one in the file", some.join(", "));
+        self.findings.push(Diagnostic::at(name.span, message).help(help));
     }
 
     fn unknown(&mut self, name: &Name, what: &str, help: Option<String>) {

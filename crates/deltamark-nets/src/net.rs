@@ -74,6 +74,12 @@ pub struct Net {
     /// Markings in which the file says that ending is right, each as (place, tokens) with the
     /// places that hold tokens, ascending.
     pub final_markings: Vec<Vec<(u32, u32)>>,
+    /// What the file calls several places, as name or id, and which; properties must not use it.
+    pub place_namesakes: BTreeMap<String, Vec<u32>>,
+    /// The same for transitions.
+    pub transition_namesakes: BTreeMap<String, Vec<u32>>,
+    /// What a report should say about how the file was read: clauses without a full stop.
+    pub notes: Vec<String>,
 }
 
 impl Net {
@@ -144,8 +150,8 @@ fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), St
 
 /// Settles the names of nodes given as (id, name in the file). A name stays if it tells
 /// the node apart; it becomes the id if it is empty, shared, or the id of another node.
-/// Ids being unique, so are the results.
-pub fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) {
+/// Ids being unique, so are the results. Returns what several nodes are called, by name or id, and which they are.
+pub fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) -> BTreeMap<String, Vec<u32>> {
     let nodes: Vec<_> = nodes.collect();
     let mut uses: HashMap<String, usize> = HashMap::new();
     for (id, name) in &nodes {
@@ -154,9 +160,16 @@ pub fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) 
             *uses.entry((*id).into()).or_default() += 1;
         }
     }
-    for (id, name) in nodes {
+    let mut namesakes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (index, (id, name)) in (0..).zip(nodes) {
+        let shared = |text: &&str| !text.is_empty() && uses[*text] > 1;
+        let other = Some(id).filter(|id| *id != name.as_str());
+        for text in [name.as_str()].into_iter().chain(other).filter(shared) {
+            namesakes.entry(text.into()).or_default().push(index);
+        }
         if name.is_empty() || uses[name.as_str()] > 1 {
             *name = id.into();
         }
     }
+    namesakes
 }

@@ -2,13 +2,14 @@
 //!
 //! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty
 //! diagnostics, each at the exact text it speaks of. Pages may nest, reference nodes may
-//! chain; both are gone from the result. Layout and tool-specific parts are skipped, but
-//! NUPN's promise that the net is safe is kept as a hint.
+//! chain; both are gone from the result. NUPN's promise that the net is safe is kept as a hint.
 //!
 //! Beyond the standard, because tools write it: `<type value="inhibitor"/>` (or `test`,
-//! `read`) in an arc, `<value>` in place of `<text>`, a `<label>` for a transition, and
-//! files without namespace or net type. What stays true: nothing that would change the
-//! behaviour of the net is skipped in silence.
+//! `read`) in an arc, `<value>` in place of `<text>`, a `<label>` for a transition,
+//! `<finalmarkings>`, files without namespace or net type, and PIPE's immediate and timed
+//! transitions, which become priorities. What TAPAAL writes in the same words has [a reader of
+//! its own](crate::tapaal). What stays true: what neither reader nor the list of harmless
+//! things in [`known`] knows is refused by name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -19,9 +20,10 @@ use roxmltree::Node;
 
 use crate::build::{ArcKind, Builder};
 use crate::findings::Findings;
+use crate::known;
 use crate::net::{Net, unique_names};
 use crate::number::number;
-use crate::xml;
+use crate::{tapaal, xml};
 
 /// Reads the one P/T net of a PNML file.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
@@ -31,8 +33,13 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
 /// The same, as far as `control` lets it.
 pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let document = xml::open_under(text, control).map_err(|diagnostic| vec![diagnostic])?;
-    let net = the_net(text, document.root_element()).map_err(|diagnostic| vec![diagnostic])?;
+    let root = document.root_element();
+    if tapaal::wrote(root) {
+        return tapaal::parse(text, root, control);
+    }
+    let net = the_net(text, root).map_err(|diagnostic| vec![diagnostic])?;
     let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
+    known::check(text, root, known::PNML, &mut reader.findings);
     reader.collect(net);
     reader.resolve_references();
     reader.connect();
@@ -63,6 +70,8 @@ fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnosti
     match short.as_str() {
         _ if value.eq_ignore_ascii_case("p/t net") => Ok(net),
         "ptnet" | "ptnetb" | "ptnet.pntd" | "ptnetb.pntd" => Ok(net),
+        // What process mining tools write of P/T nets: nodes and arcs with the labels of a P/T net.
+        "pnmlcoremodel" => Ok(net),
         "symmetricnet" | "highlevelnet" | "pt-hlpng" | "hlpn" | "hlpng" => {
             Err(Diagnostic::at(span, format!("this is a coloured net (`{short}`), not a P/T net"))
                 .help("it is read as `--format pnml` by whoever reads coloured nets too"))
@@ -115,6 +124,15 @@ struct Reader<'a> {
     arcs: Vec<Node<'a, 'a>>,
     /// Elements `finalmarkings`, kept for later as arcs are.
     finals: Vec<Node<'a, 'a>>,
+    /// What PIPE says of each transition.
+    firings: Vec<Firing<'a>>,
+}
+
+/// What PIPE says of a transition.
+struct Firing<'a> {
+    node: Node<'a, 'a>,
+    timed: Option<bool>,
+    priority: Option<u32>,
 }
 
 impl<'a> Reader<'a> {
@@ -140,39 +158,22 @@ impl<'a> Reader<'a> {
                 "place" => self.place(node),
                 "transition" => self.transition(node),
                 "referencePlace" | "referenceTransition" => self.reference(node),
-                "arc" => {
-                    if let Some(id) = node.attribute("id") {
-                        self.declare(node, id, Target::Other);
-                    }
-                    self.arcs.push(node);
-                }
+                "arc" => self.arcs.push(node),
                 "finalmarkings" => self.finals.push(node),
                 "toolspecific" if node.attribute("tool") == Some("nupn") => {
                     let safe = elements(node)
                         .any(|part| name_of(part) == "structure" && part.attribute("safe") == Some("true"));
                     self.builder.net.declared_safe |= safe;
                 }
-                "declaration" if elements(node).next().is_some() => {
-                    self.refuse(node, "declarations of colours do not belong in a P/T net");
-                }
-                _ => {}
+                // Only what `known` calls harmless comes here unrefused.
+                _harmless => {}
             }
         }
     }
 
     fn place(&mut self, node: Node<'a, 'a>) {
         let Some(id) = self.id(node) else { return };
-        let mut initial = 0;
-        for child in elements(node) {
-            match name_of(child) {
-                "initialMarking" => initial = self.number(child, "marking", 0),
-                "hlinitialMarking" => self.refuse(child, "coloured tokens do not belong in a P/T net"),
-                "capacity" if self.number(child, "capacity", 0) > 0 => {
-                    self.refuse(child, "places with a capacity are not supported");
-                }
-                _ => {}
-            }
-        }
+        let initial = child(node, "initialMarking").map_or(0, |marking| self.number(marking, "marking", 0));
         let place = self.builder.place(id, initial);
         self.builder.net.places[place as usize].name = self.name(node).unwrap_or_default();
         self.declare(node, id, Target::Place(place));
@@ -180,15 +181,10 @@ impl<'a> Reader<'a> {
 
     fn transition(&mut self, node: Node<'a, 'a>) {
         let Some(id) = self.id(node) else { return };
-        let mut label = None;
-        for child in elements(node) {
-            match name_of(child) {
-                "label" => label = self.words(child),
-                "delay" | "interval" => self.refuse(child, "timed transitions are not supported"),
-                "condition" => self.refuse(child, "conditions on colours do not belong in a P/T net"),
-                _ => {}
-            }
-        }
+        let label = child(node, "label").and_then(|label| self.words(label));
+        let timed = child(node, "timed").and_then(|timed| self.truth(timed));
+        let priority = child(node, "priority").map(|priority| self.number(priority, "priority", 0));
+        self.firings.push(Firing { node, timed, priority });
         let transition = self.builder.transition(id);
         let name = self.name(node).unwrap_or_default();
         let built = &mut self.builder.net.transitions[transition as usize];
@@ -286,16 +282,8 @@ impl<'a> Reader<'a> {
     /// Reads the markings that the file calls final: `<marking><place idref="p"><text>1</text></place></marking>`.
     fn final_markings(&mut self) {
         for marking in std::mem::take(&mut self.finals).into_iter().flat_map(elements) {
-            if name_of(marking) != "marking" {
-                self.refuse(marking, "`finalmarkings` holds elements `marking` only");
-                continue;
-            }
             let mut tokens = BTreeMap::new();
             for part in elements(marking) {
-                if name_of(part) != "place" {
-                    self.refuse(part, "a final marking holds elements `place` only");
-                    continue;
-                }
                 let Some(end) = self.end(part, "idref") else { continue };
                 let count = self.number(part, "marking", 0);
                 match end {
@@ -311,15 +299,16 @@ impl<'a> Reader<'a> {
 
     /// What an arc's own words say it is: [`ArcKind::Input`] stands for an ordinary one.
     fn arc_kind(&mut self, node: Node<'a, 'a>) -> Option<ArcKind> {
-        let mut kind = ArcKind::Input;
         let attribute = node.attribute_node("type").map(|a| (Cow::Borrowed(a.value()), Span::from(a.range_value())));
-        let children = elements(node).filter(|&child| matches!(name_of(child), "type" | "arctype"));
-        let children = children.filter_map(|child| match child.attribute_node("value") {
-            Some(value) => Some((Cow::Borrowed(value.value()), Span::from(value.range_value()))),
-            None => label(self.text, child),
-        });
-        for (word, span) in attribute.into_iter().chain(children.collect::<Vec<_>>()) {
-            kind = match word.trim().to_ascii_lowercase().as_str() {
+        let mut words: Vec<(Cow<'a, str>, Span)> = attribute.into_iter().collect();
+        for child in elements(node).filter(|&child| matches!(name_of(child), "type" | "arctype")) {
+            let value = child.attribute_node("value");
+            words.extend(value.map(|value| (Cow::Borrowed(value.value()), Span::from(value.range_value()))));
+            words.extend(label(self.text, child));
+        }
+        let mut kinds = Vec::new();
+        for (word, span) in words {
+            let kind = match word.trim().to_ascii_lowercase().as_str() {
                 "" | "normal" => ArcKind::Input,
                 "inhibitor" => ArcKind::Inhibitor,
                 "test" | "read" => ArcKind::Read,
@@ -331,32 +320,30 @@ impl<'a> Reader<'a> {
                     return None;
                 }
             };
+            if kinds.iter().any(|&other| other != kind) {
+                self.findings.add(|| Diagnostic::at(span, "the arc has two types, which differ"));
+                return None;
+            }
+            kinds.push(kind);
         }
-        Some(kind)
+        Some(kinds.first().copied().unwrap_or(ArcKind::Input))
     }
 
     fn weight(&mut self, node: Node<'a, 'a>) -> u32 {
-        let mut weight = 1;
-        for child in elements(node) {
-            match name_of(child) {
-                "inscription" => weight = self.number(child, "weight", 1),
-                "hlinscription" => self.refuse(child, "expressions over colours do not belong in a P/T net"),
-                _ => {}
-            }
-        }
-        weight
+        child(node, "inscription").map_or(1, |inscription| self.number(inscription, "weight", 1))
     }
 
-    /// The node that one end of an arc names.
-    fn end(&mut self, arc: Node<'a, 'a>, attribute: &str) -> Option<Target> {
-        let (id, span) = self.attribute(arc, attribute)?;
+    /// The node that an arc or a final marking names.
+    fn end(&mut self, node: Node<'a, 'a>, attribute: &str) -> Option<Target> {
+        let (id, span) = self.attribute(node, attribute)?;
+        let what = if attribute == "idref" { "final marking" } else { "arc" };
         match self.ids.get(id) {
             Some(&Target::Reference(index)) => match self.references[index as usize].stage {
                 Stage::Leads(end) => end,
                 _ => None,
             },
             Some(Target::Other) | None => {
-                self.nowhere("arc", id, span);
+                self.nowhere(what, id, span);
                 None
             }
             Some(&node) => Some(node),
@@ -387,13 +374,71 @@ impl<'a> Reader<'a> {
         let id = net.attribute("id").unwrap_or_default();
         self.builder.net.name = self.name(net).unwrap_or_else(|| tidy(id));
         let built = &mut self.builder.net;
-        unique_names(built.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
-        unique_names(built.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
-        if built.places.is_empty() && self.findings.is_empty() {
+        built.place_namesakes = unique_names(built.places.iter_mut().map(|place| (place.id.as_str(), &mut place.name)));
+        built.transition_namesakes =
+            unique_names(built.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
+        self.rank();
+        if self.builder.net.places.is_empty() && self.findings.is_empty() {
             let span = xml::tag_span(self.text, net.range().start);
             self.findings.add(|| Diagnostic::at(span, "the net has no places"));
         }
         self.findings.or(self.builder.net)
+    }
+
+    /// Turns what PIPE says of transitions into priorities: immediate ones, by their own priority, go before
+    /// timed ones. Where all are alike, there is nothing to go by.
+    fn rank(&mut self) {
+        let firings = std::mem::take(&mut self.firings);
+        let has = |timed: Option<bool>| firings.iter().any(|firing| firing.timed == timed);
+        let (timed, immediate) = (has(Some(true)), has(Some(false)));
+        if let Some(firing) = firings.iter().find(|firing| firing.timed.is_none()).filter(|_| timed || immediate) {
+            self.refuse(firing.node, "this transition does not say whether it is timed, as others of the file do");
+            return;
+        }
+        let differ = firings.windows(2).any(|pair| pair[0].priority != pair[1].priority);
+        if !timed && !immediate && differ {
+            let span =
+                firings.iter().find_map(|firing| child(firing.node, "priority")).map_or(0..0, |node| node.range());
+            self.findings.add(|| {
+                Diagnostic::at(xml::tag_span(self.text, span.start), "priorities of transitions are not supported here")
+                    .help("they are read as PIPE writes them, of transitions with `<timed>`")
+            });
+            return;
+        }
+        let rank = |firing: &Firing| match firing.timed {
+            Some(false) => 1 + u64::from(firing.priority.unwrap_or(0)),
+            _ => 0,
+        };
+        let ranks: Vec<u64> = firings.iter().map(rank).collect();
+        if ranks.windows(2).all(|pair| pair[0] == pair[1]) {
+            return;
+        }
+        for ((transition, &rank), firing) in self.builder.net.transitions.iter_mut().zip(&ranks).zip(&firings) {
+            let Ok(rank) = u32::try_from(rank) else {
+                let span = xml::tag_span(self.text, firing.node.range().start);
+                self.findings.add(|| Diagnostic::at(span, "the priority of this transition is too large"));
+                return;
+            };
+            transition.priority = rank;
+        }
+        let immediate = firings.iter().filter(|firing| firing.timed == Some(false)).count();
+        self.builder.net.notes.push(format!(
+            "{immediate} immediate transitions have priority over {} timed ones, by their priorities; rates are not looked at",
+            firings.len() - immediate
+        ));
+    }
+
+    /// The truth value in a label, reporting what is none.
+    fn truth(&mut self, node: Node<'a, 'a>) -> Option<bool> {
+        let (words, span) = label(self.text, node)?;
+        match words.trim() {
+            "true" => Some(true),
+            "false" => Some(false),
+            other => {
+                self.findings.add(|| Diagnostic::at(span, format!("`{other}` is neither `true` nor `false`")));
+                None
+            }
+        }
     }
 
     /// Notes an id, which must be new.
@@ -431,7 +476,7 @@ impl<'a> Reader<'a> {
 
     /// The words in the `name` of an element, if there are any.
     fn name(&self, node: Node<'a, 'a>) -> Option<String> {
-        elements(node).find(|&child| name_of(child) == "name").and_then(|name| self.words(name))
+        child(node, "name").and_then(|name| self.words(name))
     }
 
     fn words(&self, node: Node<'a, 'a>) -> Option<String> {
@@ -441,7 +486,9 @@ impl<'a> Reader<'a> {
     /// The number in a label such as `initialMarking`, at least `least`; reports what is none.
     fn number(&mut self, node: Node<'a, 'a>, what: &str, least: u32) -> u32 {
         let Some((words, span)) = label(self.text, node) else { return least };
-        match number(words.trim(), what, least) {
+        // PIPE writes the class of tokens in front, of which there is one.
+        let words = words.trim();
+        match number(words.strip_prefix("Default,").unwrap_or(words), what, least) {
             Ok(number) => number,
             Err((message, help)) => {
                 self.findings.add(|| Diagnostic::at(span, message).help(help));
@@ -486,6 +533,11 @@ pub fn tidy(words: &str) -> String {
 /// The name of an element, without its namespace.
 pub fn name_of<'a>(node: Node<'a, 'a>) -> &'a str {
     node.tag_name().name()
+}
+
+/// The first child element of this name.
+pub(crate) fn child<'a>(node: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
+    elements(node).find(|&child| name_of(child) == name)
 }
 
 /// The child elements.

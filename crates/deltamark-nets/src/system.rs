@@ -460,6 +460,16 @@ impl Observe for NetSystem {
         self.transition_names.get(name).map(|&index| Observable { index: places + index, kind: Kind::Bool })
     }
 
+    fn namesakes(&self, name: &str) -> Vec<String> {
+        let places = self.net.place_namesakes.get(name).into_iter().flatten();
+        places.map(|&place| self.net.places[place as usize].name.clone()).collect()
+    }
+
+    fn action_namesakes(&self, name: &str) -> Vec<String> {
+        let transitions = self.net.transition_namesakes.get(name).into_iter().flatten();
+        transitions.map(|&number| self.net.transitions[number as usize].name.clone()).collect()
+    }
+
     fn names(&self) -> Vec<String> {
         self.net.places.iter().map(|place| place.name.clone()).collect()
     }

@@ -36,17 +36,20 @@ pub fn to_pnml(net: &Net) -> String {
         }
         out.push_str("</place>\n");
     }
+    let ranked = net.has_priorities();
     for (transition, id) in net.transitions.iter().zip(&transitions) {
         let name = escape(&transition.name);
         put(&mut out, format_args!("      <transition id=\"{id}\"><name><text>{name}</text></name>"));
         if let Some(label) = &transition.label {
             put(&mut out, format_args!("<label><text>{}</text></label>", escape(label)));
         }
-        if let Some(rank) = transition.priority.checked_sub(1) {
-            put(
-                &mut out,
-                format_args!("<timed><value>false</value></timed><priority><value>{rank}</value></priority>"),
-            );
+        match transition.priority.checked_sub(1).filter(|_| ranked) {
+            None if ranked => out.push_str("<timed><value>true</value></timed>"),
+            None => {}
+            Some(rank) => {
+                out.push_str("<timed><value>false</value></timed>");
+                put(&mut out, format_args!("<priority><value>{rank}</value></priority>"));
+            }
         }
         out.push_str("</transition>\n");
         let lists = [("", &transition.inputs), ("test", &transition.reads), ("inhibitor", &transition.inhibitors)];

@@ -118,7 +118,7 @@ fn safety_is_taken_from_nupn_alone() {
     };
     assert!(tool("nupn", "true"));
     assert!(!tool("nupn", "false"));
-    assert!(!tool("other", "true"));
+    assert!(!tool("org.pnml.tool.text", "true"));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn layout_and_strange_but_sound_xml_are_accepted() {
         "<!DOCTYPE pnml SYSTEM \"pnml.dtd\"><pnml><net id='n' type='P/T net'><place id='p'/></net></pnml>",
         "<x:pnml xmlns:x='http://www.pnml.org/version-2009/grammar/pnml'><x:net id='n'><x:place id='p'/></x:net></x:pnml>",
         "<pnml><net id='n' type='http://www.informatik.hu-berlin.de/top/pntd/ptNetb'><place id='p'><graphics><position x='1' y='2'/></graphics></place></net></pnml>",
-        "<pnml><?go now?><net id='n'><place id='p' a='>'/><![CDATA[<place>]]></net></pnml>\n\n",
+        "<pnml><?go now?><net id='n'><place id='p>'><name><text><![CDATA[<place>]]></text></name></place></net></pnml>\n\n",
     ] {
         let net = pnml::parse(text).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}\n{text}"));
         assert_eq!((net.name.as_str(), net.places.len()), ("n", 1), "{text}");

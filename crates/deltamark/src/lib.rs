@@ -25,11 +25,13 @@ pub mod load;
 pub mod memory;
 pub mod model;
 pub mod pack;
+mod recognise;
 pub mod report;
 pub mod simulate;
 pub mod stats;
 pub mod story;
 pub mod sweep;
+mod unpack;
 
 pub use check::{Check, CheckError};
 pub use condensed::{Condensed, CondensedError};

@@ -5,6 +5,8 @@
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
 use crate::input::{Patient, Watched, stop_of};
+use crate::recognise::{Recognised, by_ending, recognise};
+use crate::unpack::{Failed, unpack};
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Limits, Stop, System};
@@ -63,7 +65,7 @@ impl From<Stop> for Wrong {
 /// How to load a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// The name of its format; nothing if the file's name tells it.
+    /// The name of its format; nothing if the file's name or its words tell it.
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
@@ -157,6 +159,8 @@ struct Parsed {
     coloured: Option<Coloured>,
     /// Where ending is right, as expressions.
     final_markings: Vec<String>,
+    /// How the file was read.
+    remarks: Vec<String>,
 }
 
 /// What is known of a coloured net.
@@ -172,8 +176,8 @@ struct Coloured {
 pub static FORMATS: &[Format] = &[
     Format {
         name: "pnml",
-        extensions: &["pnml"],
-        help: "P/T nets and symmetric (coloured) nets in PNML, the XML format of ISO/IEC 15909-2",
+        extensions: &["pnml", "tapn"],
+        help: "P/T nets and symmetric (coloured) nets in PNML, the XML format of ISO/IEC 15909-2, and nets of TAPAAL without time",
         can_fault: false,
         counts_tokens: true,
         parameters: false,
@@ -245,7 +249,13 @@ fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, W
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
         vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
-    Ok(Parsed { system: Box::new(system.in_file(file)), sizes, coloured: None, final_markings: Vec::new() })
+    Ok(Parsed {
+        system: Box::new(system.in_file(file)),
+        sizes,
+        coloured: None,
+        final_markings: Vec::new(),
+        remarks: Vec::new(),
+    })
 }
 
 /// A net in Helena's language, with the properties in the file beside it.
@@ -279,7 +289,7 @@ fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Resul
     let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
     let parsed = |system, note: String| {
         let coloured = Coloured { can_fault, note, properties, temporal, propositions };
-        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new() }
+        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new(), remarks: Vec::new() }
     };
     let limits = match options.unfold {
         Unfold::No => {
@@ -328,7 +338,9 @@ fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong>
     let net = deltamark_nets::parse_bytes_under(format, text.bytes, text.control)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let final_markings = net.final_markings.iter().map(|marking| exactly(&net, marking)).collect();
-    Ok(Parsed { system: Box::new(NetSystem::under(net, text.control)?), sizes, coloured: None, final_markings })
+    let remarks = net.notes.clone();
+    let system = Box::new(NetSystem::under(net, text.control)?);
+    Ok(Parsed { system, sizes, coloured: None, final_markings, remarks })
 }
 
 /// An expression that is true in this marking and in no other. Counts are compared one by one, since
@@ -348,7 +360,7 @@ fn library(text: &Text<'_>) -> Result<Parsed, Wrong> {
     }
     let system = deltamark_so::load(Path::new(text.name), &text.options.parameters)?;
     let sizes = vec![("variables", deltamark_core::Observe::names(&system).len() as u64)];
-    Ok(Parsed { system: Box::new(system), sizes, coloured: None, final_markings: Vec::new() })
+    Ok(Parsed { system: Box::new(system), sizes, coloured: None, final_markings: Vec::new(), remarks: Vec::new() })
 }
 
 impl Format {
@@ -398,6 +410,8 @@ pub struct ModelInfo {
     pub counts_tokens: bool,
     /// How it is run, where there is a choice: a clause without a full stop.
     pub note: Option<String>,
+    /// What of the file is read in a way that the user should know, or is not read: clauses without a full stop.
+    pub remarks: Vec<String>,
     /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
     /// Where the file says that ending is right: for each final marking an expression that is true there and nowhere else.
@@ -424,6 +438,7 @@ impl ModelInfo {
             note: None,
             properties: Vec::new(),
             final_markings: Vec::new(),
+            remarks: Vec::new(),
             temporal: Vec::new(),
             propositions: Vec::new(),
             text: None,
@@ -559,8 +574,8 @@ fn shown(path: &str) -> String {
     if path == "-" { "standard input".into() } else { format!("`{path}`") }
 }
 
-/// Loads the model in a file; `-` stands for the standard input. The format is that of
-/// the file's name unless one is given.
+/// Loads the model in a file, which may be packed with gzip or zip; `-` stands for the standard input. The format, unless one is
+/// given, is that of the file's name, or else what its words look like.
 pub fn load(path: &str, format: Option<&str>) -> Result<Loaded, LoadError> {
     load_with(path, &LoadOptions { format: format.map(str::to_string), ..LoadOptions::default() })
 }
@@ -591,12 +606,35 @@ fn load_if(
     // name's ending: each is what the user most likely has to mend.
     let format = options.format.as_deref();
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
-    let bytes = read_under(path, options.limit.min(LARGEST_FILE), control)?;
-    if text.is_some_and(|text| text != text_of(&bytes)) {
+    let limit = options.limit.min(LARGEST_FILE);
+    let packed = read_under(path, limit, control)?;
+    let checksum = text_of(&packed);
+    if text.is_some_and(|text| text != checksum) {
         return Err(LoadError::Changed { path: path.into() });
     }
-    let Some(format) = named.or_else(|| Format::by_path(Path::new(path))) else {
-        return Err(no_format_of(path, &bytes));
+    // A library is loaded from its file, as it is.
+    if let Some(format) = named.filter(|format| format.is_code()) {
+        return parse_both(path, format, &packed, None, options, control);
+    }
+    let unpacked = unpack(&packed, path, limit, control).map_err(|failed| match failed {
+        Failed::TooBig => LoadError::TooBig { path: path.into(), limit },
+        Failed::Stopped(stop) => LoadError::Stopped { path: path.into(), format: None, phase: "loading", stop },
+        Failed::Wrong(diagnostic) => {
+            LoadError::Malformed { source: Source::new(path, &packed), diagnostics: vec![diagnostic] }
+        }
+    })?;
+    let bytes = unpacked.bytes;
+    let inner = Path::new(&unpacked.name);
+    let format = match (named, Format::by_path(inner)) {
+        (Some(format), _) => format,
+        // Two languages share this ending, of which we read one.
+        (None, Some(format)) if format.name == "tina" => by_content(path, inner, &bytes).unwrap_or(Ok(format))?,
+        (None, Some(format)) => format,
+        (None, None) if bytes.iter().all(u8::is_ascii_whitespace) => {
+            let diagnostics = vec![Diagnostic::at(deltamark_core::Span::at(0), "the file is empty")];
+            return Err(LoadError::Malformed { source: Source::new(path, &bytes), diagnostics });
+        }
+        (None, None) => by_content(path, inner, &bytes).unwrap_or_else(|| Err(no_format_of(path, inner)))?,
     };
     let companion = format.companion.filter(|_| path != "-").map(|ending| Path::new(path).with_extension(ending));
     let companion = companion.filter(|path| path.is_file()).map(|path| path.display().to_string());
@@ -607,14 +645,11 @@ fn load_if(
         }
         None => None,
     };
-    parse_both(
-        path,
-        format,
-        &bytes,
-        companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..])),
-        options,
-        control,
-    )
+    let companion = companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..]));
+    let mut loaded = parse_both(path, format, &bytes, companion, options, control)?;
+    // The file is what another run can compare, packed as it is.
+    loaded.info.text = Some(checksum);
+    Ok(loaded)
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
@@ -656,7 +691,7 @@ fn parse_both(
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
         }),
-        Ok(Parsed { system, sizes, coloured, final_markings }) => {
+        Ok(Parsed { system, sizes, coloured, final_markings, remarks }) => {
             let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
             let info = ModelInfo {
                 path: Some(name.into()),
@@ -665,6 +700,7 @@ fn parse_both(
                 can_fault: Some(can_fault),
                 counts_tokens: format.counts_tokens,
                 final_markings,
+                remarks,
                 text: Some(text_of(bytes)),
                 options: options.words(),
                 ..ModelInfo::code()
@@ -773,23 +809,25 @@ fn no_such_format(name: &str) -> LoadError {
     LoadError::UnknownFormat { message: format!("there is no format `{name}`"), help }
 }
 
-fn no_format_of(path: &str, bytes: &[u8]) -> LoadError {
-    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
-    let message = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
-        _ if path == "-" => "standard input has no name that would tell its format".to_string(),
-        Some(ending) => format!("the ending `.{ending}` of `{path}` belongs to no known format"),
-        None => format!("the name `{path}` has no ending that would tell its format"),
+/// The format that the words of the file tell, or why it cannot be read; `None` if they tell nothing.
+fn by_content(path: &str, inner: &Path, bytes: &[u8]) -> Option<Result<&'static Format, LoadError>> {
+    let ending = inner.extension().and_then(|ending| ending.to_str());
+    match recognise(bytes).or_else(|| by_ending(ending?))? {
+        Recognised::Ours(name) => Format::by_name(name).map(Ok),
+        Recognised::Foreign(foreign) => {
+            let message = format!("{} is {}, which is not read", shown(path), foreign.what);
+            Some(Err(LoadError::UnknownFormat { message, help: foreign.help.into() }))
+        }
+    }
+}
+
+fn no_format_of(path: &str, inner: &Path) -> LoadError {
+    let message = match inner.extension().and_then(|ending| ending.to_str()) {
+        _ if path == "-" => "what comes from standard input is in no format that is known by its words".to_string(),
+        Some(ending) => format!("the ending `.{ending}` of `{path}` belongs to no known format, nor do its words"),
+        None => format!("neither the name `{path}` nor the words of the file tell its format"),
     };
-    let library =
-        ["so", "dylib", "dll"].map(Some).contains(&Path::new(path).extension().and_then(|ending| ending.to_str()));
-    let help = if library {
-        "a shared library is code: add `--format so` to have it loaded and run".to_string()
-    } else if start.contains("<pnml") {
-        "it looks like PNML: add `--format pnml`".to_string()
-    } else {
-        format!("add `--format NAME`; known formats: {}", Format::list())
-    };
-    LoadError::UnknownFormat { message, help }
+    LoadError::UnknownFormat { message, help: format!("add `--format NAME`; known formats: {}", Format::list()) }
 }
 
 #[cfg(test)]
@@ -858,7 +896,7 @@ mod tests {
         let cases = [
             ("no/such.pnml", None, "cannot read `no/such.pnml`: there is no such file"),
             ("src", None, "cannot read `src`: it is a folder"),
-            ("src/lib.rs", None, "the ending `.rs` of `src/lib.rs` belongs to no known format"),
+            ("src/lib.rs", None, "the ending `.rs` of `src/lib.rs` belongs to no known format, nor do its words"),
             ("src/lib.rs", Some("pmnl"), "there is no format `pmnl`"),
         ];
         for (path, format, expected) in cases {

@@ -22,7 +22,10 @@ pub fn explore(net: &Net) -> Counts {
     let (mut seen, mut waiting) = (HashSet::from([initial.clone()]), vec![initial]);
     let mut counts = Counts { states: 0, edges: 0, deadlocks: 0 };
     while let Some(marking) = waiting.pop() {
-        let successors: Vec<_> = net.transitions.iter().filter_map(|transition| fire(transition, &marking)).collect();
+        let enabled = net.transitions.iter().filter(|transition| fire(transition, &marking).is_some());
+        let highest = enabled.map(|transition| transition.priority).max();
+        let ranked = net.transitions.iter().filter(|transition| Some(transition.priority) == highest);
+        let successors: Vec<_> = ranked.filter_map(|transition| fire(transition, &marking)).collect();
         counts.states += 1;
         counts.edges += successors.len();
         counts.deadlocks += usize::from(successors.is_empty());
