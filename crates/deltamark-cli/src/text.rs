@@ -37,7 +37,7 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
     let property = match (answer.kind, &answer.name, &answer.text) {
         (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
         (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
-        (Kind::DeadlockFree | Kind::FaultFree, name, text) => format!("{name}: {text}"),
+        (Kind::DeadlockFree | Kind::FaultFree | Kind::Soundness, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
         Verdict::NoViolationFound(probability) => {
@@ -68,6 +68,9 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     }
     out.push('\n');
     ending(&mut out, report, memory_given, look);
+    for note in &report.notes {
+        let _ = writeln!(out, "{}", wrap(&format!("Note: {note}."), "", look.width));
+    }
     summary(&mut out, report);
     choice(&mut out, report, look);
     sweep(&mut out, report, look);

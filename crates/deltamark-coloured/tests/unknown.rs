@@ -109,6 +109,7 @@ fn what_is_not_known_is_named_with_its_place() {
             .collect();
         assert!(told.iter().any(|told| told == expected), "{told:#?}, where {expected} is expected");
     }
+    assert_eq!(counts(&COMPLETE.replace("</cyclicenumeration>", "</cyclicenumeration>$")), counts(COMPLETE));
     let truth = COMPLETE.replace("<booleanconstant value=\"true\"/>", "<booleanconstant value=\"True\"/>");
     let wrong = pnml::parse(&truth).expect_err("`True` is no value");
     assert_eq!(wrong[0].message, "this `booleanconstant` has neither the value `true` nor `false`");

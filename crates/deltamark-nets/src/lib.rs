@@ -27,6 +27,7 @@ mod survey;
 mod system;
 pub mod tina;
 mod walk;
+pub mod workflow;
 pub mod write;
 pub mod xml;
 

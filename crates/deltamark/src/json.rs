@@ -120,6 +120,7 @@ impl<'a> Contract<'a> {
                 .map(|growth| growth.sentence.as_str())
                 .chain(report.warning.as_deref())
                 .chain(report.model.note.as_deref())
+                .chain(report.notes.iter().map(String::as_str))
                 .collect(),
             graph: report.graph.as_ref().map(GraphJson::new),
             sweep: report.sweep.as_ref().map(SweepJson::new),

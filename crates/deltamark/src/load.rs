@@ -152,7 +152,7 @@ struct Coloured {
     can_fault: bool,
     note: String,
     properties: Vec<(String, String)>,
-    temporal: Vec<String>,
+    unasked: Vec<String>,
     propositions: Vec<String>,
 }
 
@@ -262,10 +262,12 @@ fn coloured(net: deltamark_coloured::Net, words: &str, options: &LoadOptions) ->
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
     let properties = net.property_texts();
-    let temporal = net.temporal.clone();
+    let temporal = net.temporal.iter();
+    let unasked = temporal.map(|name| format!("`{name}` asks for temporal logic, which this version does not check"));
+    let unasked = unasked.collect();
     let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
     let parsed = |system, note: String| {
-        let coloured = Coloured { can_fault, note, properties, temporal, propositions };
+        let coloured = Coloured { can_fault, note, properties, unasked, propositions };
         Parsed { system, sizes, coloured: Some(coloured) }
     };
     let limits = match options.unfold {
@@ -347,8 +349,10 @@ pub struct ModelInfo {
     pub note: Option<String>,
     /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
-    /// Names of properties in temporal logic that came with it, which this version does not check.
-    pub temporal: Vec<String>,
+    /// What came with it and is not asked: properties in temporal logic, which this version does not check, say. Sentences without full stops.
+    pub unasked: Vec<String>,
+    /// Its final markings: expressions, each true in exactly one of them. A deadlock there is a right end.
+    pub final_markings: Vec<String>,
     /// Names of statements about its states that property files can use.
     pub propositions: Vec<String>,
     /// What tells its text from others: how many bytes, and a checksum.
@@ -368,7 +372,8 @@ impl ModelInfo {
             counts_tokens: false,
             note: None,
             properties: Vec::new(),
-            temporal: Vec::new(),
+            unasked: Vec::new(),
+            final_markings: Vec::new(),
             propositions: Vec::new(),
             text: None,
             options: Vec::new(),
@@ -541,7 +546,9 @@ fn parse_both(
         }),
         Ok(Parsed { system, sizes, coloured }) => {
             let can_fault = coloured.as_ref().map_or(format.can_fault, |coloured| coloured.can_fault);
+            let processes = system.as_any().and_then(|system| system.downcast_ref::<DveSystem>());
             let info = ModelInfo {
+                unasked: processes.map(DveSystem::unasked).unwrap_or_default(),
                 path: Some(name.into()),
                 format: format.name,
                 sizes,
@@ -553,8 +560,8 @@ fn parse_both(
             };
             let info = match coloured {
                 None => info,
-                Some(Coloured { note, properties, temporal, propositions, .. }) => {
-                    ModelInfo { note: Some(note), properties, temporal, propositions, ..info }
+                Some(Coloured { note, properties, unasked, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, unasked, propositions, ..info }
                 }
             };
             Ok(Loaded { system, info })
