@@ -262,12 +262,19 @@ pub struct Properties {
     /// Check all properties of a file
     #[arg(long, value_name = "FILE", help_heading = "Properties")]
     pub properties: Option<String>,
+    /// Say where a run may end: a deadlock where this is true is no violation; may be given several times
+    #[arg(long = "final", value_name = "EXPR", allow_hyphen_values = true, help_heading = "Properties")]
+    pub finals: Vec<String>,
 }
 
 impl Properties {
     /// Whether nothing is asked.
     pub fn is_empty(&self) -> bool {
-        !self.deadlock && self.invariant.is_empty() && self.reach.is_empty() && self.properties.is_none()
+        !self.deadlock
+            && self.invariant.is_empty()
+            && self.reach.is_empty()
+            && self.properties.is_none()
+            && self.finals.is_empty()
     }
 }
 
@@ -278,6 +285,9 @@ pub struct Check {
     pub model: Model,
     #[command(flatten)]
     pub asked: Properties,
+    /// Ask whether a workflow net is sound: option to complete, proper completion, no dead transitions
+    #[arg(long, help_heading = "Properties")]
+    pub soundness: bool,
     /// Temporal properties of paths; refused by this version.
     #[arg(long, value_name = "FORMULA", hide = true)]
     pub ltl: Vec<String>,
@@ -302,7 +312,8 @@ pub fn explained(error: &clap::Error) -> Option<Failure> {
         ));
     }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
-    let known = ["--deadlock", "--invariant", "--reach", "--properties"].contains(&option.as_str());
+    let known =
+        ["--deadlock", "--invariant", "--reach", "--properties", "--final", "--soundness"].contains(&option.as_str());
     (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
         Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
             .help("properties belong to `deltamark check`")

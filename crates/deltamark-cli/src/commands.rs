@@ -94,9 +94,6 @@ fn explored_as<'a>(
     if let Some(note) = check.info().note.as_ref().filter(|_| say.verbose) {
         crate::render::note(note);
     }
-    if !say.quiet {
-        check.info().remarks.iter().for_each(|remark| crate::render::note(remark));
-    }
     let limits = explore.limits();
     let live = Live::new(say.quiet, say.verbose, limits.memory);
     let check = check

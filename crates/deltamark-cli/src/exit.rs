@@ -147,7 +147,7 @@ impl From<CheckError> for Failure {
             CheckError::Graph(_) => Failure::new(message),
             CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
             CheckError::Sweep { help, .. } if help.is_empty() => Failure::new(message).no_answer(),
-            CheckError::Sweep { help, .. } => Failure::new(message).help(help),
+            CheckError::Sweep { help, .. } | CheckError::Misfit { help, .. } => Failure::new(message).help(help),
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
                 let margin = least.saturating_sub(held);

@@ -41,7 +41,7 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
     let property = match (answer.kind, &answer.name, &answer.text) {
         (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
         (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
-        (Kind::DeadlockFree | Kind::FaultFree, name, text) => format!("{name}: {text}"),
+        (Kind::DeadlockFree | Kind::FaultFree | Kind::Soundness, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
         Verdict::NoViolationFound(probability) => {
@@ -74,6 +74,9 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     ending(&mut out, report, memory_given, look);
     if report.stopped_while.is_some() {
         return out.trim_start().into();
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "{}", wrap(&format!("Note: {note}."), "", look.width));
     }
     summary(&mut out, report, look);
     choice(&mut out, report, look);

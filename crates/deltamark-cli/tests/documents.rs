@@ -26,6 +26,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/sweep.md",
     "docs/threads.md",
     "docs/trees.md",
+    "docs/workflow.md",
     "models/README.md",
     "fuzz/README.md",
 ];

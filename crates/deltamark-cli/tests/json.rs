@@ -190,3 +190,40 @@ fn the_stores_are_listed_for_scripts_too() {
     let value = object(&["stores", "--json"]);
     assert!(value["stores"].as_array().expect("a list").iter().any(|store| store["name"] == "plain"));
 }
+
+#[test]
+fn soundness_is_three_properties_and_its_notes() {
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models");
+    let claims = object(&["check", &format!("{models}/claims.net"), "--soundness", "--json"]);
+    let properties = claims["properties"].as_array().expect("a list");
+    let expected = [("option to complete", 3), ("proper completion", 4), ("no dead transitions", 0)];
+    for (property, (name, steps)) in properties.iter().zip(expected) {
+        let found = (property["name"].as_str(), property["verdict"].as_str(), property["kind"].as_str());
+        assert_eq!(found, (Some(name), Some("violated"), Some("soundness")));
+        assert_eq!(property["trace"].as_array().map_or(0, Vec::len), steps, "{property}");
+    }
+    assert_eq!(properties[2]["message"], "never fires: `appeal`");
+    assert_eq!(
+        claims["notes"],
+        serde_json::json!(["a marking is final where one token is in `closed` and none elsewhere"])
+    );
+    let orders = object(&["check", &format!("{models}/orders.net"), "--final", "done = 1", "--json"]);
+    assert_eq!((&orders["deadlocks"], &orders["properties"][0]["verdict"]), (&1.into(), &"holds".into()));
+    assert_eq!(orders["properties"][0]["kind"], "deadlock-free");
+}
+
+#[test]
+fn a_graph_knows_where_a_run_may_end() {
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models");
+    let model = format!("{models}/orders.net");
+    let path = std::env::temp_dir().join(format!("deltamark-ends-{}.dmg", std::process::id()));
+    let graph = path.to_str().expect("a path");
+    assert_eq!(run(&["graph", &model, "-o", graph, "-q"]).exit, 0);
+    let cases = [("done = 1", "holds"), ("packed = 1", "violated"), ("4 / (done - 1) = 1", "violated")];
+    for (expression, verdict) in cases {
+        let found = object(&["graph", graph, "--final", expression, "--json"]);
+        assert_eq!(found["properties"][0]["verdict"], verdict, "{expression}");
+        assert_eq!((&found["properties"][0]["kind"], &found["deadlocks"]), (&"deadlock-free".into(), &1.into()));
+    }
+    std::fs::remove_file(path).expect("the graph is there");
+}

@@ -488,5 +488,5 @@ fn mutilated_files_do_no_harm() {
             }
         }
     }
-    assert!(read > 50 && refused > 500, "{read} read, {refused} refused");
+    assert!(read > 20 && refused > 500, "{read} read, {refused} refused");
 }

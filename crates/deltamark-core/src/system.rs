@@ -18,6 +18,7 @@ use crate::{
     Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch,
     Slot, States, Width, hash,
 };
+use std::any::Any;
 use std::sync::Arc;
 
 /// The layout in use cannot hold a state that the call has met. Whatever the call has
@@ -171,6 +172,11 @@ pub trait System: Send + Sync {
 
     /// What properties may speak of.
     fn observe(&self) -> Option<&dyn Observe> {
+        None
+    }
+
+    /// The system as the type it is, where questions are asked that belong to one language only: whether a net is a workflow net, say.
+    fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 }

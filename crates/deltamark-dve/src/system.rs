@@ -9,7 +9,7 @@ use crate::code::{Code, NodeId};
 use crate::dump::Dump;
 use crate::engine::{Engine, Taken};
 use crate::interpreter::Interpreter;
-use crate::ir::{Place, Program};
+use crate::ir::{Accept, Place, Program, Timing};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
 use crate::sleep::Sleep;
@@ -229,6 +229,34 @@ impl System for DveSystem {
 
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl DveSystem {
+    /// What stands in the model and plays no part in steps and answers, one sentence each: what is asked of infinite runs, and what a
+    /// synchronous system does not look at.
+    pub fn unasked(&self) -> Vec<String> {
+        const LOGIC: &str = "asks for temporal logic, which this version does not check";
+        let program = &self.program;
+        let mut sentences = Vec::new();
+        if let Some(monitor) = &program.monitor {
+            let name = &monitor.process.name;
+            sentences.push(format!(
+                "the property process `{name}`, which takes no part in the steps explored here, {LOGIC}"
+            ));
+        }
+        for process in program.processes.iter().filter(|process| process.accept != Accept::None) {
+            sentences.push(format!("the acceptance condition of process `{}` {LOGIC}", process.name));
+        }
+        let committed = program.processes.iter().flat_map(|process| &process.locations).any(|place| place.committed);
+        if program.timing == Timing::Synchronous && (committed || !program.channels.is_empty()) {
+            sentences.push("in a synchronous system channels and committed locations mean nothing".into());
+        }
+        sentences
     }
 }
 

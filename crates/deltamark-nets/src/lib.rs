@@ -29,6 +29,7 @@ mod system;
 mod tapaal;
 pub mod tina;
 mod walk;
+pub mod workflow;
 pub mod write;
 pub mod xml;
 

@@ -327,6 +327,10 @@ impl System for NetSystem {
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
     }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
 }
 
 impl Independence for NetSystem {

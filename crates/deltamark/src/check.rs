@@ -8,14 +8,15 @@
 
 use crate::auto::{self, Choice, Question};
 use crate::condensed::{Both, Condensed, EdgeLog, Walked};
+use crate::ends::{Ends, FinalStates};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory;
-use crate::report::{Answer, GraphFile, Report};
+use crate::report::{Answer, GraphFile, Kind, Report};
 use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
 use crate::sweep::{self, Sweeping};
 use deltamark_core::{
-    Batch, Budget, Cancel, Control, Diagnostic, Limits, Listener, Measure, Observe, Outcome, Property, Recorder,
+    Batch, Budget, Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Outcome, Property, Recorder,
     ReplayError, Silent, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
@@ -30,24 +31,26 @@ use std::time::Instant;
 /// Without a property, a run looks for deadlocks and for faults of the model.
 #[must_use]
 pub struct Check<'a> {
-    system: &'a dyn System,
-    info: ModelInfo,
-    properties: Vec<Property>,
-    store: StoreSpec,
-    search: Search,
-    threads: Option<usize>,
-    limits: Limits,
-    cancel: Cancel,
-    listener: Arc<dyn Listener>,
+    pub(crate) system: &'a dyn System,
+    pub(crate) info: ModelInfo,
+    pub(crate) properties: Vec<Property>,
+    pub(crate) store: StoreSpec,
+    pub(crate) search: Search,
+    pub(crate) threads: Option<usize>,
+    pub(crate) limits: Limits,
+    pub(crate) cancel: Cancel,
+    pub(crate) listener: Arc<dyn Listener>,
     explore_all: bool,
-    explain: bool,
-    since: Instant,
+    pub(crate) explain: bool,
+    pub(crate) since: Instant,
     /// Where the graph goes.
-    graph: Option<String>,
+    pub(crate) graph: Option<String>,
     /// The graph that takes the place of a search.
     pub(crate) walked: Option<(&'a Condensed, Way)>,
     measure: Option<Box<dyn Measure>>,
     recorder: Option<&'a mut dyn Recorder>,
+    /// Where a run may end.
+    pub(crate) finals: Vec<FinalStates>,
 }
 
 /// Why a run could not be made, or its result not be told.
@@ -73,6 +76,13 @@ pub enum CheckError {
         /// The smallest limit that leaves room to search.
         least: u64,
     },
+    /// What was asked does not go with the model, or with what else was asked.
+    Misfit {
+        /// Why.
+        message: String,
+        /// What to do.
+        help: String,
+    },
     /// A property is wrong.
     Property {
         /// Its text.
@@ -95,9 +105,10 @@ impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckError::Store(error) => error.fmt(f),
-            CheckError::Threads(message) | CheckError::Graph(message) | CheckError::Sweep { message, .. } => {
-                f.write_str(message)
-            }
+            CheckError::Threads(message)
+            | CheckError::Graph(message)
+            | CheckError::Sweep { message, .. }
+            | CheckError::Misfit { message, .. } => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
@@ -139,6 +150,7 @@ impl<'a> Check<'a> {
             walked: None,
             measure: None,
             recorder: None,
+            finals: Vec::new(),
         }
     }
 
@@ -186,6 +198,14 @@ impl<'a> Check<'a> {
     /// Asks whether an expression is true in some reachable state.
     pub fn reachable(self, text: &str) -> Result<Self, CheckError> {
         self.expression("--reach", text, |observe| deltamark_logic::reachable(None, text, observe))
+    }
+
+    /// Says that a run may end where this expression is true: a deadlock there does not violate deadlock freedom. Several say so each. The
+    /// model's own [final markings](ModelInfo::final_markings) count too.
+    pub fn ends_in(mut self, text: &str) -> Result<Self, CheckError> {
+        let predicate = Box::new(compiled("--final", text, self.system)?);
+        self.finals.push(FinalStates { text: text.into(), predicate });
+        Ok(self)
     }
 
     /// Asks for all properties of a text; `name` is how errors call it.
@@ -324,7 +344,39 @@ impl<'a> Check<'a> {
         Ok(Stats { report, survey: surveyor.survey(system) })
     }
 
-    fn make(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+    /// Has deadlock freedom look at where a run may end.
+    fn make(mut self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+        let kinds: Vec<Kind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
+        let mut notes: Vec<String> = self.info.remarks.clone();
+        if kinds.contains(&Kind::DeadlockFree) {
+            let mut finals = std::mem::take(&mut self.finals);
+            for text in &self.info.final_markings {
+                let predicate = Box::new(compiled("the final marking of the file", text, self.system)?);
+                finals.push(FinalStates { text: text.clone(), predicate });
+            }
+            if !finals.is_empty() {
+                let ends = Ends(finals.into());
+                notes.push(ends.note());
+                let ended = |property: Property| match property.goal {
+                    Goal::DeadlockFree => ends.property(property),
+                    _ => property,
+                };
+                self.properties = self.properties.into_iter().map(ended).collect();
+            }
+        } else if !self.finals.is_empty() {
+            return Err(CheckError::Misfit {
+                message: "`--final` says where a deadlock is no violation, and deadlock freedom is not asked for"
+                    .into(),
+                help: "add `--deadlock`, or leave `--final` out".into(),
+            });
+        }
+        let mut report = self.make_asked(surveyor)?;
+        report.answers.iter_mut().zip(kinds).for_each(|(answer, kind)| answer.kind = kind);
+        report.notes = notes;
+        Ok(report)
+    }
+
+    fn make_asked(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
         if let Some((graph, way)) = self.walked {
             let walked = Walked {
                 graph,
@@ -476,6 +528,7 @@ impl<'a> Check<'a> {
             growth,
             graph,
             sweep,
+            notes: Vec::new(),
         })
     }
 
@@ -545,6 +598,11 @@ pub(crate) fn threads(asked: Option<usize>, store: &StoreSpec, search: Search) -
 /// What a store has to expect of such a search.
 pub(crate) fn traffic(search: Search, threads: Threads) -> Traffic {
     Traffic { order: search.order(), threads: threads.count }
+}
+
+/// An expression over the states of a system; `name` is how errors call it.
+pub(crate) fn compiled(name: &str, text: &str, system: &dyn System) -> Result<deltamark_logic::Compiled, CheckError> {
+    parsed(name, text, system, |observe| deltamark_logic::compile(text, observe))
 }
 
 fn parsed<T>(

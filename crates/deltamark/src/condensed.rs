@@ -95,21 +95,37 @@ impl EdgeLog {
         let Some((length, hash)) = info.text else {
             return Err("a graph can be written of models that come from a file".into());
         };
-        Ok(EdgeLog {
-            recording: Recording::to_file(Path::new(path), Arc::clone(&control.budget))?.under(control),
+        let recording = Recording::to_file(Path::new(path), Arc::clone(&control.budget))?.under(control);
+        let model = ModelId {
+            path: info.path.clone().unwrap_or_default(),
+            format: info.format.into(),
+            options: info.options.clone(),
+            length,
+            hash,
+        };
+        Ok(Self::recording(recording, model, control))
+    }
+
+    /// Prepares to keep a graph in memory.
+    pub(crate) fn in_memory(control: &Control) -> Self {
+        Self::recording(Recording::in_memory(Arc::clone(&control.budget)), ModelId::default(), control)
+    }
+
+    fn recording(recording: Recording, model: ModelId, control: &Control) -> Self {
+        EdgeLog {
+            recording,
             numbers: Numbers::Same,
-            model: ModelId {
-                path: info.path.clone().unwrap_or_default(),
-                format: info.format.into(),
-                options: info.options.clone(),
-                length,
-                hash,
-            },
+            model,
             rows: vec![Vec::new(); deltamark_core::BLOCK],
             faulty: 0,
             error: None,
             control: control.clone(),
-        })
+        }
+    }
+
+    /// Whether something went wrong while edges were recorded.
+    pub(crate) fn failed(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Takes ids of this store for numbers, or numbers them. Refuses stores that do not tell which state is which.
@@ -149,20 +165,52 @@ impl EdgeLog {
             return Err(error);
         }
         let Some(initial) = initial else { return Ok(None) };
+        let control = self.control.clone();
+        match self.graph_of(system, initial, levels, unfolding) {
+            Ok(graph) => Ok(Some(contents(&graph))),
+            // The answers stand without the file.
+            Err(_) if control.stop_without_memory().is_some() => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// The graph of a complete run, for questions that are asked at once.
+    pub(crate) fn into_graph(self, system: &dyn System, initial: Vec<u64>) -> Result<Graph, String> {
+        self.graph_of(system, initial, false, false)
+    }
+
+    fn graph_of(self, system: &dyn System, initial: Vec<u64>, levels: bool, unfolding: bool) -> Result<Graph, String> {
         let table = |portable: &dyn deltamark_core::Portable| {
             (0..self.recording.actions()).map(|action| portable.carry(Action(action))).collect()
         };
         let actions = system.portable().map(table);
         let about = About { initial, unfolding, levels, faulty: Some(self.faulty), model: self.model, actions };
-        match self.recording.finish(about) {
-            Ok((graph, _)) => Ok(Some(contents(&graph))),
-            // The answers stand without the file.
-            Err(_) if self.control.stop_without_memory().is_some() => Ok(None),
-            Err(why) => Err(why),
+        Ok(self.recording.finish(about)?.0)
+    }
+
+    /// Records a block; `more` may add edges to those of a state, which it gets with its place in the block and its number.
+    pub(crate) fn expanded_with(
+        &mut self,
+        block: &Block,
+        batch: &Batch,
+        answers: &[Insert],
+        more: impl FnMut(usize, &mut Vec<Edge>, u64),
+    ) {
+        if self.error.is_none()
+            && let Err(error) = self.take(block, batch, answers, more)
+        {
+            self.error = Some(error);
+            self.control.cancel.cancel();
         }
     }
 
-    fn take(&mut self, block: &Block, batch: &Batch, answers: &[Insert]) -> Result<(), String> {
+    fn take(
+        &mut self,
+        block: &Block,
+        batch: &Batch,
+        answers: &[Insert],
+        mut more: impl FnMut(usize, &mut Vec<Edge>, u64),
+    ) -> Result<(), String> {
         for row in &mut self.rows[..block.len()] {
             row.clear();
         }
@@ -174,6 +222,7 @@ impl EdgeLog {
         }
         for index in 0..block.len() {
             let number = self.numbers.of(block.id(index))?;
+            more(index, &mut self.rows[index], number);
             self.recording.record(number, &self.rows[index])?;
         }
         self.faulty += u64::from(fault_mask(batch).count_ones());
@@ -198,12 +247,7 @@ impl Recorder for EdgeLog {
 
 impl Observer for EdgeLog {
     fn expanded(&mut self, _: &dyn System, _: &mut Scratch, block: &Block, batch: &Batch, answers: &[Insert]) {
-        if self.error.is_none()
-            && let Err(error) = self.take(block, batch, answers)
-        {
-            self.error = Some(error);
-            self.control.cancel.cancel();
-        }
+        self.expanded_with(block, batch, answers, |_, _, _| {});
     }
 }
 
@@ -749,6 +793,7 @@ impl Walked<'_, '_> {
             growth: None,
             sweep: None,
             graph: Some(GraphFile { path: condensed.path.clone(), walked: true, contents: Some(condensed.contents()) }),
+            notes: Vec::new(),
         })
     }
 }

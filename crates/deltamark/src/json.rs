@@ -122,7 +122,7 @@ impl<'a> Contract<'a> {
                 .map(|growth| growth.sentence.as_str())
                 .chain(report.warning.as_deref())
                 .chain(report.model.note.as_deref())
-                .chain(report.model.remarks.iter().map(String::as_str))
+                .chain(report.notes.iter().map(String::as_str))
                 .collect(),
             stopped_while: report.stopped_while,
             graph: report.graph.as_ref().map(GraphJson::new),

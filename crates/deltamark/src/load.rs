@@ -168,7 +168,6 @@ struct Coloured {
     can_fault: bool,
     note: String,
     properties: Vec<(String, String)>,
-    temporal: Vec<String>,
     propositions: Vec<String>,
 }
 
@@ -249,13 +248,8 @@ fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, W
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
         vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
-    Ok(Parsed {
-        system: Box::new(system.in_file(file)),
-        sizes,
-        coloured: None,
-        final_markings: Vec::new(),
-        remarks: Vec::new(),
-    })
+    let remarks = system.unasked();
+    Ok(Parsed { system: Box::new(system.in_file(file)), sizes, coloured: None, final_markings: Vec::new(), remarks })
 }
 
 /// A net in Helena's language, with the properties in the file beside it.
@@ -285,11 +279,13 @@ fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Resul
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
     let properties = net.property_texts();
-    let temporal = net.temporal.clone();
+    let temporal = net.temporal.iter();
+    let remarks = temporal.map(|name| format!("`{name}` asks for temporal logic, which this version does not check"));
+    let remarks: Vec<String> = remarks.collect();
     let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
     let parsed = |system, note: String| {
-        let coloured = Coloured { can_fault, note, properties, temporal, propositions };
-        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new(), remarks: Vec::new() }
+        let coloured = Coloured { can_fault, note, properties, propositions };
+        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new(), remarks }
     };
     let limits = match options.unfold {
         Unfold::No => {
@@ -414,10 +410,8 @@ pub struct ModelInfo {
     pub remarks: Vec<String>,
     /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
-    /// Where the file says that ending is right: for each final marking an expression that is true there and nowhere else.
+    /// Its final markings: expressions, each true in exactly one of them. A deadlock there is a right end.
     pub final_markings: Vec<String>,
-    /// Names of properties in temporal logic that came with it, which this version does not check.
-    pub temporal: Vec<String>,
     /// Names of statements about its states that property files can use.
     pub propositions: Vec<String>,
     /// What tells its text from others: how many bytes, and a checksum.
@@ -439,7 +433,6 @@ impl ModelInfo {
             properties: Vec::new(),
             final_markings: Vec::new(),
             remarks: Vec::new(),
-            temporal: Vec::new(),
             propositions: Vec::new(),
             text: None,
             options: Vec::new(),
@@ -707,8 +700,8 @@ fn parse_both(
             };
             let info = match coloured {
                 None => info,
-                Some(Coloured { note, properties, temporal, propositions, .. }) => {
-                    ModelInfo { note: Some(note), properties, temporal, propositions, ..info }
+                Some(Coloured { note, properties, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, propositions, ..info }
                 }
             };
             Ok(Loaded { system, info })

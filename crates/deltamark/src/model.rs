@@ -10,6 +10,7 @@
 
 use crate::auto::{self, Question};
 use crate::check::{CheckError, control, threads, traffic};
+use crate::ends::{Ends, FinalStates};
 use crate::pack::{self, Pack, Packer};
 use deltamark_core::property::Undefined;
 use deltamark_core::{
@@ -286,6 +287,7 @@ pub fn check<M: Model>(model: M) -> ModelCheck<M> {
     ModelCheck {
         model,
         properties: Vec::new(),
+        finals: Vec::new(),
         store: StoreSpec::default().name,
         search: Search::default(),
         threads: None,
@@ -305,6 +307,7 @@ pub fn check<M: Model>(model: M) -> ModelCheck<M> {
 pub struct ModelCheck<M> {
     model: M,
     properties: Vec<Property>,
+    finals: Vec<FinalStates>,
     store: String,
     search: Search,
     threads: Option<usize>,
@@ -331,6 +334,13 @@ where
     /// Asks that every reachable state has a successor. Its name is `deadlock-free`.
     pub fn deadlock_free(mut self) -> Self {
         self.properties.push(Property::deadlock_free());
+        self
+    }
+
+    /// Says that a run may end in states for which `is_final` is true: a deadlock there does not violate deadlock freedom. Several
+    /// say so each.
+    pub fn ends_in(mut self, is_final: impl Fn(&M::State) -> bool + Send + Sync + 'static) -> Self {
+        self.finals.push(FinalStates { text: "it is final".into(), predicate: predicate(is_final) });
         self
     }
 
@@ -407,6 +417,14 @@ where
     pub fn run(mut self) -> Result<ModelReport<M>, ModelError> {
         if self.properties.is_empty() {
             self.properties.push(Property::deadlock_free());
+        }
+        if !self.finals.is_empty() {
+            let ends = Ends(self.finals.into());
+            let ended = |property: Property| match property.goal {
+                Goal::DeadlockFree => ends.property(property),
+                _ => property,
+            };
+            self.properties = self.properties.into_iter().map(ended).collect();
         }
         self.properties.push(Property::fault_free());
         for (index, property) in self.properties.iter().enumerate() {

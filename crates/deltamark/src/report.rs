@@ -26,6 +26,8 @@ pub enum Kind {
     Invariant,
     /// That an expression is true in some reachable state.
     Reachable,
+    /// One of the three questions of the soundness of a workflow net.
+    Soundness,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Kind::FaultFree => "fault-free",
             Kind::Invariant => "invariant",
             Kind::Reachable => "reachable",
+            Kind::Soundness => "soundness",
         }
     }
 }
@@ -128,6 +131,8 @@ pub struct Report {
     pub sweep: Option<SweepReport>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
+    /// What else a reader must know to read the answers: sentences without full stops.
+    pub notes: Vec<String>,
 }
 
 /// What became of the file of a graph.
@@ -188,6 +193,7 @@ impl Report {
             growth: None,
             sweep: None,
             graph: None,
+            notes: Vec::new(),
         })
     }
 
@@ -260,6 +266,7 @@ pub(crate) mod tests {
             growth: None,
             sweep: None,
             graph: None,
+            notes: Vec::new(),
         }
     }
 

@@ -33,13 +33,8 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     };
     let check = progressing(Check::loaded(&model), &arguments.explore)?;
     let check = with_properties(check, &model, &arguments.asked)?;
-    if check.property_count() == 0 {
-        for name in &model.info.temporal {
-            render::note(&format!("`{name}` is a formula of temporal logic, which this version does not check"));
-        }
-    }
     let (check, live) = explored_as(check, &arguments.explore, say, since);
-    let result = check.run();
+    let result = if arguments.soundness { check.soundness() } else { check.run() };
     live.clear();
     let report = result?;
     let exit = show(&report, arguments.trace.as_deref(), arguments.explore.memory().is_some(), say)?;
@@ -58,6 +53,10 @@ pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say
     }
     if let Some(warning) = &report.warning {
         render::warning(warning);
+    }
+    // In JSON and in the whole report they are told there.
+    if say.quiet && !say.json {
+        report.notes.iter().for_each(|note| render::note(note));
     }
     tell_of_graph(report, say);
     // Traces on standard output are for a program; the report goes where people read.
@@ -147,6 +146,9 @@ pub(super) fn with_properties<'a>(
     }
     for text in &arguments.reach {
         check = check.reachable(text)?;
+    }
+    for text in &arguments.finals {
+        check = check.ends_in(text)?;
     }
     if let Some(path) = &arguments.properties {
         let bytes = load::read_under(path, LARGEST_FILE, &crate::signals::control())?;

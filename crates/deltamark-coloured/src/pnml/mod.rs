@@ -2,12 +2,13 @@
 //!
 //! In: the text of a file. Out: a [`Net`], or up to twenty diagnostics, each at the text it
 //! speaks of. Pages may nest and reference nodes may chain; both are gone from the result. What stays
-//! true: nothing that would change the behaviour of the net is skipped in silence.
+//! true: nothing is skipped in silence; `known` lists what is read and what changes nothing, and refuses the rest by name.
 //!
 //! Sorts become rows of discrete types: `dot` the empty row, a product the rows of its parts one behind the
 //! other. A variable of a product sort becomes a variable for each part. Successor and predecessor go
 //! round, on every sort.
 
+mod known;
 mod sorts;
 mod terms;
 
@@ -34,14 +35,21 @@ pub fn is_coloured(text: &str) -> bool {
         rest = &rest[at + 4..];
         if rest.starts_with(char::is_whitespace) {
             let tag = &rest[..rest.find('>').unwrap_or(rest.len())];
-            let tag = tag.to_ascii_lowercase();
-            return COLOURED.iter().any(|kind| {
-                tag.split(['"', '\''])
-                    .any(|value| value.trim().rsplit(['/', '#']).next().is_some_and(|last| last == *kind))
-            });
+            return tag.split(['"', '\'']).any(is_coloured_type);
         }
     }
     false
+}
+
+/// Whether some element or attribute that is read has this name, for tests that use others.
+pub fn is_known(name: &str) -> bool {
+    known::is_known(name)
+}
+
+/// Whether a net's type is that of nets with colours, told by the last part of the address.
+fn is_coloured_type(address: &str) -> bool {
+    let last = address.trim().rsplit(['/', '#']).next().unwrap_or_default();
+    COLOURED.iter().any(|kind| last.eq_ignore_ascii_case(kind))
 }
 
 /// Reads the one symmetric net of a PNML file.
@@ -65,6 +73,10 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
         return Err(Diagnostic::at(span, message).into());
     };
     let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
+    known::refuse_others(text, root, &mut reader.findings);
+    if !net.attribute("type").is_some_and(is_coloured_type) {
+        reader.refuse(net, "this `net` has no type of a net with colours");
+    }
     let mut nodes = Vec::new();
     collect(net, &mut nodes);
     let declarations = nodes.iter().filter(|node| name_of(**node) == "declaration");
@@ -77,7 +89,9 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
             "place" => reader.place(node),
             "transition" => reader.transition(node),
             "referencePlace" | "referenceTransition" => reader.reference(node),
-            _ => {}
+            // Read before, or once all nodes are known.
+            "declaration" | "arc" | "name" => {}
+            other => debug_assert!(known::is_harmless(other) || !reader.findings.is_empty(), "{other} is refused"),
         }
     }
     reader.resolve_references();
@@ -321,9 +335,9 @@ impl<'a> Reader<'a> {
         let mut test = false;
         let attribute = arc.attribute("type").map(str::to_owned);
         let children = elements(arc).filter(|&child| matches!(name_of(child), "type" | "arctype"));
-        let children = children.map(|child| {
-            let words = child.attribute("value").map(str::to_owned);
-            words.or_else(|| label(self.text, child).map(|(words, _)| words.into_owned())).unwrap_or_default()
+        let children = children.flat_map(|child| {
+            let value = child.attribute("value").map(str::to_owned);
+            value.into_iter().chain(label(self.text, child).map(|(words, _)| words.into_owned()))
         });
         for words in attribute.into_iter().chain(children).collect::<Vec<_>>() {
             match words.trim().to_ascii_lowercase().as_str() {

@@ -253,6 +253,14 @@ impl<'a, 'd> Terms<'a, 'd> {
         }
     }
 
+    fn boolean(&self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<bool, ()> {
+        match node.attribute("value").map(str::trim) {
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            _ => self.wrong(node, "this `booleanconstant` has neither the value `true` nor `false`", findings),
+        }
+    }
+
     /// Every value of a sort, once.
     fn all(&mut self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<Part>, ()> {
         let span = self.span(node);
@@ -332,7 +340,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             }
             "booleanconstant" => match self.declarations.boolean {
                 Some(of) => {
-                    let value = node.attribute("value").is_some_and(|value| value.trim() == "true");
+                    let value = self.boolean(node, findings)?;
                     Ok(vec![(Expr::int(i32::from(value), span), of)])
                 }
                 None => self.wrong(node, "no sort of truth values is declared", findings),
@@ -445,7 +453,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 return Ok(binary(Binary::Or, Expr::new(Kind::Unary(Unary::Not, Box::new(one)), span), other, span));
             }
             "booleanconstant" => {
-                let value = node.attribute("value").is_some_and(|value| value.trim() == "true");
+                let value = self.boolean(node, findings)?;
                 return Ok(Expr::int(i32::from(value), span));
             }
             "equality" => Binary::Eq,
