@@ -5,7 +5,7 @@
 //! [`FORMATS`], knows which languages there are; whoever adds a language adds a row.
 
 use crate::input::{Patient, Watched, stop_of};
-use crate::recognise::{Recognised, by_ending, recognise};
+use crate::recognise::{GREATSPN, Recognised, by_ending, recognise};
 use crate::unpack::{Failed, unpack};
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
@@ -621,7 +621,9 @@ fn load_if(
     let format = match (named, Format::by_path(inner)) {
         (Some(format), _) => format,
         // Two languages share this ending, of which we read one.
-        (None, Some(format)) if format.name == "tina" => by_content(path, inner, &bytes).unwrap_or(Ok(format))?,
+        (None, Some(format)) if format.name == "tina" && bytes.starts_with(GREATSPN) => {
+            by_content(path, inner, &bytes).unwrap_or(Ok(format))?
+        }
         (None, Some(format)) => format,
         (None, None) if bytes.iter().all(u8::is_ascii_whitespace) => {
             let diagnostics = vec![Diagnostic::at(deltamark_core::Span::at(0), "the file is empty")];

@@ -5,7 +5,10 @@
 //! message, never an answer.
 
 /// How much of a file is looked at.
-const LOOKED_AT: usize = 1 << 16;
+const LOOKED_AT: usize = 4 << 20;
+
+/// How a net of GreatSPN begins, whose files have the ending that TINA's have.
+pub(crate) const GREATSPN: &[u8] = b"|0|";
 
 /// What a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +52,8 @@ static FOREIGN: &[Foreign] = &[
     Foreign { what: "a specification in TLA+", endings: &["tla"], help: REWRITE },
     Foreign { what: "a program in LLVM's intermediate representation", endings: &["ll", "bc"], help: REWRITE },
     Foreign { what: "a model for NuSMV", endings: &["smv"], help: REWRITE },
-    Foreign { what: "a model in Murphi", endings: &["m", "mur"], help: REWRITE },
-    Foreign { what: "a probabilistic model for PRISM", endings: &["prism", "pm", "nm", "sm"], help: REWRITE },
+    Foreign { what: "a model in Murphi", endings: &["mur"], help: REWRITE },
+    Foreign { what: "a probabilistic model for PRISM", endings: &["prism"], help: REWRITE },
     Foreign { what: "a specification in mCRL2", endings: &["mcrl2"], help: REWRITE },
     Foreign { what: "a net in the language of LoLA", endings: &["lola"], help: EXPORT },
     Foreign { what: "a time Petri net of Romeo", endings: &["cts"], help: "nets with time are not read" },
@@ -152,6 +155,14 @@ fn words(text: &str) -> Option<Recognised> {
     let begin: std::collections::HashSet<String> = lines.iter().map(|line| first(line)).collect();
     let has = |word: &str| begin.contains(word);
     let any = |words: &[&str]| words.iter().any(|word| has(word));
+    // TINA: every line is a declaration, a comment or goes on.
+    let declares = |line: &&str| {
+        line.starts_with(['#', ' ', '\t']) || matches!(first(line).as_str(), "tr" | "pl" | "net" | "lb" | "nt" | "pr")
+    };
+    let complete = if text.len() < LOOKED_AT { &lines[..] } else { &lines[..lines.len().saturating_sub(1)] };
+    if any(&["tr", "pl"]) && complete.iter().all(declares) {
+        return Some(Recognised::Ours("tina"));
+    }
     let module = |line: &&str| line.starts_with("----") && line.contains(" MODULE ");
     if lines.iter().any(|line| module(line)) {
         return foreign("tla");
@@ -159,7 +170,11 @@ fn words(text: &str) -> Option<Recognised> {
     if text.contains("target triple = ") || text.starts_with("; ModuleID") {
         return foreign("ll");
     }
-    if any(&["proctype", "active"]) && text.contains("proctype") || has("mtype") && has("init") {
+    let body = |(start, _): (usize, &str)| text[start + 5..].trim_start().starts_with('{');
+    if any(&["proctype", "active"]) && text.contains("proctype")
+        || text.match_indices("\ninit").any(body)
+        || text.starts_with("init {")
+    {
         return foreign("pml");
     }
     if text.contains("MODULE main") && any(&["VAR", "IVAR", "ASSIGN", "FROZENVAR"]) {
@@ -173,29 +188,27 @@ fn words(text: &str) -> Option<Recognised> {
     }
     let lower = text.to_ascii_lowercase();
     if lower.contains("startstate") && (lower.contains("\nrule") || lower.contains("\nruleset")) {
-        return foreign("m");
+        return foreign("mur");
     }
     if has("act") && has("init") && any(&["proc", "sort", "map"]) {
         return foreign("mcrl2");
     }
+    // UPPAAL lists its processes behind `system`, DVE says how they go together.
+    let together = |line: &&str| {
+        let rest = line.trim_start().strip_prefix("system").unwrap_or_default().trim_start();
+        rest.starts_with("async") || rest.starts_with("sync")
+    };
+    if lines.iter().any(|line| together(line)) && text.contains("process") {
+        let macros = any(&["define", "default", "forloop", "divert", "include"]);
+        return Some(Recognised::Ours(if macros { "mdve" } else { "dve" }));
+    }
     if has("process") && has("system") {
-        if has("clock") || text.contains("clock ") {
-            return foreign("xta");
-        }
-        if text.contains("define(") || text.contains("forloop(") || text.contains("default(") {
-            return Some(Recognised::Ours("mdve"));
-        }
-        return Some(Recognised::Ours("dve"));
+        return foreign("xta");
     }
     if has("place") && has("transition") && (has("dom") || text.contains("dom ") || text.contains("dom:")) {
         return Some(Recognised::Ours("lna"));
     }
-    // TINA: every line is a declaration, a comment or goes on.
-    let declares = |line: &&str| {
-        line.starts_with(['#', ' ', '\t']) || matches!(first(line).as_str(), "tr" | "pl" | "net" | "lb" | "nt" | "pr")
-    };
-    let complete = if text.len() < LOOKED_AT { &lines[..] } else { &lines[..lines.len().saturating_sub(1)] };
-    (any(&["tr", "pl"]) && complete.iter().all(declares)).then_some(Recognised::Ours("tina"))
+    None
 }
 
 #[cfg(test)]
@@ -267,5 +280,40 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 5, "{seen}");
+    }
+
+    #[test]
+    fn models_from_outside_are_known_by_their_words() {
+        let Some(corpus) = deltamark_testkit::Corpus::find("models_from_outside_are_known_by_their_words") else {
+            return;
+        };
+        let cases = [
+            ("dve", &["dve"][..], "dve"),
+            ("lna", &["lna"], "lna"),
+            ("cpn", &["cpn"], "CPN Tools"),
+            ("promela", &["pml", "prm", "prom", "spin", "pm"], "Promela"),
+            ("llvm", &["ll"], "LLVM"),
+            ("timed", &["xml", "xta"], "UPPAAL"),
+        ];
+        let mut wrong = Vec::new();
+        for (folder, endings, expected) in cases {
+            for entry in std::fs::read_dir(corpus.file(folder, "")).expect("a folder") {
+                let path = entry.expect("a file").path();
+                let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+                if !endings.contains(&ending) || path.to_string_lossy().ends_with(".prop.lna") {
+                    continue;
+                }
+                let found = recognise(&std::fs::read(&path).expect("a readable file"));
+                let known = match found {
+                    Some(Recognised::Ours(name)) => name == expected,
+                    Some(Recognised::Foreign(foreign)) => foreign.what.contains(expected),
+                    None => false,
+                };
+                if !known {
+                    wrong.push(format!("{}: {found:?}", path.display()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -27,9 +27,7 @@ const ANSWERED: &[(&str, [u64; 5])] = &[
     ("pm4py/receipt_one_variant.pnml", [6, 5, 6, 5, 1]),
     ("pm4py/running-example.pnml", [9, 10, 9, 13, 1]),
     ("epnk/Loop1.pnml", [2, 2, 3, 4, 0]),
-    ("epnk/samplePTnet-notokengraphics.pnml", [1, 1, 2, 1, 1]),
     ("epnk/samplePTnetAdjustedPositions.pnml", [1, 1, 2, 1, 1]),
-    ("epnk/samplePTnetX.pnml", [1, 1, 2, 1, 1]),
     ("tapaal/ERK.tapn", [11, 11, 13, 30, 0]),
     ("tapaal/home-construction.tapn", [27, 18, 1501, 4780, 1]),
     ("tapaal-engine/000-untimed-MAPK-test001.xml", [22, 30, 3505, 24078, 0]),
@@ -47,12 +45,12 @@ const ANSWERED: &[(&str, [u64; 5])] = &[
     ("tapaal-engine/reduction-036.xml", [5, 4, 14, 16, 1]),
 ];
 
-/// File, a state to reach, and whether the file says that it can be reached.
+/// File, a state to reach, and whether the file says that it can be reached. One query is left out: `exercise-test002` says of
+/// P19 = 1 what was true before the intervals were taken out of it; T26, T28, T30 lead there.
 const QUERIES: &[(&str, &str, bool)] = &[
     ("MAPK-test001", "ERKPP >= 1 and Raf >= 1 and ERK >= 1 and ERKPP_Phase3 >= 1 and Phase3 >= 2", false),
     ("MAPK-test001", "ERK_MEKPP >= 0 and Raf >= 1 and ERK >= 1 and ERKPP_Phase3 >= 1 and Phase3 >= 2", false),
     ("MAPK-test001", "ERK_MEKPP >= 0 and Raf >= 1 and ERK >= 1 and ERKPP_Phase3 >= 1 and Phase3 >= 1", true),
-    ("exercise-test002", "P19 = 1", false),
     ("exercise-test002", "P18 = 1", true),
     ("prime-test0019", "notprime > 1", false),
     ("simple-test010", "Holder >= 2 and P0 = 2", true),
@@ -76,6 +74,8 @@ const TIME: &str = "timed nets are not supported";
 /// File, and part of the sentence that refuses it.
 const REFUSED: &[(&str, &str)] = &[
     ("pm4py/data_petri_net.pnml", "this is a data Petri net"),
+    ("epnk/samplePTnet-notokengraphics.pnml", "text has no meaning in `place`"),
+    ("epnk/samplePTnetX.pnml", "what the tool `xxx.pnml.tool` keeps in `toolspecific` is not known"),
     ("epnk/My6.pnml", "`object` is not known in `page`"),
     ("epnk/customer-registration.pnml", "nets of type `http://se.compute.dtu.dk/mbse/yawl` are not known"),
     ("tapaal/alternating-bit-protocol-transport.tapn", TIME),
@@ -161,7 +161,8 @@ fn queries_of_tapaals_engine_are_answered_as_its_files_say() {
         let check = Check::loaded(&loaded).reachable(goal).expect("an expression").limits(limits);
         let report = check.run().expect("a run");
         let found = matches!(report.answers[0].verdict, Verdict::Holds(_));
-        if found != *expected || report.stopped_by.is_some() {
+        // A goal that is reached ends the run.
+        if found != *expected || (!found && report.stopped_by.is_some()) {
             wrong.push(format!("{file}: {goal} is {found}"));
         }
     }
@@ -253,4 +254,32 @@ fn models_are_known_by_their_words_packed_or_not() {
         }
     }
     std::fs::remove_dir_all(&folder).expect("the folder is gone");
+}
+
+/// Stores undo steps, take them again one by one, and skip those that sleep: none of it may forget priorities.
+#[test]
+fn every_store_agrees_on_nets_with_priorities() {
+    use deltamark::nets::{NetSystem, generate::generate};
+    use deltamark::search::Search;
+    use deltamark::store::CATALOGUE;
+    use deltamark_testkit::net_oracle::explore_net;
+    for (family, size, modulus) in [("kanban", 2, 3), ("philosophers", 5, 2), ("database-managers", 4, 5)] {
+        let mut net = generate(family, size).expect("a family");
+        for (number, transition) in (0..).zip(&mut net.transitions) {
+            transition.priority = number * 7 % modulus;
+        }
+        let expected = explore_net(&net, 100_000);
+        assert!(expected.complete && net.has_priorities());
+        let expected = (expected.markings.len() as u64, expected.edges, expected.deadlocks);
+        let system = NetSystem::new(net);
+        for store in CATALOGUE.iter().filter(|store| store.guarantee.starts_with("exact")) {
+            for &search in Search::ALL.iter().filter(|search| store.takes(search.order())) {
+                let spec = store.name.parse().expect("a name of the catalogue");
+                let report = Check::new(&system).deadlock_free().explore_all(true).store(spec).search(search).run();
+                let found = report.unwrap_or_else(|error| panic!("{family}, {}: {error}", store.name)).statistics;
+                let found = (found.states, found.edges, found.deadlocks);
+                assert_eq!(found, expected, "{family}, {}, {}", store.name, search.name());
+            }
+        }
+    }
 }
