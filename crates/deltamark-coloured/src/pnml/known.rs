@@ -207,8 +207,7 @@ fn attributes(text: &str, node: Node<'_, '_>, row: &Known, findings: &mut Findin
     // Signs alone say nothing: nets of the Model Checking Contest have a `$` left over between elements.
     let says_something = |words: &str| words.contains(char::is_alphanumeric);
     if !TEXTS.contains(&row.element)
-        && let Some(words) =
-            node.children().find(|child| child.is_text() && child.text().is_some_and(says_something))
+        && let Some(words) = node.children().find(|child| child.is_text() && child.text().is_some_and(says_something))
     {
         let range = words.range();
         let visible = text[range.clone()].trim();
