@@ -47,7 +47,7 @@ impl Workflow {
             if nodes.len() > NAMES {
                 list.push(format!("and {} more", nodes.len() - NAMES));
             }
-            if list.is_empty() { "none is".to_string() } else { list.join(", ") }
+            list.join(", ")
         };
         let sources: Vec<usize> = (0..places).filter(|&place| before[place].is_empty()).collect();
         let sinks: Vec<usize> = (0..places).filter(|&place| after[place].is_empty()).collect();
@@ -58,11 +58,15 @@ impl Workflow {
             }
             _ => {
                 let mut wrong = Vec::new();
-                if sources.len() != 1 {
-                    wrong.push(format!("one place must be without incoming arcs, and these are: {}", names(&sources)));
-                }
-                if sinks.len() != 1 {
-                    wrong.push(format!("one place must be without outgoing arcs, and these are: {}", names(&sinks)));
+                for (nodes, arcs) in [(&sources, "incoming"), (&sinks, "outgoing")] {
+                    match nodes.as_slice() {
+                        [_] => {}
+                        [] => wrong.push(format!("one place must be without {arcs} arcs, and none is")),
+                        several => wrong.push(format!(
+                            "one place must be without {arcs} arcs, and several are: {}",
+                            names(several)
+                        )),
+                    }
                 }
                 return Err(wrong);
             }
@@ -109,12 +113,12 @@ mod tests {
             (
                 "tr a i -> p\ntr b p -> i",
                 Err(&[
-                    "one place must be without incoming arcs, and these are: none is",
-                    "one place must be without outgoing arcs, and these are: none is",
+                    "one place must be without incoming arcs, and none is",
+                    "one place must be without outgoing arcs, and none is",
                 ]),
             ),
-            ("tr a i j -> o", Err(&["one place must be without incoming arcs, and these are: `i`, `j`"])),
-            ("tr a i -> o\ntr b i -> e", Err(&["one place must be without outgoing arcs, and these are: `o`, `e`"])),
+            ("tr a i j -> o", Err(&["one place must be without incoming arcs, and several are: `i`, `j`"])),
+            ("tr a i -> o\ntr b i -> e", Err(&["one place must be without outgoing arcs, and several are: `o`, `e`"])),
             ("pl i", Err(&["`i` is both its beginning and its end"])),
             (
                 "tr a i -> o\ntr b p -> q\ntr c q -> p",
@@ -122,7 +126,7 @@ mod tests {
             ),
             ("tr a i -> o\ntr b -> o", Err(&["these are on no path from `i` to `o`: `b`"])),
             // A read arc stands for a loop, so the place it reads is no end.
-            ("tr a i -> p\ntr b p o?1 -> o", Err(&["one place must be without outgoing arcs, and these are: none is"])),
+            ("tr a i -> p\ntr b p o?1 -> o", Err(&["one place must be without outgoing arcs, and none is"])),
         ];
         for (text, expected) in cases {
             let net = crate::tina::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));

@@ -55,7 +55,7 @@ fn what_is_no_workflow_net_is_refused() {
     let cases = [
         (
             "tr a i -> p\ntr b p -> i",
-            "this is no workflow net: one place must be without incoming arcs, and these are: none is; one place must be without outgoing arcs, and these are: none is",
+            "this is no workflow net: one place must be without incoming arcs, and none is; one place must be without outgoing arcs, and none is",
         ),
         (
             "pl i (1)\ntr a i -> o\ntr b p -> q\ntr c q -> p",
