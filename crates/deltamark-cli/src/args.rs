@@ -15,7 +15,7 @@ use deltamark::core::Limits;
 use deltamark::core::diagnostic::did_you_mean;
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::store::StoreSpec;
 use deltamark::{EngineChoice, LoadError, LoadOptions, Unfold};
 use deltamark_reproduce::Paper;
@@ -143,8 +143,8 @@ pub struct Explore {
     #[arg(long, conflicts_with = "quiet")]
     pub explain: bool,
     /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
-    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = Searches)]
-    search: Search,
+    #[arg(long, value_name = "NAME", default_value = Strategy::default().name(), value_parser = Searches)]
+    search: Strategy,
     /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     progress: Option<String>,
@@ -185,7 +185,7 @@ impl LimitOptions {
 
 impl Explore {
     /// The order in which states are visited.
-    pub fn search(&self) -> Search {
+    pub fn search(&self) -> Strategy {
         self.search
     }
 
@@ -215,27 +215,27 @@ impl Explore {
 struct Searches;
 
 impl TypedValueParser for Searches {
-    type Value = Search;
+    type Value = Strategy;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Search, clap::Error> {
+    ) -> Result<Strategy, clap::Error> {
         // A function is a parser too, and words the error as for all other options.
         search.parse_ref(command, argument, value)
     }
 
     /// For help texts and completions.
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new(Search::NAMED.iter().map(|search| PossibleValue::new(search.name()))))
+        Some(Box::new(Strategy::ALL.iter().map(|search| PossibleValue::new(search.name()))))
     }
 }
 
-fn search(text: &str) -> Result<Search, String> {
-    let names = Search::NAMED.iter().map(|search| search.name());
-    Search::NAMED.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
+fn search(text: &str) -> Result<Strategy, String> {
+    let names = Strategy::ALL.iter().map(|search| search.name());
+    Strategy::ALL.iter().copied().find(|search| search.name() == text).ok_or_else(|| {
         match did_you_mean(text, names.clone()) {
             Some(close) => format!("there is no search `{text}`; did you mean `{close}`?"),
             None => format!("there is no search `{text}`; known searches: {}", names.collect::<Vec<_>>().join(", ")),

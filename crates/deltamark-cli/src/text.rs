@@ -12,7 +12,7 @@ use deltamark::auto::{Choice, Trial};
 use deltamark::condensed::ComponentsReport;
 use deltamark::core::{Guarantee, Stop, Value, Verdict};
 use deltamark::report::{Answer, GraphContents, Kind, Report};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
 use deltamark::sweep::SweepReport;
@@ -75,7 +75,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
 }
 
 /// How an answer came about: the trace, or why there is none.
-fn trace(out: &mut String, answer: &Answer, label: &str, search: Search, look: &Look) {
+fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
         match &answer.verdict {

@@ -10,7 +10,7 @@ use crate::load::ModelInfo;
 use crate::story::Story;
 use crate::sweep::SweepReport;
 use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
-use deltamark_search::Search;
+use deltamark_search::Strategy;
 use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ pub struct Report {
     /// What the model's own tables held at the end, by part.
     pub tables: Bytes,
     /// The search that was used.
-    pub search: Search,
+    pub search: Strategy,
     /// The memory limit the run was under, given or not.
     pub memory_limit: Option<u64>,
     /// The most bytes the process has had resident, where that is known.
@@ -219,7 +219,7 @@ pub(crate) mod tests {
             warning: None,
             store_bytes: Bytes::new().with("table", 25),
             tables: Bytes::new(),
-            search: Search::Bfs,
+            search: Strategy::default(),
             memory_limit: None,
             peak_resident: None,
             total_time: Duration::from_secs(1),

@@ -7,7 +7,7 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print};
 use crate::{render, text};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
 use deltamark::{Check, Loaded, json};
@@ -20,7 +20,7 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         keep_inputs(graph, &[("the model", &arguments.model.model)])?;
     }
     let model = arguments.model.load(arguments.explore.memory())?;
-    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
+    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Strategy::Sweep) {
         return measured(&model, given, arguments);
     }
     let check = progressing(Check::loaded(&model), &arguments.explore)?;
