@@ -180,6 +180,12 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::Time => ("the time limit was reached".into(), "a larger `--time`"),
         Stop::States => ("the limit on the number of states was reached".into(), "a larger `--max-states`"),
         Stop::Depth => ("there are states beyond the limit on the depth".into(), "a larger `--depth`"),
+        Stop::Count => (
+            "a number grew beyond what is counted (4294967295 tokens of a colour, 9223372036854775807 in a net \
+             without colours)"
+                .into(),
+            if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
+        ),
         Stop::Cancelled => ("you asked for it".into(), ""),
     };
     let open = statistics.states.saturating_sub(statistics.expanded);

@@ -151,6 +151,7 @@ pub struct Batch {
     current: u8,
     moved: u64,
     left_out: u64,
+    cut_off: u64,
 }
 
 impl Batch {
@@ -166,6 +167,7 @@ impl Batch {
             current: 0,
             moved: 0,
             left_out: 0,
+            cut_off: 0,
         }
     }
 
@@ -177,6 +179,7 @@ impl Batch {
         self.current = 0;
         self.moved = 0;
         self.left_out = 0;
+        self.cut_off = 0;
     }
 
     /// Says that what is pushed from now on comes from this state of the block.
@@ -184,6 +187,18 @@ impl Batch {
     pub fn begin(&mut self, source: usize) {
         debug_assert!(source < BLOCK);
         self.current = source as u8;
+    }
+
+    /// Records that these states have successors that the system cannot hold, because a count is beyond what it counts. The
+    /// search ends there, with [`Stop::Count`](crate::Stop::Count): neither fault nor deadlock.
+    pub fn cut_off(&mut self, sources: u64) {
+        self.moved |= sources;
+        self.cut_off |= sources;
+    }
+
+    /// The states whose successors were [cut off](Self::cut_off).
+    pub fn cut_off_sources(&self) -> u64 {
+        self.cut_off
     }
 
     /// Appends a successor, for systems that keep [`System::hash`](crate::System::hash) as it is provided.
