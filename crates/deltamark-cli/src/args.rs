@@ -13,7 +13,7 @@ use deltamark::condensed_graph::Way;
 use deltamark::core::Limits;
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::store::StoreSpec;
 use deltamark::{EngineChoice, LoadError, LoadOptions, Report, Unfold};
 use deltamark_reproduce::Paper;
@@ -155,8 +155,8 @@ pub struct Explore {
     #[arg(long, conflicts_with = "quiet")]
     pub explain: bool,
     /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
-    #[arg(long, value_name = "NAME", default_value = Search::default().name(), value_parser = offered::searches())]
-    search: Search,
+    #[arg(long, value_name = "NAME", default_value = Strategy::default().name(), value_parser = offered::searches())]
+    search: Strategy,
     /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression)]
     progress: Option<String>,
@@ -197,7 +197,7 @@ impl LimitOptions {
 
 impl Explore {
     /// The order in which states are visited.
-    pub fn search(&self) -> Search {
+    pub fn search(&self) -> Strategy {
         self.search
     }
 

@@ -20,7 +20,7 @@ use crate::progress::Live;
 use crate::signals;
 use deltamark::Check;
 use deltamark::load;
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::sweep::AUTO;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,7 +51,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
 /// The check with the progress measure of the command line, if there is one.
 fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a>, Failure> {
     let named = match explore.search() {
-        Search::Sweep => Some("`--search sweep`, which takes none".to_string()),
+        Strategy::Sweep => Some("`--search sweep`, which takes none".to_string()),
         _ if !explore.store.is_auto() => Some(format!("`--store {}`, which names one", explore.store)),
         _ => None,
     };
@@ -60,7 +60,7 @@ fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a
             .help("leave one of them out"));
     }
     let Some(given) = explore.progress() else { return Ok(check) };
-    if explore.search() != Search::Sweep {
+    if explore.search() != Strategy::Sweep {
         return Err(Failure::new(format!("`--progress` is of no use to the search `{}`", explore.search().name()))
             .help("add `--search sweep`, or leave `--progress` out"));
     }

@@ -10,7 +10,7 @@ use deltamark::core::diagnostic::did_you_mean;
 use deltamark::graph::GraphFormat;
 use deltamark::load::FORMATS;
 use deltamark::nets::generate::{FAMILIES, Family};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::store::{AUTO, CATALOGUE, StoreSpec};
 use deltamark::{EngineChoice, Unfold};
 use deltamark_reproduce::Paper;
@@ -70,12 +70,12 @@ fn first_sentence(text: &'static str) -> &'static str {
 }
 
 /// Orders in which states are visited.
-pub fn searches() -> Offered<Search> {
+pub fn searches() -> Offered<Strategy> {
     Offered {
-        words: || Search::NAMED.iter().map(|search| (search.name(), "")).collect(),
+        words: || Strategy::ALL.iter().map(|search| (search.name(), "")).collect(),
         read: |text| {
-            let names: Vec<&str> = Search::NAMED.iter().map(|search| search.name()).collect();
-            let found = Search::NAMED.iter().copied().find(|search| search.name() == text);
+            let names: Vec<&str> = Strategy::ALL.iter().map(|search| search.name()).collect();
+            let found = Strategy::ALL.iter().copied().find(|search| search.name() == text);
             found.ok_or_else(|| unknown("search", "searches", text, &names))
         },
     }

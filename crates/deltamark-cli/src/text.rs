@@ -13,7 +13,7 @@ use deltamark::auto::{Choice, Trial};
 use deltamark::condensed::ComponentsReport;
 use deltamark::core::{Guarantee, Stop, Value, Verdict};
 use deltamark::report::{Answer, GraphContents, Kind, Report};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
 use deltamark::sweep::SweepReport;
@@ -85,7 +85,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
 }
 
 /// How an answer came about: the trace, or why there is none.
-fn trace(out: &mut String, answer: &Answer, label: &str, search: Search, look: &Look) {
+fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
         if let Some(stop) = answer.untraced {
@@ -218,6 +218,12 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::Time => ("the time limit was reached".into(), "a larger `--time`"),
         Stop::States => ("the limit on the number of states was reached".into(), "a larger `--max-states`"),
         Stop::Depth => ("there are states beyond the limit on the depth".into(), "a larger `--depth`"),
+        Stop::Count => (
+            "a number grew beyond what is counted (4294967295 tokens of a colour, 9223372036854775807 in a net \
+             without colours)"
+                .into(),
+            if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
+        ),
         Stop::Cancelled => ("you asked for it".into(), ""),
     };
     let why = match report.stopped_while {

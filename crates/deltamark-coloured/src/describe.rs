@@ -258,6 +258,12 @@ impl Engine {
     }
 }
 
+/// The sum of values, each taken a number of times. One that 64 bits cannot hold is the nearest that they can.
+pub(crate) fn total(terms: impl Iterator<Item = (i64, i64)>) -> i64 {
+    let sum: i128 = terms.map(|(value, times)| i128::from(value) * i128::from(times)).sum();
+    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// The place and the component of a sum.
 pub(crate) fn sum_of(observable: Observable) -> (usize, usize) {
     let number = observable.index & (SUM - 1);
@@ -346,7 +352,7 @@ impl Observe for ColouredSystem {
             let (place, component) = sum_of(observable);
             let table = &self.engine.places[place];
             let tokens = table.tokens(work.current.layout.fields[place].read(state));
-            return tokens.map(|(token, count)| i64::from(count) * table.component(token, component)).sum();
+            return total(tokens.map(|(token, count)| (table.component(token, component), i64::from(count))));
         }
         let index = observable.index as usize;
         if index < net.places.len() {

@@ -14,7 +14,7 @@
 //! A part of a guard that can be a fault is not moved before an earlier part, nor is another part moved before
 //! it: `x != 0 and 10 / x > 2 and y > 0` stays in order. What can be a fault is for [`faults`](crate::faults) to say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deltamark_core::{Control, Diagnostic, Span};
 
@@ -25,6 +25,13 @@ use crate::values::{Code, Values};
 
 /// The most terms the labels of a net may come to once their iterations are written out.
 pub(crate) const MOST_TERMS: usize = 200_000;
+
+/// The most iterations of one term: they are written out by recursion.
+const MOST_ITERATIONS: usize = 256;
+/// The most picks of a transition: bindings are found by recursion over them.
+const MOST_PICKS: usize = 256;
+/// The most terms of a transition's inhibitors, and the most variables that only they know: both are matched by recursion.
+const MOST_INHIBITORS: usize = 1024;
 
 /// A term whose iterations have been written out.
 #[derive(Clone, Debug)]
@@ -163,6 +170,11 @@ pub(crate) fn flatten(
     out: &mut Vec<FlatTerm>,
 ) -> Result<(), Diagnostic> {
     for term in label {
+        if term.iterations.len() > MOST_ITERATIONS {
+            let message =
+                format!("this goes over {} variables at once; the most is {MOST_ITERATIONS}", term.iterations.len());
+            return Err(Diagnostic::at(term.span, message));
+        }
         let mut frame = vec![0; frame];
         let mut given = Vec::new();
         flatten_from(functions, values, place, term, 0, &mut frame, &mut given, control, out)?;
@@ -279,6 +291,17 @@ impl Plan {
             let message = format!("the labels of transition `{}` come to {total} terms", transition.name);
             return Err(Diagnostic::at(transition.span, message));
         }
+        let many = |what: &str, count: usize, most: usize| {
+            let message = format!("transition `{}` has {count} {what}; the most is {most}", transition.name);
+            if count > most { Err(Diagnostic::at(transition.span, message)) } else { Ok(()) }
+        };
+        let with_role = |is: fn(&Role) -> bool| transition.variables.iter().filter(|known| is(&known.role)).count();
+        many("picks", with_role(|role| matches!(role, Role::Pick(_))), MOST_PICKS)?;
+        many("terms of inhibitors", inhibitors.len(), MOST_INHIBITORS)?;
+        let own = with_role(|role| matches!(role, Role::Inhibitor));
+        many("variables that only inhibitors know", own, MOST_INHIBITORS)?;
+        few_tokens(net, transition, inputs.iter().flatten())?;
+        few_tokens(net, transition, &outputs)?;
         let late_guard = transition.guard.clone().filter(looks);
         let mut planner = Planner {
             net,
@@ -327,6 +350,35 @@ impl Plan {
             steps,
         })
     }
+}
+
+/// The most tokens of one place that the labels on one side of a transition may come to: what a step adds or takes has 32 bits.
+const MOST_TOKENS: u64 = i32::MAX as u64;
+
+/// Refuses labels that come to more tokens of a place than can be counted, whatever their colours. Where a capacity is smaller they are
+/// harmless: what they take is never there, and what they add exceeds it.
+fn few_tokens<'t>(
+    net: &Net,
+    transition: &Transition,
+    terms: impl IntoIterator<Item = &'t FlatTerm>,
+) -> Result<(), Diagnostic> {
+    let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+    for term in terms {
+        let place = &net.places[term.place.0 as usize];
+        if place.capacity.is_some_and(|capacity| u64::from(capacity) <= MOST_TOKENS) {
+            continue;
+        }
+        let sum = sums.entry(term.place.0).or_default();
+        *sum = sum.saturating_add(term.factor.unsigned_abs());
+        if *sum > MOST_TOKENS {
+            let message = format!(
+                "the labels of transition `{}` at place `{}` come to more than {MOST_TOKENS} tokens",
+                transition.name, place.name
+            );
+            return Err(Diagnostic::at(term.span, message).help("divide all factors at this place by a common number"));
+        }
+    }
+    Ok(())
 }
 
 /// The places a transition looks at to find out which of its bindings are enabled.

@@ -328,6 +328,7 @@ impl ColouredSystem {
                 (changes, moves) = moves.split_at(len as usize);
                 target.copy_from_slice(source);
                 let mut hash = hash;
+                let mut beyond = false;
                 for &(place, effect) in changes {
                     let field = &current.layout.fields[place as usize];
                     let before = markings[place as usize];
@@ -337,12 +338,18 @@ impl ColouredSystem {
                             hash = hash.wrapping_add(self.moved(place, before, marking));
                         }
                         After::Marking(_) => return Err(Widen),
+                        // Another place may have a capacity that is exceeded: then it is a fault.
+                        After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
                         After::Exceeded => {
                             out.fault(Some(Action(number)), self.engine.exceeded(place));
                             continue 'actions;
                         }
                         After::Impossible => unreachable!("what an enabled action takes is there"),
                     }
+                }
+                if beyond {
+                    out.cut_off(1 << out.current());
+                    continue;
                 }
                 out.push_hashed(Action(number), target, hash);
             }
@@ -477,16 +484,19 @@ impl System for ColouredSystem {
         }
         target.clear();
         target.extend_from_slice(source);
+        let mut beyond = false;
         for (place, effect) in known.changes() {
             let field = &work.current.layout.fields[place as usize];
             match work.steps.after(&self.engine, place, field.read(source), effect) {
                 After::Marking(marking) if marking <= field.limit => field.write(target, marking),
                 After::Marking(_) => return Err(Widen),
+                // Beyond what is counted: see `Batch::cut_off`.
+                After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
                 After::Exceeded => return Ok(Fired::Fault(self.engine.exceeded(place))),
                 After::Impossible => return Ok(Fired::Disabled),
             }
         }
-        Ok(Fired::Done)
+        Ok(if beyond { Fired::Disabled } else { Fired::Done })
     }
 
     fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {

@@ -19,7 +19,7 @@ use deltamark_core::{
 };
 use deltamark_nets::NetSystem;
 
-use crate::describe::{SUM, features, names_of_the_net, sum_of};
+use crate::describe::{SUM, features, names_of_the_net, sum_of, total};
 use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
@@ -143,6 +143,7 @@ impl UnfoldedSystem {
         }
         let mut inner = Batch::new(self.width());
         append(scratch, &mut inner)?;
+        out.cut_off(inner.cut_off_sources());
         for index in 0..inner.len() {
             out.begin(inner.source(index));
             let (action, target) = (inner.action(index), inner.target(index));
@@ -363,12 +364,12 @@ impl UnfoldedSystem {
     fn sum(&self, place: usize, weight: &impl Fn(u32) -> i64, read: impl FnMut(u32) -> i64) -> i64 {
         let tokens = self.of_place[place].iter().map(|&(_, token)| weight(token));
         let counts = self.of_place[place].iter().map(|&(at, _)| at).map(read);
-        self.constant(place, weight) + tokens.zip(counts).map(|(weight, count)| weight * count).sum::<i64>()
+        total(tokens.zip(counts).chain([(1, self.constant(place, weight))]))
     }
 
     /// That of the tokens that are always there.
     fn constant(&self, place: usize, weight: &impl Fn(u32) -> i64) -> i64 {
-        self.constants[place].iter().map(|&(token, count)| i64::from(count) * weight(token)).sum()
+        total(self.constants[place].iter().map(|&(token, count)| (weight(token), i64::from(count))))
     }
 }
 

@@ -1,7 +1,10 @@
 //! Symmetric nets in PNML: every construct, what is refused, and how things are told.
 
+#[path = "common/explore.rs"]
+mod explored;
+
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem, pnml};
-use deltamark_core::{Batch, Fired, System};
+use deltamark_core::{Batch, Fired, Stop, System};
 use deltamark_testkit::{check_system, explore};
 
 const SORTS: &str = r#"
@@ -489,4 +492,54 @@ fn mutilated_files_do_no_harm() {
         }
     }
     assert!(read > 20 && refused > 500, "{read} read, {refused} refused");
+}
+
+/// A place has no capacity, so there is no fault: an exploration that comes to more tokens of a colour than are counted
+/// ends, and nothing is said of what it did not see. Unfolded, the net is counted further.
+#[test]
+fn counts_end_and_do_not_wrap() {
+    const MOST: u32 = i32::MAX as u32;
+    let dot = "<dotconstant/>";
+    // (tokens of p, how many t takes, how many it adds to q; what ends the exploration, states and edges unfolded)
+    let cases = [
+        (2, 1, MOST, None, 3, 2),
+        (3, 1, MOST, Some(Stop::Count), 4, 3),
+        (MOST, MOST, MOST, None, 2, 1),
+        (MOST, MOST - 1, 1, None, 2, 1),
+    ];
+    for (tokens, taken, added, stop, states, edges) in cases {
+        let text = document(
+            &[
+                place("p", "dot", &number_of(tokens, dot)),
+                place("q", "dot", ""),
+                transition("t", ""),
+                arc("p", "t", &number_of(taken, dot)),
+                arc("t", "q", &number_of(added, dot)),
+            ]
+            .concat(),
+        );
+        let net = pnml::parse(&text).expect("a net");
+        let coloured = ColouredSystem::new(net.clone(), &text).expect("it runs");
+        assert_eq!(explored::stopped(&coloured), stop, "{tokens} {taken} {added}");
+        let Ok(unfolded) = UnfoldedSystem::new(net, &text, UnfoldLimits::DEMANDED) else { panic!("it unfolds") };
+        let found = explored::explore_system(&unfolded, "plain");
+        assert_eq!((found.states, found.edges, found.deadlocks), (states, edges, 1), "{tokens} {taken} {added}");
+    }
+    // What a label comes to at a place is counted in 31 bits.
+    let sum = op("add", &[&number_of(MOST, dot), &number_of(1, dot)]);
+    for (taken, added) in [(sum.as_str(), dot), (dot, sum.as_str())] {
+        let text = document(
+            &[
+                place("p", "dot", dot),
+                place("q", "dot", ""),
+                transition("t", ""),
+                arc("p", "t", taken),
+                arc("t", "q", added),
+            ]
+            .concat(),
+        );
+        let net = pnml::parse(&text).expect("a net");
+        let Err(told) = ColouredSystem::new(net, &text) else { panic!("it is refused") };
+        assert!(told[0].message.ends_with("come to more than 2147483647 tokens"), "{told:?}");
+    }
 }

@@ -157,6 +157,7 @@ pub struct Batch {
     until_asked: u32,
     /// Why the batch is not complete.
     stop: Option<Stop>,
+    cut_off: u64,
 }
 
 /// How many calls of [`Batch::is_stopped`] pass from one look at clock and memory to the next.
@@ -178,6 +179,7 @@ impl Batch {
             control: None,
             until_asked: 0,
             stop: None,
+            cut_off: 0,
         }
     }
 
@@ -235,6 +237,7 @@ impl Batch {
         self.moved = 0;
         self.left_out = 0;
         self.stop = None;
+        self.cut_off = 0;
     }
 
     /// Says that what is pushed from now on comes from this state of the block.
@@ -242,6 +245,18 @@ impl Batch {
     pub fn begin(&mut self, source: usize) {
         debug_assert!(source < BLOCK);
         self.current = source as u8;
+    }
+
+    /// Records that these states have successors that the system cannot hold, because a count is beyond what it counts. The
+    /// search ends there, with [`Stop::Count`](crate::Stop::Count): neither fault nor deadlock.
+    pub fn cut_off(&mut self, sources: u64) {
+        self.moved |= sources;
+        self.cut_off |= sources;
+    }
+
+    /// The states whose successors were [cut off](Self::cut_off).
+    pub fn cut_off_sources(&self) -> u64 {
+        self.cut_off
     }
 
     /// Appends a successor, for systems that keep [`System::hash`](crate::System::hash) as it is provided.

@@ -20,6 +20,8 @@ pub enum Stop {
     States,
     /// The limit on the depth.
     Depth,
+    /// A count grew beyond what the system counts.
+    Count,
     /// The user asked to stop.
     Cancelled,
 }
@@ -33,6 +35,7 @@ impl Stop {
             Stop::Time => "time",
             Stop::States => "states",
             Stop::Depth => "depth",
+            Stop::Count => "count",
             Stop::Cancelled => "cancelled",
         }
     }

@@ -39,8 +39,19 @@ pub struct Separation {
 
 /// Looks for weights of `counts` counts. Of vectors that are to blame, one with the least `keep` is given up.
 pub fn separate(counts: usize, vectors: &[Vector], keep: &[u64]) -> Separation {
-    let (weights, cyclic) = Search::new(counts, vectors).separate(keep);
+    let (weights, cyclic) = Search::new(counts, &reduced(vectors)).separate(keep);
     Separation { weights, cyclic }
+}
+
+/// The vectors over the greatest common divisor of their parts: they gain under the same weights, and heavy ones count no more than
+/// light ones.
+fn reduced(vectors: &[Vector]) -> Vec<Vector> {
+    let reduce = |vector: &Vector| {
+        let divisor = vector.iter().fold(0, |divisor, &(_, part)| gcd(divisor, part.unsigned_abs()));
+        let divisor = i64::try_from(divisor).unwrap_or(1).max(1);
+        vector.iter().map(|&(at, part)| (at, part / divisor)).collect()
+    };
+    vectors.iter().map(reduce).collect()
 }
 
 /// The search for weights.
@@ -49,7 +60,8 @@ struct Search<'e> {
     /// For each place which transitions change it, and by how much.
     by_place: Vec<Vector>,
     weights: Vec<i64>,
-    gains: Vec<i64>,
+    /// Exact as long as no weight has passed [`LARGEST`], after which the search is given up.
+    gains: Vec<i128>,
     work: u64,
 }
 
@@ -65,9 +77,11 @@ impl<'e> Search<'e> {
     /// Adds the effect of a transition to the weights.
     fn add(&mut self, transition: usize) {
         for &(place, count) in &self.effects[transition] {
-            self.weights[place as usize] += count;
+            let weight = &mut self.weights[place as usize];
+            *weight = weight.saturating_add(count);
             for &(other, change) in &self.by_place[place as usize] {
-                self.gains[other as usize] += count * change;
+                let gain = &mut self.gains[other as usize];
+                *gain = gain.saturating_add(i128::from(count) * i128::from(change));
             }
             self.work += self.by_place[place as usize].len() as u64 + 1;
         }
@@ -97,7 +111,7 @@ impl<'e> Search<'e> {
             if quiet {
                 return (Some(self.weights.clone()), cyclic);
             }
-            if self.work > MOST_WORK || self.weights.iter().any(|weight| weight.abs() > LARGEST) {
+            if self.work > MOST_WORK || self.weights.iter().any(|weight| weight.unsigned_abs() > LARGEST as u64) {
                 return (None, cyclic);
             }
             if updates >= ROUNDS * left {
@@ -121,20 +135,25 @@ pub fn monotone(places: usize, effects: &[Vector], mut cyclic: Vec<bool>) -> Opt
     if places > 1500 {
         return None;
     }
+    let effects = &reduced(effects);
     for _ in 0..8 {
         let vectors = annihilators(places, effects, &cyclic)?;
         // The gain of each transition under each vector: the net as the perceptron sees it now.
-        let mapped: Vec<Vector> = (0..effects.len())
+        let mapped: Option<Vec<Vector>> = (0..effects.len())
             .map(|transition| {
                 if cyclic[transition] {
-                    return Vec::new();
+                    return Some(Vec::new());
                 }
                 let gain = |vector: &Vec<i64>| {
-                    effects[transition].iter().map(|&(place, count)| vector[place as usize] * count).sum::<i64>()
+                    effects[transition].iter().try_fold(0i64, |sum, &(place, count)| {
+                        sum.checked_add(vector[place as usize].checked_mul(count)?)
+                    })
                 };
-                (0u32..).zip(vectors.iter().map(gain)).filter(|&(_, gain)| gain != 0).collect()
+                let gains: Option<Vec<i64>> = vectors.iter().map(gain).collect();
+                Some((0u32..).zip(gains?).filter(|&(_, gain)| gain != 0).collect())
             })
             .collect();
+        let mapped = reduced(&mapped?);
         if mapped.iter().all(Vec::is_empty) {
             return None;
         }
@@ -168,7 +187,8 @@ fn annihilators(places: usize, effects: &[Vector], which: &[bool]) -> Option<Vec
             eliminate(&mut row, other, *pivot)?;
         }
         // A pivot of 1 keeps numbers small.
-        let Some(pivot) = (0..places).filter(|&place| row[place] != 0).min_by_key(|&place| row[place].abs()) else {
+        let Some(pivot) = (0..places).filter(|&place| row[place] != 0).min_by_key(|&place| row[place].unsigned_abs())
+        else {
             continue;
         };
         for (_, other) in &mut rows {
@@ -187,14 +207,15 @@ fn annihilators(places: usize, effects: &[Vector], which: &[bool]) -> Option<Vec
             let mut scale = 1i64;
             for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
                 let step = row[*pivot] / gcd(row[*pivot].unsigned_abs(), row[place].unsigned_abs()) as i64;
-                scale = scale.checked_mul(step.abs() / gcd(scale.unsigned_abs(), step.unsigned_abs()) as i64)?;
+                scale =
+                    scale.checked_mul(step.checked_abs()? / gcd(scale.unsigned_abs(), step.unsigned_abs()) as i64)?;
             }
             let mut vector = vec![0; places];
             vector[place] = scale;
             for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
-                vector[*pivot] = -(scale.checked_mul(row[place])? / row[*pivot]);
+                vector[*pivot] = scale.checked_mul(row[place])?.checked_div(row[*pivot])?.checked_neg()?;
             }
-            (vector.iter().all(|part| part.abs() < LARGEST)).then_some(vector)
+            (vector.iter().all(|part| part.unsigned_abs() < LARGEST as u64)).then_some(vector)
         })
         .collect()
 }
@@ -215,4 +236,34 @@ fn eliminate(row: &mut [i64], other: &[i64], pivot: usize) -> Option<()> {
         row.iter_mut().for_each(|part| *part /= common as i64);
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heavy_vectors_are_separated_as_light_ones_are() {
+        let most = i64::from(u32::MAX);
+        let light: Vec<Vector> = vec![vec![(0, -1), (1, 1)], vec![(1, -1), (2, 1)]];
+        let heavy = light.iter().map(|vector| vector.iter().map(|&(at, part)| (at, part * most)).collect()).collect();
+        let cases: [Vec<Vector>; 5] = [
+            light,
+            heavy,
+            vec![vec![(0, -most), (1, most), (2, most - 1)], vec![(0, most - 2), (1, -most)]],
+            vec![vec![(0, i64::MIN), (1, i64::MAX)], vec![(0, i64::MAX), (1, i64::MIN)]],
+            vec![vec![(0, i64::MIN)], vec![(0, i64::MIN), (1, i64::MAX), (2, i64::MIN)]],
+        ];
+        let found = cases.clone().map(|vectors| separate(3, &vectors, &vec![0; vectors.len()]).weights);
+        assert!(found[0].is_some() && found[0] == found[1], "{found:?}");
+        for vectors in cases {
+            for which in [vec![true; vectors.len()], vec![false; vectors.len()]] {
+                let Some(weights) = monotone(3, &vectors, which) else { continue };
+                let gain = |vector: &Vector| {
+                    vector.iter().map(|&(at, part)| i128::from(weights[at as usize]) * i128::from(part)).sum::<i128>()
+                };
+                assert!(vectors.iter().all(|vector| gain(vector) >= 0), "{vectors:?}: {weights:?}");
+            }
+        }
+    }
 }

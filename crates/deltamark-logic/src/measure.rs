@@ -14,7 +14,9 @@ use crate::ast::{Arithmetic, Expr, Node};
 use crate::check::compile_as;
 use crate::lanes::Lanes;
 use crate::program::{Compiled, Operation};
-use deltamark_core::{Block, Diagnostic, Kind, Measure, Observable, Observe, Rank, Scratch, Span, StateId, System};
+use deltamark_core::{
+    Batch, Block, Diagnostic, Kind, Measure, Observable, Observe, Rank, Scratch, Span, StateId, System,
+};
 
 /// The most numbers of one measure.
 pub const MAX_PARTS: usize = 8;
@@ -53,23 +55,52 @@ pub fn measure(text: &str, system: &dyn System) -> Result<Box<dyn Measure>, Vec<
     if !findings.is_empty() {
         return Err(findings);
     }
-    let gains = gains(&sums, system);
+    let gains = gains(&sums, &parts, system);
     Ok(Box::new(Numbers { parts, gains }))
 }
 
-/// What each action adds to the rank, if all numbers are sums that the system knows more about.
-fn gains(sums: &[Option<Vec<(Observable, i64)>>], system: &dyn System) -> Option<Vec<Rank>> {
+/// The logarithm of the steps in a row for which ranks have room. A sweep that gets further ends where a rank would overflow.
+const STEPS: u32 = 32;
+
+/// What each action adds to the rank, if all numbers are sums that the system knows more about, and ranks have room for a long
+/// run: elsewhere a rank is worked out state by state, and what is too large for its share counts as the largest there is.
+fn gains(sums: &[Option<Vec<(Observable, i64)>>], parts: &[Compiled], system: &dyn System) -> Option<Vec<Rank>> {
     let progress = system.progress()?;
     let bits = share(sums.len());
     let mut all: Vec<Rank> = Vec::new();
-    for sum in sums {
+    for (number, (sum, part)) in (1..).zip(sums.iter().zip(parts)) {
         let gains = progress.gains_of(sum.as_ref()?)?;
+        let largest = gains.iter().map(|gain| gain.unsigned_abs()).max().unwrap_or(0);
+        let least = (u128::from(largest) << STEPS) + u128::from(initially(part, system)?);
+        // The sum of all parts has a bit to spare, and so has the sign.
+        if 128 - least.leading_zeros() + bits * (sums.len() as u32 - number) > 125 {
+            return None;
+        }
         all.resize(gains.len(), 0);
         for (rank, gain) in all.iter_mut().zip(gains) {
             *rank = (*rank << bits) + Rank::from(gain);
         }
     }
     Some(all)
+}
+
+/// How far from 0 a number is in the initial states; nothing, if it has no value there.
+fn initially(part: &Compiled, system: &dyn System) -> Option<u64> {
+    let mut scratch = system.scratch();
+    let mut batch = Batch::new(system.width());
+    while system.initial(&mut scratch, &mut batch).is_err() {
+        drop(system.widen());
+        batch.reset(system.width());
+    }
+    let mut most = 0;
+    for index in 0..batch.len() {
+        let mut block = Block::new(system.width());
+        block.push(StateId::NAMELESS, batch.target(index));
+        let mut values: Lanes = [0; 64];
+        part.numbers(system, &mut scratch, &block, &mut values).ok()?;
+        most = most.max(values[0].unsigned_abs());
+    }
+    Some(most)
 }
 
 /// The bits of a rank that each of so many numbers has. One is left, so that no rank is the largest number there is.

@@ -15,7 +15,7 @@
 //!   adds one number to it as well, and it does not depend on the layout.
 
 use crate::Net;
-use crate::layout::Layout;
+use crate::layout::{Layout, MAX_BITS};
 use crate::step::Steps;
 use deltamark_core::hash::coefficient;
 use deltamark_core::{Control, Stop};
@@ -83,6 +83,8 @@ pub(crate) struct Compiled {
     pub layout: Layout,
     /// Changes with every widening.
     pub version: u64,
+    /// Whether some field cannot get wider, so that counts may end there.
+    pub widest: bool,
     pub thresholds: Vec<Threshold>,
     /// Index of the truth that is always the case.
     pub always: u32,
@@ -141,6 +143,7 @@ impl Compiled {
 
         let mut compiled = Compiled {
             version,
+            widest: layout.fields.iter().any(|field| field.bits == MAX_BITS),
             always: truths.always,
             truths: truths.first as usize + truths.thresholds.len(),
             thresholds: truths.thresholds,

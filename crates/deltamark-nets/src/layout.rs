@@ -79,8 +79,7 @@ pub(crate) fn bits_for(count: u64) -> u8 {
     (64 - count.leading_zeros()).max(1) as u8
 }
 
-/// The most bits a field may take. Counts beyond are beyond what any run can reach by
-/// adding weights of 32 bits.
+/// The most bits a field may take. By adding weights of 32 bits it takes 2^31 steps to get there; a run ends then.
 pub(crate) const MAX_BITS: u8 = 63;
 
 /// Where every place's count lies.

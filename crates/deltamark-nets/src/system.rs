@@ -173,8 +173,24 @@ impl NetSystem {
                 }
             }
         }
+        found.retain(|&(_, count)| bits_for(count) <= MAX_BITS);
         Widen
     }
+
+    /// Appends the successors of the states of a block one state after the other, where counts may end.
+    #[cold]
+    fn expand_singly(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        for (number, state) in block.states().iter().enumerate() {
+            out.begin(number);
+            self.successors(scratch, state, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether one of these counts is beyond what the widest field holds.
+fn counts_end(overflow: &[Overflow]) -> bool {
+    overflow.iter().any(|&(_, count)| bits_for(count) > MAX_BITS)
 }
 
 fn layout(net: &Net, bits: &[u8]) -> Layout {
@@ -209,6 +225,11 @@ impl System for NetSystem {
             let number = step.transition as usize;
             if self.enabled(layout, source, &self.net.transitions[number]) {
                 self.overflow_of(layout, source, number, &mut overflow);
+                if counts_end(&overflow) {
+                    out.cut_off(1 << out.current());
+                    overflow.clear();
+                    continue;
+                }
                 if !overflow.is_empty() {
                     return Err(self.note_overflows(layout, std::iter::once(source)));
                 }
@@ -221,6 +242,9 @@ impl System for NetSystem {
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        if self.workspace(scratch).compiled.widest {
+            return self.expand_singly(scratch, block, out);
+        }
         let workspace = self.workspace(scratch);
         workspace.expand(block, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);
@@ -247,6 +271,10 @@ impl System for NetSystem {
                 }
                 let mut overflow = Vec::new();
                 self.overflow_of(layout, source, number, &mut overflow);
+                // Beyond what is counted: see `Batch::cut_off`.
+                if counts_end(&overflow) {
+                    return Ok(Fired::Disabled);
+                }
                 if !overflow.is_empty() {
                     return Err(self.note_overflows(layout, std::iter::once(source)));
                 }
@@ -283,7 +311,7 @@ impl System for NetSystem {
         for (place, count) in self.overflows.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let place = place as usize;
             let needed = bits_for(count);
-            assert!(needed <= MAX_BITS, "place `{}` holds 2^63 tokens or more", self.net.places[place].name);
+            assert!(needed <= MAX_BITS, "what no field holds is cut off and not noted");
             if needed > bits[place] {
                 bits[place] = needed;
                 widened.push(self.net.places[place].name.as_str());
@@ -378,6 +406,9 @@ impl NetSystem {
         arrivals: &[Action],
         out: &mut Batch,
     ) -> Result<(), Widen> {
+        if self.workspace(scratch).compiled.widest {
+            return self.expand_singly(scratch, block, out);
+        }
         let workspace = self.workspace(scratch);
         workspace.expand_level(sleep, block, arrivals, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);
@@ -544,5 +575,38 @@ impl Observe for NetSystem {
             sums.add(planes);
         }
         sums.most(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that adds as much as it can gets there after 2^31 steps; here it begins just before.
+    #[test]
+    fn counts_end_and_do_not_wrap() {
+        for weight in [1, 7, u32::MAX] {
+            let text = format!("pl p (1)\ntr add p -> p q*{weight}\ntr move q -> r\n");
+            let system = NetSystem::new(crate::tina::parse(&text).expect("a valid net"));
+            let largest = (1u64 << MAX_BITS) - 1;
+            for (q, fits) in [(largest - u64::from(weight), true), (largest - u64::from(weight) + 1, false)] {
+                system.overflows.lock().unwrap().push((1, q));
+                system.widen();
+                let compiled = system.compiled();
+                let mut state = Vec::new();
+                compiled.layout.pack([1, q, 0].into_iter(), &mut state);
+                let mut block = Block::new(system.width());
+                block.push(deltamark_core::StateId::NAMELESS, &state);
+                let mut scratch = system.scratch();
+                let mut batch = Batch::new(system.width());
+                system.expand(&mut scratch, &block, &mut batch).expect("a layout that fits");
+                let found: Vec<_> = (0..batch.len()).map(|at| system.marking(batch.target(at))[1]).collect();
+                let expected = if fits { vec![q + u64::from(weight), q - 1] } else { vec![q - 1] };
+                assert_eq!(found, expected, "weight {weight}, {q} tokens");
+                assert_eq!(batch.cut_off_sources(), u64::from(!fits));
+                let fired = system.fire(&mut scratch, &state, Action(0), &mut Vec::new());
+                assert_eq!(fired, Ok(if fits { Fired::Done } else { Fired::Disabled }));
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
 use deltamark::core::Limits;
-use deltamark::search::Search;
+use deltamark::search::{Search, Strategy};
 use deltamark::{Check, Loaded, Report};
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String>
     let file = std::env::temp_dir().join(format!("deltamark-{}-{size}.dmg", std::process::id()));
     let limits = Limits { time: Some(Duration::from_secs(600)), ..Limits::default() };
     let check = |model: &Loaded, graph: bool| -> Result<Report, String> {
-        let check = Check::loaded(model).search(Search::Sweep).limits(limits.clone()).cancel(options.cancel.clone());
+        let check = Check::loaded(model).search(Strategy::Sweep).limits(limits.clone()).cancel(options.cancel.clone());
         let check = check.progress("--progress", kind.progress).map_err(|error| error.to_string())?;
         let check = if graph { check.graph(file.display().to_string()) } else { check };
         check.explore().map_err(|error| error.to_string())

@@ -31,7 +31,7 @@ pub use sweep::{SweepTask, Swept, run_sweep};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
-/// The order in which states are visited.
+/// The order in which states are visited that a store takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Search {
     /// Level by level; traces are shortest.
@@ -39,22 +39,17 @@ pub enum Search {
     Bfs,
     /// Deep paths first; finds deep errors early.
     Dfs,
-    /// In the order of progress, forgetting what lies behind: see [`run_sweep`]. It takes a window instead of a store.
-    Sweep,
 }
 
 impl Search {
     /// All searches over a store.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
 
-    /// All searches there are.
-    pub const NAMED: &[Search] = &[Search::Bfs, Search::Dfs, Search::Sweep];
-
     /// In what order states reach the store.
     pub fn order(self) -> Order {
         match self {
             Search::Bfs => Order::Levels,
-            Search::Dfs | Search::Sweep => Order::Any,
+            Search::Dfs => Order::Any,
         }
     }
 
@@ -74,8 +69,60 @@ impl Search {
         match self {
             Search::Bfs => "bfs",
             Search::Dfs => "dfs",
-            Search::Sweep => "sweep",
         }
+    }
+}
+
+/// How a state space is explored: what `--search` names.
+///
+/// A sweep is no [`Search`], because it takes a window instead of a store: [`run`] cannot be asked for one.
+///
+/// ```compile_fail
+/// # use deltamark_search::{Search, Task, run};
+/// fn sweep(task: Task<'_>) {
+///     run(Search::Sweep, task);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Over a store, which keeps every state.
+    Over(Search),
+    /// In the order of progress, forgetting what lies behind: see [`run_sweep`].
+    Sweep,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: &[Strategy] = &[Strategy::Over(Search::Bfs), Strategy::Over(Search::Dfs), Strategy::Sweep];
+
+    /// As [`Search::is_shortest`].
+    pub fn is_shortest(self) -> bool {
+        matches!(self, Strategy::Over(search) if search.is_shortest())
+    }
+
+    /// As [`Search::shares_work`].
+    pub fn shares_work(self) -> bool {
+        matches!(self, Strategy::Over(search) if search.shares_work())
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Over(search) => search.name(),
+            Strategy::Sweep => "sweep",
+        }
+    }
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        Search::default().into()
+    }
+}
+
+impl From<Search> for Strategy {
+    fn from(search: Search) -> Self {
+        Strategy::Over(search)
     }
 }
 
@@ -150,11 +197,10 @@ pub fn run(search: Search, task: Task<'_>) -> Outcome {
 /// which the parents of a level come.
 ///
 /// # Panics
-/// As [`run`]; and for [`Search::Sweep`], which takes no store: that is [`run_sweep`].
+/// As [`run`].
 pub fn run_on(threads: Threads, search: Search, task: Task<'_>) -> Outcome {
     match search {
         Search::Bfs => bfs::run(task, threads),
         Search::Dfs => dfs::run(task),
-        Search::Sweep => panic!("a sweep takes a window, not a store"),
     }
 }

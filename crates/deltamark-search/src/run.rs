@@ -16,7 +16,7 @@ use deltamark_core::{
     Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
     Trace, Verdict, Widen,
 };
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,8 @@ pub(crate) struct Plan<'a> {
     pub quota: Arc<Quota>,
     tables: Arc<Tables>,
     leaves_out: bool,
+    /// Whether a successor was [cut off](Batch::cut_off).
+    cut_off: Arc<AtomicBool>,
 }
 
 /// A property has its answer.
@@ -109,6 +111,7 @@ impl<'a> Plan<'a> {
             settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
             quota: Arc::new(Quota::new(control.limits.states)),
             tables: Arc::new(Tables::new(system, &control.budget)),
+            cut_off: Arc::new(AtomicBool::new(false)),
         }
     }
 
@@ -278,14 +281,29 @@ impl<'a> Run<'a> {
     /// first; the block must then be filled again in the new layout.
     pub fn expand(&mut self) -> Result<(), Widen> {
         self.batch.reset(self.system.width());
-        self.system.expand(&mut self.system_scratch, &self.block, &mut self.batch)
+        self.system.expand(&mut self.system_scratch, &self.block, &mut self.batch)?;
+        self.note_cut_off();
+        Ok(())
+    }
+
+    fn note_cut_off(&self) {
+        if self.batch.cut_off_sources() != 0 {
+            self.end_at_count();
+        }
+    }
+
+    /// Ends the run at the next check: a number grew beyond what is counted.
+    pub fn end_at_count(&self) {
+        self.plan.cut_off.store(true, Relaxed);
     }
 
     /// The same, but for successors that other states of the level will yield; `arrivals` tells how
     /// the states of the block were reached.
     pub fn expand_level(&mut self, independence: &dyn Independence, arrivals: &[Action]) -> Result<(), Widen> {
         self.batch.reset(self.system.width());
-        independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)
+        independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)?;
+        self.note_cut_off();
+        Ok(())
     }
 
     /// Counts a change of the layout.
@@ -470,6 +488,9 @@ impl<'a> Run<'a> {
         if self.plan.is_cancelled() {
             return Some(Stop::Cancelled);
         }
+        if self.plan.cut_off.load(Relaxed) {
+            return Some(Stop::Count);
+        }
         if !self.plan.tables.hold(self.plan.system) {
             return Some(Stop::Memory);
         }
@@ -556,6 +577,7 @@ impl<'a> Run<'a> {
 
     /// The same, where so many of the states that were found count.
     pub fn finish_with(mut self, states: u64, stopped_by: Option<Stop>) -> Outcome {
+        let stopped_by = stopped_by.or(self.plan.cut_off.load(Relaxed).then_some(Stop::Count));
         self.plan.control.budget.release(self.working_granted);
         self.statistics.states = states;
         self.statistics.search_time = self.started.elapsed();

@@ -223,7 +223,13 @@ impl<'a> Ranking<'a> {
         if let (Some(gains), Some(sources)) = (self.gains, sources) {
             let gain = |action: Action| gains.get(action.0 as usize).copied().unwrap_or(0);
             let (batch, ranks) = (&run.batch, &mut self.ranks);
-            ranks.extend((0..batch.len()).map(|index| sources[batch.source(index)] + gain(batch.action(index))));
+            let sum = |index| sources[batch.source(index)].checked_add(gain(batch.action(index)));
+            ranks.extend((0..batch.len()).map_while(sum));
+            // A rank that wrapped round would say that an action regresses of which it is known that it advances.
+            if ranks.len() < batch.len() {
+                ranks.resize(batch.len(), Rank::MAX);
+                run.end_at_count();
+            }
             return;
         }
         let width = run.system.width();

@@ -6,7 +6,7 @@
 //! suite has been shown to fail on something broken.
 //!
 //! * [`oracle`] explores any system with a hash map; [`net_oracle`] any net.
-//! * [`systems`] are written by hand, [`random`] ones come from a seed, [`wrappers`] change one
+//! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the edges of sizes), [`wrappers`] change one
 //!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
 //! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
@@ -18,6 +18,7 @@ pub mod corpus;
 pub mod net_oracle;
 pub mod oracle;
 pub mod random;
+pub mod scaled;
 pub mod stores;
 pub mod systems;
 pub mod wrappers;

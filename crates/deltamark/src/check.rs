@@ -20,7 +20,7 @@ use deltamark_core::{
     ReplayError, Silent, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
-use deltamark_search::{Observer, Search, Task, Threads};
+use deltamark_search::{Observer, Search, Strategy, Task, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec, Traffic};
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,9 @@ pub struct Check<'a> {
     pub(crate) info: ModelInfo,
     pub(crate) properties: Vec<Property>,
     pub(crate) store: StoreSpec,
+    /// The order over a store, if it is not a sweep.
     pub(crate) search: Search,
+    pub(crate) sweeps: bool,
     pub(crate) threads: Option<usize>,
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
@@ -139,6 +141,7 @@ impl<'a> Check<'a> {
             properties: Vec::new(),
             store: StoreSpec::default(),
             search: Search::default(),
+            sweeps: false,
             threads: None,
             limits: Limits::default(),
             cancel: Cancel::new(),
@@ -237,9 +240,16 @@ impl<'a> Check<'a> {
     }
 
     /// Visits states in this order.
-    pub fn search(mut self, search: Search) -> Self {
-        self.search = search;
+    pub fn search(mut self, strategy: impl Into<Strategy>) -> Self {
+        match strategy.into() {
+            Strategy::Over(search) => (self.search, self.sweeps) = (search, false),
+            Strategy::Sweep => self.sweeps = true,
+        }
         self
+    }
+
+    fn strategy(&self) -> Strategy {
+        if self.sweeps { Strategy::Sweep } else { self.search.into() }
     }
 
     /// Sweeps by this measure: a number, or several in parentheses, of which the first counts most. `name` is how errors
@@ -264,7 +274,7 @@ impl<'a> Check<'a> {
 
     /// How many threads will search, and why it is one, if store or search are the reason.
     pub fn thread_count(&self) -> (usize, Option<String>) {
-        thread_count(self.threads, &self.store, self.search)
+        thread_count(self.threads, &self.store, self.strategy())
     }
 
     /// Gives up at these limits. The time counts from [`since`](Self::since), and covers all that is done. Where no memory limit is given, it is what the process
@@ -389,7 +399,8 @@ impl<'a> Check<'a> {
             };
             return walked.report(surveyor);
         }
-        threads(self.threads, &self.store, self.search)?;
+        let strategy = self.strategy();
+        threads(self.threads, &self.store, strategy)?;
         self.refuse_mixtures()?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
         let mut log = match &self.graph {
@@ -398,7 +409,7 @@ impl<'a> Check<'a> {
         };
         let path = self.graph.take();
         let mut chosen: Option<Choice> = None;
-        let (outcome, sweep, graph) = if self.search == Search::Sweep {
+        let (outcome, sweep, graph) = if self.sweeps {
             if log.is_some() && self.recorder.is_some() {
                 return Err(CheckError::Graph("a graph is recorded once".into()));
             }
@@ -521,7 +532,7 @@ impl<'a> Check<'a> {
             warning,
             store_bytes,
             tables,
-            search: self.search,
+            search: strategy,
             memory_limit,
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
@@ -534,7 +545,7 @@ impl<'a> Check<'a> {
 
     /// Refuses options that do not go with each other.
     fn refuse_mixtures(&self) -> Result<(), CheckError> {
-        if self.search == Search::Sweep {
+        if self.sweeps {
             return sweep::refuse(&self.store, self.limits.depth);
         }
         if self.measure.is_some() || self.recorder.is_some() {
@@ -568,16 +579,16 @@ fn first_numbers(system: &dyn System) -> Vec<u64> {
 
 /// How many threads search, of those that were asked for or of those the machine runs at once; and
 /// why it is one, if store or search are the reason.
-fn thread_count(asked: Option<usize>, store: &StoreSpec, search: Search) -> (usize, Option<String>) {
-    let reason = one_thread_only(store, search);
+fn thread_count(asked: Option<usize>, store: &StoreSpec, strategy: Strategy) -> (usize, Option<String>) {
+    let reason = one_thread_only(store, strategy);
     let wanted = || asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     if reason.is_some() { (1, reason) } else { (wanted().max(1), None) }
 }
 
 /// What runs with one thread only, and what to choose instead.
-fn one_thread_only(store: &StoreSpec, search: Search) -> Option<String> {
-    if !search.shares_work() {
-        let name = search.name();
+fn one_thread_only(store: &StoreSpec, strategy: Strategy) -> Option<String> {
+    if !strategy.shares_work() {
+        let name = strategy.name();
         return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
     }
     let info = StoreInfo::by_name(&store.name).filter(|info| !info.threads)?;
@@ -588,8 +599,12 @@ fn one_thread_only(store: &StoreSpec, search: Search) -> Option<String> {
 }
 
 /// The threads to search with; an error, if several were asked for and cannot be.
-pub(crate) fn threads(asked: Option<usize>, store: &StoreSpec, search: Search) -> Result<Threads, CheckError> {
-    match thread_count(asked, store, search) {
+pub(crate) fn threads(
+    asked: Option<usize>,
+    store: &StoreSpec,
+    strategy: impl Into<Strategy>,
+) -> Result<Threads, CheckError> {
+    match thread_count(asked, store, strategy.into()) {
         (_, Some(reason)) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
         (count, _) => Ok(Threads::new(count)),
     }

@@ -786,7 +786,7 @@ impl Walked<'_, '_> {
             warning: None,
             store_bytes: Bytes::new().with("file", graph.bytes()),
             tables: system.tables(),
-            search: Search::Bfs,
+            search: Search::Bfs.into(),
             memory_limit,
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),

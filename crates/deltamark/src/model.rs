@@ -356,7 +356,14 @@ where
         self
     }
 
-    /// Uses this search; breadth-first unless said otherwise.
+    /// Uses this search; breadth-first unless said otherwise. A sweep needs a progress measure, which Rust code has none of:
+    ///
+    /// ```compile_fail
+    /// # use deltamark::search::Strategy;
+    /// # fn sweep(check: deltamark::ModelCheck<impl deltamark::Model>) {
+    /// check.search(Strategy::Sweep).run();
+    /// # }
+    /// ```
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
         self

@@ -11,7 +11,7 @@ use crate::memory;
 use crate::story::Story;
 use crate::sweep::SweepReport;
 use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
-use deltamark_search::Search;
+use deltamark_search::Strategy;
 use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ pub struct Report {
     /// What the model's own tables held at the end, by part.
     pub tables: Bytes,
     /// The search that was used.
-    pub search: Search,
+    pub search: Strategy,
     /// The memory limit the run was under, given or not.
     pub memory_limit: Option<u64>,
     /// The most bytes the process has had resident, where that is known.
@@ -186,7 +186,7 @@ impl Report {
             warning: None,
             store_bytes: Bytes::new(),
             tables: Bytes::new(),
-            search: Search::default(),
+            search: Strategy::default(),
             memory_limit,
             peak_resident: memory::peak(),
             total_time: since.elapsed(),
@@ -259,7 +259,7 @@ pub(crate) mod tests {
             warning: None,
             store_bytes: Bytes::new().with("table", 25),
             tables: Bytes::new(),
-            search: Search::Bfs,
+            search: Strategy::default(),
             memory_limit: None,
             peak_resident: None,
             total_time: Duration::from_secs(1),

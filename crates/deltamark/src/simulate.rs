@@ -122,13 +122,19 @@ impl<'a> Simulator<'a> {
             action: Some(batch.action(index)),
             target: batch.target(index).to_vec(),
         });
+        let beyond = (batch.cut_off_sources() != 0).then(|| Choice {
+            name: "a step".into(),
+            fault: Some("a place would hold more tokens than are counted".into()),
+            action: None,
+            target: Vec::new(),
+        });
         let faults = batch.faults().iter().map(|fault| Choice {
             name: fault.action.map_or_else(|| "the state itself".into(), name),
             fault: Some(fault.message.clone()),
             action: fault.action,
             target: Vec::new(),
         });
-        let mut choices: Vec<Choice> = steps.chain(faults).collect();
+        let mut choices: Vec<Choice> = steps.chain(faults).chain(beyond).collect();
         choices.sort_by_key(|choice| choice.action);
         self.choices = choices;
     }

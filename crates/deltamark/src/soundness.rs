@@ -29,7 +29,7 @@ use deltamark_graph::block::{STATES, Unpacked};
 use deltamark_graph::{BitSet, FileError, Graph, Reverse, levels};
 use deltamark_nets::workflow::Workflow;
 use deltamark_nets::{Net, NetSystem};
-use deltamark_search::{Observer, Search, Task};
+use deltamark_search::{Observer, Task};
 use deltamark_store::StoreSpec;
 use std::sync::Arc;
 
@@ -286,7 +286,7 @@ impl Check<'_> {
             warning,
             store_bytes,
             tables: system.tables(),
-            search: self.search,
+            search: self.search.into(),
             memory_limit,
             peak_resident: memory::peak(),
             total_time: self.since.elapsed(),
@@ -300,7 +300,7 @@ impl Check<'_> {
     fn refuse_with_soundness(&self) -> Result<(), CheckError> {
         let mixed = [
             (!self.properties.is_empty(), "other properties", "ask them in a run of their own"),
-            (self.search == Search::Sweep, "the search `sweep`", "leave out `--search`, or choose `dfs`"),
+            (self.sweeps, "the search `sweep`", "leave out `--search`, or choose `dfs`"),
             (self.explain, "`--explain`", "soundness takes `plain`, unless another store is named"),
             (self.graph.is_some(), "`--graph`", "write the graph in a run of its own"),
             (self.walked.is_some(), "a graph that was written before", "ask it of the model"),

@@ -5,7 +5,7 @@ use deltamark::condensed::OpenOptions;
 use deltamark::condensed_graph::Way;
 use deltamark::core::Limits;
 use deltamark::graph::{Graph, GraphFormat};
-use deltamark::search::Search;
+use deltamark::search::{Search, Strategy};
 use deltamark::{Check, CheckError, Condensed, CondensedError, LoadOptions, Loaded, Report, Unfold, load_with};
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
@@ -188,7 +188,7 @@ fn the_graphs_of_the_paper_take_less_than_half_of_what_they_take_there() {
     {
         let parameters = vec![("N".to_string(), number.to_string())];
         let loaded = model(name, &LoadOptions { parameters, ..LoadOptions::default() });
-        let graph = written(&loaded, &folder.join("paper.dmg"), |check| check.search(Search::Sweep));
+        let graph = written(&loaded, &folder.join("paper.dmg"), |check| check.search(Strategy::Sweep));
         assert_eq!(graph.graph.states(), states, "{name}");
         assert!(graph.contents().bytes <= most, "{name}: {} bytes", graph.contents().bytes);
     }
@@ -298,7 +298,7 @@ fn graphs_recorded_by_sweeps_answer_as_a_full_run() {
     ] {
         let loaded = model(name, &LoadOptions { unfold: Unfold::Auto, ..LoadOptions::default() });
         let path = folder.join(format!("{name}.dmg"));
-        let check = Check::loaded(&loaded).search(Search::Sweep).graph(path.to_string_lossy());
+        let check = Check::loaded(&loaded).search(Strategy::Sweep).graph(path.to_string_lossy());
         match check.explore() {
             Ok(report) => assert!(report.graph.is_some_and(|graph| graph.contents.is_some()), "{name}"),
             Err(CheckError::Sweep { .. }) => continue,
@@ -332,7 +332,7 @@ fn faults_are_counted_while_a_sweep_records() {
         let loaded = model("overflow.dve", &LoadOptions::default());
         let searched = written(&loaded, &folder.join("searched.dmg"), |check| check);
         let swept = written(&loaded, &folder.join(format!("{number}.dmg")), |check| {
-            check.search(Search::Sweep).progress("--progress", progress).expect("a measure")
+            check.search(Strategy::Sweep).progress("--progress", progress).expect("a measure")
         });
         let faulty = searched.graph.meta().faulty.expect("they are counted");
         let meta = swept.graph.meta();
@@ -348,7 +348,7 @@ fn faults_are_counted_while_a_sweep_records() {
     }
     let loaded = model("peterson.dve", &LoadOptions::default());
     let swept = written(&loaded, &folder.join("peterson.dmg"), |check| {
-        check.search(Search::Sweep).progress("--progress", "turn").expect("a measure")
+        check.search(Strategy::Sweep).progress("--progress", "turn").expect("a measure")
     });
     assert_eq!(swept.graph.meta().faulty, Some(0), "so no state is expanded again to look for them");
 }

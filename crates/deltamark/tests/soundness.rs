@@ -3,7 +3,7 @@
 use deltamark::core::{Limits, Verdict};
 use deltamark::load::{self, Format, LoadOptions};
 use deltamark::nets::{Arc, Net, Place, Transition, write};
-use deltamark::search::Search;
+use deltamark::search::{Search, Strategy};
 use deltamark::{Check, CheckError, Kind, Loaded, Report};
 use deltamark_testkit::Rng;
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ fn what_is_no_workflow_net_is_refused() {
     let net = loaded("tina", "pl i (1)\ntr a i -> o");
     let mixed: [(Check<'_>, &str); 3] = [
         (Check::loaded(&net).deadlock_free(), "other properties"),
-        (Check::loaded(&net).search(Search::Sweep), "the search `sweep`"),
+        (Check::loaded(&net).search(Strategy::Sweep), "the search `sweep`"),
         (Check::loaded(&net).graph("never.dmg"), "`--graph`"),
     ];
     for (check, what) in mixed {
@@ -279,10 +279,9 @@ fn a_deadlock_in_a_final_state_is_no_violation() {
     for (format, text, rows) in cases {
         let model = loaded(format, text);
         for (finals, expected) in *rows {
-            for (search, store) in
-                [(Search::Bfs, "plain"), (Search::Bfs, "compact"), (Search::Dfs, "tree"), (Search::Sweep, "auto")]
-            {
-                for threads in if search == Search::Bfs { 1..3 } else { 1..2 } {
+            let (bfs, dfs) = (Strategy::Over(Search::Bfs), Strategy::Over(Search::Dfs));
+            for (search, store) in [(bfs, "plain"), (bfs, "compact"), (dfs, "tree"), (Strategy::Sweep, "auto")] {
+                for threads in if search == bfs { 1..3 } else { 1..2 } {
                     let check = Check::loaded(&model).search(search).store(store.parse().expect("a store"));
                     let check = finals.iter().fold(check.deadlock_free(), |check, text| {
                         check.ends_in(text).unwrap_or_else(|wrong| panic!("{wrong}"))

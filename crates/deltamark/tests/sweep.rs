@@ -1,7 +1,7 @@
 //! Sweeps of models with answers from outside: where nothing was explored twice, states, edges and deadlocks are those of any
 //! other search; elsewhere verdicts are. And the two models of the paper hold no more states at once than there.
 
-use deltamark::search::{Search, SweepTask, run_sweep};
+use deltamark::search::{Strategy, SweepTask, run_sweep};
 use deltamark::store::layers::Layers;
 use deltamark::{Check, LoadOptions, Report, load, load_with};
 use deltamark_core::{Block, Control, Measure, Property, Remember, StateId, System, Verdict, Window};
@@ -46,7 +46,7 @@ fn agree(test: &str, folder: &str, ending: &str, most: u64, least: usize) {
         }
         let path = corpus.file(folder, &format!("{name}.{ending}"));
         let Ok(model) = load(&path.to_string_lossy(), None) else { continue };
-        match Check::loaded(&model).deadlock_free().search(Search::Sweep).explore_all(true).run() {
+        match Check::loaded(&model).deadlock_free().search(Strategy::Sweep).explore_all(true).run() {
             Ok(report) => {
                 count += 1;
                 wrong.extend(differences(&report, &row).into_iter().map(|what| format!("{name}: {what}")));
@@ -171,7 +171,7 @@ fn the_models_of_the_paper_hold_no_more_states_than_there() {
     ];
     for (name, number, progress, states, peak) in cases {
         let model = ours(name, &[("N", number)]);
-        let check = Check::loaded(&model).deadlock_free().search(Search::Sweep).explore_all(true);
+        let check = Check::loaded(&model).deadlock_free().search(Strategy::Sweep).explore_all(true);
         let report = check.progress("--progress", progress).expect("a measure").run().expect("a run");
         let swept = report.sweep.and_then(|sweep| sweep.swept).expect("a sweep is told");
         assert_eq!(report.statistics.states, states, "{name}, N = {number}");
@@ -182,7 +182,7 @@ fn the_models_of_the_paper_hold_no_more_states_than_there() {
 #[test]
 fn what_does_not_go_with_a_sweep_is_refused() {
     let model = ours("peterson.dve", &[]);
-    let sweep = || Check::loaded(&model).search(Search::Sweep);
+    let sweep = || Check::loaded(&model).search(Strategy::Sweep);
     let message = |check: Check<'_>| check.run().expect_err("it is refused").to_string();
     assert!(message(sweep().store("tree".parse().expect("a store"))).contains("`tree` cannot be used"));
     assert!(message(sweep().threads(2)).contains("runs with one thread"));

@@ -277,6 +277,7 @@ fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
             let why = match stop {
                 Stop::Memory => format!("the memory limit of {memory} was reached"),
                 Stop::Time => "the time limit was reached".into(),
+                Stop::Count => "a number grew beyond what is counted".into(),
                 Stop::Cancelled => "you stopped the run".into(),
                 Stop::Answered | Stop::States | Stop::Depth => "the run ended early".into(),
             };

@@ -7,7 +7,7 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print};
 use crate::{render, text};
-use deltamark::search::Search;
+use deltamark::search::Strategy;
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
 use deltamark::{Check, Loaded, json};
@@ -24,7 +24,7 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say),
         loaded => loaded?,
     };
-    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Search::Sweep) {
+    if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Strategy::Sweep) {
         return measured(&model, given, arguments);
     }
     let check = progressing(Check::loaded(&model), &arguments.explore)?;

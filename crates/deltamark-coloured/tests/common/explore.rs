@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use deltamark_core::{Budget, Cancel, Control, Limits, Property, Silent, System, Verdict};
+use deltamark_core::{Budget, Cancel, Control, Limits, Outcome, Property, Silent, Stop, System, Verdict};
 use deltamark_search::{Search, Task, run};
 
 /// What an exploration finds.
@@ -20,7 +20,27 @@ pub struct Found {
 }
 
 /// Explores a system breadth-first with this store.
+#[allow(dead_code)]
 pub fn explore_system(system: &dyn System, store: &str) -> Found {
+    let outcome = explored(system, store);
+    let fault = match &outcome.properties[0].verdict {
+        Verdict::Violated(trace, message) => {
+            let steps = trace.as_ref().map_or(0, |trace| trace.actions.len());
+            Some((message.clone().unwrap_or_default(), steps))
+        }
+        _ => None,
+    };
+    let statistics = outcome.statistics;
+    Found { states: statistics.states, edges: statistics.edges, deadlocks: statistics.deadlocks, fault }
+}
+
+/// What ends an exploration of a system, if not that all is explored.
+#[allow(dead_code)]
+pub fn stopped(system: &dyn System) -> Option<Stop> {
+    explored(system, "plain").stopped_by
+}
+
+fn explored(system: &dyn System, store: &str) -> Outcome {
     let budget = Arc::new(Budget::unlimited());
     let spec = store.parse().expect("a store");
     let store = deltamark_store::build(&spec, system, Search::Bfs.order(), budget.clone()).expect("a store");
@@ -35,16 +55,7 @@ pub fn explore_system(system: &dyn System, store: &str) -> Found {
         explore_all: true,
         observer: None,
     };
-    let outcome = run(Search::Bfs, task);
-    let fault = match &outcome.properties[0].verdict {
-        Verdict::Violated(trace, message) => {
-            let steps = trace.as_ref().map_or(0, |trace| trace.actions.len());
-            Some((message.clone().unwrap_or_default(), steps))
-        }
-        _ => None,
-    };
-    let statistics = outcome.statistics;
-    Found { states: statistics.states, edges: statistics.edges, deadlocks: statistics.deadlocks, fault }
+    run(Search::Bfs, task)
 }
 
 /// Checks each case, the last ones first: they take longest. All processors have a share.

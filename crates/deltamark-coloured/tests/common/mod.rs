@@ -7,11 +7,32 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use deltamark_coloured::Net;
 use deltamark_coloured::net::{
-    Arc, Binary, Domain, Expr, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId, Value,
-    Var, Variable,
+    Arc, Binary, Domain, Expr, FaultKind, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId,
+    Unary, Value, Var, Variable,
 };
 use deltamark_core::Span;
 use deltamark_testkit::Rng;
+
+/// How many tuples the iterations of a term stand for, as far as its condition does not depend on variables.
+#[allow(dead_code)]
+pub fn times(term: &Term) -> i64 {
+    let frame = vec![0; 16];
+    let mut frames = 0;
+    match term.iterations.as_slice() {
+        [] => frames = 1,
+        [Iteration { variable, domain: Domain::Range(low, high) }] => {
+            let (low, high) = (eval(low, &frame, &Vec::new()), eval(high, &frame, &Vec::new()));
+            for value in low..=high {
+                let mut frame = frame.clone();
+                frame[variable.0 as usize] = value;
+                let counts = |condition: &Expr| eval(condition, &frame, &Vec::new()) != 0;
+                frames += i64::from(term.condition.as_ref().is_none_or(counts));
+            }
+        }
+        _ => unreachable!("the nets here iterate over one range"),
+    }
+    frames
+}
 
 /// What a marking is: for each place how often each token lies there.
 pub type Marking = Vec<BTreeMap<Vec<i64>, i64>>;
@@ -27,6 +48,9 @@ pub struct Counts {
     /// States in which a guard goes wrong.
     pub wrong: usize,
 }
+
+/// The most tokens of one colour that are counted in a place without a capacity, if the net is not unfolded.
+pub const COUNTED: i64 = u32::MAX as i64;
 
 pub fn expr(kind: Kind) -> Expr {
     Expr::new(kind, Span::at(0))
@@ -48,21 +72,32 @@ pub fn term(factor: i64, token: Vec<Expr>) -> Term {
     Term { iterations: Vec::new(), condition: None, factor, token, span: Span::at(0) }
 }
 
-/// A type of integers from 0.
-pub fn discrete(name: &str, high: i32) -> Type {
-    Type { name: name.into(), shape: Shape::Discrete { low: 0, high, names: None } }
+/// A type of integers.
+pub fn discrete(name: &str, low: i32, high: i32) -> Type {
+    Type { name: name.into(), shape: Shape::Discrete { low, high, names: None } }
 }
 
-fn high(net: &Net, of: TypeId) -> i32 {
+fn bounds(net: &Net, of: TypeId) -> (i32, i32) {
     match net.types[of.0 as usize].shape {
-        Shape::Discrete { high, .. } => high,
+        Shape::Discrete { low, high, .. } => (low, high),
         _ => unreachable!("the nets here have discrete types"),
     }
 }
 
+/// All values of a type.
+fn values(net: &Net, of: TypeId) -> std::ops::RangeInclusive<i64> {
+    let (low, high) = bounds(net, of);
+    low.into()..=high.into()
+}
+
 /// The value of an expression that cannot go wrong.
 fn eval(expression: &Expr, frame: &[i64], marking: &Marking) -> i64 {
-    value(expression, frame, marking).expect("only guards go wrong in the nets here")
+    value(expression, frame, marking).expect("only guards and outputs go wrong in the nets here")
+}
+
+/// A number that can be computed with.
+fn computed(number: i128) -> Option<i64> {
+    (number.abs() <= 1 << 62).then_some(number as i64)
 }
 
 /// The value of an expression, if it has one.
@@ -76,26 +111,47 @@ fn value(expression: &Expr, frame: &[i64], marking: &Marking) -> Option<i64> {
             let low = i64::from(*low);
             low + (value(of, frame, marking)? - low + i64::from(*by)).rem_euclid(i64::from(*high) - low + 1)
         }
+        Kind::Wrap(of, modulus) => value(of, frame, marking)?.rem_euclid((*modulus).into()),
+        Kind::Check { of, low, high, .. } => {
+            let number = value(of, frame, marking)?;
+            (i64::from(*low) <= number && number <= i64::from(*high)).then_some(number)?
+        }
+        Kind::If(condition, one, other) => {
+            value(if value(condition, frame, marking)? != 0 { one } else { other }, frame, marking)?
+        }
+        Kind::Unary(Unary::Neg, of) => -value(of, frame, marking)?,
+        Kind::Unary(Unary::Not, of) => i64::from(value(of, frame, marking)? == 0),
+        Kind::Binary(Binary::Or, one, other) => {
+            i64::from(value(one, frame, marking)? != 0 || value(other, frame, marking)? != 0)
+        }
         Kind::Binary(Binary::And, one, other) => {
             i64::from(value(one, frame, marking)? != 0 && value(other, frame, marking)? != 0)
         }
         Kind::Binary(op, one, other) => {
             let (one, other) = (value(one, frame, marking)?, value(other, frame, marking)?);
+            let (a, b) = (i128::from(one), i128::from(other));
             match op {
-                Binary::Add => one + other,
+                Binary::Add => computed(a + b)?,
+                Binary::Sub => computed(a - b)?,
+                Binary::Mul => computed(a * b)?,
                 Binary::Div => one.checked_div(other)?,
+                // The sign is that of the dividend.
+                Binary::Rem => one.checked_rem(other)?,
                 Binary::Eq => i64::from(one == other),
                 Binary::Ne => i64::from(one != other),
                 Binary::Lt => i64::from(one < other),
-                other => unreachable!("the nets here have no {other:?}"),
+                Binary::Le => i64::from(one <= other),
+                Binary::Gt => i64::from(one > other),
+                Binary::Ge => i64::from(one >= other),
+                Binary::And | Binary::Or => unreachable!("both are above"),
             }
         }
         other => unreachable!("the nets here have no {other:?}"),
     })
 }
 
-/// The tokens of a label. Tokens of factor 0 are there with 0.
-fn label(terms: &[Term], frame: &[i64], marking: &Marking, out: &mut BTreeMap<Vec<i64>, i64>) {
+/// The tokens of a label, if all have values. Tokens of factor 0 are there with 0.
+fn label(terms: &[Term], frame: &[i64], marking: &Marking, out: &mut BTreeMap<Vec<i64>, i64>) -> Option<()> {
     for term in terms {
         let mut frames = vec![frame.to_vec()];
         for Iteration { variable, domain } in &term.iterations {
@@ -114,18 +170,20 @@ fn label(terms: &[Term], frame: &[i64], marking: &Marking, out: &mut BTreeMap<Ve
         }
         for frame in frames {
             if term.condition.as_ref().is_none_or(|condition| eval(condition, &frame, marking) != 0) {
-                let token = term.token.iter().map(|component| eval(component, &frame, marking)).collect();
+                let token =
+                    term.token.iter().map(|component| value(component, &frame, marking)).collect::<Option<_>>()?;
                 *out.entry(token).or_default() += term.factor;
             }
         }
     }
+    Some(())
 }
 
 /// Every assignment of values to the variables, lets computed.
 fn assignments(net: &Net, transition: &Transition) -> Vec<Vec<i64>> {
     let mut frames = vec![vec![0; transition.frame as usize]];
     for (number, variable) in transition.variables.iter().enumerate() {
-        let values = 0..=i64::from(high(net, variable.of));
+        let values = values(net, variable.of);
         frames = frames
             .into_iter()
             .flat_map(|frame| {
@@ -145,12 +203,15 @@ fn assignments(net: &Net, transition: &Transition) -> Vec<Vec<i64>> {
     frames
 }
 
-fn gathered(arcs: &[Arc], frame: &[i64], marking: &Marking) -> BTreeMap<u32, BTreeMap<Vec<i64>, i64>> {
-    let mut all: BTreeMap<u32, BTreeMap<Vec<i64>, i64>> = BTreeMap::new();
+/// Tokens by place.
+type Gathered = BTreeMap<u32, BTreeMap<Vec<i64>, i64>>;
+
+fn gathered(arcs: &[Arc], frame: &[i64], marking: &Marking) -> Option<Gathered> {
+    let mut all = Gathered::new();
     for arc in arcs {
-        label(&arc.label, frame, marking, all.entry(arc.place.0).or_default());
+        label(&arc.label, frame, marking, all.entry(arc.place.0).or_default())?;
     }
-    all
+    Some(all)
 }
 
 fn blocked(net: &Net, transition: &Transition, frame: &[i64], marking: &Marking) -> bool {
@@ -159,7 +220,7 @@ fn blocked(net: &Net, transition: &Transition, frame: &[i64], marking: &Marking)
         .collect();
     let mut frames = vec![frame.to_vec()];
     for number in own {
-        let values = 0..=i64::from(high(net, transition.variables[number].of));
+        let values = values(net, transition.variables[number].of);
         frames = frames
             .into_iter()
             .flat_map(|frame| {
@@ -189,7 +250,8 @@ fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
     let mut wrong = false;
     for transition in &net.transitions {
         for frame in assignments(net, transition) {
-            let inputs = gathered(&transition.inputs, &frame, marking);
+            let inputs =
+                gathered(&transition.inputs, &frame, marking).expect("inputs do not go wrong in the nets here");
             let there = inputs.iter().all(|(place, tokens)| {
                 tokens
                     .iter()
@@ -217,7 +279,7 @@ fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
                     *next[*place as usize].entry(token.clone()).or_default() -= count;
                 }
             }
-            for (place, tokens) in gathered(&transition.outputs, &frame, marking) {
+            for (place, tokens) in gathered(&transition.outputs, &frame, marking)? {
                 for (token, count) in tokens {
                     *next[place as usize].entry(token).or_default() += count;
                 }
@@ -234,20 +296,26 @@ fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
     (steps, wrong)
 }
 
-/// Explores a net, or gives nothing when it has more than `most` states.
-pub fn explore_dully(net: &Net, most: usize) -> Option<Counts> {
+/// Explores a net, or gives nothing when it has more than `most` states, or begins with more tokens than a place may hold. Says also
+/// whether a place ever holds more than [`COUNTED`] tokens of one colour.
+pub fn explore_dully(net: &Net, most: usize) -> Option<(Counts, bool)> {
     let mut first: Marking = Vec::new();
     for place in &net.places {
         let mut tokens = BTreeMap::new();
-        label(&place.initial, &vec![0; place.frame as usize], &Vec::new(), &mut tokens);
+        label(&place.initial, &vec![0; place.frame as usize], &Vec::new(), &mut tokens)?;
         tokens.retain(|_, count| *count != 0);
+        if tokens.values().any(|&count| count > i64::from(place.capacity.unwrap_or(u32::MAX))) {
+            return None;
+        }
         first.push(tokens);
     }
     let mut seen: HashMap<Marking, ()> = HashMap::from([(first.clone(), ())]);
     let mut queue = VecDeque::from([first]);
     let mut counts = Counts { states: 0, edges: 0, deadlocks: 0, faults: 0, wrong: 0 };
+    let mut beyond = false;
     while let Some(marking) = queue.pop_front() {
         counts.states += 1;
+        beyond |= marking.iter().any(|tokens| tokens.values().any(|&count| count > COUNTED));
         if seen.len() > most {
             return None;
         }
@@ -266,7 +334,7 @@ pub fn explore_dully(net: &Net, most: usize) -> Option<Counts> {
             }
         }
     }
-    Some(counts)
+    Some((counts, beyond))
 }
 
 /// What random nets may have.
@@ -277,30 +345,120 @@ pub struct Features {
     pub inhibitors: bool,
     /// Guards that may divide by zero.
     pub divisions: bool,
+    /// Types, constants, factors and capacities at the edges of what is counted with, and expressions that go beyond.
+    pub edges: bool,
+}
+
+/// Bounds of types.
+const EDGES: [(i32, i32); 9] = [
+    (0, 2),
+    (0, 1),
+    (-1, 1),
+    (0, 0),
+    (254, 256),
+    (65_534, 65_536),
+    (i32::MAX - 2, i32::MAX),
+    (i32::MIN, i32::MIN + 2),
+    (i32::MIN, i32::MIN),
+];
+
+/// What factors and capacities are near to, and multiples of.
+const SCALES: [i64; 6] = [1, 255, 1 << 16, 1 << 30, i32::MAX as i64 - 1, i32::MAX as i64];
+
+/// A factor of a label.
+fn scaled(rng: &mut Rng, scale: i64) -> i64 {
+    let near = [scale, scale, scale, scale + 1, scale - 1, 2 * scale, 1][rng.below(7)];
+    near.clamp(0, i32::MAX.into())
+}
+
+/// An integer expression over the first variables, which may go wrong.
+fn wild(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
+    if depth == 0 || rng.below(4) == 0 {
+        let (low, high) = EDGES[rng.below(EDGES.len())];
+        return match rng.below(4) {
+            0 => int([low, high, 0, 1, -1, 255, i32::MAX, i32::MIN][rng.below(8)]),
+            _ if variables > 0 => var(rng.below(variables) as u32),
+            _ => int(low),
+        };
+    }
+    let sub = |rng: &mut Rng| Box::new(wild(rng, net, variables, depth - 1));
+    expr(match rng.below(12) {
+        0 => Kind::Unary(Unary::Neg, sub(rng)),
+        1 => Kind::Wrap(sub(rng), [1, 2, 3, 256, i32::MAX][rng.below(5)]),
+        2 => {
+            let (low, high) = EDGES[rng.below(EDGES.len())];
+            Kind::Cycle { of: sub(rng), low, high, by: [1, -1][rng.below(2)] }
+        }
+        3 => Kind::If(Box::new(wild_truth(rng, net, variables, depth - 1)), sub(rng), sub(rng)),
+        4 => {
+            let (low, high) = EDGES[rng.below(EDGES.len())];
+            Kind::Check { of: sub(rng), low, high, fault: FaultKind::Cast }
+        }
+        op => {
+            let op = [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Rem][op % 5];
+            Kind::Binary(op, sub(rng), sub(rng))
+        }
+    })
+}
+
+/// A truth value, which may go wrong.
+fn wild_truth(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
+    if depth > 0 && rng.below(2) == 0 {
+        let mut sub = || Box::new(wild_truth(rng, net, variables, depth - 1));
+        let (one, other) = (sub(), sub());
+        return expr(match rng.below(5) {
+            0 => Kind::Unary(Unary::Not, one),
+            1 | 2 => Kind::Binary(Binary::Or, one, other),
+            _ => Kind::Binary(Binary::And, one, other),
+        });
+    }
+    let op = [Binary::Eq, Binary::Ne, Binary::Lt, Binary::Le, Binary::Gt, Binary::Ge][rng.below(6)];
+    binary(op, wild(rng, net, variables, depth.min(2)), wild(rng, net, variables, depth.min(2)))
 }
 
 /// A random net.
 pub fn random_net(seed: u64, features: Features) -> Net {
     let mut rng = Rng::new(seed);
     let mut net = Net { name: format!("random-{seed}"), ..Net::default() };
-    net.types = vec![discrete("three", 2), discrete("two", 1)];
+    net.types = vec![discrete("three", 0, 2), discrete("two", 0, 1)];
+    if features.edges {
+        let mut edge = || EDGES[rng.below(EDGES.len())];
+        net.types = [("one", edge()), ("other", edge())].map(|(name, (low, high))| discrete(name, low, high)).into();
+    }
+    let scale = if features.edges { SCALES[rng.below(SCALES.len())] } else { 1 };
     for number in 0..2 + rng.below(3) {
         let domain: Vec<TypeId> = (0..rng.below(3)).map(|_| TypeId(rng.below(2) as u32)).collect();
-        let initial = (0..1 + rng.below(2))
-            .map(|_| term(1, domain.iter().map(|&of| int(rng.below(high(&net, of) as usize + 1) as i32)).collect()));
+        let initial = (0..1 + rng.below(2)).map(|_| {
+            let factor = if features.edges {
+                scaled(&mut rng, scale).saturating_mul(1 + rng.below(2) as i64).min(i32::MAX.into())
+            } else {
+                1
+            };
+            term(factor, domain.iter().map(|&of| some_value(&mut rng, &net, of)).collect())
+        });
         let initial = initial.collect();
-        let capacity = (features.capacities && rng.below(2) == 0).then(|| 2 + rng.below(2) as u32);
+        let mut capacity = (features.capacities && rng.below(2) == 0).then(|| 2 + rng.below(2) as u32);
+        if features.edges && capacity.is_some() {
+            let near = [scale, 2 * scale, 3 * scale, 2 * scale + 1, i32::MAX.into(), u32::MAX.into(), u32::MAX.into()];
+            capacity = Some(near[rng.below(7)].min(u32::MAX.into()) as u32);
+        }
         let name = format!("p{number}");
         net.places.push(Place { name, domain, initial, frame: 0, capacity, span: Span::at(0) });
     }
     for number in 0..2 + rng.below(3) {
-        let transition = random_transition(&mut rng, &net, number, features);
+        let transition = random_transition(&mut rng, &net, number, features, scale);
         net.transitions.push(transition);
     }
     net
 }
 
-fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features) -> Transition {
+/// A constant of a type.
+fn some_value(rng: &mut Rng, net: &Net, of: TypeId) -> Expr {
+    let (low, high) = bounds(net, of);
+    int(low + rng.below((high - low) as usize + 1) as i32)
+}
+
+fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features, scale: i64) -> Transition {
     let mut variables: Vec<Variable> = (0..rng.below(3))
         .map(|number| Variable { name: format!("x{number}"), of: TypeId(rng.below(2) as u32), role: Role::Bound })
         .collect();
@@ -311,7 +469,8 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
                 variables.push(Variable { name: "computed".into(), of: first, role });
             }
             1 => {
-                let role = Role::Pick(Domain::Range(int(0), int(high(net, first))));
+                let (low, high) = bounds(net, first);
+                let role = Role::Pick(Domain::Range(int(low), int(high)));
                 variables.push(Variable { name: "picked".into(), of: first, role });
             }
             _ => {}
@@ -324,14 +483,22 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
     }
     let frame = variables.len() as u32 + 1;
     let iterated = Var(frame - 1);
-    let component = |rng: &mut Rng, of: TypeId, from: &[Variable]| {
+    let component = |rng: &mut Rng, of: TypeId, from: &[Variable], wildly: bool| {
+        if wildly && rng.below(3) == 0 {
+            let (low, high) = bounds(net, of);
+            let of = Box::new(wild(rng, net, from.len(), 3));
+            return expr(match rng.below(3) {
+                0 => Kind::Cycle { of, low, high, by: 1 },
+                _ => Kind::Check { of, low, high, fault: FaultKind::OutOfRange },
+            });
+        }
         let fitting: Vec<u32> =
             (0..).zip(from).filter(|(_, variable)| variable.of == of).map(|(number, _)| number).collect();
         match rng.below(5) {
-            0 => int(rng.below(high(net, of) as usize + 1) as i32),
+            0 => some_value(rng, net, of),
             1 if !fitting.is_empty() => next(net, var(fitting[rng.below(fitting.len())]), of, 1),
             _ if !fitting.is_empty() => var(fitting[rng.below(fitting.len())]),
-            _ => int(rng.below(high(net, of) as usize + 1) as i32),
+            _ => some_value(rng, net, of),
         }
     };
     let arcs = |rng: &mut Rng, input: bool| -> Vec<Arc> {
@@ -340,16 +507,24 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
                 let place = rng.below(net.places.len());
                 let domain = &net.places[place].domain;
                 let terms = (0..1 + rng.below(5) / 4).map(|_| {
-                    let token = domain.iter().map(|&of| component(rng, of, &variables[..usable])).collect();
-                    let mut made = term([1, 1, 1, 1, 2, 0][rng.below(if input { 6 } else { 5 })], token);
+                    let token = domain
+                        .iter()
+                        .map(|&of| component(rng, of, &variables[..usable], features.edges && !input))
+                        .collect();
+                    let mut factor = [1, 1, 1, 1, 2, 0][rng.below(if input { 6 } else { 5 })];
+                    if features.edges && factor > 0 {
+                        factor = scaled(rng, scale).max(i64::from(!input));
+                    }
+                    let mut made = term(factor, token);
                     if let (0, Some(&of)) = (rng.below(8), domain.first()) {
                         // All values in the first component, perhaps under a condition.
-                        let domain = Domain::Range(int(0), int(high(net, of)));
+                        let (low, high) = bounds(net, of);
+                        let domain = Domain::Range(int(low), int(high));
                         made.iterations = vec![Iteration { variable: iterated, domain }];
                         made.token[0] = expr(Kind::Var(iterated));
-                        made.factor = 1;
+                        made.factor = if features.edges { scaled(rng, scale).max(1) } else { 1 };
                         if rng.below(2) == 0 {
-                            made.condition = Some(binary(Binary::Ne, expr(Kind::Var(iterated)), int(0)));
+                            made.condition = Some(binary(Binary::Ne, expr(Kind::Var(iterated)), int(low)));
                         }
                     }
                     made
@@ -363,12 +538,13 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
     if features.inhibitors && rng.below(2) == 0 {
         let place = rng.below(net.places.len());
         let domain = &net.places[place].domain;
-        let token = domain.iter().map(|&of| component(rng, of, &variables)).collect();
-        let factor = 1 + rng.below(2) as i64;
+        let token = domain.iter().map(|&of| component(rng, of, &variables, false)).collect();
+        let factor = if features.edges { scaled(rng, scale).max(1) } else { 1 + rng.below(2) as i64 };
         inhibitors.push(Arc { place: PlaceId(place as u32), label: vec![term(factor, token)] });
     }
     let divided = |number: u32| binary(Binary::Ne, binary(Binary::Div, int(2), var(number)), int(1));
     let guard = match usable {
+        _ if features.edges && rng.below(3) > 0 => Some(wild_truth(rng, net, usable, 3)),
         0 => None,
         1 if features.divisions => Some(divided(0)),
         // A part that goes wrong, before, behind and without one that may rule it out.
@@ -393,5 +569,6 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
 }
 
 fn next(net: &Net, of: Expr, sort: TypeId, by: i32) -> Expr {
-    expr(Kind::Cycle { of: Box::new(of), low: 0, high: high(net, sort), by })
+    let (low, high) = bounds(net, sort);
+    expr(Kind::Cycle { of: Box::new(of), low, high, by })
 }

@@ -1,5 +1,6 @@
 //! No text makes the reader panic, hang, overflow the stack or take much memory.
 
+use super::{explore, refused};
 use deltamark_coloured::ColouredSystem;
 use deltamark_coloured::lna::{parse, parse_properties, property_texts};
 use proptest::prelude::*;
@@ -90,6 +91,35 @@ fn what_would_be_huge_is_refused() {
     ];
     for text in texts {
         assert!(parse(text.as_bytes(), &[]).is_err(), "{text}");
+    }
+}
+
+/// Each of these is walked by recursion, and overflowed the stack.
+#[test]
+fn very_long_rows_are_refused() {
+    let row = |count: usize, separator: &str, item: &dyn Fn(usize) -> String| {
+        (0..count).map(item).collect::<Vec<_>>().join(separator)
+    };
+    let net = |initial: &str, rest: &str| {
+        format!(
+            "n {{ type u : range 0 .. 0; place p {{ dom : u; init : {initial}<( 0 )>; }}
+              transition t {{ in {{ p : <( x )>; }} out {{ p : <( x )>; }} {rest} }} }}"
+        )
+    };
+    let iterations = |count| format!("for ({}) ", row(count, ", ", &|at| format!("i{at} in u")));
+    let picks = |count| format!("pick {{ {}; }}", row(count, "; ", &|at| format!("i{at} in u")));
+    let inhibitors = |count| format!("inhibit {{ p : {}; }}", row(count, " + ", &|at| format!("<( z{at} )>")));
+    let cases = [
+        (net(&iterations(100_000), ""), "this goes over 100000 variables at once; the most is 256"),
+        (net("", &picks(20_000)), "transition `t` has 20000 picks; the most is 256"),
+        (net("", &inhibitors(20_000)), "transition `t` has 20000 terms of inhibitors; the most is 1024"),
+    ];
+    for (text, message) in cases {
+        let told = refused(&text);
+        assert!(told.len() == 1 && told[0].ends_with(message), "{told:?}");
+    }
+    for text in [net(&iterations(256), ""), net("", &picks(256)), net("", &inhibitors(1024))] {
+        assert!(explore(&text, "").states == 1);
     }
 }
 
