@@ -101,7 +101,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Refused(format!("{spec} and {} run with one thread", options.search)));
     }
     let parts = if options.partitioned { options.threads.max(1) } else { 1 };
-    let traffic = Traffic { order: order.order(), threads: options.threads };
+    let traffic = Traffic { order: order.order(), threads: options.threads, control: None };
     let make = |_| build(&spec, &*system, traffic, control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();

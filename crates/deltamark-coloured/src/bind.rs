@@ -406,6 +406,9 @@ impl Binder {
         let mut child =
             if node.list.is_some() { node.matches[at].1 } else { node.children.get(at).copied().unwrap_or(UNKNOWN) };
         if child == UNKNOWN {
+            if self.left == 0 && !self.goes_on() {
+                return;
+            }
             child = self.make(engine, transition, bind, at, token);
         }
         if child != DEAD {

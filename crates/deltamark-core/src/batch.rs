@@ -220,7 +220,7 @@ impl Batch {
 
     /// Says that the block is not expanded as a whole, for this reason.
     pub fn halt(&mut self, stop: Stop) {
-        self.stop = Some(stop);
+        (self.stop, self.until_asked) = (Some(stop), 0);
     }
 
     /// Why the block was not expanded as a whole, if it was not: then nothing of the batch may be used.

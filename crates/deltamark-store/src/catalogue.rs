@@ -13,7 +13,7 @@ use crate::difference::Difference;
 use crate::plain::Plain;
 use crate::tree::{ARITIES, make as make_tree};
 use crate::{comback, delta};
-use deltamark_core::{Budget, Order, Store, System, diagnostic::did_you_mean};
+use deltamark_core::{Budget, Control, Order, Store, System, diagnostic::did_you_mean};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -62,18 +62,20 @@ impl Need {
 }
 
 /// What a store has to expect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Traffic {
     /// In what order states will come.
     pub order: Order,
     /// How many threads will bring them.
     pub threads: usize,
+    /// Who is asked how long a look at the system beforehand may take; without one, as long as it takes.
+    pub control: Option<Control>,
 }
 
 impl From<Order> for Traffic {
     /// By one thread.
     fn from(order: Order) -> Self {
-        Traffic { order, threads: 1 }
+        Traffic { order, threads: 1, control: None }
     }
 }
 
@@ -330,7 +332,7 @@ fn compact<'a>(
     traffic: Traffic,
     budget: Arc<Budget>,
 ) -> Result<Box<dyn Store + 'a>, SpecError> {
-    match Compact::new(system, budget, traffic.threads) {
+    match Compact::new(system, budget, &traffic) {
         Some(store) => Ok(Box::new(store)),
         None => Err(SpecError(
             "the store `compact` takes states of fixed width, and those of this model vary; use `tree`".into(),

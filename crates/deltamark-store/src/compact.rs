@@ -52,6 +52,7 @@ mod group;
 mod past;
 mod tables;
 
+use crate::catalogue::Traffic;
 use crate::cuts::{Cuts, best_cuts, cuts};
 use crate::gate::{Gate, Shared};
 use crate::plan::Plan;
@@ -103,21 +104,21 @@ const MANY_LEAVES: usize = 5;
 
 impl<'a> Compact<'a> {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
-    /// width. Looks at the system for a moment, with two of so many threads.
-    pub fn new(system: &'a dyn System, budget: Arc<Budget>, threads: usize) -> Option<Self> {
+    /// width. Looks at the system for a moment, with two of the threads.
+    pub fn new(system: &'a dyn System, budget: Arc<Budget>, traffic: &Traffic) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         // Samples for which there is no memory are left out; without any, states are cut anyhow.
-        type Take = fn(&dyn System) -> States;
+        type Take = fn(&dyn System, Option<&Control>) -> States;
         let ways: [(u64, Take); 2] =
             [(sample::cost(slots), sample::walks), (sample::cost_of_search(slots), sample::search)];
         let granted: Vec<(u64, Take)> = ways.into_iter().filter(|(cost, _)| budget.request(*cost)).collect();
         let look = |&(_, take): &(u64, Take)| {
-            let sample = take(system);
+            let sample = take(system, traffic.control.as_ref());
             let cuts = cuts(&sample, slots);
             (sample, cuts)
         };
         let looks: Vec<(States, Cuts)> = match &granted[..] {
-            [one, other] if threads > 1 => std::thread::scope(|scope| {
+            [one, other] if traffic.threads > 1 => std::thread::scope(|scope| {
                 // A system that has no thread to give lets us do both.
                 let spawned = Builder::new().name("sample".into()).spawn_scoped(scope, || look(other));
                 let one = look(one);

@@ -17,7 +17,7 @@
 //!
 //! Neither is always the better one: see `cuts.rs`, which takes both.
 
-use deltamark_core::{BLOCK, Batch, Block, Slot, StateId, States, System, Width, hash};
+use deltamark_core::{BLOCK, Batch, Block, Control, Slot, StateId, States, System, Width, hash};
 use std::collections::HashSet;
 
 /// States that a sample has at most.
@@ -61,7 +61,7 @@ fn found(slots: usize) -> usize {
 }
 
 /// States of a system, all different, by a search without order.
-pub(crate) fn search(system: &dyn System) -> States {
+pub(crate) fn search(system: &dyn System, control: Option<&Control>) -> States {
     let Width::Fixed(slots @ 1..) = system.width() else { return States::new(system.width()) };
     let mut search = Scattered {
         system,
@@ -72,6 +72,7 @@ pub(crate) fn search(system: &dyn System) -> States {
         hashes: HashSet::with_capacity(found(slots)),
         waiting: Vec::with_capacity(found(slots)),
         random: 0,
+        batch: batch(system, control),
     };
     search.go(found(slots));
     // An odd number, so that it does not go in step with blocks.
@@ -92,11 +93,12 @@ struct Scattered<'a> {
     /// Numbers of states that are not expanded yet.
     waiting: Vec<u32>,
     random: u64,
+    batch: Batch,
 }
 
 impl Scattered<'_> {
     fn go(&mut self, most: usize) {
-        let mut batch = Batch::new(self.system.width());
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(self.system.width()));
         if self.system.initial(&mut self.scratch, &mut batch).is_err() {
             return;
         }
@@ -115,7 +117,7 @@ impl Scattered<'_> {
             }
             batch.reset(self.system.width());
             // Where the layout ends, so does the search: there are enough others.
-            if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() {
+            if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() || batch.is_stopped() {
                 return;
             }
             self.take(&batch, most);
@@ -136,19 +138,28 @@ impl Scattered<'_> {
     }
 }
 
+/// A batch for a look at the system that ends with the run.
+fn batch(system: &dyn System, control: Option<&Control>) -> Batch {
+    let batch = Batch::new(system.width());
+    match control {
+        Some(control) => batch.under(control),
+        None => batch,
+    }
+}
+
 fn most(slots: usize) -> usize {
     (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
 }
 
 /// States of a system, all different, by walks.
-pub(crate) fn walks(system: &dyn System) -> States {
+pub(crate) fn walks(system: &dyn System, control: Option<&Control>) -> States {
     let mut walk = Walk {
         system,
         scratch: system.scratch(),
         kept: States::new(system.width()),
         seen: HashSet::new(),
         block: Block::new(system.width()),
-        batch: Batch::new(system.width()),
+        batch: batch(system, control),
         random: 0,
     };
     walk.go(most(if let Width::Fixed(slots) = system.width() { slots } else { 1 }));
@@ -176,6 +187,9 @@ impl Walk<'_> {
         // Walks may find little that is new; so many steps are tried.
         for step in 0..3 * STRIDE * most / BLOCK {
             walkers = self.step(&walkers);
+            if self.batch.is_stopped() {
+                return;
+            }
             if step % STRIDE == 0 {
                 let before = self.kept.len();
                 for index in 0..walkers.len() {

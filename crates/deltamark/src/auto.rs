@@ -274,7 +274,7 @@ fn attempt(question: &Question<'_>, name: &str, states: u64, time: Duration) -> 
         return Err("not for this search".into());
     }
     let threads = threads(question.threads, &spec, *search).map_err(|_| "runs with one thread".to_string())?;
-    let store = build(&spec, *system, traffic(*search, threads), control.budget.clone())
+    let store = build(&spec, *system, traffic(*search, threads, &control), control.budget.clone())
         .map_err(|_| "not for this model".to_string())?;
     let outcome = run_on(
         threads,

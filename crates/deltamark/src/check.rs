@@ -454,9 +454,13 @@ impl<'a> Check<'a> {
             let counts_tokens = self.info.counts_tokens;
             let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
                 let threads = threads(self.threads, spec, self.search)?;
-                let store =
-                    deltamark_store::build(spec, self.system, traffic(self.search, threads), control.budget.clone())
-                        .map_err(CheckError::Store)?;
+                let store = deltamark_store::build(
+                    spec,
+                    self.system,
+                    traffic(self.search, threads, control),
+                    control.budget.clone(),
+                )
+                .map_err(CheckError::Store)?;
                 if let Some(log) = &mut log {
                     log.over(spec, store.as_ref(), control).map_err(CheckError::Graph)?;
                 }
@@ -611,8 +615,8 @@ pub(crate) fn threads(
 }
 
 /// What a store has to expect of such a search.
-pub(crate) fn traffic(search: Search, threads: Threads) -> Traffic {
-    Traffic { order: search.order(), threads: threads.count }
+pub(crate) fn traffic(search: Search, threads: Threads, control: &Control) -> Traffic {
+    Traffic { order: search.order(), threads: threads.count, control: Some(control.clone()) }
 }
 
 /// An expression over the states of a system; `name` is how errors call it.

@@ -448,8 +448,9 @@ where
             Question { system: &system, search: self.search, threads: self.threads, control: &control, explain: false };
         let (outcome, choice) = auto::run(&question, &spec, |spec, control| {
             let threads = threads(self.threads, spec, self.search).map_err(ModelError::Limit)?;
-            let store = deltamark_store::build(spec, &system, traffic(self.search, threads), control.budget.clone())
-                .map_err(ModelError::Store)?;
+            let store =
+                deltamark_store::build(spec, &system, traffic(self.search, threads, control), control.budget.clone())
+                    .map_err(ModelError::Store)?;
             let task = Task {
                 system: &system,
                 store: &*store,

@@ -3,8 +3,9 @@
 
 use deltamark::check::steering;
 use deltamark::core::{
-    Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Undefined, Verdict,
+    Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict,
 };
+use deltamark::core::property::Undefined;
 use deltamark::nets::generate::generate;
 use deltamark::nets::write::{to_pnml, to_tina};
 use deltamark::search::Search;
