@@ -8,10 +8,10 @@
 //! ```text
 //! chunk 0 [ 2^k items ]  chunk 1 [ 2^k items ]  chunk 2 [ 2^k items ] …
 //! ```
-//! A chunk takes 32 to 64 MiB of addresses; its pages are resident only once they are
-//! written. The few pointers to chunks stay in the cache.
+//! A chunk takes 32 to 64 MiB of addresses, less where the process may not take many; its pages are
+//! resident only once they are written. The few pointers to chunks stay in the cache.
 
-use crate::region::Region;
+use crate::region::{Region, chunk_bytes};
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, PoisonError};
 
@@ -41,8 +41,17 @@ pub(crate) struct Arena {
 impl Arena {
     /// No items, each of `item` words.
     pub fn new(item: usize) -> Self {
-        let shift = (CHUNK_BYTES / (4 * item).max(1)).max(1).ilog2();
-        let pointers = Region::zeroed(CHUNKS * size_of::<AtomicPtr<u32>>()).expect("a few kilobytes");
+        Self::in_chunks(item, chunk_bytes(CHUNK_BYTES))
+    }
+
+    /// Words, of which many must be in one chunk.
+    pub fn of_words() -> Self {
+        Self::in_chunks(1, CHUNK_BYTES.min(4 * chunk_bytes(CHUNK_BYTES)))
+    }
+
+    fn in_chunks(item: usize, bytes: usize) -> Self {
+        let shift = (bytes / (4 * item).max(1)).max(1).ilog2();
+        let pointers = Region::indispensable(CHUNKS * size_of::<AtomicPtr<u32>>());
         Arena { item, shift, pointers, regions: Mutex::new(Vec::new()) }
     }
 
@@ -59,7 +68,8 @@ impl Arena {
         self.item
     }
 
-    fn chunk_items(&self) -> usize {
+    /// Items of a chunk.
+    pub fn chunk_items(&self) -> usize {
         1 << self.shift
     }
 
@@ -149,7 +159,7 @@ impl Arena {
 fn release(regions: &mut [Region], chunks: u64, bytes: usize) {
     let (before, rest) = regions.split_at_mut((chunks as usize).min(regions.len()));
     for region in before {
-        *region = Region::zeroed(1).expect("one page");
+        *region = Region::indispensable(1);
     }
     if let Some(region) = rest.first_mut() {
         region.release_front(bytes);

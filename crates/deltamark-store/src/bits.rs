@@ -15,7 +15,7 @@ use deltamark_core::Budget;
 
 /// Bytes in a chunk, a power of two.
 #[cfg(not(miri))]
-const CHUNK: u64 = 32 << 20;
+const CHUNK: u64 = 4 << 20;
 #[cfg(miri)]
 const CHUNK: u64 = 1 << 10;
 /// Beyond this size memory is asked for in steps of it.
@@ -169,7 +169,7 @@ impl Bits {
             return;
         }
         for region in &mut self.chunks[(self.released / CHUNK) as usize..chunk] {
-            *region = Region::zeroed(1).expect("one page");
+            *region = Region::indispensable(1);
         }
         if let Some(region) = self.chunks.get_mut(chunk) {
             region.release_front(rest as usize);

@@ -86,12 +86,11 @@ impl Index {
     pub fn resize(&mut self, buckets: u64) -> bool {
         // The old memory is given back before the new is taken. (Moving the old pages along
         // with `mremap` was tried: large pages get lost, and it was slower.)
-        self.region = Region::zeroed(1).expect("one page");
+        self.region = Region::indispensable(1);
         let region = Region::zeroed(Self::bytes(buckets) as usize);
         let resized = region.is_some();
-        self.region = region
-            .or_else(|| Region::zeroed(Self::bytes(self.buckets) as usize))
-            .expect("memory that was just given back");
+        // Memory that was just given back is there, unless another thread was quicker.
+        self.region = region.unwrap_or_else(|| Region::indispensable(Self::bytes(self.buckets) as usize));
         self.set_size(if resized { buckets } else { self.buckets });
         resized
     }

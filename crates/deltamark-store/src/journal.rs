@@ -17,7 +17,7 @@
 //! base is a number of the caller's choice, the same for all of a share.
 
 use crate::patch::{SLACK, read_number, write_number};
-use crate::region::Region;
+use crate::region::{Region, chunk_bytes};
 use deltamark_core::Budget;
 
 /// Records that share a place.
@@ -127,7 +127,7 @@ impl Log {
     #[inline(always)]
     fn write(&mut self, at: u64, bytes: &[u8]) {
         let (chunk, within) = self.split(at);
-        assert!(within + bytes.len() + SLACK <= self.chunk() as usize, "bytes of one chunk");
+        assert!(within + bytes.len() <= self.chunk() as usize, "bytes of one chunk");
         let chunk = &self.chunks[chunk];
         // SAFETY: the bytes lie within the region, and `&mut self` says that nobody else reads
         // or writes.
@@ -172,7 +172,9 @@ impl Journal {
     /// No records.
     pub fn new() -> Self {
         // A record may be as long as the longest state of four bytes a slot.
-        Journal { places: Log::new(CHUNK), records: Log::new(CHUNK), long: Log::new(CHUNK + 2), len: 0 }
+        let chunk = |shift: u32| chunk_bytes(1 << shift).ilog2();
+        let log = |shift| Log::new(chunk(shift));
+        Journal { places: log(CHUNK), records: log(CHUNK), long: log(CHUNK + 2), len: 0 }
     }
 
     /// How many records there are.
@@ -205,7 +207,9 @@ impl Journal {
             return false;
         }
         let together = if first { SHARE * LONGEST as u64 } else { 0 };
-        (!first || self.places.reserve(PLACE, PLACE, budget)) && self.records.reserve(short as u64, together, budget)
+        // Places fill a chunk to its end: what leads to them is their number.
+        let place = PLACE - SLACK as u64;
+        (!first || self.places.reserve(PLACE, place, budget)) && self.records.reserve(short as u64, together, budget)
     }
 
     /// Appends a record, for which room was [reserved](Self::reserve). The first of a share
@@ -335,7 +339,8 @@ mod tests {
         let mut rng = Rng::new(1);
         let marked = |record: &[u8]| record.len() <= LONGEST && record[0] & 4 != 0;
         let mut written: Vec<(Vec<u8>, u64)> = Vec::new();
-        for number in 0..if cfg!(miri) { 400 } else { 3000 } {
+        // Places fill more than a chunk.
+        for number in 0..if cfg!(miri) { 400 } else { 12_000 } {
             let longest = [4, 30, LONGEST, 2000][rng.below(4)];
             let mut record: Vec<u8> = (0..1 + rng.below(longest)).map(|_| rng.number() as u8).collect();
             record[0] |= 2;

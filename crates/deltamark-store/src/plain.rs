@@ -122,7 +122,10 @@ impl<'a> Plain<'a> {
             };
             let len = self.len.0.load(Ordering::Acquire);
             let bytes = tables.vectors.used_bytes(len) + tables.vectors.needed_bytes(pending, pending_slots);
-            if len + pending <= tables.index.room && bytes <= tables.granted {
+            if len + pending <= tables.index.room
+                && bytes <= tables.granted
+                && (pending_slots == 0 || slots <= tables.vectors.most_slots())
+            {
                 return Some(guard);
             }
             self.done(tables, states, slots);

@@ -4,24 +4,61 @@
 //! only once they are written to; large regions ask for large pages, which saves most of
 //! the misses in the processor's address cache (16 to 27 per cent of the time of look-ups
 //! in large tables).
+//!
+//! # Address space
+//! Tables that grow take addresses in chunks, much larger than what they fill at first: addresses
+//! cost nothing. Where a process has few of them (`ulimit -v`), a chunk is a small part of what
+//! it has, see [`chunk_bytes`].
 
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 /// From this size on large pages are asked for.
 #[cfg(not(miri))]
 const LARGE: usize = 4 << 20;
 
 /// A cache line, for its alignment.
-#[cfg(miri)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
+/// The fewest bytes of a chunk.
+const LEAST_CHUNK: usize = 256 << 10;
+/// A chunk is at most this part of the addresses that the process may take.
+const CHUNK_PART: u64 = 128;
+
+/// The bytes of a chunk of addresses: `most`, a power of two, or less where the process may take few.
+pub(crate) fn chunk_bytes(most: usize) -> usize {
+    static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+    chunk_under(*LIMIT.get_or_init(address_limit), most)
+}
+
+fn chunk_under(limit: Option<u64>, most: usize) -> usize {
+    let Some(limit) = limit else { return most };
+    let part = usize::try_from(limit / CHUNK_PART).unwrap_or(usize::MAX).max(LEAST_CHUNK);
+    most.min(1 << part.ilog2())
+}
+
+/// The bytes of address space that the process may take, where that is limited.
+fn address_limit() -> Option<u64> {
+    let limits = if cfg!(miri) { None } else { std::fs::read_to_string("/proc/self/limits").ok() };
+    limits?
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space")?.split_ascii_whitespace().next()?.parse().ok())
+}
+
+/// Where the memory of a region comes from.
+#[allow(dead_code, reason = "lines are held until they are dropped; not all systems take pages back early")]
+enum Memory {
+    /// Pages of its own.
+    #[cfg(not(miri))]
+    Pages(memmap2::MmapMut),
+    /// The allocator. (A vector and not a box: a box that moves makes its pointers invalid.)
+    Lines(Vec<std::mem::MaybeUninit<Line>>),
+}
+
 /// Zeroed memory that does not move, aligned to 64 bytes at least.
 pub(crate) struct Region {
-    #[cfg(not(miri))]
-    map: memmap2::MmapMut,
-    #[cfg(miri)]
-    _memory: Vec<std::mem::MaybeUninit<Line>>,
+    memory: Memory,
     pointer: NonNull<u32>,
 }
 
@@ -41,7 +78,7 @@ impl Region {
             let _ = map.advise(memmap2::Advice::HugePage);
         }
         let pointer = NonNull::new(map.as_mut_ptr().cast())?;
-        Some(Region { map, pointer })
+        Some(Region { memory: Memory::Pages(map), pointer })
     }
 
     /// The same for memory that is filled from its first byte on: its beginning does without
@@ -54,7 +91,7 @@ impl Region {
             let _ = map.advise_range(memmap2::Advice::HugePage, LARGE, bytes - LARGE);
         }
         let pointer = NonNull::new(map.as_mut_ptr().cast())?;
-        Some(Region { map, pointer })
+        Some(Region { memory: Memory::Pages(map), pointer })
     }
 
     /// The same: Miri knows no pages.
@@ -63,13 +100,23 @@ impl Region {
         Self::zeroed(bytes)
     }
 
-    /// `bytes` of zeroed memory. Miri knows no memory maps, and takes long to write lines of zeroes
-    /// one by one. (A vector and not a box: a box that moves makes its pointers invalid.)
+    /// `bytes` of zeroed memory. Miri knows no memory maps.
     #[cfg(miri)]
     pub fn zeroed(bytes: usize) -> Option<Region> {
-        let mut memory = Box::<[Line]>::new_zeroed_slice(bytes.div_ceil(64).max(1)).into_vec();
-        let pointer = NonNull::new(memory.as_mut_ptr().cast())?;
-        Some(Region { _memory: memory, pointer })
+        Some(Self::lines(bytes))
+    }
+
+    /// A little zeroed memory that cannot be done without: of the allocator, if the system has no
+    /// page to give. What is to be done when that has none either is up to the allocator; that of the command
+    /// keeps something back for it.
+    pub fn indispensable(bytes: usize) -> Region {
+        Self::zeroed(bytes).unwrap_or_else(|| Self::lines(bytes))
+    }
+
+    fn lines(bytes: usize) -> Region {
+        let mut memory = Box::<[Line]>::new_zeroed_slice(bytes.div_ceil(size_of::<Line>()).max(1)).into_vec();
+        let pointer = NonNull::new(memory.as_mut_ptr().cast()).expect("a vector's pointer is not null");
+        Region { memory: Memory::Lines(memory), pointer }
     }
 
     /// The first word.
@@ -84,10 +131,12 @@ impl Region {
         #[cfg(all(not(miri), target_os = "linux"))]
         {
             let whole = bytes / GRANULE * GRANULE;
-            if whole > 0 {
+            if let Memory::Pages(map) = &self.memory
+                && whole > 0
+            {
                 // SAFETY: `&mut self`: nobody reads or writes the region meanwhile, and its
                 // owner says that it no longer needs these bytes.
-                let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, 0, whole) };
+                let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, 0, whole) };
             }
         }
         #[cfg(any(miri, not(target_os = "linux")))]
@@ -98,3 +147,35 @@ impl Region {
 /// Memory is given back in pieces of this size, a multiple of every page size in use.
 #[cfg(all(not(miri), target_os = "linux"))]
 const GRANULE: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_smaller_where_addresses_are_few() {
+        const MIB: u64 = 1 << 20;
+        let cases = [
+            (None, 64 * MIB, 64 * MIB),
+            (Some(u64::MAX), 64 * MIB, 64 * MIB),
+            (Some(8192 * MIB), 64 * MIB, 64 * MIB),
+            (Some(8191 * MIB), 64 * MIB, 32 * MIB),
+            (Some(8191 * MIB), 16 * MIB, 16 * MIB),
+            (Some(90 * MIB), 64 * MIB, MIB / 2),
+            (Some(0), 64 * MIB, MIB / 4),
+        ];
+        for (limit, most, expected) in cases {
+            assert_eq!(chunk_under(limit, most as usize), expected as usize, "{limit:?} {most}");
+        }
+    }
+
+    #[test]
+    fn memory_of_the_allocator_is_as_good() {
+        let mut region = Region::lines(100);
+        // SAFETY: the region has two lines, and nobody else knows of them.
+        let words = unsafe { std::slice::from_raw_parts(region.as_ptr(), 32) };
+        assert!(words.iter().all(|&word| word == 0) && region.as_ptr().addr() % 64 == 0);
+        region.release_front(100);
+        assert_eq!(Region::indispensable(1).as_ptr().addr() % 64, 0);
+    }
+}

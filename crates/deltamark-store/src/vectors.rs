@@ -31,7 +31,19 @@ impl Vectors {
     pub fn new(width: Width) -> Self {
         match width {
             Width::Fixed(slots) => Vectors::Fixed(Arena::new(slots)),
-            Width::Varies => Vectors::Varying { places: Arena::new(2), slots: Arena::new(1), used: AtomicU64::new(0) },
+            Width::Varies => {
+                Vectors::Varying { places: Arena::new(2), slots: Arena::of_words(), used: AtomicU64::new(0) }
+            }
+        }
+    }
+
+    /// The most slots that states may have in all for which room is made at once, so that each of them
+    /// fits into a chunk. It is a limit only where chunks are small because addresses are few.
+    #[inline]
+    pub fn most_slots(&self) -> u64 {
+        match self {
+            Vectors::Varying { slots, .. } if slots.chunk_items() <= LONGEST => slots.chunk_items() as u64 - 1,
+            _ => u64::MAX,
         }
     }
 
@@ -68,7 +80,7 @@ impl Vectors {
         match self {
             Vectors::Fixed(_) => self.extend(len, self.fitting(free), 0),
             // Addresses cost nothing: for states of no slots, and for one of all slots.
-            Vectors::Varying { .. } => self.extend(len, free / 8, free / 4),
+            Vectors::Varying { .. } => self.address_all(len, free / 8, free / 4),
         }
     }
 
@@ -76,6 +88,10 @@ impl Vectors {
     /// slots in all. Says whether the system had the memory.
     #[must_use]
     pub fn extend(&self, len: u64, states: u64, slots: u64) -> bool {
+        slots <= self.most_slots() && self.address_all(len, states, slots)
+    }
+
+    fn address_all(&self, len: u64, states: u64, slots: u64) -> bool {
         match self {
             Vectors::Fixed(arena) => arena.extend(len + states),
             Vectors::Varying { places, slots: arena, used } => {

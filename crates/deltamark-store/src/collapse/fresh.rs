@@ -59,7 +59,7 @@ impl Fresh {
         let many = states.max(ahead);
         let mean = slots.div_ceil(states.max(1));
         // All slots lie in one chunk, so none are lost at the end of one.
-        let most = LONGEST as u64;
+        let most = self.vectors.most_slots().min(LONGEST as u64);
         let grown = [[many, (many * mean).max(slots).min(most)], [states, slots]].into_iter().any(|room| {
             let room = [room[0].max(self.room[0]), room[1].max(self.room[1])];
             room[1] <= most && self.extend(room, budget)

@@ -24,19 +24,23 @@ impl Plain<'_> {
     fn grow(&self, tables: &mut Tables, states: u64, slots: u64) -> bool {
         let len = self.len.0.load(Ordering::Acquire);
         let used = tables.vectors.used_bytes(len) + tables.vectors.needed_bytes(states, slots);
+        let mut asked = 0;
         if used > tables.granted {
             // In large steps while there is plenty, by the page when there is not.
             let missing = used - tables.granted;
             let step = if used > VECTOR_STEP { VECTOR_STEP.max(used / AHEAD) } else { 4096 };
-            let asked =
+            let granted =
                 [missing.next_multiple_of(step & !4095), missing].into_iter().find(|&bytes| self.budget.request(bytes));
-            let Some(asked) = asked else { return false };
-            tables.granted += asked;
+            let Some(granted) = granted else { return false };
+            asked = granted;
         }
-        // All that is granted may be used without coming back here.
-        if !tables.vectors.extend(len, states, slots) || !tables.vectors.extend_to(len, tables.granted) {
+        // All that is granted may be used without coming back here, so it must have addresses.
+        let granted = tables.granted + asked;
+        if !tables.vectors.extend(len, states, slots) || !tables.vectors.extend_to(len, granted) {
+            self.budget.release(asked);
             return false;
         }
+        tables.granted = granted;
         len + states <= tables.index.room || self.grow_index(tables, len + states)
     }
 
