@@ -102,7 +102,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     let parts = if options.partitioned { options.threads.max(1) } else { 1 };
     let traffic = Traffic { order: order.order(), threads: options.threads, control: None };
-    let make = |_| build(&spec, &*system, traffic, control.budget.clone()).map_err(|error| format!("{error}"));
+    let make = |_| build(&spec, &*system, traffic.clone(), control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
     // A property is there, as in every real run; it does not end the search.

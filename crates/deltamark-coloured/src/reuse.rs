@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn what_is_reused_is_what_a_search_finds() {
         let net = crate::lna::parse(NET.as_bytes(), &[]).expect("a net");
-        let engine = Engine::new(net, NET).expect("a system");
+        let engine = Engine::new(net, NET, &deltamark_core::Control::new()).expect("a system");
         let (mut binder, mut plain) = (Binder::new(&engine), Binder::new(&engine));
         let mut reuse = Reuse::new(&engine);
         let mut markings = engine.initial.clone();

@@ -104,6 +104,7 @@ fn counts_of(text: &str) -> (usize, usize) {
         }
         Err(NotUnfolded::Refused(_)) => {}
         Err(NotUnfolded::Wrong(wrong)) => panic!("{wrong:?}"),
+        Err(NotUnfolded::Stopped(stop)) => panic!("{stop:?}"),
     }
     (found.states.len(), found.edges.len())
 }

@@ -55,6 +55,9 @@ pub struct Replay {
     pub fault: Option<String>,
 }
 
+/// Whoever looks at the states of a replay, each with its place, and may end it.
+type Watch<'a> = dyn FnMut(usize, &[Slot]) -> Result<(), Stop> + 'a;
+
 impl Trace {
     /// How many steps it has.
     pub fn len(&self) -> usize {
@@ -96,7 +99,7 @@ impl Trace {
     fn attempt(
         &self,
         system: &dyn System,
-        see: &mut dyn FnMut(usize, &[Slot]) -> Result<(), Stop>,
+        see: &mut Watch<'_>,
     ) -> Result<Result<Result<Option<String>, Stop>, ReplayError>, Widen> {
         let mut scratch: Scratch = system.scratch();
         let mut batch = Batch::new(system.width());

@@ -174,7 +174,7 @@ mod tests {
         let mut region = Region::lines(100);
         // SAFETY: the region has two lines, and nobody else knows of them.
         let words = unsafe { std::slice::from_raw_parts(region.as_ptr(), 32) };
-        assert!(words.iter().all(|&word| word == 0) && region.as_ptr().addr() % 64 == 0);
+        assert!(words.iter().all(|&word| word == 0) && region.as_ptr().addr().is_multiple_of(64));
         region.release_front(100);
         assert_eq!(Region::indispensable(1).as_ptr().addr() % 64, 0);
     }

@@ -351,7 +351,7 @@ impl Check<'_> {
         marker: &mut Marker,
     ) -> Result<(Outcome, Option<Vec<u64>>), CheckError> {
         let threads = threads(self.threads, &self.store, self.search)?;
-        let traffic = traffic(self.search, threads);
+        let traffic = traffic(self.search, threads, control);
         let store = deltamark_store::build(&self.store, system, traffic, control.budget.clone());
         let store = store.map_err(CheckError::Store)?;
         marker.log.over(&self.store, store.as_ref(), control).map_err(|_| {

@@ -2,10 +2,8 @@
 //! looking for traces, and what was found by then is told.
 
 use deltamark::check::steering;
-use deltamark::core::{
-    Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict,
-};
 use deltamark::core::property::Undefined;
+use deltamark::core::{Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict};
 use deltamark::nets::generate::generate;
 use deltamark::nets::write::{to_pnml, to_tina};
 use deltamark::search::Search;

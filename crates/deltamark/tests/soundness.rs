@@ -257,7 +257,8 @@ fn a_deadlock_in_a_final_state_is_no_violation() {
     let lna = "n { place p { dom: epsilon; init: 2 * epsilon; } place q { dom: epsilon; } transition t { in { p: epsilon; } out { q: epsilon; } } }";
     let tina = "pl p (2)\ntr t p -> q";
     // The language, its text, and expressions of final states with what deadlock freedom is worth under them.
-    let cases: &[(&str, &str, &[(&[&str], &str)])] = &[
+    type Rows<'a> = &'a [(&'a [&'a str], &'a str)];
+    let cases: &[(&str, &str, Rows)] = &[
         (
             "tina",
             tina,
