@@ -101,6 +101,7 @@ fn a_thousand_random_models_agree() {
 /// Native code read a table of positions before it had checked the index, and the process died: no panic, so that the
 /// model could not be made smaller.
 #[test]
+#[cfg(feature = "native")]
 fn an_index_is_checked_before_it_is_used() {
     let tried = random_models(6_000_017_607..6_000_017_608, 1);
     assert!(tried.native == 1 && tried.faults > 0, "{tried:?}");
