@@ -386,7 +386,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let four = self.number(4);
         let bytes = self.builder.ins().imul(index, four);
         let address = self.offset(table, bytes);
-        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        // Not `can_move`: such a load counts as one without effects, and is then also made before the check of its index.
+        let flags = MemFlagsData::trusted().with_readonly();
         self.builder.ins().load(I32, flags, address, 0)
     }
 
