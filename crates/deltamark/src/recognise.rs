@@ -164,7 +164,7 @@ fn words(text: &str) -> Option<Recognised> {
         return Some(Recognised::Ours("tina"));
     }
     let module = |line: &&str| line.starts_with("----") && line.contains(" MODULE ");
-    if lines.iter().any(|line| module(line)) {
+    if lines.iter().any(module) {
         return foreign("tla");
     }
     if text.contains("target triple = ") || text.starts_with("; ModuleID") {
@@ -198,7 +198,7 @@ fn words(text: &str) -> Option<Recognised> {
         let rest = line.trim_start().strip_prefix("system").unwrap_or_default().trim_start();
         rest.starts_with("async") || rest.starts_with("sync")
     };
-    if lines.iter().any(|line| together(line)) && text.contains("process") {
+    if lines.iter().any(together) && text.contains("process") {
         let macros = any(&["define", "default", "forloop", "divert", "include"]);
         return Some(Recognised::Ours(if macros { "mdve" } else { "dve" }));
     }
