@@ -139,7 +139,8 @@ fn layout_and_strange_but_sound_xml_are_accepted() {
 fn final_markings_are_read_and_written() {
     let places = "<place id='p'/><place id='q'/><place id='r'/><transition id='t'/>";
     let place = |id: &str, tokens: &str| format!("<place idref='{id}'><text>{tokens}</text></place>");
-    let cases: &[(&[&[(&str, &str)]], &[&[(u32, u32)]])] = &[
+    type Markings<T> = &'static [&'static [(T, T)]];
+    let cases: &[(Markings<&str>, Markings<u32>)] = &[
         (&[], &[]),
         (&[&[]], &[&[]]),
         (&[&[("p", "0"), ("r", "1"), ("q", "2")]], &[&[(1, 2), (2, 1)]]),
