@@ -254,7 +254,7 @@ fn random_workflow_nets_are_answered_as_by_the_oracle() {
 #[test]
 fn a_deadlock_in_a_final_state_is_no_violation() {
     let dve = "byte x = 0; process P { state s, e; init s; trans s -> s { guard x < 3; effect x = x + 1; }, s -> e { guard x == 3; }; } system async;";
-    let lna = "n { place p { dom: epsilon; init: 2 * epsilon; } place q { dom: epsilon; } transition t { in { p: epsilon; } out { q: epsilon; } } }";
+    let lna = "n { place p { dom: epsilon; init: 2 * epsilon; capacity: 2; } place q { dom: epsilon; capacity: 2; } transition t { in { p: epsilon; } out { q: epsilon; } } }";
     let tina = "pl p (2)\ntr t p -> q";
     // The language, its text, and expressions of final states with what deadlock freedom is worth under them.
     type Rows<'a> = &'a [(&'a [&'a str], &'a str)];
