@@ -123,7 +123,10 @@ impl Model {
             engine: self.engine,
             limit,
         };
-        let control = deltamark::check::steering(limits, &crate::signals::cancel(), since);
+        // A limit below this is refused once the model is loaded, with the least that works.
+        const FLOOR: u64 = 16 << 20;
+        let loading = Limits { memory: limits.memory.map(|memory| memory.max(FLOOR)), ..limits.clone() };
+        let control = deltamark::check::steering(&loading, &crate::signals::cancel(), since);
         let loaded = deltamark::load_under(&self.model, &options, &control);
         let stopped = loaded.as_ref().err().and_then(|error| Report::of_loading(error, control.limits.memory, since));
         if let Some(report) = stopped {
