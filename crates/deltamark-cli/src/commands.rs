@@ -95,6 +95,10 @@ fn explored_as<'a>(
         crate::render::note(note);
     }
     let limits = explore.limits();
+    // Where memory is short, what threads free is for all of them.
+    if explore.memory().is_some_and(|limit| limit < 256 << 20) {
+        crate::allocator::one_arena();
+    }
     let live = Live::new(say.quiet, say.verbose, limits.memory);
     let check = check
         .store(explore.store.clone())

@@ -22,13 +22,18 @@ pub enum Exit {
 
 impl Exit {
     /// The number the shell sees.
-    pub fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+    pub const fn number(self) -> u8 {
+        match self {
             Exit::Good => 0,
             Exit::Violated => 1,
             Exit::WrongInput => 2,
             Exit::NoAnswer => 3,
-        })
+        }
+    }
+
+    /// The same, to return from `main`.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self.number())
     }
 }
 
@@ -161,6 +166,17 @@ impl From<CheckError> for Failure {
                     show_bytes(margin)
                 ))
                 .help(format!("give at least `--memory {enough}MiB`"))
+            }
+            CheckError::AddressSpaceTooSmall { limit, mapped } => {
+                use crate::units::show_bytes;
+                // Three quarters of what is left can be searched with.
+                let enough = (mapped + (6 << 20)).div_ceil(1 << 20) << 10;
+                Failure::new(format!(
+                    "an address space of {} leaves no room to search: with the model loaded {} are in use",
+                    show_bytes(limit),
+                    show_bytes(mapped)
+                ))
+                .help(format!("give more, `ulimit -v {enough}` at the least"))
             }
             CheckError::Replay { .. } => Failure::new(message)
                 .help("this is a bug in Deltamark; please report it together with the model")

@@ -4,6 +4,7 @@
 //! error, and an exit code. What stays true: exit codes are decided in [`exit`], and
 //! with `--json` standard output holds one JSON object and nothing else.
 
+mod allocator;
 mod args;
 mod commands;
 mod exit;
@@ -22,12 +23,13 @@ use output::{Look, print};
 use std::process::ExitCode;
 use std::time::Instant;
 
-// The allocator is the system's. What grows with the state space does not go through it, and
-// mimalloc, which was tried, was no faster but kept 8 to 10 MiB more resident, in large pages
-// that no budget can count.
+#[global_allocator]
+static ALLOCATOR: allocator::Reserving = allocator::Reserving::new();
+
 fn main() -> ExitCode {
     let since = Instant::now();
     signals::install();
+    ALLOCATOR.keep_back();
     let ran = match args::Arguments::try_parse() {
         Ok(arguments) => commands::run(arguments.command, since),
         // Help and the version, which the user asked for.

@@ -22,6 +22,7 @@
 //!
 //! A group does not even look where a place is empty whose tokens its transitions need before anything else.
 
+use deltamark_core::budget::{optional, ran_out};
 use deltamark_core::hash::coefficient;
 
 use crate::bind::Binder;
@@ -289,7 +290,14 @@ impl Reuse {
     #[cold]
     fn resize(&mut self, lines: usize, span: usize) {
         let lines = lines.min(MOST_BYTES / size_of::<Line>());
-        let old = std::mem::replace(&mut self.lines, vec![Line([0; WORDS]); lines]);
+        // Without memory it stays as it is.
+        let mut larger = Vec::new();
+        if ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
+            (self.misses, self.too_long) = (0, 0);
+            return;
+        }
+        larger.resize(lines, Line([0; WORDS]));
+        let old = std::mem::replace(&mut self.lines, larger);
         let before = std::mem::replace(&mut self.span, span);
         self.shift = 64 - (lines / span).ilog2();
         (self.misses, self.too_long) = (0, 0);

@@ -75,6 +75,7 @@ fn compare(seeds: std::ops::Range<u64>, features: Features, suite_every: usize) 
             }
             Err(NotUnfolded::Refused(_)) => {}
             Err(NotUnfolded::Wrong(wrong)) => panic!("seed {seed}: {wrong:?}"),
+            Err(NotUnfolded::Stopped(stop)) => panic!("seed {seed}: {stop:?}"),
         }
     }
     (compared, unfolded)

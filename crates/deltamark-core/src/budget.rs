@@ -2,9 +2,51 @@
 //!
 //! In: requests before memory is taken, releases after it is given back. Out: yes or
 //! no. What stays true: the sum of granted bytes never exceeds the limit, whatever the
-//! number of threads that ask.
+//! number of threads that ask; nothing is granted once the process has [run out of
+//! memory](run_out).
+//!
+//! # What nobody asks for
+//! Scratch memory, the allocator's slack and machine code are resident and not granted. Whoever knows
+//! what the process holds says so now and then ([`Budget::observe`]); what is there
+//! beyond the grants, and beyond what was set aside for it, is not granted to anybody else.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Whether an allocation has failed.
+static RAN_OUT: AtomicBool = AtomicBool::new(false);
+
+/// Says that the process has no more memory: budgets grant nothing from now on, and searches end. Called by an
+/// allocator that kept something back for this.
+pub fn run_out() {
+    RAN_OUT.store(true, Relaxed);
+}
+
+/// Whether the process has [run out](run_out) of memory.
+#[inline]
+pub fn ran_out() -> bool {
+    RAN_OUT.load(Relaxed)
+}
+
+thread_local! {
+    /// Whether the thread can do without what it allocates.
+    static OPTIONAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Takes memory that can be done without (`try_reserve` of something that makes a run quicker): an allocator that keeps
+/// something back need not give that for it.
+pub fn optional<R>(take: impl FnOnce() -> R) -> R {
+    let before = OPTIONAL.replace(true);
+    let taken = take();
+    OPTIONAL.set(before);
+    taken
+}
+
+/// Whether this thread can do without what it [allocates now](optional).
+pub fn is_optional() -> bool {
+    OPTIONAL.try_with(Cell::get).unwrap_or(false)
+}
 
 /// A counter of bytes with an upper limit, shared by all who hold large memory.
 #[derive(Debug)]
@@ -12,12 +54,33 @@ pub struct Budget {
     limit: u64,
     used: AtomicU64,
     peak: AtomicU64,
+    /// What the process may hold beside what is granted.
+    beside: u64,
+    /// What it holds beyond that.
+    unasked: AtomicU64,
+    /// What the tables of the system held at first, and what was granted to them since.
+    tables_before: OnceLock<u64>,
+    tables: AtomicU64,
 }
 
 impl Budget {
     /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Budget { limit, used: AtomicU64::new(0), peak: AtomicU64::new(0) }
+        Self::beside(limit, u64::MAX)
+    }
+
+    /// A budget of `limit` bytes for a process that may hold `beside` more.
+    pub fn beside(limit: u64, beside: u64) -> Self {
+        let zero = AtomicU64::default;
+        Budget {
+            limit,
+            used: zero(),
+            peak: zero(),
+            beside,
+            unasked: zero(),
+            tables_before: OnceLock::new(),
+            tables: zero(),
+        }
     }
 
     /// A budget that always says yes, and counts.
@@ -28,8 +91,9 @@ impl Budget {
     /// Asks for `bytes` more. `false` means: do not take them.
     #[must_use]
     pub fn request(&self, bytes: u64) -> bool {
+        let limit = if ran_out() { 0 } else { self.limit.saturating_sub(self.unasked.load(Relaxed)) };
         let granted =
-            self.used.fetch_update(Relaxed, Relaxed, |used| used.checked_add(bytes).filter(|&sum| sum <= self.limit));
+            self.used.fetch_update(Relaxed, Relaxed, |used| used.checked_add(bytes).filter(|&sum| sum <= limit));
         match granted {
             Ok(before) => {
                 self.peak.fetch_max(before + bytes, Relaxed);
@@ -45,9 +109,42 @@ impl Budget {
         debug_assert!(before >= bytes, "released more than was granted");
     }
 
+    /// Takes note of what the process holds.
+    pub fn observe(&self, resident: u64) {
+        let expected = self.beside.saturating_add(self.used());
+        self.unasked.store(resident.saturating_sub(expected), Relaxed);
+    }
+
+    /// Asks for what the tables of the system, which take so many bytes now, have grown by since this was called first.
+    /// They stay from one run to the next, so nothing is given back.
+    #[must_use]
+    pub fn tables(&self, bytes: u64) -> bool {
+        let bytes = bytes.saturating_sub(*self.tables_before.get_or_init(|| bytes));
+        loop {
+            let before = self.tables.load(Relaxed);
+            if bytes <= before {
+                return true;
+            }
+            // Who is quicker asks; the other looks again.
+            if self.tables.compare_exchange(before, bytes, Relaxed, Relaxed).is_err() {
+                continue;
+            }
+            let granted = self.request(bytes - before);
+            if !granted {
+                self.tables.fetch_sub(bytes - before, Relaxed);
+            }
+            return granted;
+        }
+    }
+
     /// The bytes granted now.
     pub fn used(&self) -> u64 {
         self.used.load(Relaxed)
+    }
+
+    /// The bytes that could be granted now.
+    pub fn left(&self) -> u64 {
+        if ran_out() { 0 } else { self.limit.saturating_sub(self.unasked.load(Relaxed)).saturating_sub(self.used()) }
     }
 
     /// The most bytes that were granted at one time.
@@ -75,5 +172,27 @@ mod tests {
         assert!(budget.request(10));
         assert_eq!((budget.used(), budget.peak()), (40, 100));
         assert!(!budget.request(u64::MAX));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_not_granted_to_others() {
+        let budget = Budget::beside(100, 50);
+        assert!(budget.request(40));
+        // Resident bytes, and what can be had then.
+        for (resident, more) in [(0, 60), (90, 60), (91, 59), (150, 0), (1000, 0), (100, 50)] {
+            budget.observe(resident);
+            assert!(!budget.request(more + 1), "{resident}");
+            assert_eq!(budget.left(), more, "{resident}");
+            assert!(budget.request(more), "{resident}");
+            budget.release(more);
+        }
+    }
+
+    #[test]
+    fn tables_are_asked_for_once_and_stay() {
+        let budget = Budget::new(100);
+        for (bytes, granted, used) in [(9, true, 0), (39, true, 30), (29, true, 30), (110, false, 30), (79, true, 70)] {
+            assert_eq!((budget.tables(bytes), budget.used()), (granted, used), "{bytes}");
+        }
     }
 }

@@ -22,25 +22,45 @@ const MOST_VALUES: usize = 4 << 20;
 /// The most different changes that are told apart; the more frequent ones count.
 const MOST_CHANGES: usize = 3000;
 
-/// Measures that the sample suggests.
+/// What a change takes in the table of changes, beside its numbers, twice: the table doubles.
+const ENTRY: u64 = 160;
+
+/// Measures that the sample suggests, as far as its budget has room for the values of states.
 pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let Some(observe) = system.observe() else { return Vec::new() };
     let resolve = |name: String| observe.resolve(&name).map(|found| (name, found));
     let mut features: Vec<(String, Observable)> = observe.names().into_iter().filter_map(resolve).collect();
     features.extend(system.progress().map(|progress| progress.features()).unwrap_or_default());
     features.truncate(MOST_FEATURES);
-    let states = sample.len().min(MOST_VALUES / features.len().max(1));
+    let mut memory = sample.more_memory();
+    let bytes = |states: usize| (states * features.len() * size_of::<i64>()) as u64;
+    let most = sample.len().min(MOST_VALUES / features.len().max(1));
+    // As many as there is memory for.
+    let fits = |states: &usize| memory.holds(bytes(*states));
+    let Some(states) = std::iter::successors(Some(most), |states| (*states > 64).then_some(states / 2)).find(fits)
+    else {
+        return Vec::new();
+    };
+    let held = bytes(states);
     let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1, states)).collect();
     // What never changes cannot progress.
     let changing = |values: &Vec<i64>| values.windows(2).any(|pair| pair[0] != pair[1]);
     let (features, values): (Vec<_>, Vec<_>) =
         features.into_iter().zip(values).filter(|(_, values)| changing(values)).unzip();
+    let mut taken = 0;
     let mut changes: HashMap<Vec<(u32, i64)>, u64> = HashMap::new();
     for (source, target) in sample.edges(states) {
         let change = |values: &Vec<i64>| values[target].saturating_sub(values[source]).clamp(-LARGEST, LARGEST);
         let change: Vec<(u32, i64)> = (0u32..).zip(values.iter().map(change)).filter(|&(_, by)| by != 0).collect();
-        if !change.is_empty() {
-            *changes.entry(change).or_default() += 1;
+        if let Some(often) = changes.get_mut(&change) {
+            *often += 1;
+        } else if !change.is_empty() {
+            taken += ENTRY + 2 * (change.len() * size_of::<(u32, i64)>()) as u64;
+            // What is rare and found late may be left out.
+            if !memory.holds(held + taken) {
+                break;
+            }
+            changes.insert(change, 1);
         }
     }
     let mut changes: Vec<(Vec<(u32, i64)>, u64)> = changes.into_iter().collect();

@@ -23,7 +23,6 @@ mod path;
 mod quota;
 mod run;
 mod sweep;
-mod tables;
 pub mod trial;
 
 pub use partition::{Partitioned, owner, run_partitioned};

@@ -9,12 +9,11 @@
 //! [absorbs](Run::absorb) what the others counted.
 
 use crate::quota::Quota;
-use crate::tables::Tables;
 use crate::{Observer, Task};
 use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
     Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
-    Trace, Verdict, Widen,
+    Trace, Verdict, Widen, budget,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,7 +82,6 @@ pub(crate) struct Plan<'a> {
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`], [`STEP`].
     settled: Arc<[AtomicU8]>,
     pub quota: Arc<Quota>,
-    tables: Arc<Tables>,
     leaves_out: bool,
     /// Whether a successor was [cut off](Batch::cut_off).
     cut_off: Arc<AtomicBool>,
@@ -100,6 +98,10 @@ impl<'a> Plan<'a> {
     pub fn new(task: Task<'a>) -> Self {
         let Task { system, store, properties, control, explore_all, observer } = task;
         let exact = matches!(store.guarantee(), Guarantee::Exact);
+        // Earlier runs under the same budget may have left memory with the allocator.
+        if let Some(resident) = (control.resident)() {
+            control.budget.observe(resident);
+        }
         Plan {
             leaves_out: system.independence().is_some() && observer.is_none() && exact,
             system,
@@ -110,7 +112,6 @@ impl<'a> Plan<'a> {
             observer: observer.map(|observer| Arc::new(Mutex::new(observer))),
             settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
             quota: Arc::new(Quota::new(control.limits.states)),
-            tables: Arc::new(Tables::new(system, &control.budget)),
             cut_off: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -184,7 +185,8 @@ pub(crate) struct Run<'a> {
     untraced: Vec<Option<Stop>>,
     pub statistics: Statistics,
     started: Instant,
-    looked: Duration,
+    /// When the process's memory was looked at.
+    looked: Option<Duration>,
     told: Duration,
     until_check: u32,
     /// Bytes of the frontier and the batch that the budget has granted.
@@ -209,7 +211,7 @@ impl<'a> Run<'a> {
             undefined: properties.iter().map(|_| None).collect(),
             statistics: Statistics::default(),
             started: Instant::now(),
-            looked: Duration::ZERO,
+            looked: None,
             told: Duration::ZERO,
             // The first block looks: a limit that is reached at once is noticed at once.
             until_check: 0,
@@ -491,7 +493,9 @@ impl<'a> Run<'a> {
         if self.plan.cut_off.load(Relaxed) {
             return Some(Stop::Count);
         }
-        if !self.plan.tables.hold(self.plan.system) {
+        // A system cannot refuse to number a value in the midst of a step, so its tables are asked for once
+        // a block, right after they have grown.
+        if budget::ran_out() || !self.plan.control.budget.tables(self.plan.system.table_bytes()) {
             return Some(Stop::Memory);
         }
         if self.until_check > 0 {
@@ -506,11 +510,14 @@ impl<'a> Run<'a> {
             return Some(Stop::Time);
         }
         if let Some(limit) = self.plan.control.limits.memory
-            && elapsed - self.looked >= LOOK_EVERY
+            && self.looked.is_none_or(|looked| elapsed - looked >= LOOK_EVERY)
         {
-            self.looked = elapsed;
-            if (self.plan.control.resident)().is_some_and(|resident| resident > limit) {
-                return Some(Stop::Memory);
+            self.looked = Some(elapsed);
+            if let Some(resident) = (self.plan.control.resident)() {
+                if resident > limit {
+                    return Some(Stop::Memory);
+                }
+                self.plan.control.budget.observe(resident);
             }
         }
         if elapsed - self.told >= TELL_EVERY {

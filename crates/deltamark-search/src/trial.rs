@@ -21,18 +21,18 @@ pub struct Sample {
     /// Whether these are all states.
     pub complete: bool,
     /// Goes back when the sample is dropped.
-    _memory: Memory,
+    memory: Memory,
 }
 
-/// What the budget granted for a sample.
-struct Memory {
+/// What the budget granted for a sample, or for what is made of it.
+pub(crate) struct Memory {
     budget: Arc<Budget>,
     granted: u64,
 }
 
 impl Memory {
     /// Whether there is room for so many bytes in all. A little more is asked for at a time than is needed.
-    fn holds(&mut self, bytes: u64) -> bool {
+    pub(crate) fn holds(&mut self, bytes: u64) -> bool {
         let missing = bytes.saturating_sub(self.granted).next_multiple_of(ASKED);
         if !self.budget.request(missing) {
             return false;
@@ -94,6 +94,11 @@ const ASKED: u64 = 1 << 14;
 const BESIDE: u64 = 96;
 
 impl Sample {
+    /// Nothing granted yet, of the budget that the sample has.
+    pub(crate) fn more_memory(&self) -> Memory {
+        Memory { budget: Arc::clone(&self.memory.budget), granted: 0 }
+    }
+
     /// How many states there are.
     pub(crate) fn len(&self) -> usize {
         self.states.len()
@@ -161,7 +166,7 @@ impl Sample {
             starts.push(targets.len() as u32);
             next += 1;
         }
-        Ok(Sample { states, starts, targets, initial, complete, _memory: memory })
+        Ok(Sample { states, starts, targets, initial, complete, memory })
     }
 
     /// Sweeps over the sample. Gives up, with what it has, after expanding every state many times.

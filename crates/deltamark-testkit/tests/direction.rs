@@ -56,8 +56,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Crates that may contain `unsafe`.
 const MAY_BE_UNSAFE: &[&str] = &["deltamark-store", "deltamark-dve", "deltamark-so"];
 
-/// Single files that may contain `unsafe`: the mapping of a file into memory.
-const UNSAFE_FILES: &[&str] = &["deltamark-graph/src/map.rs"];
+/// Single files that may contain `unsafe`: the mapping of a file into memory, and the allocator of the command.
+const UNSAFE_FILES: &[&str] = &["deltamark-graph/src/map.rs", "deltamark-cli/src/allocator.rs"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -200,7 +200,8 @@ fn unsafe_code_stands_in_the_stores_only() {
         panic!(
             "{}:{} uses `unsafe`; only the tables in crates/deltamark-store/src may, because only there is it \
              measured to pay and checked by Miri, what calls code that rustc did not make (deltamark-dve, \
-             deltamark-so), and the mapping of files (deltamark-graph/src/map.rs). Find a safe way, or move the table there",
+             deltamark-so), the mapping of files (deltamark-graph/src/map.rs), and the allocator of the command \
+             (deltamark-cli/src/allocator.rs). Find a safe way, or move the table there",
             file.display(),
             lines[0]
         );

@@ -171,6 +171,21 @@ fn explore<E>(
         let trials = if question.explain { attempts(question, found) } else { Vec::new() };
         return Ok((outcome, Choice { store: plain, why: "the memory lasts, so no other is needed".into(), trials }));
     }
+    let mut again = |store: &StoreSpec| {
+        let time = control.limits.time.map(|limit| limit.saturating_sub(began.elapsed()));
+        make(store, &Control { limits: Limits { time, ..control.limits.clone() }, ..control.clone() })
+    };
+    // What fills the memory may be tables of the model, which no other store makes smaller.
+    if let Some(resident) = (control.resident)() {
+        control.budget.observe(resident);
+    }
+    if memory(control).is_some_and(|limit| control.budget.left() < limit / 4) {
+        if given_up {
+            outcome = again(&plain)?;
+        }
+        let why = "there was no memory to try another: what is in use beside it takes most".into();
+        return Ok((outcome, Choice { store: plain, why, trials: Vec::new() }));
+    }
     let trials = attempts(question, found);
     // Whoever interrupts, or whose time is over, gets what was found before.
     let spent = control.stop_without_memory() == Some(Stop::Time)
@@ -181,10 +196,6 @@ fn explore<E>(
         }
         return Ok((outcome, Choice { store: plain, why: "there was no time for another".into(), trials }));
     }
-    let mut again = |store: &StoreSpec| {
-        let time = control.limits.time.map(|limit| limit.saturating_sub(began.elapsed()));
-        make(store, &Control { limits: Limits { time, ..control.limits.clone() }, ..control.clone() })
-    };
     let mut choice = Choice { store: plain, why: "nothing else could be tried".into(), trials };
     if given_up {
         let soon = control.limits.time.map_or(SOON, |limit| limit.min(SOON));
@@ -257,7 +268,8 @@ fn attempts(question: &Question<'_>, found: u64) -> Vec<Trial> {
             None => attempt(question, name, states, time * SLOWEST),
         };
         if let (true, Ok(taken)) = (trials.is_empty(), &taken) {
-            time = Duration::from_secs_f64(taken.states as f64 / taken.states_per_second).max(MOMENT / SLOWEST);
+            time =
+                Duration::from_secs_f64(taken.states as f64 / taken.states_per_second.max(1.0)).max(MOMENT / SLOWEST);
         }
         trials.push(Trial { store: StoreSpec::named(name), taken });
     }

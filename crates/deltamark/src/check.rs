@@ -10,7 +10,7 @@ use crate::auto::{self, Choice, Question};
 use crate::condensed::{Both, Condensed, EdgeLog, Walked};
 use crate::ends::{Ends, FinalStates};
 use crate::load::{Loaded, ModelInfo, Source};
-use crate::memory;
+use crate::memory::{self, AddressSpace};
 use crate::report::{Answer, GraphFile, Kind, Report};
 use crate::stats::{Stats, Surveyor};
 use crate::story::Story;
@@ -85,6 +85,13 @@ pub enum CheckError {
         /// What to do.
         help: String,
     },
+    /// The process may map so little memory more that not even the smallest tables fit.
+    AddressSpaceTooSmall {
+        /// The limit.
+        limit: u64,
+        /// What is mapped.
+        mapped: u64,
+    },
     /// A property is wrong.
     Property {
         /// Its text.
@@ -115,6 +122,11 @@ impl fmt::Display for CheckError {
                 f,
                 "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
                  with the model loaded; at least {least} bytes are needed"
+            ),
+            CheckError::AddressSpaceTooSmall { limit, mapped } => write!(
+                f,
+                "the address space of this process is limited to {limit} bytes, of which {mapped} are in use \
+                 with the model loaded: that leaves no room to search"
             ),
             CheckError::Property { source, diagnostics } => {
                 for (index, diagnostic) in diagnostics.iter().enumerate() {
@@ -403,6 +415,8 @@ impl<'a> Check<'a> {
         threads(self.threads, &self.store, strategy)?;
         self.refuse_mixtures()?;
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
+        // What tables hold now, the process holds beside its budget.
+        let _ = control.budget.tables(self.system.table_bytes());
         let mut log = match &self.graph {
             Some(path) => Some(EdgeLog::new(path, &self.info, &control).map_err(CheckError::Graph)?),
             None => None,
@@ -666,15 +680,21 @@ pub(crate) fn control(
     let before = steering(&limits, &cancel, since);
     let memory_limit = limits.memory.or_else(memory::default_limit);
     let held = memory::resident().unwrap_or(0);
+    // Less room than this and not even the smallest tables fit.
+    const ROOM: u64 = 3 << 20;
+    let space = AddressSpace::of_this_process();
+    if let Some(AddressSpace { limit, mapped }) = space.filter(|space| space.grantable() < ROOM) {
+        return Err(CheckError::AddressSpaceTooSmall { limit, mapped });
+    }
+    let most = space.map_or(u64::MAX, |space| space.grantable());
     let (budget, search_limit) = match memory_limit {
-        None => (Budget::unlimited(), None),
+        None => (Budget::new(most), None),
         Some(limit) => {
-            // Less room than this and not even the smallest tables fit.
-            const ROOM: u64 = 4 << 20;
             let reserve = memory::reserve(limit);
             let least = memory::least_limit(held + ROOM);
             match limit.checked_sub(held + reserve).filter(|room| *room >= ROOM) {
-                Some(room) => (Budget::new(room), Some(limit - reserve / 2)),
+                // Of the reserve, the last quarter is for what is taken between two looks at what is resident.
+                Some(room) => (Budget::beside(room.min(most), held + reserve / 4 * 3), Some(limit - reserve / 2)),
                 None => return Err(CheckError::MemoryTooSmall { limit, held, least }),
             }
         }

@@ -29,6 +29,42 @@ pub fn available() -> Option<u64> {
     groups.iter().filter_map(GroupFiles::left).chain(machine).min()
 }
 
+/// The address space of a process, where it is limited (`ulimit -v`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpace {
+    /// The most bytes that may be mapped.
+    pub limit: u64,
+    /// The bytes that are mapped.
+    pub mapped: u64,
+}
+
+impl AddressSpace {
+    /// That of this process; nothing, if it has no limit.
+    pub fn of_this_process() -> Option<Self> {
+        let limit = address_limit(&fs::read_to_string("/proc/self/limits").ok()?)?;
+        let statm = fs::read_to_string("/proc/self/statm").ok()?;
+        let pages: u64 = statm.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(AddressSpace { limit, mapped: pages * page_size() })
+    }
+
+    /// The bytes that may still be mapped.
+    pub fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.mapped)
+    }
+
+    /// What of it a budget may grant. The rest is for stacks, and for addresses that tables take ahead of
+    /// what they fill.
+    pub fn grantable(&self) -> u64 {
+        self.left() / 4 * 3
+    }
+}
+
+/// The limit of the address space in the text of `/proc/self/limits`, if it has one.
+fn address_limit(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// The memory limit of a run that was given none: what is resident now plus nine
 /// tenths of what is available.
 pub fn default_limit() -> Option<u64> {
@@ -134,6 +170,22 @@ mod tests {
         // The kernel sums up its counters now and then only.
         assert!(most + (1 << 20) >= now, "{most} {now}");
         assert!(default_limit().unwrap() > now);
+    }
+
+    #[test]
+    fn the_limit_of_the_address_space_is_read() {
+        let text = |limit: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units\n\
+                     Max address space         {limit}            unlimited            bytes\n\
+                     Max file locks            unlimited            unlimited            locks\n"
+            )
+        };
+        assert_eq!(address_limit(&text("92160000")), Some(92_160_000));
+        assert_eq!(address_limit(&text("unlimited")), None);
+        let space = AddressSpace { limit: 100, mapped: 20 };
+        assert_eq!((space.left(), space.grantable()), (80, 60));
+        assert_eq!(AddressSpace { limit: 100, mapped: 120 }.left(), 0);
     }
 
     #[test]

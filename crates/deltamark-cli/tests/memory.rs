@@ -1,0 +1,257 @@
+//! Memory that is short: address space that runs out, and limits that the process keeps by the kernel's own figure.
+//!
+//! A sample of both is run always; `scripts/long` runs the whole, in release mode.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{folder, run};
+use deltamark::core::Order;
+use deltamark::store::{CATALOGUE, StoreInfo};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const MIB: u64 = 1 << 20;
+/// By how much a process may pass its limit.
+const TOLERANCE: u64 = 4 * MIB;
+
+/// A run to be made.
+#[derive(Clone, Debug)]
+struct Case {
+    command: &'static str,
+    /// The model and what belongs to it, and the number of its states.
+    model: Vec<String>,
+    states: u64,
+    store: &'static str,
+    search: &'static str,
+    threads: usize,
+}
+
+impl Case {
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![self.command.to_string()];
+        arguments.extend(self.model.clone());
+        arguments.extend(["--search", self.search, "--json", "--time", "60s"].map(String::from));
+        arguments.extend(["--threads".into(), self.threads.to_string()]);
+        if self.command == "check" {
+            arguments.extend(["--invariant", "true"].map(String::from));
+        }
+        if self.search != "sweep" {
+            // The usual array of `bitstate` is larger than all limits here.
+            let store = if self.store == "bitstate" { "bitstate:bits=24" } else { self.store };
+            arguments.extend(["--store".into(), store.into()]);
+        }
+        arguments
+    }
+
+    fn is_exact(&self) -> bool {
+        !matches!(self.store, "compaction" | "bitstate")
+    }
+}
+
+/// Every store with every search and number of threads that it can be used with.
+fn matrix(command: &'static str, (model, states): &(Vec<String>, u64), threads: &[usize]) -> Vec<Case> {
+    let case = |store, search, threads| Case { command, model: model.clone(), states: *states, store, search, threads };
+    let mut cases = vec![case("auto", "sweep", 1), case("auto", "dfs", 1)];
+    cases.extend(threads.iter().map(|&threads| case("auto", "bfs", threads)));
+    for info in CATALOGUE {
+        let StoreInfo { name, threads: several, .. } = info;
+        if info.takes(Order::Any) {
+            cases.push(case(name, "dfs", 1));
+        }
+        cases.extend(threads.iter().filter(|&&count| count == 1 || *several).map(|&count| case(name, "bfs", count)));
+    }
+    cases
+}
+
+/// A generated net, and its states.
+fn kanban(folder: &Path, size: u32) -> (Vec<String>, u64) {
+    let path = folder.join(format!("kanban-{size}.pnml")).to_string_lossy().into_owned();
+    let made = run(&["generate", "kanban", &size.to_string(), "-o", &path]);
+    assert_eq!(made.exit, 0, "{}", made.stderr);
+    let states = [1, 160, 4600, 58_400, 454_475, 2_546_432, 11_261_376];
+    (vec![path], states[size as usize])
+}
+
+/// One of the project's own models with these options.
+fn model(name: &str, states: u64, options: &[&str]) -> (Vec<String>, u64) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models").join(name);
+    let options = options.iter().map(|option| option.to_string());
+    (std::iter::once(path.to_string_lossy().into_owned()).chain(options).collect(), states)
+}
+
+fn made(mut command: Command) -> Output {
+    command.output().expect("the command runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs with an address space of so many kibibytes, and checks how the run ends; returns its exit code, if the
+/// process could be started at all.
+fn ends_honestly(case: &Case, kibibytes: u64) -> Option<i32> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v $0; exec \"$@\"", &kibibytes.to_string(), env!("CARGO_BIN_EXE_deltamark")]);
+    let output = made({
+        command.args(case.arguments()).env_remove("RUST_BACKTRACE");
+        command
+    });
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let label = format!("ulimit -v {kibibytes}, {case:?}: {:?}\n{stdout}{stderr}", output.status);
+    let code = output.status.code().unwrap_or_else(|| panic!("{label}"));
+    // The loader found no place for the libraries: nothing of ours has run.
+    if code == 127 && stderr.contains("error while loading shared libraries") {
+        return None;
+    }
+    match code {
+        0 if case.is_exact() && case.search != "sweep" => {
+            let report: Value = serde_json::from_str(&stdout).expect("a report");
+            assert_eq!(report["states"], case.states, "{label}");
+        }
+        0 | 1 => {}
+        2 => {
+            let why = ["leaves no room", "address space", "no progress measure", "memory"];
+            assert!(stdout.is_empty() && why.iter().any(|why| stderr.contains(why)), "{label}");
+        }
+        3 if stdout.is_empty() => assert!(stderr.contains("the system has no memory for"), "{label}"),
+        3 => {
+            let report: Value = serde_json::from_str(&stdout).expect("a report");
+            let lossy = !case.is_exact() && report["complete"] == true;
+            assert!(lossy || report["stopped_by"] == "memory", "{label}");
+            assert!(report["states"].as_u64() <= Some(case.states) || case.search == "sweep", "{label}");
+        }
+        _ => panic!("{label}"),
+    }
+    Some(code)
+}
+
+#[test]
+fn address_space_that_runs_out_ends_a_run_with_a_report() {
+    let net = kanban(&folder("address-space"), 4);
+    let case =
+        |store, search, threads| Case { command: "check", model: net.0.clone(), states: net.1, store, search, threads };
+    let cases = [
+        case("plain", "bfs", 1),
+        case("auto", "bfs", 2),
+        case("collapse", "bfs", 2),
+        case("compact", "bfs", 8),
+        case("difference", "dfs", 1),
+        case("delta", "bfs", 1),
+        case("auto", "sweep", 1),
+    ];
+    for case in cases {
+        let codes: Vec<i32> =
+            [22_000, 27_000, 34_000, 90_000].iter().filter_map(|&size| ends_honestly(&case, size)).collect();
+        assert!(codes.len() >= 2, "{case:?}: {codes:?}");
+    }
+    // Plenty is enough.
+    assert_eq!(ends_honestly(&case("plain", "bfs", 2), 400_000), Some(0));
+}
+
+#[test]
+#[ignore = "two minutes; run by scripts/long"]
+fn address_space_of_every_size_ends_every_store_honestly() {
+    let net = kanban(&folder("address-spaces"), 4);
+    let coloured = model("telephones.lna", 3625, &["--param", "N=4", "--unfold", "no"]);
+    let sizes = [18_000, 22_000, 25_000, 28_000, 32_000, 40_000, 55_000, 90_000, 200_000];
+    let mut ended = [0; 4];
+    for case in matrix("check", &net, &[1, 2]).iter().chain(&matrix("check", &coloured, &[1, 8])) {
+        for size in sizes {
+            if let Some(code) = ends_honestly(case, size) {
+                ended[code as usize] += 1;
+            }
+        }
+    }
+    println!("exit codes 0 to 3: {ended:?}");
+    assert!(ended[0] > 100 && ended[3] > 20, "{ended:?}");
+}
+
+/// Runs within a limit, and checks what the kernel says the process held at most. Returns by how much that is above
+/// the limit; nothing, where the limit was refused.
+fn keeps_within(case: &Case, mebibytes: u64) -> Option<i64> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_deltamark"));
+    command.args(case.arguments()).args(["--memory", &format!("{mebibytes}MiB")]);
+    let output = made(command);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let label = format!("{mebibytes} MiB, {case:?}: {:?}\n{stdout}{stderr}", output.status);
+    match output.status.code() {
+        Some(2) => {
+            let why = ["leaves no room", "no progress measure", "is more than"];
+            assert!(why.iter().any(|why| stderr.contains(why)), "{label}");
+            None
+        }
+        Some(0 | 1 | 3) => {
+            let report: Value = serde_json::from_str(&stdout).expect("a report");
+            let peak = report["peak_rss_bytes"].as_u64().expect("what the kernel says");
+            assert!(peak <= mebibytes * MIB + TOLERANCE, "{peak} bytes: {label}");
+            Some(peak as i64 - (mebibytes * MIB) as i64)
+        }
+        _ => panic!("{label}"),
+    }
+}
+
+/// A model in each language, each of more states than the smallest limits have room for.
+fn languages(folder: &Path) -> Vec<(Vec<String>, u64)> {
+    vec![
+        kanban(folder, 5),
+        model("telephones.lna", 55_168, &["--param", "N=5", "--unfold", "no"]),
+        model("telephones.lna", 55_168, &["--param", "N=5", "--unfold", "yes"]),
+        model("anderson.mdve", 0, &["--param", "N=5", "--engine", "native"]),
+        model("anderson.mdve", 0, &["--param", "N=5", "--engine", "interpreter"]),
+    ]
+}
+
+#[test]
+fn a_limit_on_memory_is_kept_by_the_kernels_figure() {
+    let folder = folder("peaks");
+    let mut kept = 0;
+    for (number, (model, states)) in languages(&folder).into_iter().enumerate() {
+        let case = |command, store, search, threads| {
+            let model = model.clone();
+            Case { command, model, states, store, search, threads }
+        };
+        let cases = [
+            case("check", "auto", "bfs", 8),
+            case("stats", "auto", "bfs", 1),
+            case("check", ["plain", "compact", "tree", "delta", "collapse"][number], "bfs", 1),
+            case("check", "auto", "sweep", 1),
+        ];
+        for case in cases {
+            kept += [20, 26].iter().filter_map(|&limit| keeps_within(&case, limit)).count();
+        }
+    }
+    assert!(kept >= 20, "most limits were taken: {kept}");
+}
+
+#[test]
+#[ignore = "four minutes; run by scripts/long"]
+fn every_limit_is_kept_by_every_store_search_and_language() {
+    let mut worst: Vec<(i64, String)> = Vec::new();
+    for language in languages(&folder("all-peaks")) {
+        for command in ["check", "stats"] {
+            for case in matrix(command, &language, if command == "check" { &[1, 2, 8] } else { &[1] }) {
+                for limit in [16, 20, 32] {
+                    if let Some(above) = keeps_within(&case, limit) {
+                        worst.push((above, format!("{limit} MiB, {case:?}")));
+                    }
+                }
+            }
+        }
+    }
+    worst.sort_unstable_by_key(|(above, _)| -above);
+    println!("{} runs; those that came closest:", worst.len());
+    worst.iter().take(10).for_each(|(above, case)| println!("{:+.1} MiB {case}", *above as f64 / MIB as f64));
+    assert!(worst.len() > 200, "{}", worst.len());
+}
+
+#[test]
+fn a_limit_that_is_too_small_is_refused_with_one_that_works() {
+    let net = kanban(&folder("too-small"), 3).0.remove(0);
+    let refused = run(&["check", &net, "--memory", "8MiB"]);
+    assert_eq!((refused.exit, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    let least = refused.stderr.split("--memory ").nth(1).and_then(|rest| rest.split('`').next()).expect("advice");
+    let taken = run(&["check", &net, "--memory", least]);
+    assert_eq!(taken.exit, 0, "{least}: {}{}", taken.stdout, taken.stderr);
+}
