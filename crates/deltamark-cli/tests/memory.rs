@@ -219,10 +219,10 @@ fn a_limit_on_memory_is_kept_by_the_kernels_figure() {
             case("check", "auto", "sweep", 1),
         ];
         for case in cases {
-            kept += [20, 26].iter().filter_map(|&limit| keeps_within(&case, limit)).count();
+            kept += usize::from(keeps_within(&case, 20).is_some());
         }
     }
-    assert!(kept >= 20, "most limits were taken: {kept}");
+    assert!(kept >= 12, "the limit was taken by most: {kept}");
 }
 
 #[test]
