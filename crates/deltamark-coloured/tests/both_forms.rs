@@ -82,6 +82,7 @@ fn answers(net: &str, given: &str) -> Vec<String> {
         Ok(system) => assert_eq!(answer(&system), coloured, "unfolded: {net}"),
         Err(NotUnfolded::Refused(why)) => all.push(format!("not unfolded: {why}")),
         Err(NotUnfolded::Wrong(_)) => all.push("the unfolded form is refused".into()),
+        Err(NotUnfolded::Stopped(stop)) => panic!("{stop:?}"),
     }
     all
 }
@@ -141,6 +142,7 @@ fn both_forms_are_told_alike() {
         Ok(system) => system,
         Err(NotUnfolded::Refused(why)) => panic!("{why}"),
         Err(NotUnfolded::Wrong(wrong)) => panic!("{wrong:?}"),
+        Err(NotUnfolded::Stopped(stop)) => panic!("{stop:?}"),
     };
     let coloured = ColouredSystem::new(read, net).expect("it runs");
     let systems: [&dyn System; 2] = [&coloured, &unfolded];

@@ -53,6 +53,7 @@ fn check(test: &str, sizes: std::ops::Range<u64>, coloured: u64, at_least: usize
             }
             Err(NotUnfolded::Refused(why)) => panic!("{model} is not unfolded: {why}"),
             Err(NotUnfolded::Wrong(wrong)) => panic!("{model}: {wrong:?}"),
+            Err(NotUnfolded::Stopped(stop)) => panic!("{model}: {stop:?}"),
         }
     });
     assert!(rows.len() >= at_least, "only {}", rows.len());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use deltamark_coloured::{ColouredSystem, lna};
-use deltamark_core::{Budget, Cancel, Control, Limits, Property, Silent, Stop, System};
+use deltamark_core::{Budget, Control, Property, Stop, System};
 use deltamark_search::{Search, Task, run};
 
 /// Every state has a list of its own, and every step a binding of its own: the store is the least of it.

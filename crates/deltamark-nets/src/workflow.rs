@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_structure_is_checked() {
-        let cases: &[(&str, Result<(&str, &str), &[&str]>)] = &[
+        type Ends<'a> = Result<(&'a str, &'a str), &'a [&'a str]>;
+        let cases: &[(&str, Ends)] = &[
             ("tr a i -> p\ntr b p -> o", Ok(("i", "o"))),
             ("tr a i -> p q\ntr b p q -> o", Ok(("i", "o"))),
             ("tr a i -> p\ntr b p -> o\ntr c p -> p", Ok(("i", "o"))),

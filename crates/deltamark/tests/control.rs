@@ -6,7 +6,7 @@ use deltamark::core::property::Undefined;
 use deltamark::core::{Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict};
 use deltamark::nets::generate::generate;
 use deltamark::nets::write::{to_pnml, to_tina};
-use deltamark::search::Search;
+use deltamark::search::{Search, Strategy};
 use deltamark::{Check, LoadError, LoadOptions, Unfold, load_under};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -32,23 +32,24 @@ impl Predicate for StopsThere {
 #[test]
 fn a_violation_whose_trace_cannot_be_found_is_told_without_it() {
     let system = deltamark::nets::NetSystem::new(generate("kanban", 3).expect("a net"));
+    let bfs = Strategy::from(Search::Bfs);
     // Every way to find a trace: undoing, a second search, back edges, crumbs, stacks, a second sweep.
     let cases = [
-        ("plain", Search::Bfs),
-        ("tree", Search::Bfs),
-        ("compact", Search::Bfs),
-        ("breadcrumb", Search::Bfs),
-        ("comback", Search::Bfs),
-        ("compaction", Search::Bfs),
-        ("plain", Search::Dfs),
-        ("plain", Search::Sweep),
+        ("plain", bfs),
+        ("tree", bfs),
+        ("compact", bfs),
+        ("breadcrumb", bfs),
+        ("comback", bfs),
+        ("compaction", bfs),
+        ("plain", Search::Dfs.into()),
+        ("plain", Strategy::Sweep),
     ];
     for (store, search) in cases {
         let cancel = Cancel::new();
         let goal = StopsThere { after: 50.into(), cancel: cancel.clone() };
         let property = Property { name: "near".into(), text: "near".into(), goal: Goal::Invariant(Box::new(goal)) };
         let check = Check::new(&system).property(property).search(search).threads(1).cancel(cancel);
-        let check = if search == Search::Sweep { check } else { check.store(store.parse().expect("a store")) };
+        let check = if search == Strategy::Sweep { check } else { check.store(store.parse().expect("a store")) };
         let report = check.run().unwrap_or_else(|error| panic!("{store}: {error}"));
         let answer = &report.answers[0];
         let label = format!("{store}, {}", search.name());
