@@ -221,7 +221,7 @@ fn a_graph_knows_where_a_run_may_end() {
     assert_eq!(run(&["graph", &model, "-o", graph, "-q"]).exit, 0);
     let cases = [("done = 1", "holds"), ("packed = 1", "violated"), ("4 / (done - 1) = 1", "violated")];
     for (expression, verdict) in cases {
-        let found = object(&["graph", graph, "--final", expression, "--json"]);
+        let found = object(&["graph", graph, "--final", expression, "--json", "-q"]);
         assert_eq!(found["properties"][0]["verdict"], verdict, "{expression}");
         assert_eq!((&found["properties"][0]["kind"], &found["deadlocks"]), (&"deadlock-free".into(), &1.into()));
     }

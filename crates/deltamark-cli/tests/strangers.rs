@@ -45,7 +45,7 @@ fn a_wrong_input_is_told_in_a_sentence() {
         ("$D check good.net/x".into(), 2, "cannot read `good.net/x`"),
         ("$D check folder.net".into(), 2, "it is a folder"),
         ("$D check .".into(), 2, "it is a folder"),
-        ("$D check /dev/null".into(), 2, "has no ending that would tell its format"),
+        ("$D check /dev/null".into(), 2, "the file is empty"),
         ("$D check /dev/null --format net".into(), 2, "the file is empty"),
         ("$D graph folder.net -o x.dot".into(), 2, "it is a folder"),
         ("$D graph /dev/null --format net -o x.dot".into(), 2, "the file is empty"),

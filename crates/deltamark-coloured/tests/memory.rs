@@ -43,7 +43,8 @@ fn a_run_ends_when_its_tables_have_taken_what_it_may_take() {
         let tables = system.tables().total() - before;
         // Rows grow by a fifth, indexes by half.
         assert!(tables > limit / 2 && tables < limit + limit / 2, "{tables} of {limit}");
-        // What is left is what the store has.
-        assert_eq!(budget.used(), store.bytes().total() + store.frontier_bytes());
+        // What is left is what the store has, and what the tables keep.
+        let kept = budget.used() - store.bytes().total() - store.frontier_bytes();
+        assert!(kept > limit / 4 && kept <= tables, "{kept} of {tables}");
     }
 }

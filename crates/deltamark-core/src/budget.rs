@@ -88,9 +88,12 @@ impl Budget {
         Self::new(u64::MAX)
     }
 
-    /// Asks for `bytes` more. `false` means: do not take them.
+    /// Asks for `bytes` more. `false` means: do not take them. Who asks for none gets them.
     #[must_use]
     pub fn request(&self, bytes: u64) -> bool {
+        if bytes == 0 {
+            return true;
+        }
         let limit = if ran_out() { 0 } else { self.limit.saturating_sub(self.unasked.load(Relaxed)) };
         let granted =
             self.used.fetch_update(Relaxed, Relaxed, |used| used.checked_add(bytes).filter(|&sum| sum <= limit));
