@@ -135,7 +135,9 @@ impl Model {
         if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
             let message =
                 format!("a memory limit of {} is less than `{}` itself", units::show_bytes(limit), self.model);
-            return Err(Failure::new(message).help("a few times the size of the file are needed to load it"));
+            return Err(Failure::new(message)
+                .help("a few times the size of the file are needed to load it")
+                .no_answer());
         }
         Ok(loaded?)
     }

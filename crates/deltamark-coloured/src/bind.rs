@@ -620,7 +620,7 @@ impl Binder {
                         }
                         if self.combinations > MOST_COMBINATIONS {
                             let fault =
-                                Fault { kind: FaultKind::Endless, span: engine.net.transitions[transition].span };
+                                Fault { kind: FaultKind::Untried, span: engine.net.transitions[transition].span };
                             return self.fault_at(transition, fault, step, frame, &claims, before, present);
                         }
                         let mut inner = frame.to_vec();
@@ -747,7 +747,7 @@ pub(crate) fn picked(
         Domain::Place(_) => (Vec::new(), deltamark_core::Span::at(0)),
     };
     if values.len() > MOST_PICKED {
-        return Err(Fault { kind: FaultKind::Endless, span });
+        return Err(Fault { kind: FaultKind::Untried, span });
     }
     let mut seen = std::collections::HashSet::new();
     values.retain(|value| seen.insert(*value));

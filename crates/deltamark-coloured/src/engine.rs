@@ -381,7 +381,7 @@ impl Engine {
             return Err(Fault { kind: FaultKind::OutOfRange, span: transition.span });
         };
         if i64::from(high) - i64::from(low) >= MOST_LOOSE {
-            return Err(Fault { kind: FaultKind::Endless, span: transition.span });
+            return Err(Fault { kind: FaultKind::Untried, span: transition.span });
         }
         for value in low..=high {
             frame[first.0 as usize] = Some(Code::from(value));

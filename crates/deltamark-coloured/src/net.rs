@@ -401,6 +401,9 @@ pub enum FaultKind {
     Recursion,
     /// An evaluation takes too many steps.
     Endless,
+    /// There are more values, or combinations of values, than are tried. It says nothing about the model: see
+    /// [`Batch::cut_off`](deltamark_core::Batch::cut_off).
+    Untried,
     /// A place holds a token more often than its capacity allows.
     Capacity,
     /// A label takes more of a token than it gives: `x - y` with other values than expected.
@@ -764,6 +767,7 @@ impl FaultKind {
             FaultKind::Assertion => "assertion failed",
             FaultKind::Recursion => "calls are nested too deeply",
             FaultKind::Endless => "the evaluation does not come to an end",
+            FaultKind::Untried => "there are more values to pick from than are tried",
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::NegativeCount => "a label takes away more tokens than it has",
         }

@@ -273,6 +273,10 @@ impl ColouredSystem {
             let Work { steps, sleep, markings, found, faults, todo, moves, .. } = work;
             let markings = row_of(markings, places, row);
             for (transition, fault) in faults.drain(..) {
+                if fault.kind == crate::net::FaultKind::Untried {
+                    out.cut_off(1 << out.current());
+                    continue;
+                }
                 out.fault(None, self.engine.message(&fault, Some(transition)));
             }
             let arrival = arrival(row);

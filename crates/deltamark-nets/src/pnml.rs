@@ -406,7 +406,8 @@ impl<'a> Reader<'a> {
             return;
         }
         let rank = |firing: &Firing| match firing.timed {
-            Some(false) => 1 + u64::from(firing.priority.unwrap_or(0)),
+            // PIPE's own default.
+            Some(false) => 1 + u64::from(firing.priority.unwrap_or(1)),
             _ => 0,
         };
         let ranks: Vec<u64> = firings.iter().map(rank).collect();
@@ -422,10 +423,12 @@ impl<'a> Reader<'a> {
             transition.priority = rank;
         }
         let immediate = firings.iter().filter(|firing| firing.timed == Some(false)).count();
-        self.builder.net.notes.push(format!(
-            "{immediate} immediate transitions have priority over {} timed ones, by their priorities; rates are not looked at",
-            firings.len() - immediate
-        ));
+        self.builder.net.notes.push(match firings.len() - immediate {
+            0 => "transitions fire by their priorities; weights of the choice among equal ones are not looked at".into(),
+            timed => format!(
+                "{immediate} immediate transitions have priority over {timed} timed ones, by their priorities; rates are not looked at"
+            ),
+        });
     }
 
     /// The truth value in a label, reporting what is none.

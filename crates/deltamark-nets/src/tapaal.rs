@@ -303,6 +303,15 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self, root: Node<'a, 'a>, name: Option<&str>) -> Result<Net, Vec<Diagnostic>> {
         let net = &mut self.builder.net;
+        // TAPAAL composes what active components have; what has no arcs is left out there too.
+        let bare = |one: &crate::Transition| {
+            [&one.inputs, &one.outputs, &one.reads, &one.inhibitors].iter().all(|arcs| arcs.is_empty())
+        };
+        let names: Vec<String> = net.transitions.iter().filter(|&one| bare(one)).map(|one| one.id.clone()).collect();
+        if !names.is_empty() {
+            net.transitions.retain(|one| !bare(one));
+            net.notes.push(format!("left out, as TAPAAL does, because no arc leads to them: {}", names.join(", ")));
+        }
         net.name = tidy(name.unwrap_or_default());
         for ids in [
             net.places.iter().map(|place| &place.id).collect::<Vec<_>>(),

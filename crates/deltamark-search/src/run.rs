@@ -13,7 +13,7 @@ use crate::{Observer, Task};
 use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
     Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
-    Trace, Verdict, Widen, budget,
+    Trace, Verdict, Widen, Width, budget,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -220,10 +220,23 @@ impl<'a> Run<'a> {
     }
 
     /// How many states to expand together: full blocks, unless states have so many
-    /// successors that a batch would leave the cache.
+    /// successors that a batch would leave the cache, or are so wide that it would take too much of the budget.
     pub fn block_size(&self) -> usize {
         let fan_out = self.statistics.edges / self.statistics.expanded.max(1) + 1;
-        (SUCCESSORS / fan_out).clamp(8, BLOCK as u64) as usize
+        let in_cache = (SUCCESSORS / fan_out).clamp(8, BLOCK as u64);
+        let slots = match self.system.width() {
+            Width::Fixed(slots) => slots as u64,
+            Width::Varies => self.block.states().slots().len() as u64 / self.block.len().max(1) as u64,
+        };
+        // What states to come may have, as far as that is known: all actions before any was seen, later twice of what the
+        // last ones had.
+        let last = self.batch.len() as u64 / self.block.len().max(1) as u64;
+        let fan_out = match self.statistics.expanded {
+            0 => self.system.action_count().map_or(fan_out, u64::from),
+            _ => 2 * fan_out.max(last),
+        };
+        let most = (self.plan.control.budget.limit() / 32).clamp(1 << 18, 1 << 25);
+        in_cache.min(most / (fan_out * (4 * slots + 16)).max(1)).max(1) as usize
     }
 
     /// The most depth that is looked at.
@@ -589,8 +602,14 @@ impl<'a> Run<'a> {
         self.statistics.states = states;
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
-        let verdicts = self.verdicts.into_iter().zip(self.undefined).map(|(verdict, undefined)| verdict.or(undefined));
-        let verdicts = verdicts.zip(self.untraced);
+        // A state in which a goal has no value settles nothing while there may be others in which it is true.
+        let all_seen = stopped_by.is_none() && matches!(guarantee, Guarantee::Exact);
+        let found = self.verdicts.into_iter().zip(self.undefined);
+        let verdicts = found.map(|(verdict, undefined)| verdict.or(undefined.filter(|_| all_seen)));
+        let verdicts = verdicts.zip(self.untraced).map(|(verdict, untraced)| {
+            let untraced = untraced.filter(|_| verdict.is_some());
+            (verdict, untraced)
+        });
         let properties =
             self.plan.properties.iter().zip(verdicts).map(|(property, (verdict, untraced))| PropertyOutcome {
                 name: property.name.clone(),

@@ -104,9 +104,10 @@ impl Scattered<'_> {
         }
         self.take(&batch, most);
         let mut block = Block::new(self.system.width());
+        let mut together = 1;
         while !self.waiting.is_empty() && self.len() < most {
             block.reset(self.system.width());
-            while block.len() < BLOCK && !self.waiting.is_empty() {
+            while block.len() < together && !self.waiting.is_empty() {
                 self.random += 1;
                 let draw = hash::mix(self.random) as usize;
                 let last = self.waiting.len() - 1;
@@ -120,6 +121,7 @@ impl Scattered<'_> {
             if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() || batch.is_stopped() {
                 return;
             }
+            together = expanded_together(self.slots, batch.len() / block.len().max(1));
             self.take(&batch, most);
         }
     }
@@ -145,6 +147,13 @@ fn batch(system: &dyn System, control: Option<&Control>) -> Batch {
         Some(control) => batch.under(control),
         None => batch,
     }
+}
+
+/// How many states to expand together, where one of them had so many successors: a batch of wide states with very many
+/// successors each would take more memory than the sample itself.
+fn expanded_together(slots: usize, successors: usize) -> usize {
+    const BATCH: usize = 8 << 20;
+    (BATCH / (2 * (successors + 1) * (slots * size_of::<Slot>() + 16))).clamp(1, BLOCK)
 }
 
 fn most(slots: usize) -> usize {
@@ -210,10 +219,14 @@ impl Walk<'_> {
         if self.system.initial(&mut self.scratch, &mut self.batch).is_err() {
             return walkers;
         }
-        for index in 0..BLOCK {
+        let first = self.batch.target(0).to_vec();
+        let mut successors = Batch::new(self.system.width());
+        let found = self.system.successors(&mut self.scratch, &first, &mut successors).map_or(1, |()| successors.len());
+        let count = expanded_together(first.len(), found);
+        for index in 0..count {
             walkers.push(self.batch.target(index % self.batch.len()));
         }
-        for index in 0..self.batch.len().min(BLOCK) {
+        for index in 0..self.batch.len().min(count) {
             self.keep(walkers.get(index));
         }
         walkers

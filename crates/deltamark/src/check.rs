@@ -600,7 +600,13 @@ fn first_numbers(system: &dyn System) -> Vec<u64> {
 fn thread_count(asked: Option<usize>, store: &StoreSpec, strategy: Strategy) -> (usize, Option<String>) {
     let reason = one_thread_only(store, strategy);
     let wanted = || asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    if reason.is_some() { (1, reason) } else { (wanted().max(1), None) }
+    if reason.is_some() { (1, reason) } else { (wanted().min(affordable()).max(1), None) }
+}
+
+/// The threads for whose stacks and heaps there are addresses: one that cannot have them at its start ends the process.
+fn affordable() -> usize {
+    const THREAD: u64 = 24 << 20;
+    AddressSpace::of_this_process().map_or(usize::MAX, |space| (space.left() / THREAD) as usize)
 }
 
 /// What runs with one thread only, and what to choose instead.

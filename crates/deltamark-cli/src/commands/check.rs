@@ -5,7 +5,7 @@
 use super::{explored_as, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, keep_inputs, print, print_aside, write_file};
+use crate::output::{Look, keep_inputs, print, print_aside, tell, write_file};
 use crate::{render, text};
 use deltamark::core::{Diagnostic, Span};
 use deltamark::load::{self, LARGEST_FILE, Source};
@@ -45,18 +45,15 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
 
 /// Shows a report, and writes its traces.
 pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
-    if let Some(path) = trace {
-        write_file(path, |out| report.write_traces(out))?;
-        if report.answers.iter().all(|answer| answer.story.is_none()) {
-            render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
-        }
-    }
     if let Some(warning) = &report.warning {
         render::warning(warning);
     }
     // In JSON and in the whole report they are told there.
     if say.quiet && !say.json {
         report.notes.iter().for_each(|note| render::note(note));
+        if report.stopped_while.is_some() {
+            tell(text::report(report, memory_given, &Look::stderr()).trim_end());
+        }
     }
     tell_of_graph(report, say);
     // Traces on standard output are for a program; the report goes where people read.
@@ -73,6 +70,13 @@ pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say
         }
     };
     if aside { print_aside(write) } else { print(write) }?;
+    // After the answers, which are not to be lost with a disk that is full.
+    if let Some(path) = trace {
+        write_file(path, |out| report.write_traces(out))?;
+        if report.answers.iter().all(|answer| answer.story.is_none()) {
+            render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
+        }
+    }
     Ok(report.overall().into())
 }
 
