@@ -154,6 +154,50 @@ fn immediate_transitions_of_pipe_have_priority() {
     }
 }
 
+#[test]
+fn priorities_that_pipe_leaves_out_are_one() {
+    let transition = |id: &str, priority: &str| {
+        format!("<transition id='{id}'><timed><value>false</value></timed>{priority}</transition>")
+    };
+    let net = |first: &str, second: &str| {
+        format!(
+            "<pnml><net id='n'><place id='P'><initialMarking><value>Default,1</value></initialMarking></place>{}{}\
+             <arc id='1' source='P' target='A'/><arc id='2' source='P' target='B'/></net></pnml>",
+            transition("A", first),
+            transition("B", second)
+        )
+    };
+    let one = "<priority><value>1</value></priority>";
+    let none = "<priority><value>0</value></priority>";
+    for (first, second, edges) in [(one, "", 2), ("", "", 2), (none, "", 1), ("", none, 1), (one, none, 1)] {
+        assert_eq!(explore(&read(&net(first, second))).edges, edges, "{first} {second}");
+    }
+}
+
+#[test]
+fn transitions_of_tapaal_without_arcs_are_left_out_and_told() {
+    let cases = [
+        ("<shared-transition name='U' urgent='false'/>", "", ""),
+        (
+            "<shared-transition name='U' urgent='false'/>",
+            "",
+            "<net active='false' id='B' type='P/T net'><place id='Q' initialMarking='0' name='Q'/><transition id='U' name='U'/>\
+             <arc id='x' inscription='[0,inf)' source='Q' target='U' type='timed' weight='1'/></net>",
+        ),
+        ("", "<transition id='U' name='U'/>", ""),
+    ];
+    for (shared, local, other) in cases {
+        let text = format!(
+            "<pnml>{shared}<net active='true' id='A' type='P/T net'><place id='P' initialMarking='1' name='P'/><transition id='T' name='T'/>{local}\
+             <arc id='a' inscription='[0,inf)' source='P' target='T' type='timed' weight='1'/></net>{other}<k-bound bound='3'/></pnml>"
+        );
+        let net = read(&text);
+        let counts = explore(&net);
+        assert_eq!((counts.states, counts.edges, counts.deadlocks), (2, 1, 1), "{text}");
+        assert!(net.notes.iter().any(|note| note.contains("no arc leads to them")), "{:?}", net.notes);
+    }
+}
+
 const TAPN: &str = r#"<pnml xmlns="http://www.informatik.hu-berlin.de/top/pnml/ptNetb">
 <shared-place initialMarking="1" invariant="&lt; inf" name="key"/><shared-transition name="meet" urgent="true" player="0"/>
 <constant name="two" value="2"/>

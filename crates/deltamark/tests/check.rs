@@ -143,3 +143,32 @@ fn what_makes_no_sense_is_an_error() {
     let twice = check().invariant("same", |_| true).reachable("same", |_| true).run();
     assert_eq!(twice.err(), Some(ModelError::SameName("same".into())));
 }
+
+#[test]
+fn a_goal_without_a_value_somewhere_is_undecided_until_all_is_seen() {
+    use deltamark::core::Limits;
+    let format = deltamark::load::Format::by_name("tina").expect("a format");
+    let text = b"pl p (1)\npl q (0)\ntr t p -> q\n";
+    let net =
+        deltamark::load::parse("r.net", format, text, &Default::default()).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let whole = Limits::default;
+    let depth = || Limits { depth: Some(0), ..whole() };
+    let states = || Limits { states: Some(1), ..whole() };
+    // The goal, the store, the limits, and what the answer is. `p % q` has no value in the first state.
+    let cases = [
+        ("p % q = 0", "plain", whole(), "holds"),
+        ("p % q = 1", "plain", whole(), "violated"),
+        ("p % q = 0", "plain", depth(), "unknown"),
+        ("p % q = 0", "plain", states(), "unknown"),
+        ("p % q = 0", "compaction", depth(), "unknown"),
+        ("p % q = 1", "compaction", whole(), "unknown"),
+    ];
+    for (goal, store, limits, expected) in cases {
+        for search in [Search::Bfs, Search::Dfs] {
+            let check =
+                deltamark::Check::loaded(&net).reachable(goal).expect("a goal").search(search).limits(limits.clone());
+            let report = check.store(store.parse().expect("a store")).run().expect("it runs");
+            assert_eq!(report.answers[0].verdict.word(), expected, "{goal}, {store}, {search:?}");
+        }
+    }
+}
