@@ -38,6 +38,8 @@ use crate::values::Code;
 const UNKNOWN: u32 = u32::MAX;
 /// A child that leads nowhere.
 const DEAD: u32 = u32::MAX - 1;
+/// Up to this many tokens of a list are looked up in a marking one by one.
+const FEW_MATCHES: usize = 4;
 /// The most values a pick may have.
 const MOST_PICKED: usize = 1 << 20;
 /// The most combinations of picked values that are tried for one combination of tokens.
@@ -365,7 +367,19 @@ impl Binder {
                     }
                 } else if view.set & mask != 0 {
                     let many = bind.matches.len();
-                    if many <= 2 * table.length_of(view) {
+                    if (FEW_MATCHES + 1..=2 * table.length_of(view)).contains(&many) {
+                        // Both are ascending, so one pass over the two finds what they share.
+                        let mut at = 0;
+                        for (token, _) in table.tokens_of(view) {
+                            let matches = &self.tries[transition].binds[number as usize].matches[at..];
+                            let below = matches.iter().take_while(|&&(known, _)| known < token).count();
+                            let Some(&(known, child)) = matches.get(below) else { break };
+                            at += below;
+                            if known == token && child != DEAD {
+                                self.follow(engine, transition, number, at, token, markings, found, faults);
+                            }
+                        }
+                    } else if many <= FEW_MATCHES {
                         for at in 0..many {
                             let (token, child) = self.tries[transition].binds[number as usize].matches[at];
                             if child != DEAD && view.set >> (token & 63) & 1 == 1 && table.count_of(view, token) > 0 {

@@ -99,6 +99,11 @@ pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Re
     if checker.findings.is_empty() { Ok((checker.program, checker.pool)) } else { Err(checker.findings) }
 }
 
+/// The bytes of a cell.
+const CELL: u64 = size_of::<Cell>() as u64;
+/// Arrays of more elements than this are asked for before they are made.
+const LONG: u32 = 1000;
+
 impl<'t> Checker<'t> {
     pub fn place(&self, span: Span) -> Place {
         Place { span, line: self.lines.partition_point(|&start| start <= span.start) as u32 }
@@ -236,6 +241,10 @@ impl<'t> Checker<'t> {
         };
         if self.program.cells.len() + length.unwrap_or(1) as usize > MAX_CELLS {
             self.wrong(Diagnostic::at(name.span, format!("a state holds at most {MAX_CELLS} numbers")));
+            return;
+        }
+        // Rows grow by doubling, so twice as much is held for a moment.
+        if length.is_some_and(|length| length > LONG && self.is_stopped_for(3 * u64::from(length) * CELL)) {
             return;
         }
         let mut values = match (initial, length) {

@@ -374,6 +374,9 @@ impl Interpreter {
                 continue;
             }
             for number in spot.start..spot.end {
+                if out.is_stopped() {
+                    return;
+                }
                 let one = &self.moves[number as usize];
                 match one.kind {
                     Kind::Send | Kind::Receive => {
@@ -414,6 +417,9 @@ impl Interpreter {
                 let receive = &self.moves[number as usize];
                 if receive.channel != send.channel || receive.process == send.process {
                     continue;
+                }
+                if out.is_stopped() {
+                    return;
                 }
                 let own = if receive.process > send.process { send.own_receives } else { 0 };
                 let action = Action(send.action + receive.action - own);
@@ -492,7 +498,7 @@ impl Interpreter {
             return;
         }
         work.chosen.fill(0);
-        loop {
+        while !out.is_stopped() {
             let action = Action(self.combination(program, work));
             match self.together(program, work, source) {
                 Ok(()) => out.push(action, &work.target),

@@ -104,6 +104,10 @@ impl DveSystem {
         }
         steps(&self.program, &mut work.engine, out, &mut work.block_faults);
         for (index, action) in work.block_faults.drain(..) {
+            // Finding the words takes long where states are wide.
+            if out.is_stopped() {
+                break;
+            }
             out.begin(index);
             out.fault(Some(action), self.fault(block.state(index), action));
         }
@@ -170,6 +174,9 @@ impl System for DveSystem {
         self.assert(&mut work.values, source, out);
         self.engine.successors(&self.program, &mut work.engine, source, out, &mut work.faults);
         for action in work.faults.drain(..) {
+            if out.is_stopped() {
+                break;
+            }
             out.fault(Some(action), self.fault(source, action));
         }
         Ok(())

@@ -53,7 +53,7 @@ mod past;
 mod tables;
 
 use crate::catalogue::Traffic;
-use crate::cuts::{Cuts, best_cuts, cuts};
+use crate::cuts::{Cuts, best_cuts, cuts_while};
 use crate::gate::{Gate, Shared};
 use crate::plan::Plan;
 use crate::retrace::retrace;
@@ -114,7 +114,9 @@ impl<'a> Compact<'a> {
         let granted: Vec<(u64, Take)> = ways.into_iter().filter(|(cost, _)| budget.request(*cost)).collect();
         let look = |&(_, take): &(u64, Take)| {
             let sample = take(system, traffic.control.as_ref());
-            let cuts = cuts(&sample, slots);
+            let control = traffic.control.as_ref();
+            let goes_on = || control.is_none_or(|control| control.stop_without_memory().is_none());
+            let cuts = cuts_while(&sample, slots, &goes_on);
             (sample, cuts)
         };
         let looks: Vec<(States, Cuts)> = match &granted[..] {

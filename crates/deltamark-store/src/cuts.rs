@@ -66,7 +66,13 @@ pub(crate) struct Cuts {
 
 /// Cuts states of `slots` slots by what a sample of them shows.
 pub(crate) fn cuts(sample: &States, slots: usize) -> Cuts {
-    let columns = Columns::new(sample, slots);
+    cuts_while(sample, slots, &|| true)
+}
+
+/// The same, as well as can be done while `goes_on`. Wide states take seconds, and a run that has to end gains nothing
+/// by a good cut.
+pub(crate) fn cuts_while(sample: &States, slots: usize, goes_on: &dyn Fn() -> bool) -> Cuts {
+    let columns = Columns::new(sample, slots, goes_on);
     let (atoms, still) = columns.atoms();
     let (mut left, mut right) = bisect(&columns, &atoms);
     // The larger half is the left one.
@@ -175,17 +181,19 @@ struct Atom {
 }
 
 /// The sample, bit by bit.
-struct Columns {
+struct Columns<'a> {
     len: usize,
     /// Words of a column.
     words: usize,
     bits: usize,
     /// One column behind the other.
     columns: Vec<u64>,
+    /// Whether a better cut is still worth looking for.
+    goes_on: &'a dyn Fn() -> bool,
 }
 
-impl Columns {
-    fn new(sample: &States, slots: usize) -> Self {
+impl<'a> Columns<'a> {
+    fn new(sample: &States, slots: usize, goes_on: &'a dyn Fn() -> bool) -> Self {
         let (len, bits) = (sample.len(), slots * 32);
         let words = len.div_ceil(64);
         let mut columns = vec![0; words * bits];
@@ -199,23 +207,28 @@ impl Columns {
                 }
             }
         }
-        Columns { len, words, bits, columns }
+        Columns { len, words, bits, columns, goes_on }
+    }
+
+    /// Whether a better cut is still worth looking for.
+    fn goes_on(&self) -> bool {
+        (self.goes_on)()
     }
 
     /// Every so many states of it, about `len` in all.
-    fn thinned(&self, len: usize) -> Columns {
+    fn thinned(&self, len: usize) -> Columns<'a> {
         let every = self.len.div_ceil(len).max(1);
         let (len, bits) = (self.len.div_ceil(every), self.bits);
         let words = len.div_ceil(64);
         let mut columns = vec![0; words * bits];
-        for bit in 0..bits {
+        for bit in (0..bits).take_while(|_| self.goes_on()) {
             let from = self.column(bit);
             for number in 0..len {
                 let old = number * every;
                 columns[bit * words + number / 64] |= (from[old / 64] >> (old % 64) & 1) << (number % 64);
             }
         }
-        Columns { len, words, bits, columns }
+        Columns { len, words, bits, columns, goes_on: self.goes_on }
     }
 
     fn column(&self, bit: usize) -> &[u64] {
@@ -230,6 +243,10 @@ impl Columns {
         let last = if self.len.is_multiple_of(64) { u64::MAX } else { (1 << (self.len % 64)) - 1 };
         let mut normal = Vec::new();
         for bit in 0..self.bits {
+            if !self.goes_on() {
+                still.extend(bit..self.bits);
+                break;
+            }
             // The first state's bit is 0 in the normal form: a column and its opposite are one.
             normal.clear();
             normal.extend_from_slice(self.column(bit));
@@ -260,7 +277,7 @@ impl Columns {
     /// For each state the hash of these atoms.
     fn hashes(&self, atoms: &[Atom], of: &[usize]) -> Vec<u64> {
         let mut hashes = vec![0; self.len];
-        for &atom in of {
+        for &atom in of.iter().take_while(|_| self.goes_on()) {
             self.flip(atoms, atom, &mut hashes);
         }
         hashes
@@ -291,7 +308,11 @@ impl Columns {
         }
         // Related atoms side by side, and a cut in the middle.
         let inner: Vec<Atom> = of.iter().map(|&atom| Atom { bits: atoms[atom].bits.clone() }).collect();
-        let line = clusters(self, &inner).pop().unwrap_or_default().concat();
+        let line = if self.goes_on() {
+            clusters(self, &inner).pop().unwrap_or_default().concat()
+        } else {
+            (0..inner.len()).collect()
+        };
         // Atoms have at most `LEAF` bits, so there are several, and no part is empty.
         let mut taken = 0;
         let sizes = line.iter().map(|&atom| inner[atom].bits.len());
@@ -363,7 +384,7 @@ fn price(left: f64, right: f64) -> f64 {
 }
 
 /// The atoms of both halves of the best cut found.
-fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
+fn bisect(columns: &Columns<'_>, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     if atoms.len() < 2 {
         return ((0..atoms.len()).collect(), Vec::new());
     }
@@ -372,7 +393,7 @@ fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
     let few = columns.thinned(FEW);
     let mut whole = Bisection::new(columns, atoms);
     let mut best: Option<(f64, Vec<bool>)> = None;
-    for beginning in 0..=RANDOM {
+    for beginning in (0..=RANDOM).take_while(|_| columns.goes_on()) {
         let mut search = Bisection::new(&few, atoms);
         let first = match beginning {
             0 => {
@@ -407,7 +428,7 @@ fn bisect(columns: &Columns, atoms: &[Atom]) -> (Vec<usize>, Vec<usize>) {
 
 /// The search for one cut.
 struct Bisection<'a> {
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     atoms: &'a [Atom],
     counter: Counter,
     /// For each atom whether it is on the right.
@@ -418,7 +439,7 @@ struct Bisection<'a> {
 
 impl<'a> Bisection<'a> {
     /// With everything on the left.
-    fn new(columns: &'a Columns, atoms: &'a [Atom]) -> Self {
+    fn new(columns: &'a Columns<'a>, atoms: &'a [Atom]) -> Self {
         let all: Vec<usize> = (0..atoms.len()).collect();
         let hashes = [columns.hashes(atoms, &all), vec![0; columns.len]];
         let counter = Counter::new(columns.len);
@@ -453,6 +474,9 @@ impl<'a> Bisection<'a> {
         let mut best = (self.price(), self.right.clone());
         // In the order of a Gray code one cluster moves at a time. The last one stays.
         for step in 1u32..1 << (clusters.len() - 1) {
+            if !self.columns.goes_on() {
+                break;
+            }
             clusters[step.trailing_zeros() as usize].iter().for_each(|&atom| self.flip(atom));
             let price = self.price();
             if price < best.0 {
@@ -477,7 +501,7 @@ impl<'a> Bisection<'a> {
         loop {
             let before = best;
             for cluster in clusters {
-                if tries == 0 {
+                if tries == 0 || !self.columns.goes_on() {
                     return;
                 }
                 tries -= 1;
@@ -501,7 +525,7 @@ impl<'a> Bisection<'a> {
 ///
 /// From level to level clusters are merged in pairs, those that know most about each other
 /// first: as in the multi-level partitioning of graphs (Karypis and Kumar, 1998).
-fn clusters(columns: &Columns, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
+fn clusters(columns: &Columns<'_>, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
     let mut levels: Vec<Vec<Vec<usize>>> = vec![(0..atoms.len()).map(|atom| vec![atom]).collect()];
     let mut relations = relations(columns, atoms);
     loop {
@@ -509,6 +533,7 @@ fn clusters(columns: &Columns, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
         if level.len() <= TRY_ALL {
             return levels;
         }
+        relations = relations.filter(|_| columns.goes_on());
         let pairs = matching(level, relations.as_deref());
         let next: Vec<Vec<usize>> = pairs
             .iter()
@@ -550,8 +575,8 @@ fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> 
     pairs
 }
 
-/// The mutual information of every two atoms; nothing, if there are too many.
-fn relations(columns: &Columns, atoms: &[Atom]) -> Option<Vec<f32>> {
+/// The mutual information of every two atoms; `None` if there are too many, or no time.
+fn relations(columns: &Columns<'_>, atoms: &[Atom]) -> Option<Vec<f32>> {
     let count = atoms.len();
     if count > RELATED_ATOMS {
         return None;
@@ -563,6 +588,9 @@ fn relations(columns: &Columns, atoms: &[Atom]) -> Option<Vec<f32>> {
     let ones: Vec<f32> =
         (0..count).map(|atom| column(atom).iter().map(|word| word.count_ones()).sum::<u32>() as f32).collect();
     for one in 0..count {
+        if !columns.goes_on() {
+            return None;
+        }
         for other in 0..one {
             let both: u32 = column(one).iter().zip(column(other)).map(|(a, b)| (a & b).count_ones()).sum();
             let information = mutual(states, ones[one], ones[other], both as f32);
@@ -621,6 +649,30 @@ mod tests {
             let mut bits = leaves.concat();
             bits.sort_unstable();
             assert_eq!(bits, (0..slots * 32).collect::<Vec<_>>());
+        }
+    }
+
+    /// Whenever the run has to end: the cut is one, and what is done after that is little.
+    #[test]
+    fn every_bit_is_in_one_leaf_whenever_looking_ends() {
+        let slots = 40;
+        let mut sample = States::new(Width::Fixed(slots));
+        for state in 0..300u64 {
+            let slot = |at: u64| hash::mix(state << 8 | at) as Slot;
+            sample.push(&(0..slots as u64).map(slot).collect::<Vec<_>>());
+        }
+        let asked = std::cell::Cell::new(0);
+        for most in [0, 1, 100, slots * 32, slots * 32 + 40, 4000, 8000] {
+            asked.set(0);
+            let mut cuts = cuts_while(&sample, slots, &|| {
+                asked.set(asked.get() + 1);
+                asked.get() <= most
+            });
+            assert!(depth(&cuts.left).max(depth(&cuts.right)) <= 16, "{most}");
+            let mut bits = leaves(&mut cuts).concat();
+            bits.sort_unstable();
+            assert_eq!(bits, (0..slots * 32).collect::<Vec<_>>(), "{most}");
+            assert!(asked.get() > most && asked.get() <= most + 200, "{most}: {}", asked.get());
         }
     }
 

@@ -243,8 +243,11 @@ pub static FORMATS: &[Format] = &[
 ];
 
 fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Wrong> {
+    /// What names and the tables of an engine take for each number of a state, about.
+    const BYTES_A_CELL: u64 = 160;
     let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
+    text.control.ask_for(program.cells.len() as u64 * BYTES_A_CELL)?;
     let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
         vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
