@@ -13,7 +13,8 @@
 //! Allocators that were tried in its place: mimalloc was no faster but kept 8 to 10 MiB more resident, in large pages that no
 //! budget can count.
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
+use crate::units::show_bytes;
 use deltamark::core::budget::{is_optional, run_out};
 use deltamark::memory::AddressSpace;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -120,6 +121,21 @@ unsafe impl GlobalAlloc for Reserving {
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(memory, layout) }
     }
+}
+
+/// Why the process cannot begin, if the addresses that are left do not do for the thread that waits for signals and for the
+/// reserve. A thread that finds no room for the stack of its signal handler would take the process down.
+pub fn cramped() -> Option<Failure> {
+    const NEEDED: u64 = 4 << 20;
+    let space = AddressSpace::of_this_process().filter(|space| space.left() < NEEDED)?;
+    let failure = Failure::new(format!(
+        "an address space of {} leaves no room to run: {} are in use before anything is read",
+        show_bytes(space.limit),
+        show_bytes(space.mapped)
+    ));
+    // A small model can be searched with this.
+    let enough = (space.mapped + 3 * NEEDED).div_ceil(1 << 20) << 10;
+    Some(failure.help(format!("give more, `ulimit -v {enough}` at the least")))
 }
 
 /// Ends the process: without memory for `size` bytes nothing else can be done.

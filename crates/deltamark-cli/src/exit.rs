@@ -150,6 +150,7 @@ impl From<CheckError> for Failure {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
             CheckError::Graph(_) => Failure::new(message),
+            CheckError::GraphTooLarge(_) => Failure::new(message).help("give a larger `--memory`").no_answer(),
             CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
             CheckError::Sweep { help, .. } if help.is_empty() => Failure::new(message).no_answer(),
             CheckError::Sweep { help, .. } | CheckError::Misfit { help, .. } => Failure::new(message).help(help),

@@ -28,6 +28,10 @@ static ALLOCATOR: allocator::Reserving = allocator::Reserving::new();
 
 fn main() -> ExitCode {
     let since = Instant::now();
+    if let Some(failure) = allocator::cramped() {
+        render::failure(&failure);
+        return failure.exit().code();
+    }
     signals::install();
     ALLOCATOR.keep_back();
     let ran = match args::Arguments::try_parse() {

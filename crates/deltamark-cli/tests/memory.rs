@@ -11,6 +11,7 @@ use deltamark::store::{CATALOGUE, StoreInfo};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const MIB: u64 = 1 << 20;
 /// By how much a process may pass its limit.
@@ -26,13 +27,15 @@ struct Case {
     store: &'static str,
     search: &'static str,
     threads: usize,
+    /// When the run ends, however far it has come.
+    time: &'static str,
 }
 
 impl Case {
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![self.command.to_string()];
         arguments.extend(self.model.clone());
-        arguments.extend(["--search", self.search, "--json", "--time", "60s"].map(String::from));
+        arguments.extend(["--search", self.search, "--json", "--time", self.time].map(String::from));
         arguments.extend(["--threads".into(), self.threads.to_string()]);
         if self.command == "check" {
             arguments.extend(["--invariant", "true"].map(String::from));
@@ -50,9 +53,15 @@ impl Case {
     }
 }
 
+/// A model with its states.
+type Model = (Vec<String>, u64);
+
 /// Every store with every search and number of threads that it can be used with.
-fn matrix(command: &'static str, (model, states): &(Vec<String>, u64), threads: &[usize]) -> Vec<Case> {
-    let case = |store, search, threads| Case { command, model: model.clone(), states: *states, store, search, threads };
+fn matrix(command: &'static str, (model, states): &Model, threads: &[usize], time: &'static str) -> Vec<Case> {
+    let case = |store, search, threads| {
+        let model = model.clone();
+        Case { command, model, states: *states, store, search, threads, time }
+    };
     let mut cases = vec![case("auto", "sweep", 1), case("auto", "dfs", 1)];
     cases.extend(threads.iter().map(|&threads| case("auto", "bfs", threads)));
     for info in CATALOGUE {
@@ -66,7 +75,7 @@ fn matrix(command: &'static str, (model, states): &(Vec<String>, u64), threads: 
 }
 
 /// A generated net, and its states.
-fn kanban(folder: &Path, size: u32) -> (Vec<String>, u64) {
+fn kanban(folder: &Path, size: u32) -> Model {
     let path = folder.join(format!("kanban-{size}.pnml")).to_string_lossy().into_owned();
     let made = run(&["generate", "kanban", &size.to_string(), "-o", &path]);
     assert_eq!(made.exit, 0, "{}", made.stderr);
@@ -75,7 +84,7 @@ fn kanban(folder: &Path, size: u32) -> (Vec<String>, u64) {
 }
 
 /// One of the project's own models with these options.
-fn model(name: &str, states: u64, options: &[&str]) -> (Vec<String>, u64) {
+fn model(name: &str, states: u64, options: &[&str]) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models").join(name);
     let options = options.iter().map(|option| option.to_string());
     (std::iter::once(path.to_string_lossy().into_owned()).chain(options).collect(), states)
@@ -129,40 +138,95 @@ fn ends_honestly(case: &Case, kibibytes: u64) -> Option<i32> {
 
 #[test]
 fn address_space_that_runs_out_ends_a_run_with_a_report() {
-    let net = kanban(&folder("address-space"), 4);
-    let case =
-        |store, search, threads| Case { command: "check", model: net.0.clone(), states: net.1, store, search, threads };
-    let cases = [
-        case("plain", "bfs", 1),
-        case("auto", "bfs", 2),
-        case("collapse", "bfs", 2),
-        case("compact", "bfs", 8),
-        case("difference", "dfs", 1),
-        case("delta", "bfs", 1),
-        case("auto", "sweep", 1),
+    let net = kanban(&folder("address-space"), 3);
+    // Eight threads whose stacks just fit had none for their signal handlers, and the process was aborted.
+    let coloured = model("telephones.lna", 3625, &["--param", "N=4", "--unfold", "no"]);
+    let case = |(model, states): &Model, store, search, threads| {
+        let model = model.clone();
+        Case { command: "check", model, states: *states, store, search, threads, time: "60s" }
+    };
+    let cases: [(Case, &[u64]); 7] = [
+        (case(&net, "plain", "bfs", 1), &[22_000, 26_000]),
+        (case(&net, "auto", "bfs", 2), &[26_000, 90_000]),
+        (case(&net, "compact", "bfs", 8), &[26_000, 40_000]),
+        (case(&net, "difference", "dfs", 1), &[26_000]),
+        (case(&net, "delta", "bfs", 1), &[26_000]),
+        (case(&net, "auto", "sweep", 1), &[28_000]),
+        (case(&coloured, "collapse", "bfs", 8), &[38_000, 39_000, 40_000, 41_000, 42_000]),
     ];
-    for case in cases {
-        let codes: Vec<i32> =
-            [22_000, 27_000, 34_000, 90_000].iter().filter_map(|&size| ends_honestly(&case, size)).collect();
-        assert!(codes.len() >= 2, "{case:?}: {codes:?}");
+    for (case, sizes) in cases {
+        assert!(sizes.iter().filter_map(|&size| ends_honestly(&case, size)).count() >= 1, "{case:?}");
     }
     // Plenty is enough.
-    assert_eq!(ends_honestly(&case("plain", "bfs", 2), 400_000), Some(0));
+    assert_eq!(ends_honestly(&case(&net, "plain", "bfs", 2), 400_000), Some(0));
 }
 
 #[test]
-#[ignore = "two minutes; run by scripts/long"]
-fn address_space_of_every_size_ends_every_store_honestly() {
-    let net = kanban(&folder("address-spaces"), 4);
-    let coloured = model("telephones.lna", 3625, &["--param", "N=4", "--unfold", "no"]);
-    let sizes = [18_000, 22_000, 25_000, 28_000, 32_000, 40_000, 55_000, 90_000, 200_000];
-    let mut ended = [0; 4];
-    for case in matrix("check", &net, &[1, 2]).iter().chain(&matrix("check", &coloured, &[1, 8])) {
-        for size in sizes {
-            if let Some(code) = ends_honestly(case, size) {
-                ended[code as usize] += 1;
-            }
+fn fewer_threads_than_asked_for_are_said() {
+    let net = kanban(&folder("fewer-threads"), 1).0.remove(0);
+    for (kibibytes, fewer) in [("40000", true), ("4000000", false)] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v $0; exec \"$@\"", kibibytes, env!("CARGO_BIN_EXE_deltamark")]);
+        let output = made({
+            command.args(["check", &net, "--threads", "8", "--verbose"]);
+            command
+        });
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert_eq!(stderr.contains(" of 8 threads: the address space has no room for more"), fewer, "{stderr}");
+    }
+}
+
+#[test]
+fn a_graph_too_large_for_the_limit_leaves_the_question_open() {
+    let folder = folder("large-graph");
+    let net = kanban(&folder, 3).0.remove(0);
+    let graph = folder.join("kanban.dmg").to_string_lossy().into_owned();
+    let written = run(&["check", &net, "--graph", &graph, "--quiet"]);
+    assert_eq!(written.exit, 0, "{}", written.stderr);
+    let questions: Vec<String> = (0..1500).flat_map(|_| ["--reach".into(), "false".into()]).collect();
+    let mut arguments = vec!["graph", &graph, "--memory", "20MiB"];
+    arguments.extend(questions.iter().map(String::as_str));
+    let walked = run(&arguments);
+    assert_eq!((walked.exit, walked.stdout.as_str()), (3, ""), "{}", walked.stderr);
+    assert!(walked.stderr.contains("the memory limit leaves no room"), "{}", walked.stderr);
+    assert!(walked.stderr.contains("give a larger `--memory`"), "{}", walked.stderr);
+}
+
+/// Makes all runs, two at a time.
+fn in_pairs<C: Sync, R: Send>(cases: &[C], run: impl Fn(&C) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+            done.push(run(case));
         }
+        done
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut done = work();
+        done.extend(other.join().expect("all runs of the other thread are well"));
+        done
+    })
+}
+
+#[test]
+#[ignore = "a minute; run by scripts/long"]
+fn address_space_of_every_size_ends_every_store_honestly() {
+    let folder = folder("address-spaces");
+    let (net, smaller) = (kanban(&folder, 4), kanban(&folder, 3));
+    let coloured = model("telephones.lna", 3625, &["--param", "N=4", "--unfold", "no"]);
+    let mut cases = matrix("check", &net, &[1, 2], "60s");
+    // What rebuilds states takes its time depth-first.
+    cases.retain(|case| case.search == "bfs");
+    cases.extend(matrix("check", &smaller, &[1], "60s").into_iter().filter(|case| case.search != "bfs"));
+    cases.extend(matrix("check", &coloured, &[1, 8], "60s"));
+    let sizes = [21_000, 25_000, 28_000, 32_000, 38_000, 40_000, 42_000, 55_000, 90_000, 200_000];
+    let runs: Vec<(&Case, u64)> = cases.iter().flat_map(|case| sizes.map(|size| (case, size))).collect();
+    let mut ended = [0; 4];
+    for code in in_pairs(&runs, |(case, size)| ends_honestly(case, *size)).into_iter().flatten() {
+        ended[code as usize] += 1;
     }
     println!("exit codes 0 to 3: {ended:?}");
     assert!(ended[0] > 100 && ended[3] > 20, "{ended:?}");
@@ -178,7 +242,7 @@ fn keeps_within(case: &Case, mebibytes: u64) -> Option<i64> {
     let label = format!("{mebibytes} MiB, {case:?}: {:?}\n{stdout}{stderr}", output.status);
     match output.status.code() {
         Some(2) => {
-            let why = ["leaves no room", "no progress measure", "is more than"];
+            let why = ["leaves no room", "no progress measure", "is more than", "choose another store"];
             assert!(why.iter().any(|why| stderr.contains(why)), "{label}");
             None
         }
@@ -193,7 +257,7 @@ fn keeps_within(case: &Case, mebibytes: u64) -> Option<i64> {
 }
 
 /// A model in each language, each of more states than the smallest limits have room for.
-fn languages(folder: &Path) -> Vec<(Vec<String>, u64)> {
+fn languages(folder: &Path) -> Vec<Model> {
     vec![
         kanban(folder, 5),
         model("telephones.lna", 55_168, &["--param", "N=5", "--unfold", "no"]),
@@ -210,36 +274,37 @@ fn a_limit_on_memory_is_kept_by_the_kernels_figure() {
     for (number, (model, states)) in languages(&folder).into_iter().enumerate() {
         let case = |command, store, search, threads| {
             let model = model.clone();
-            Case { command, model, states, store, search, threads }
+            Case { command, model, states, store, search, threads, time: "400ms" }
         };
         let cases = [
-            case("check", "auto", "bfs", 8),
-            case("stats", "auto", "bfs", 1),
-            case("check", ["plain", "compact", "tree", "delta", "collapse"][number], "bfs", 1),
-            case("check", "auto", "sweep", 1),
+            (case("check", "compact", "bfs", 8), 24),
+            (case("stats", "auto", "bfs", 1), 20),
+            (case("check", ["plain", "auto", "tree", "delta", "collapse"][number], "bfs", 1), 20),
         ];
-        for case in cases {
-            kept += usize::from(keeps_within(&case, 20).is_some());
+        for (case, limit) in cases {
+            kept += usize::from(keeps_within(&case, limit).is_some());
         }
     }
-    assert!(kept >= 12, "the limit was taken by most: {kept}");
+    assert!(kept >= 10, "the limit was taken by most: {kept}");
 }
 
 #[test]
-#[ignore = "four minutes; run by scripts/long"]
+#[ignore = "two minutes; run by scripts/long"]
 fn every_limit_is_kept_by_every_store_search_and_language() {
-    let mut worst: Vec<(i64, String)> = Vec::new();
-    for language in languages(&folder("all-peaks")) {
-        for command in ["check", "stats"] {
-            for case in matrix(command, &language, if command == "check" { &[1, 2, 8] } else { &[1] }) {
-                for limit in [16, 20, 32] {
-                    if let Some(above) = keeps_within(&case, limit) {
-                        worst.push((above, format!("{limit} MiB, {case:?}")));
-                    }
-                }
+    let limits = [16, 20, 24, 32, 64];
+    let mut runs: Vec<(Case, u64)> = Vec::new();
+    for (number, language) in languages(&folder("all-peaks")).iter().enumerate() {
+        for (command, threads) in [("check", &[1, 2, 8][..]), ("stats", &[1])] {
+            // Each store, search and number of threads meets each limit, in one of the languages.
+            for (place, case) in matrix(command, language, threads, "1s").into_iter().enumerate() {
+                let hard = case.store == "compact" && case.threads == 8;
+                runs.extend(hard.then(|| (case.clone(), 24)));
+                runs.push((case, limits[(number + place) % limits.len()]));
             }
         }
     }
+    let kept = in_pairs(&runs, |(case, limit)| Some((keeps_within(case, *limit)?, format!("{limit} MiB, {case:?}"))));
+    let mut worst: Vec<(i64, String)> = kept.into_iter().flatten().collect();
     worst.sort_unstable_by_key(|(above, _)| -above);
     println!("{} runs; those that came closest:", worst.len());
     worst.iter().take(10).for_each(|(above, case)| println!("{:+.1} MiB {case}", *above as f64 / MIB as f64));

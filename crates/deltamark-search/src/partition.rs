@@ -40,6 +40,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, PoisonError, RwLock};
+use std::thread::Builder;
 
 /// Edges that are sent together.
 const PARCEL: usize = 1024;
@@ -172,13 +173,32 @@ pub fn run_partitioned(task: Partitioned<'_>) -> Outcome {
     drop(post);
     let mut stop = begin(&mut parts, control, &common);
     if stop.is_none() {
-        let stops: Vec<Option<Stop>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = parts.iter_mut().map(|part| scope.spawn(|| part.levels(&common))).collect();
-            threads.into_iter().map(|thread| thread.join().expect("a part of the search has failed")).collect()
-        });
-        stop = stops[0];
+        stop = together(&mut parts, &common);
     }
     finish(parts, system, stores, stop)
+}
+
+/// Has each part search in a thread of its own. A part waits for all others, so none begins before all have a thread; where
+/// the system has too few to give, the run ends for lack of memory.
+fn together(parts: &mut [Part<'_>], common: &Common<'_>) -> Option<Stop> {
+    std::thread::scope(|scope| {
+        let mut waiting = Vec::new();
+        for part in parts {
+            let (begin, begun) = channel::<()>();
+            let search = move || begun.recv().ok().and_then(|()| part.levels(common));
+            // To drop the senders ends the threads that wait for them.
+            let thread = Builder::new().name("part".into()).spawn_scoped(scope, search).ok();
+            match thread {
+                Some(thread) => waiting.push((begin, thread)),
+                None => return Some(Stop::Memory),
+            }
+        }
+        let (begins, threads): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        begins.iter().for_each(|begin| begin.send(()).expect("a part waits"));
+        let stops: Vec<Option<Stop>> =
+            threads.into_iter().map(|thread| thread.join().expect("a part of the search has failed")).collect();
+        stops[0]
+    })
 }
 
 /// Inserts the initial states, each into the store of its owner.

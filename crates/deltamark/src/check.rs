@@ -101,6 +101,8 @@ pub enum CheckError {
     },
     /// The graph cannot be written or walked: a sentence.
     Graph(String),
+    /// The memory limit has no room for what a walk over the graph needs: a sentence.
+    GraphTooLarge(String),
     /// A trace could not be replayed: a bug of Deltamark or of the system.
     Replay {
         /// The property it belongs to.
@@ -116,6 +118,7 @@ impl fmt::Display for CheckError {
             CheckError::Store(error) => error.fmt(f),
             CheckError::Threads(message)
             | CheckError::Graph(message)
+            | CheckError::GraphTooLarge(message)
             | CheckError::Sweep { message, .. }
             | CheckError::Misfit { message, .. } => f.write_str(message),
             CheckError::MemoryTooSmall { limit, held, least } => write!(
@@ -284,7 +287,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// How many threads will search, and why it is one, if store or search are the reason.
+    /// How many threads will search, and why they are not more, if store, search or the address space are the reason.
     pub fn thread_count(&self) -> (usize, Option<String>) {
         thread_count(self.threads, &self.store, self.strategy())
     }
@@ -596,17 +599,19 @@ fn first_numbers(system: &dyn System) -> Vec<u64> {
 }
 
 /// How many threads search, of those that were asked for or of those the machine runs at once; and
-/// why it is one, if store or search are the reason.
+/// why they are not more, if store, search or the address space are the reason.
 fn thread_count(asked: Option<usize>, store: &StoreSpec, strategy: Strategy) -> (usize, Option<String>) {
-    let reason = one_thread_only(store, strategy);
-    let wanted = || asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    if reason.is_some() { (1, reason) } else { (wanted().min(affordable()).max(1), None) }
-}
-
-/// The threads for whose stacks and heaps there are addresses: one that cannot have them at its start ends the process.
-fn affordable() -> usize {
-    const THREAD: u64 = 24 << 20;
-    AddressSpace::of_this_process().map_or(usize::MAX, |space| (space.left() / THREAD) as usize)
+    if let Some(reason) = one_thread_only(store, strategy) {
+        return (1, Some(reason));
+    }
+    let wanted = asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    match AddressSpace::of_this_process() {
+        Some(space) if space.threads() < wanted => {
+            let count = space.threads();
+            (count, Some(format!("searching with {count} of {wanted} threads: the address space has no room for more")))
+        }
+        _ => (wanted, None),
+    }
 }
 
 /// What runs with one thread only, and what to choose instead.
@@ -628,9 +633,10 @@ pub(crate) fn threads(
     store: &StoreSpec,
     strategy: impl Into<Strategy>,
 ) -> Result<Threads, CheckError> {
-    match thread_count(asked, store, strategy.into()) {
-        (_, Some(reason)) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
-        (count, _) => Ok(Threads::new(count)),
+    let strategy = strategy.into();
+    match one_thread_only(store, strategy) {
+        Some(reason) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
+        _ => Ok(Threads::new(thread_count(asked, store, strategy).0)),
     }
 }
 

@@ -472,7 +472,11 @@ impl Condensed {
     }
 
     pub(crate) fn wrong(&self, error: &WalkError) -> CheckError {
-        CheckError::Graph(format!("`{}` cannot be used: {error}", self.path))
+        let message = format!("`{}` cannot be used: {error}", self.path);
+        match error {
+            WalkError::File(FileError::Memory) => CheckError::GraphTooLarge(message),
+            _ => CheckError::Graph(message),
+        }
     }
 
     fn broken(&self, error: FileError) -> CheckError {

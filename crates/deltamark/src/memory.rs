@@ -57,7 +57,17 @@ impl AddressSpace {
     pub fn grantable(&self) -> u64 {
         self.left() / 4 * 3
     }
+
+    /// How many threads may search: stacks and working memory of all but the first are within an eighth of what
+    /// is left. A thread whose stack fits but not the one for its signal handler, which comes next, would
+    /// take the process down.
+    pub fn threads(&self) -> usize {
+        1 + usize::try_from(self.left() / 8 / THREAD).unwrap_or(usize::MAX - 1)
+    }
 }
+
+/// The addresses of a thread: 2 MiB of stack, its working memory.
+const THREAD: u64 = 3 << 20;
 
 /// The limit of the address space in the text of `/proc/self/limits`, if it has one.
 fn address_limit(limits: &str) -> Option<u64> {
@@ -186,6 +196,9 @@ mod tests {
         let space = AddressSpace { limit: 100, mapped: 20 };
         assert_eq!((space.left(), space.grantable()), (80, 60));
         assert_eq!(AddressSpace { limit: 100, mapped: 120 }.left(), 0);
+        for (mebibytes, threads) in [(0, 1), (23, 1), (24, 2), (100, 5)] {
+            assert_eq!(AddressSpace { limit: mebibytes << 20, mapped: 0 }.threads(), threads, "{mebibytes}");
+        }
     }
 
     #[test]
