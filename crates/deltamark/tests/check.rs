@@ -172,3 +172,22 @@ fn a_goal_without_a_value_somewhere_is_undecided_until_all_is_seen() {
         }
     }
 }
+
+#[test]
+fn more_values_to_pick_from_than_are_tried_leave_the_answer_open() {
+    let format = deltamark::load::Format::by_name("lna").expect("a format");
+    // The last value, whether the run comes to its end, and its states.
+    for (last, stop, states) in [(999, None, 3), (4_000_000, Some(Stop::Count), 1)] {
+        let text = format!(
+            "a {{ type t : range 0 .. {last}; place p {{ dom : t; init : <( 0 )>; }} transition x {{ in {{ p : <( v )>; }} \
+             out {{ p : <( w )>; }} pick {{ w in t; }} guard : w < 3; }} }}"
+        );
+        let options = deltamark::LoadOptions { unfold: deltamark::Unfold::No, ..Default::default() };
+        let net = deltamark::load::parse("a.lna", format, text.as_bytes(), &options)
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+        let report = deltamark::Check::loaded(&net).run().expect("it runs");
+        assert_eq!((report.stopped_by, report.statistics.states), (stop, states), "{last}");
+        let word = if stop.is_none() { "holds" } else { "unknown" };
+        assert!(report.answers.iter().all(|answer| answer.verdict.word() == word), "{last}");
+    }
+}

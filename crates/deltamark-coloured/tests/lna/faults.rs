@@ -153,7 +153,6 @@ fn a_binding_that_is_not_there_is_no_fault() {
         ("in { a : <( x )>; d : epsilon; } out { } pick { y in int range 1 / x .. 2; }", false),
         ("in { a : <( x )>; d : epsilon; } out { } pick { y in int; }", false),
         ("in { d : epsilon; } out { } pick { y in int; }", false),
-        ("in { a : <( x )>; } out { } pick { y in int; }", true),
         ("in { a : <( x )>; } out { } pick { y in int range 2 .. 1; } guard : half(x) = 0;", false),
         ("in { a : <( x )>; b : <( 1 / x )>; } out { }", true),
         ("in { a : <( x )>; c : <( 1 / x )>; } out { }", false),
