@@ -248,7 +248,7 @@ impl Batch {
     }
 
     /// Records that these states have successors that the system cannot hold, because a count is beyond what it counts. The
-    /// search ends there, with [`Stop::Count`](crate::Stop::Count): neither fault nor deadlock.
+    /// search ends there, with [`Stop::Count`]: neither fault nor deadlock.
     pub fn cut_off(&mut self, sources: u64) {
         self.moved |= sources;
         self.cut_off |= sources;

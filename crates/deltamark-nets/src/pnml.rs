@@ -7,9 +7,9 @@
 //! Beyond the standard, because tools write it: `<type value="inhibitor"/>` (or `test`,
 //! `read`) in an arc, `<value>` in place of `<text>`, a `<label>` for a transition,
 //! `<finalmarkings>`, files without namespace or net type, and PIPE's immediate and timed
-//! transitions, which become priorities. What TAPAAL writes in the same words has [a reader of
-//! its own](crate::tapaal). What stays true: what neither reader nor the list of harmless
-//! things in [`known`] knows is refused by name.
+//! transitions, which become priorities. What TAPAAL writes in the same words has a reader of
+//! its own. What stays true: what neither reader nor the list of harmless
+//! things in `known.rs` knows is refused by name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
