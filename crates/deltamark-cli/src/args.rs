@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use deltamark::condensed_graph::Way;
-use deltamark::core::Limits;
+use deltamark::core::{Limits, Stop};
 use deltamark::load::{Format, LARGEST_FILE};
 use deltamark::nets::generate::{FAMILIES, Family};
 use deltamark::search::Strategy;
@@ -128,16 +128,16 @@ impl Model {
         let loading = Limits { memory: limits.memory.map(|memory| memory.max(FLOOR)), ..limits.clone() };
         let control = deltamark::check::steering(&loading, &crate::signals::cancel(), since);
         let loaded = deltamark::load_under(&self.model, &options, &control);
+        let loaded = loaded.map_err(|error| match error {
+            // No room for the file itself, let alone for what is made of it.
+            LoadError::TooBig { path, .. } if limit < LARGEST_FILE => {
+                LoadError::Stopped { path, format: None, phase: "loading", stop: Stop::Memory }
+            }
+            error => error,
+        });
         let stopped = loaded.as_ref().err().and_then(|error| Report::of_loading(error, control.limits.memory, since));
         if let Some(report) = stopped {
             return Err(Failure::Stopped(Box::new(report)));
-        }
-        if limit < LARGEST_FILE && matches!(loaded, Err(LoadError::TooBig { .. })) {
-            let message =
-                format!("a memory limit of {} is less than `{}` itself", units::show_bytes(limit), self.model);
-            return Err(Failure::new(message)
-                .help("a few times the size of the file are needed to load it")
-                .no_answer());
         }
         Ok(loaded?)
     }
