@@ -27,6 +27,24 @@ impl Ends {
         Property { text, goal: Goal::Invariant(Box::new(self.clone())), ..of }
     }
 
+    /// Where one of the expressions is true, among the states of `asked`.
+    pub fn true_in(
+        &self,
+        system: &dyn System,
+        scratch: &mut Scratch,
+        block: &Block,
+        dead: u64,
+        asked: u64,
+    ) -> Result<u64, Undefined> {
+        let mut open = asked;
+        for one in self.0.iter() {
+            if open != 0 {
+                open &= !true_in(&*one.predicate, system, scratch, block, dead, open)?;
+            }
+        }
+        Ok(asked & !open)
+    }
+
     /// The expressions, as one.
     pub fn text(&self) -> String {
         match &*self.0 {
@@ -50,18 +68,13 @@ fn shortened(text: &str) -> String {
 
 impl Predicate for Ends {
     fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined> {
-        let mut stuck = dead & block.mask();
-        for one in self.0.iter() {
-            if stuck != 0 {
-                stuck &= !true_in(&*one.predicate, system, scratch, block, dead, stuck)?;
-            }
-        }
-        Ok(block.mask() & !stuck)
+        let stuck = dead & block.mask();
+        Ok(block.mask() & !(stuck & !self.true_in(system, scratch, block, dead, stuck)?))
     }
 }
 
 /// Where a predicate is true among the states of `asked`. That it has no value elsewhere does not matter.
-pub(crate) fn true_in(
+fn true_in(
     predicate: &dyn Predicate,
     system: &dyn System,
     scratch: &mut Scratch,

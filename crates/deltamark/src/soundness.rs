@@ -16,7 +16,7 @@
 use crate::auto::Choice;
 use crate::check::{Check, CheckError, compiled, control, threads, traffic};
 use crate::condensed::EdgeLog;
-use crate::ends::{Ends, FinalStates, true_in};
+use crate::ends::{Ends, FinalStates};
 use crate::memory;
 use crate::report::{Answer, Kind, Report};
 use crate::story::Story;
@@ -77,26 +77,6 @@ impl Predicate for ProperlyCompleted {
         let marked = lanes.fold(0u64, |mask, (lane, &value)| mask | u64::from(value > 0) << lane);
         let finals = if marked == 0 { 0 } else { self.finals.true_in(system, scratch, block, dead, marked)? };
         Ok(block.mask() & !(marked & !finals))
-    }
-}
-
-impl Ends {
-    /// Where one of the expressions is true, among the states of `asked`.
-    fn true_in(
-        &self,
-        system: &dyn System,
-        scratch: &mut Scratch,
-        block: &Block,
-        dead: u64,
-        asked: u64,
-    ) -> Result<u64, Undefined> {
-        let mut open = asked;
-        for one in self.0.iter() {
-            if open != 0 {
-                open &= !true_in(&*one.predicate, system, scratch, block, dead, open)?;
-            }
-        }
-        Ok(asked & !open)
     }
 }
 
