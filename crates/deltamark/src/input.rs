@@ -1,12 +1,16 @@
-//! Reading under a control.
+//! Reading files, standard input and pipes under a control.
 //!
 //! In: something to read from. Out: a reader that ends with an error when the run must end. What stays true: a file that gives
 //! nothing (a pipe, a terminal) keeps nobody waiting beyond the deadline; whatever is laid over such a reader (a decoder, say)
 //! ends with it.
 
+use crate::load::LoadError;
+use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Stop};
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -119,6 +123,82 @@ impl Read for Patient<'_> {
     }
 }
 
+/// Reads a file of at most `limit` bytes; `-` stands for the standard input.
+pub fn read(path: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
+    read_under(path, limit, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn read_under(path: &str, limit: u64, control: &Control) -> Result<Vec<u8>, LoadError> {
+    let unreadable = |error: std::io::Error| {
+        if let Some(stop) = stop_of(&error) {
+            return LoadError::Stopped { path: path.into(), format: None, phase: "loading", stop };
+        }
+        use std::io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
+        let (reason, help) = match error.kind() {
+            NotFound => ("there is no such file".into(), similar_file(path)),
+            IsADirectory => ("it is a folder".into(), Some("give the path of a file in it".into())),
+            PermissionDenied => ("you have no permission to read it".into(), None),
+            _ => (error.to_string(), None),
+        };
+        LoadError::Unreadable { path: path.into(), reason, help }
+    };
+    let read_all = |reader: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        reader.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > limit { Err(LoadError::TooBig { path: path.into(), limit }) } else { Ok(bytes) }
+    };
+    if path == "-" {
+        return read_all(&mut Patient::new(|| Ok(std::io::stdin()), control));
+    }
+    // Opening a pipe waits for somebody who writes to it.
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if !about.is_file() {
+        let path = path.to_string();
+        return read_all(&mut Patient::new(move || File::open(path), control));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    // Told by its size before a byte is read; pipes and devices have none and are
+    // caught while reading.
+    if about.len() > limit {
+        return Err(LoadError::TooBig { path: path.into(), limit });
+    }
+    control.ask_for(about.len()).map_err(|stop| unreadable(crate::input::Stopped(stop).into()))?;
+    read_all(&mut Watched::new(file, control))
+}
+
+/// A file beside the missing one whose name is close to it.
+fn similar_file(path: &str) -> Option<String> {
+    let path = Path::new(path);
+    let wrong = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let listing = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names: Vec<String> =
+        listing.take(10_000).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let close = close_name(wrong, &names)?;
+    let close = folder.map_or_else(|| close.into(), |folder| folder.join(close).display().to_string());
+    Some(format!("did you mean `{close}`?"))
+}
+
+/// The name that is close to a wrong one. An ending that both share says nothing about
+/// what was meant, so that it does not count as likeness.
+fn close_name<'a>(wrong: &str, names: &'a [String]) -> Option<&'a str> {
+    let stem = |name: &str| Path::new(name).file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+    let ending = Path::new(wrong).extension();
+    let same_ending = |name: &&String| Path::new(name).extension() == ending;
+    let stems: Vec<(String, &str)> =
+        names.iter().filter(same_ending).filter_map(|name| Some((stem(name)?, name.as_str()))).collect();
+    let wrong_stem = stem(wrong)?;
+    if let Some(close) = did_you_mean(&wrong_stem, stems.iter().map(|(stem, _)| stem.as_str())) {
+        return stems.iter().find(|(stem, _)| stem == close).map(|&(_, name)| name);
+    }
+    // The same name with another ending: `ring.pnml` for `ring.net`, or none at all.
+    names.iter().map(String::as_str).find(|name| stem(name).as_ref() == Some(&wrong_stem))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +255,20 @@ mod tests {
         control.cancel.cancel();
         let error = Watched::new(&b"text"[..], &control).read(&mut [0]).unwrap_err();
         assert_eq!(stop_of(&error), Some(Stop::Cancelled));
+    }
+
+    #[test]
+    fn a_close_name_is_close_in_its_stem() {
+        let names: Vec<String> = ["ok.net", "handover.net", "ring.pnml"].map(String::from).into();
+        let cases = [
+            ("nope.net", None),
+            ("handovr.net", Some("handover.net")),
+            ("ring.net", Some("ring.pnml")),
+            ("handover", Some("handover.net")),
+            ("x.net", None),
+        ];
+        for (wrong, expected) in cases {
+            assert_eq!(close_name(wrong, &names), expected, "{wrong}");
+        }
     }
 }
