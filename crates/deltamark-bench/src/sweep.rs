@@ -8,8 +8,8 @@ use crate::nets;
 use crate::process::Failure;
 use deltamark_core::{Batch, Block, Control, Insert, Measure, Remember, Scratch, System, Window};
 use deltamark_search::{Observer, Search, SweepTask, Swept, Task, run, run_sweep, trial};
-use deltamark_store::layers::Layers;
 use deltamark_store::plain::Plain;
+use deltamark_store::sweep::layers::Layers;
 use deltamark_testkit::Corpus;
 
 /// What to run.

@@ -36,8 +36,8 @@
 //! When even signatures do not fit: a fixed amount of memory, however many states there are.
 //! States cannot be given back: the search keeps those it has yet to expand in full.
 
-use crate::bucket::prefetch;
-use crate::region::Region;
+use crate::memory::region::Region;
+use crate::tables::bucket::prefetch;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
 };

@@ -58,7 +58,7 @@
 mod walks;
 
 use crate::plain::{NONE, Plain};
-use crate::quotient::{MOST_KEY_BITS as LONGEST_KEY, Quotient};
+use crate::tables::quotient::{MOST_KEY_BITS as LONGEST_KEY, Quotient};
 use deltamark_core::{
     Action, Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Reversible, Scratch,
     Slot, StateId, States, Stop, Store, System, Trace, Undone, Width, hash::mix,

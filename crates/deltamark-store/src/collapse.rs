@@ -48,11 +48,12 @@
 mod fresh;
 mod growth;
 mod tables;
+mod tuples;
 
-use crate::gate::Gate;
-use crate::index::Index;
-use crate::room::{Growth, Promises, Room};
-use crate::tuples::Tuples;
+use crate::collapse::tuples::Tuples;
+use crate::tables::index::Index;
+use crate::threads::gate::Gate;
+use crate::threads::reserve::{Growth, Promises, Room};
 use deltamark_core::{
     Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
     Store, System, Width, hash::mix,

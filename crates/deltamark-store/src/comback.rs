@@ -26,7 +26,7 @@
 //!    changes. No cycle comes about: see `delta.rs`.
 //! 2. Caching, `cache=N`: the last states that were inserted or confirmed, in full, direct-mapped
 //!    by number; a walk that meets one ends there.
-//! 3. Backward reconstruction, `backward`: see `rebuild.rs`.
+//! 3. Backward reconstruction, `backward`: see `rebuilding/walk.rs`.
 //! 4. Reconstruction of waiting states, `waiting=ids`: states to be expanded are rebuilt. With
 //!    `states` they are kept in full until they are expanded: in level order here, in a window
 //!    that also answers most look-ups; depth-first by the search. `auto` is `states` level by
@@ -64,7 +64,7 @@
 //! some 9 in any order, in the time of `delta`.
 
 use crate::catalogue::{SpecError, StoreSpec, Traffic};
-use crate::numbered::{Config, Full, MOST_SIGNATURE, Numbered};
+use crate::rebuilding::numbered::{Config, Full, MOST_SIGNATURE, Numbered};
 use deltamark_core::{Budget, Order, Store, System};
 use std::sync::Arc;
 

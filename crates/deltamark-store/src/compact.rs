@@ -7,7 +7,7 @@
 //! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011),
 //! and Laarman's compact tree (*Optimal Compression of Combinatorial State Vectors*, 2019). What
 //! is done differently: halves are sets of bits and not of slots, chosen by a short sample of the
-//! system (`sample.rs`, `cuts.rs`); every position of the tree has a table of its own, so that
+//! system (`compact/sample.rs`, `compact/cuts.rs`); every position of the tree has a table of its own, so that
 //! numbers are dense and a bitmap of pairs is possible; all tables grow by themselves; and roots
 //! need not be numbered: the id of a state is the code of its pair.
 //!
@@ -17,7 +17,7 @@
 //!               ╱          ╲
 //! halves   left #3        right #5        a table each (`dense.rs`), 13 bytes an entry; halves of
 //!               ╲          ╱              more than 64 bits are trees, inner nodes narrow (`narrow.rs`)
-//! root      code(3,5) = 0b100111          bits of both, in turn (`code.rs`): the id
+//! root      code(3,5) = 0b100111          bits of both, in turn (`tables/pair_code.rs`): the id
 //!               │
 //! roots      bit 39 of a bitmap in tiles (`tiles.rs`), or an entry of a set (`pairs.rs`)
 //! ```
@@ -26,7 +26,7 @@
 //! Ids are codes and leave gaps, so a search keeps queues of them. That costs as many bits as
 //! codes have for the states of two levels, where numbers in the order found would cost as many
 //! for every state: those of the whole store, several times what it takes now. For the same reason
-//! no back edges are kept: how a state was reached is found out by a second search (`retrace.rs`).
+//! no back edges are kept: how a state was reached is found out by a second search (`compact/retrace.rs`).
 //!
 //! # Insertion
 //! Successors differ little from their source, whose numbers follow from its id: only leaves
@@ -48,18 +48,22 @@
 //! When states are of fixed width and made of parts that move on their own, as nets are: far
 //! below a byte a state at best. Where a half is nearly the whole state, 10 to 20 bytes.
 
+mod cuts;
 mod group;
 mod past;
+mod plan;
+mod retrace;
+mod roots;
+mod sample;
 mod tables;
 
 use crate::catalogue::Traffic;
-use crate::cuts::{Cuts, best_cuts, cuts_while};
-use crate::gate::{Gate, Shared};
-use crate::plan::Plan;
-use crate::retrace::retrace;
-use crate::room::{Promises, Room};
-use crate::sample;
-use crate::tiles::Added;
+use crate::compact::cuts::{Cuts, best_cuts, cuts_while};
+use crate::compact::plan::Plan;
+use crate::compact::retrace::retrace;
+use crate::tables::tiles::Added;
+use crate::threads::gate::{Gate, Shared};
+use crate::threads::reserve::{Promises, Room};
 use deltamark_core::{
     Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Scratch, Slot,
     StateId, States, Store, System, Trace, Width,

@@ -29,19 +29,19 @@
 //! # Invariants
 //! * I1: every signature is in the set once. Which states are missed depends on signatures alone, not on threads.
 //! * I2: whoever inserts holds the gate shared, and the set has room for what it may insert; growing holds the gate
-//!   alone, and all threads help. Look-ups take no lock, and what is new is entered by claiming its line (`enter.rs`).
+//!   alone, and all threads help. Look-ups take no lock, and what is new is entered by claiming its line (`pairs/insert.rs`).
 //!
 //! # When to choose it
 //! When nothing exact fits and bugs are looked for rather than their absence proved. States
 //! cannot be given back: the search keeps those it has yet to expand in full.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::code::Bmi2;
-use crate::gate::{Gate, Shared};
-use crate::help::Help;
-use crate::pairs::{Set, Signatures};
-use crate::room::{Growth, Promises, Room};
-use crate::tiles::Added;
+use crate::tables::pair_code::Bmi2;
+use crate::tables::pairs::{Set, Signatures};
+use crate::tables::tiles::Added;
+use crate::threads::cooperate::Help;
+use crate::threads::gate::{Gate, Shared};
+use crate::threads::reserve::{Growth, Promises, Room};
 use deltamark_core::{
     Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recoding, Scratch, Slot, StateId, Store, hash::mix,
 };

@@ -27,7 +27,7 @@
 //!   beside the two bits, and at most one state in 256 may be one. In any order every edge may change.
 //! * `backward`: equality is checked by undoing the steps from the new state, for systems that
 //!   can. A state that is another one mostly ends the walk early, at a step that cannot be undone.
-//!   Other systems rebuild forwards and compare; see `rebuild.rs` for why both are exact.
+//!   Other systems rebuild forwards and compare; see `rebuilding/walk.rs` for why both are exact.
 //!
 //! # No cycle comes about
 //! Let `c(x)` be the number of steps from `x` along predecessors to a state kept in full; it is
@@ -45,8 +45,8 @@
 
 use crate::catalogue::{SpecError, StoreSpec, Traffic};
 use crate::collapse::Collapse;
-use crate::numbered::{Config, Full, Numbered};
 use crate::plain::Plain;
+use crate::rebuilding::numbered::{Config, Full, Numbered};
 use deltamark_core::{Budget, Store, System};
 use std::sync::Arc;
 

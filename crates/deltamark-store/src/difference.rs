@@ -29,7 +29,7 @@
 //! levels   [7|0|3] [7|1|3] …                        in full; frontier, given back
 //! ```
 //! See `journal.rs` for how a number leads to its record, and
-//! `coder.rs` for what a record holds.
+//! `difference/record.rs` for what a record holds.
 //!
 //! # Growth
 //! The journal never moves; the index grows in place by small steps. A new layout of the states
@@ -48,12 +48,18 @@
 //! actions. A look-up that hits an old state takes δ / 2 steps back on average, so narrow states,
 //! which `plain` compares in no time, take several times as long.
 
-use crate::bucket::prefetch;
-use crate::coder::{Back, Coder, Kind, Written};
-use crate::journal::{Journal, Spot};
-use crate::path::Path;
-use crate::quotient::Quotient;
-use crate::unpacked::Unpacked;
+mod expand;
+mod journal;
+mod lists;
+mod patch;
+mod record;
+
+use crate::difference::expand::Path;
+use crate::difference::journal::{Journal, Spot};
+use crate::difference::record::{Back, Coder, Kind, Written};
+use crate::states::unpacked::Unpacked;
+use crate::tables::bucket::prefetch;
+use crate::tables::quotient::Quotient;
 use deltamark_core::{
     Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId,
     States, Store, System, Width, hash::mix,

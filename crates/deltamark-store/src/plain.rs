@@ -21,13 +21,13 @@
 //! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
 //! state less, and 15 per cent slower.) Entering all numbers again is a fifth of the time of a
 //! run, so threads that come to the gate meanwhile do not wait: they help, a stretch of numbers
-//! at a time (`growth.rs`, `help.rs`).
+//! at a time (`growth.rs`, `threads/cooperate.rs`).
 //!
 //! # Invariants
 //! * I1: a number is in the index exactly once, in the first bucket from its hash on that
 //!   had an empty entry when it came; a bucket with an empty entry ends every search.
 //! * I2: an entry whose number is all ones is being written: its vector is not there yet.
-//!   Who meets one with its own tag waits; see `claim.rs`, which is why two threads never enter
+//!   Who meets one with its own tag waits; see `threads/claim.rs`, which is why two threads never enter
 //!   the same state twice.
 //! * I3: whoever inserts holds the gate shared, and room for what it may insert has been
 //!   set aside; growing and recoding hold the gate alone, helpers included.
@@ -40,11 +40,11 @@ mod growth;
 pub(crate) mod shape;
 mod tables;
 
+use crate::states::vectors::Vectors;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::gate::{Gate, Shared};
-use crate::index::{BASELINE, Index};
-use crate::vectors::Vectors;
+use crate::tables::bucket::x86;
+use crate::tables::index::{BASELINE, Index};
+use crate::threads::gate::{Gate, Shared};
 use deltamark_core::{
     Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
     Store, System, Width, hash::mix, store::insert_one_by_one,

@@ -29,7 +29,7 @@
 //!
 //! # Growth
 //! Indexes are entered again from nodes and roots, by all threads that come to the gate meanwhile
-//! (`help.rs`). These move only when a word gets longer, and in place: when there are twice as many nodes,
+//! (`threads/cooperate.rs`). These move only when a word gets longer, and in place: when there are twice as many nodes,
 //! or a slot has a value that none had before.
 //!
 //! # Invariants
@@ -44,15 +44,17 @@
 //! have, and 4.7 to 7.1 bytes for its entry of the index, whatever the width; and the same again for
 //! each node that is not shared.
 
+mod fields;
 mod group;
+mod shape;
 mod tables;
 
-use crate::dense::key_hash;
-use crate::fields::SideFields;
-use crate::gate::{Gate, Shared};
-use crate::index::BASELINE;
-use crate::room::{Promises, Room};
-use crate::shape::Shape;
+use crate::tables::dense::key_hash;
+use crate::tables::index::BASELINE;
+use crate::threads::gate::{Gate, Shared};
+use crate::threads::reserve::{Promises, Room};
+use crate::tree::fields::SideFields;
+use crate::tree::shape::Shape;
 use deltamark_core::{
     Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
     Store, System, Width,

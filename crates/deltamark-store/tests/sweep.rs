@@ -5,7 +5,7 @@ use deltamark_core::{
     Remember, Scratch, Stop, System, Verdict, Window, hash::mix, property::Undefined,
 };
 use deltamark_search::{SweepTask, Swept, run_sweep};
-use deltamark_store::layers::Layers;
+use deltamark_store::sweep::layers::Layers;
 use deltamark_testkit::oracle::{Explored, explore};
 use deltamark_testkit::random::RandomGraph;
 use deltamark_testkit::systems::{Counters, Still, Workers};

@@ -11,7 +11,7 @@ use deltamark_core::{
 use deltamark_search::trial::{Sample, Trial};
 use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
 use deltamark_store::StoreSpec;
-use deltamark_store::layers::Layers;
+use deltamark_store::sweep::layers::Layers;
 use std::sync::Arc;
 use std::time::Instant;
 

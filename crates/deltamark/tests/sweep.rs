@@ -2,7 +2,7 @@
 //! other search; elsewhere verdicts are. And the two models of the paper hold no more states at once than there.
 
 use deltamark::search::{Strategy, SweepTask, run_sweep};
-use deltamark::store::layers::Layers;
+use deltamark::store::sweep::layers::Layers;
 use deltamark::{Check, LoadOptions, Report, load, load_with};
 use deltamark_core::{Block, Control, Measure, Property, Remember, StateId, System, Verdict, Window};
 use deltamark_testkit::Corpus;

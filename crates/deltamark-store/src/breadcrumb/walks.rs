@@ -4,7 +4,7 @@
 //! In: states and steps back. Out: for each state the smallest level that was proved. What stays
 //! true: a proof at one place holds for every place it was reached from, one level later a step.
 
-use crate::bucket::prefetch;
+use crate::tables::bucket::prefetch;
 use deltamark_core::{Action, Budget, Slot, States, Width, hash::mix, state::same};
 
 /// Steps back that are to be tried.

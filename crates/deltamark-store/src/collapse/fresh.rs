@@ -9,7 +9,7 @@
 //!           tuples     │ fresh: vector 0 is number `first`
 //! ```
 
-use crate::vectors::{LONGEST, Vectors};
+use crate::states::vectors::{LONGEST, Vectors};
 use deltamark_core::{Budget, States, Width};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,10 +7,10 @@
 use super::Collapse;
 use super::fresh::Fresh;
 use super::tables::{Tables, read};
-use crate::gate::Shared;
-use crate::help::Help;
-use crate::index::Index;
-use crate::room::Room;
+use crate::tables::index::Index;
+use crate::threads::cooperate::Help;
+use crate::threads::gate::Shared;
+use crate::threads::reserve::Room;
 use deltamark_core::{States, System, Width, hash::mix};
 use std::ops::Range;
 

@@ -1,17 +1,17 @@
 //! The tables of `collapse` and the loops over them: looking up and inserting successors.
 //!
 //! In: states with their hashes. Out: their numbers. What stays true: see `collapse.rs`; who
-//! inserts keeps to the protocol of `claim.rs`.
+//! inserts keeps to the protocol of `threads/claim.rs`.
 
 use super::fresh::Fresh;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_as};
-use crate::claim::{Answer, Claims, Site, relax};
-use crate::index::{BASELINE, Index, IndexView, settled};
+use crate::collapse::tuples::{GROUP, Group, Tuples};
 use crate::plain::shape::{Any, Narrow, Shape};
-use crate::room::Growth;
-use crate::tuples::{GROUP, Group, Tuples};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::tables::bucket::x86;
+use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_as};
+use crate::tables::index::{BASELINE, Index, IndexView, settled};
+use crate::threads::claim::{Answer, Claims, Site, relax};
+use crate::threads::reserve::Growth;
 use deltamark_core::{Insert, Slot, StateId, States, Width, hash::mix};
 use std::cell::Cell;
 use std::ops::Range;

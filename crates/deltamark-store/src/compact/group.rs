@@ -7,16 +7,16 @@
 
 use super::tables::Tables;
 use super::{GROUP, MANY_LEAVES, Working};
-use crate::bucket::Lanes;
+use crate::compact::roots::Roots;
+use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
+use crate::tables::bucket::x86;
+use crate::tables::dense::{Keys, Table, key_hash, pair};
+use crate::tables::index::BASELINE;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::code::Bmi2;
-use crate::code::{Pick, Portable, encode};
-use crate::dense::{Keys, Table, key_hash, pair};
-use crate::index::BASELINE;
-use crate::roots::Roots;
-use crate::tiles::Added;
+use crate::tables::pair_code::Bmi2;
+use crate::tables::pair_code::{Pick, Portable, encode};
+use crate::tables::tiles::Added;
 use deltamark_core::{BLOCK, Batch, Block, Insert};
 use std::ops::Range;
 

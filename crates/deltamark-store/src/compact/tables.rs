@@ -5,19 +5,19 @@
 //! the invariants of [`compact`](super).
 
 use super::past::Past;
+use crate::compact::cuts::cuts;
+use crate::compact::plan::Plan;
+use crate::compact::roots::Roots;
+use crate::compact::sample;
+use crate::tables::dense::{Dense, key_hash, pair, word};
+use crate::tables::index::BASELINE;
+use crate::tables::narrow::Nodes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::code::Bmi2;
-use crate::code::{Pick, Portable, Reach, decode, encode, fits};
-use crate::cuts::cuts;
-use crate::dense::{Dense, key_hash, pair, word};
-use crate::help::Help;
-use crate::index::BASELINE;
-use crate::narrow::Nodes;
-use crate::plan::Plan;
-use crate::room::Growth;
-use crate::roots::Roots;
-use crate::sample;
-use crate::tiles::Added;
+use crate::tables::pair_code::Bmi2;
+use crate::tables::pair_code::{Pick, Portable, Reach, decode, encode, fits};
+use crate::tables::tiles::Added;
+use crate::threads::cooperate::Help;
+use crate::threads::reserve::Growth;
 use deltamark_core::{Budget, Bytes, Recoding, Slot, StateId, States, Width};
 use std::sync::Arc;
 

@@ -2,11 +2,11 @@
 //!
 //! In: how many states there should be room for. Out: room, or a budget that has none. What
 //! stays true: one thread grows at a time; it holds the gate alone, and those that help it are
-//! gone before it opens the gate (I3 of `plain.rs`, and `help.rs`).
+//! gone before it opens the gate (I3 of `plain.rs`, and `threads/cooperate.rs`).
 
 use super::tables::Tables;
 use super::{AHEAD, Plain, VECTOR_STEP};
-use crate::index::Index;
+use crate::tables::index::Index;
 use deltamark_core::{States, hash::mix};
 use std::ops::Range;
 use std::sync::atomic::Ordering;

@@ -4,8 +4,8 @@
 //! number `i`. What stays true: for narrow states all that the loops of `tables.rs` need is held
 //! in registers.
 
-use crate::arena;
-use crate::vectors::Vectors;
+use crate::memory::arena;
+use crate::states::vectors::Vectors;
 use deltamark_core::{Slot, States};
 
 /// How states lie and are compared.

@@ -1,15 +1,15 @@
 //! The tables of `plain` and the loops over them: looking up and inserting a batch.
 //!
 //! In: states with their hashes. Out: their numbers. What stays true: see `plain.rs`; who
-//! inserts keeps to the protocol of `claim.rs`.
+//! inserts keeps to the protocol of `threads/claim.rs`.
 
 use super::shape::{Any, Narrow, Shape};
+use crate::states::vectors::Vectors;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::bucket::{LANES, Lanes, prefetch, prefetch_as, prefetch_to_write};
-use crate::claim::{Answer, Claims, GROUP, Site, relax};
-use crate::index::{Index, IndexView, settled};
-use crate::vectors::Vectors;
+use crate::tables::bucket::x86;
+use crate::tables::bucket::{LANES, Lanes, prefetch, prefetch_as, prefetch_to_write};
+use crate::tables::index::{Index, IndexView, settled};
+use crate::threads::claim::{Answer, Claims, GROUP, Site, relax};
 use deltamark_core::{Insert, Slot, StateId, States, Width, hash::mix};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -7,13 +7,13 @@
 
 use super::tables::{More, Tables, key, root_key};
 use super::{GROUP, told};
-use crate::bucket::Lanes;
+use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::dense::key_hash;
-use crate::index::BASELINE;
-use crate::room::Room;
-use crate::shape::Shape;
+use crate::tables::bucket::x86;
+use crate::tables::dense::key_hash;
+use crate::tables::index::BASELINE;
+use crate::threads::reserve::Room;
+use crate::tree::shape::Shape;
 use deltamark_core::{Batch, Block, Budget, Insert, System};
 use std::ops::Range;
 use std::sync::Arc;

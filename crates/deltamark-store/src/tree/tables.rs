@@ -5,13 +5,13 @@
 
 use super::group::Working;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::bucket::x86;
-use crate::dense::{Keys, Table, key_hash};
-use crate::help::Help;
-use crate::index::BASELINE;
-use crate::narrow::Narrow;
-use crate::room::Growth;
-use crate::shape::{Child, Shape};
+use crate::tables::bucket::x86;
+use crate::tables::dense::{Keys, Table, key_hash};
+use crate::tables::index::BASELINE;
+use crate::tables::narrow::Narrow;
+use crate::threads::cooperate::Help;
+use crate::threads::reserve::Growth;
+use crate::tree::shape::{Child, Shape};
 use deltamark_core::{BLOCK, Batch, Budget, Recoding, Slot, States, System, Width};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,0 +1,290 @@
+//! A short look at a system before the run: states met on random walks, and by a search without order.
+//!
+//! In: a system. Out: some thousand different states of it, as many as its present layout can
+//! hold. What stays true: the same system in the same layout gives the same sample; the layout
+//! does not change.
+//!
+//! # Walks
+//! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
+//! end, to a state that was kept before, so that a part of the system that cannot be left again
+//! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
+//! Walks and not the first levels of a search: those know only what happens at the beginning.
+//!
+//! # A search without order
+//! Walks stay where a system spends its time, and know little of what is seldom met but makes up most of the states. A search
+//! takes every state once. This one expands by turns the state found last, which leads far away, and any that waits, and
+//! ends after some hundred thousand states; of these every so many are the sample.
+//!
+//! Neither is always the better one: see `compact/cuts.rs`, which takes both.
+
+use deltamark_core::{BLOCK, Batch, Block, Control, Slot, StateId, States, System, Width, hash};
+use std::collections::HashSet;
+
+/// States that a sample has at most.
+#[cfg(not(miri))]
+const MOST: usize = 8192;
+#[cfg(miri)]
+const MOST: usize = 64;
+/// Steps from one state that is kept to the next.
+const STRIDE: usize = 3;
+/// One in so many steps leads back to a state that was kept.
+const LENGTH: u64 = 16;
+/// Rounds without a new state after which the system is taken as small.
+const IDLE: usize = 32;
+/// Bytes that a sample takes at most.
+const BYTES: usize = 4 << 20;
+
+/// States that a search finds at most, in all and for each slot of a state: narrow states are soon known.
+#[cfg(not(miri))]
+const FOUND: usize = 1 << 18;
+#[cfg(miri)]
+const FOUND: usize = 128;
+const FOUND_A_SLOT: usize = 1 << 15;
+/// The bytes of all of them at most.
+const FOUND_BYTES: usize = 8 << 20;
+/// Bytes beside a state: a place in the list of those that wait, and in a table of hashes.
+const BESIDE: usize = 16;
+
+/// The bytes of a sample of states of this width, about, while it is taken and looked at.
+pub(crate) fn cost(slots: usize) -> u64 {
+    3 * (most(slots) * slots * size_of::<Slot>()) as u64
+}
+
+/// The same for one that is taken by a search.
+pub(crate) fn cost_of_search(slots: usize) -> u64 {
+    cost(slots).max((found(slots) * (slots * size_of::<Slot>() + BESIDE)) as u64)
+}
+
+fn found(slots: usize) -> usize {
+    let room = FOUND_BYTES / (slots * size_of::<Slot>()).max(1);
+    room.min(slots * FOUND_A_SLOT).clamp(BLOCK, FOUND)
+}
+
+/// States of a system, all different, by a search without order.
+pub(crate) fn search(system: &dyn System, control: Option<&Control>) -> States {
+    let Width::Fixed(slots @ 1..) = system.width() else { return States::new(system.width()) };
+    let mut search = Scattered {
+        system,
+        scratch: system.scratch(),
+        slots,
+        // Nothing grows on the way, so that there is never a second copy.
+        found: Vec::with_capacity(found(slots) * slots),
+        hashes: HashSet::with_capacity(found(slots)),
+        waiting: Vec::with_capacity(found(slots)),
+        random: 0,
+        batch: batch(system, control),
+    };
+    search.go(found(slots));
+    // An odd number, so that it does not go in step with blocks.
+    let every = search.len().div_ceil(most(slots)) | 1;
+    let mut kept = States::new(system.width());
+    search.found.chunks_exact(slots).step_by(every).for_each(|state| kept.push(state));
+    kept
+}
+
+struct Scattered<'a> {
+    system: &'a dyn System,
+    scratch: deltamark_core::Scratch,
+    slots: usize,
+    /// One state behind the other.
+    found: Vec<Slot>,
+    /// Half of the hash of each: a state that is taken for another is no loss.
+    hashes: HashSet<u32>,
+    /// Numbers of states that are not expanded yet.
+    waiting: Vec<u32>,
+    random: u64,
+    batch: Batch,
+}
+
+impl Scattered<'_> {
+    fn go(&mut self, most: usize) {
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(self.system.width()));
+        if self.system.initial(&mut self.scratch, &mut batch).is_err() {
+            return;
+        }
+        self.take(&batch, most);
+        let mut block = Block::new(self.system.width());
+        let mut together = 1;
+        while !self.waiting.is_empty() && self.len() < most {
+            block.reset(self.system.width());
+            while block.len() < together && !self.waiting.is_empty() {
+                self.random += 1;
+                let draw = hash::mix(self.random) as usize;
+                let last = self.waiting.len() - 1;
+                let number =
+                    self.waiting.swap_remove(if draw.is_multiple_of(2) { last } else { (draw >> 1) % (last + 1) });
+                let start = number as usize * self.slots;
+                block.push(StateId::NAMELESS, &self.found[start..start + self.slots]);
+            }
+            batch.reset(self.system.width());
+            // Where the layout ends, so does the search: there are enough others.
+            if self.system.expand(&mut self.scratch, &block, &mut batch).is_err() || batch.is_stopped() {
+                return;
+            }
+            together = expanded_together(self.slots, batch.len() / block.len().max(1));
+            self.take(&batch, most);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.found.len() / self.slots
+    }
+
+    fn take(&mut self, batch: &Batch, most: usize) {
+        for index in 0..batch.len().min(most - self.len()) {
+            if self.hashes.insert((batch.hash(index) >> 32) as u32) {
+                self.waiting.push(self.len() as u32);
+                self.found.extend_from_slice(batch.target(index));
+            }
+        }
+    }
+}
+
+/// A batch for a look at the system that ends with the run.
+fn batch(system: &dyn System, control: Option<&Control>) -> Batch {
+    let batch = Batch::new(system.width());
+    match control {
+        Some(control) => batch.under(control),
+        None => batch,
+    }
+}
+
+/// How many states to expand together, where one of them had so many successors: a batch of wide states with very many
+/// successors each would take more memory than the sample itself.
+fn expanded_together(slots: usize, successors: usize) -> usize {
+    const BATCH: usize = 8 << 20;
+    (BATCH / (2 * (successors + 1) * (slots * size_of::<Slot>() + 16))).clamp(1, BLOCK)
+}
+
+fn most(slots: usize) -> usize {
+    (BYTES / (slots * size_of::<Slot>()).max(1)).clamp(BLOCK, MOST)
+}
+
+/// States of a system, all different, by walks.
+pub(crate) fn walks(system: &dyn System, control: Option<&Control>) -> States {
+    let mut walk = Walk {
+        system,
+        scratch: system.scratch(),
+        kept: States::new(system.width()),
+        seen: HashSet::new(),
+        block: Block::new(system.width()),
+        batch: batch(system, control),
+        random: 0,
+    };
+    walk.go(most(if let Width::Fixed(slots) = system.width() { slots } else { 1 }));
+    walk.kept
+}
+
+struct Walk<'a> {
+    system: &'a dyn System,
+    scratch: deltamark_core::Scratch,
+    kept: States,
+    /// The hashes of what is kept.
+    seen: HashSet<u64>,
+    block: Block,
+    batch: Batch,
+    random: u64,
+}
+
+impl Walk<'_> {
+    fn go(&mut self, most: usize) {
+        let mut walkers = self.begin();
+        if walkers.is_empty() {
+            return;
+        }
+        let mut idle = 0;
+        // Walks may find little that is new; so many steps are tried.
+        for step in 0..3 * STRIDE * most / BLOCK {
+            walkers = self.step(&walkers);
+            if self.batch.is_stopped() {
+                return;
+            }
+            if step % STRIDE == 0 {
+                let before = self.kept.len();
+                for index in 0..walkers.len() {
+                    self.keep(walkers.get(index));
+                }
+                idle = if self.kept.len() == before { idle + 1 } else { 0 };
+            }
+            if self.kept.len() >= most || idle >= IDLE {
+                return;
+            }
+        }
+    }
+
+    /// Walkers at the initial states; none, if the layout cannot even hold these.
+    fn begin(&mut self) -> States {
+        let mut walkers = States::new(self.system.width());
+        self.batch.reset(self.system.width());
+        if self.system.initial(&mut self.scratch, &mut self.batch).is_err() {
+            return walkers;
+        }
+        let first = self.batch.target(0).to_vec();
+        let mut successors = Batch::new(self.system.width());
+        let found = self.system.successors(&mut self.scratch, &first, &mut successors).map_or(1, |()| successors.len());
+        let count = expanded_together(first.len(), found);
+        for index in 0..count {
+            walkers.push(self.batch.target(index % self.batch.len()));
+        }
+        for index in 0..self.batch.len().min(count) {
+            self.keep(walkers.get(index));
+        }
+        walkers
+    }
+
+    /// Moves every walker on.
+    fn step(&mut self, walkers: &States) -> States {
+        self.block.reset(self.system.width());
+        for state in walkers.iter() {
+            self.block.push(StateId::NAMELESS, state);
+        }
+        self.batch.reset(self.system.width());
+        if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
+            // Somebody has come to where the layout ends: only the others go on.
+            self.batch.reset(self.system.width());
+            let mut alone = Batch::new(self.system.width());
+            for (walker, state) in walkers.iter().enumerate() {
+                alone.reset(self.system.width());
+                if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {
+                    self.batch.begin(walker);
+                    for index in 0..alone.len() {
+                        self.batch.push_hashed(alone.action(index), alone.target(index), alone.hash(index));
+                    }
+                }
+            }
+        }
+        // For each walker one of its successors, all alike: the last of those drawn stays.
+        let mut chosen: [Option<usize>; BLOCK] = [None; BLOCK];
+        let mut counts = [0u64; BLOCK];
+        for index in 0..self.batch.len() {
+            let source = self.batch.source(index);
+            counts[source] += 1;
+            if self.draw(counts[source]) == 0 {
+                chosen[source] = Some(index);
+            }
+        }
+        let mut next = States::new(self.system.width());
+        for chosen in &chosen[..walkers.len()] {
+            match chosen {
+                Some(index) if self.draw(LENGTH) != 0 => next.push(self.batch.target(*index)),
+                _ => {
+                    let index = self.draw(self.kept.len() as u64) as usize;
+                    next.push(self.kept.get(index));
+                }
+            }
+        }
+        next
+    }
+
+    /// A number below `count`.
+    fn draw(&mut self, count: u64) -> u64 {
+        self.random += 1;
+        hash::mix(self.random) % count
+    }
+
+    fn keep(&mut self, state: &[Slot]) {
+        if self.seen.insert(self.system.hash(&mut self.scratch, state)) {
+            self.kept.push(state);
+        }
+    }
+}

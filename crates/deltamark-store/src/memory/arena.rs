@@ -1,0 +1,225 @@
+//! Numbered items of one size, in memory that never moves.
+//!
+//! In: items, written once each. Out: a pointer to item number `i`. What stays true: the
+//! address of an item never changes, so it can be read while others are added; growing
+//! copies nothing.
+//!
+//! # Layout in memory
+//! ```text
+//! chunk 0 [ 2^k items ]  chunk 1 [ 2^k items ]  chunk 2 [ 2^k items ] …
+//! ```
+//! A chunk takes 32 to 64 MiB of addresses, less where the process may not take many; its pages are
+//! resident only once they are written. The few pointers to chunks stay in the cache.
+
+use crate::memory::region::{Region, chunk_bytes};
+use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
+use std::sync::{Mutex, PoisonError};
+
+/// The most bytes a chunk takes.
+#[cfg(not(miri))]
+const CHUNK_BYTES: usize = 64 << 20;
+#[cfg(miri)]
+const CHUNK_BYTES: usize = 1 << 10;
+/// Enough for 2^40 bytes.
+#[cfg(not(miri))]
+const CHUNKS: usize = 1 << 14;
+/// Miri looks at all of them each time.
+#[cfg(miri)]
+const CHUNKS: usize = 1 << 5;
+
+/// Numbered items of one size.
+pub(crate) struct Arena {
+    /// Words of 32 bits an item takes.
+    item: usize,
+    /// A chunk holds two to the power of this many items.
+    shift: u32,
+    /// [`CHUNKS`] of them, of which few are ever touched.
+    pointers: Region,
+    regions: Mutex<Vec<Region>>,
+}
+
+impl Arena {
+    /// No items, each of `item` words.
+    pub fn new(item: usize) -> Self {
+        Self::in_chunks(item, chunk_bytes(CHUNK_BYTES))
+    }
+
+    /// Words, of which many must be in one chunk.
+    pub fn of_words() -> Self {
+        Self::in_chunks(1, CHUNK_BYTES.min(4 * chunk_bytes(CHUNK_BYTES)))
+    }
+
+    fn in_chunks(item: usize, bytes: usize) -> Self {
+        let shift = (bytes / (4 * item).max(1)).max(1).ilog2();
+        let pointers = Region::indispensable(CHUNKS * size_of::<AtomicPtr<u32>>());
+        Arena { item, shift, pointers, regions: Mutex::new(Vec::new()) }
+    }
+
+    #[inline(always)]
+    fn pointers(&self) -> &[AtomicPtr<u32>] {
+        // SAFETY: the region was made for as many, is aligned to cache lines, and its zeroes are
+        // null pointers; it is used as atomics only.
+        unsafe { std::slice::from_raw_parts(self.pointers.as_ptr().cast(), CHUNKS) }
+    }
+
+    /// Words an item takes.
+    #[inline]
+    pub fn item(&self) -> usize {
+        self.item
+    }
+
+    /// Items of a chunk.
+    pub fn chunk_items(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Makes sure that items up to but not including `end` have an address. Says whether
+    /// the system had the memory.
+    #[must_use]
+    pub fn extend(&self, end: u64) -> bool {
+        let Some(last) = end.checked_sub(1) else { return true };
+        let last_chunk = (last >> self.shift) as usize;
+        if last_chunk >= CHUNKS {
+            return false;
+        }
+        let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        while regions.len() <= last_chunk {
+            let chunk = regions.len();
+            let Some(region) = Region::filled_slowly(self.chunk_items() * self.item * 4) else { return false };
+            self.pointers()[chunk].store(region.as_ptr(), Release);
+            regions.push(region);
+        }
+        true
+    }
+
+    /// The address of an item below what was [extended](Self::extend) to. Its words may
+    /// be written before the item's number is told to anybody else, and read after.
+    #[inline(always)]
+    pub fn address(&self, index: u64) -> *mut u32 {
+        let pointer = self.pointers()[(index >> self.shift) as usize & (CHUNKS - 1)].load(Acquire);
+        debug_assert!(!pointer.is_null());
+        pointer.wrapping_add((index as usize & (self.chunk_items() - 1)) * self.item)
+    }
+
+    /// What [`address`](Self::address) needs, for loops that keep it in registers. Valid
+    /// until the arena is [rewritten](Self::rewrite).
+    #[inline(always)]
+    pub fn view(&self) -> View<'_> {
+        View { pointers: self.pointers(), shift: self.shift }
+    }
+
+    /// How many items lie one behind the other from `index` on.
+    #[inline]
+    pub fn contiguous(&self, index: u64) -> u64 {
+        self.chunk_items() as u64 - (index & (self.chunk_items() as u64 - 1))
+    }
+
+    /// Rewrites `len` items to `new_item` words each, first to last, by
+    /// `translate(old, new)`. Old pages are given back as it goes, so that old and new are
+    /// never both there in full. Says whether the system had the addresses; if not, nothing
+    /// has changed.
+    #[must_use]
+    pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) -> bool {
+        /// How many items are rewritten before old pages are given back.
+        const PIECE: usize = if cfg!(miri) { 1 << 6 } else { 1 << 15 };
+        let new = Arena::new(new_item);
+        if !new.extend(len) {
+            return false;
+        }
+        let mut old = std::mem::replace(self, new);
+        let mut regions = std::mem::take(&mut *old.regions.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let old_chunk = old.chunk_items() as u64;
+        for start in (0..len).step_by(PIECE) {
+            let end = len.min(start + PIECE as u64);
+            for index in start..end {
+                // SAFETY: `&mut self`: nobody else uses the arena. Both arenas have addresses
+                // for this item, and their regions are different memory.
+                let (from, to) = unsafe {
+                    (
+                        std::slice::from_raw_parts(old.address(index), old.item),
+                        std::slice::from_raw_parts_mut(self.address(index), new_item),
+                    )
+                };
+                translate(from, to);
+            }
+            // What was translated is no longer needed.
+            release(&mut regions, end / old_chunk, (end % old_chunk) as usize * old.item * 4);
+        }
+        true
+    }
+
+    /// Gives back all chunks before the one of this item, and so many bytes at the front of that one.
+    pub fn release_before(&mut self, index: u64, bytes: u64) {
+        let regions = self.regions.get_mut().unwrap_or_else(PoisonError::into_inner);
+        release(regions, index >> self.shift, bytes as usize);
+    }
+}
+
+/// Gives back whole chunks, and so many bytes at the front of the next.
+fn release(regions: &mut [Region], chunks: u64, bytes: usize) {
+    let (before, rest) = regions.split_at_mut((chunks as usize).min(regions.len()));
+    for region in before {
+        *region = Region::indispensable(1);
+    }
+    if let Some(region) = rest.first_mut() {
+        region.release_front(bytes);
+    }
+}
+
+/// An arena whose item size the compiler knows.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pointers: &'a [AtomicPtr<u32>],
+    shift: u32,
+}
+
+impl View<'_> {
+    /// Where the chunk of an item begins, and how many items of the chunk are before it.
+    #[inline(always)]
+    pub fn chunk(self, index: u64) -> (*mut u32, u64) {
+        let within = index & ((1 << self.shift) - 1);
+        (self.address::<0>(index), within)
+    }
+
+    /// [`Arena::address`] for items of `W` words.
+    #[inline(always)]
+    pub fn address<const W: usize>(self, index: u64) -> *mut u32 {
+        debug_assert!(self.pointers.len() == CHUNKS);
+        // SAFETY: there are `CHUNKS` pointers, and the mask keeps the index below that.
+        let pointer = unsafe { self.pointers.get_unchecked((index >> self.shift) as usize & (CHUNKS - 1)) };
+        pointer.load(Acquire).wrapping_add((index as usize & ((1 << self.shift) - 1)) * W)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_have_addresses_of_their_own_across_chunks() {
+        let arena = Arena::new(3);
+        let len = 3 * arena.chunk_items() as u64;
+        assert!(arena.extend(len));
+        let mut addresses: Vec<usize> =
+            (0..len).step_by(arena.chunk_items() / 7).map(|index| arena.address(index) as usize).collect();
+        addresses.sort_unstable();
+        assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 12));
+        assert_eq!(arena.contiguous(1), arena.chunk_items() as u64 - 1);
+    }
+
+    #[test]
+    fn rewriting_keeps_items_and_changes_their_size() {
+        let mut arena = Arena::new(2);
+        let len = if cfg!(miri) { 700 } else { 5000 };
+        assert!(arena.extend(len));
+        for index in 0..len {
+            // SAFETY: the item lies below what was extended to, and this is the only thread.
+            unsafe { arena.address(index).write(index as u32) };
+        }
+        assert!(arena.rewrite(3, len, |old, new| new[2] = old[0] + 1));
+        for index in 0..len {
+            // SAFETY: as above; the item now has three words.
+            assert_eq!(unsafe { arena.address(index).add(2).read() }, index as u32 + 1);
+        }
+    }
+}

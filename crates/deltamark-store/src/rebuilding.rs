@@ -1,0 +1,9 @@
+//! What `delta` and `comback` share: states that are rebuilt by firing along stored back edges.
+//!
+//! * `spanning`: parents and actions, about two bits a parent.
+//! * `walk`: from a state back to one kept in full, and forward again.
+//! * `numbered`: the store made of these.
+
+pub(crate) mod numbered;
+pub(crate) mod spanning;
+mod walk;

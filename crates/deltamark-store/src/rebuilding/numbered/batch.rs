@@ -1,0 +1,233 @@
+//! The batch: how the successors of a block are looked up and inserted together.
+//!
+//! In: a block and its successors. Out: an answer for each. What stays true: room is made before
+//! anything is inserted, and where that fails states go in one by one, in the order of the
+//! batch; see the parent module for the steps.
+
+use super::{Inner, Lookup, OPEN, confirm};
+use crate::rebuilding::walk::same;
+use deltamark_core::{Action, Batch, Block, Insert, Order, StateId, hash::mix};
+
+impl Inner<'_> {
+    /// Inserts the successors of a block.
+    pub(super) fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
+        self.look_up(batch);
+        self.name_parents(block);
+        self.shorten_all(batch);
+        let mut new = std::mem::take(&mut self.batch.new);
+        self.tell_apart(batch, &mut new);
+        if !new.is_empty() && !self.insert_all(block, batch, &mut new) {
+            self.insert_in_order(block, batch, &new, out);
+        } else {
+            let Lookup { numbers, copies, .. } = &mut self.batch;
+            for &(copy, first) in copies.iter() {
+                numbers[copy as usize] = numbers[first as usize];
+            }
+            let start = out.len();
+            out.extend(numbers.iter().map(|&number| Insert::Seen(StateId::new(number))));
+            for &index in &new {
+                out[start + index as usize] = Insert::New(StateId::new(numbers[index as usize]));
+            }
+        }
+        self.batch.new = new;
+    }
+
+    /// Puts those successors that are not there into `new`, each once, in the order of the batch; others
+    /// that are equal to one of them become copies.
+    fn tell_apart(&mut self, batch: &Batch, new: &mut Vec<u32>) {
+        let Lookup { mixed, numbers, heads, copies, .. } = &mut self.batch;
+        new.clear();
+        copies.clear();
+        let open = numbers.iter().filter(|&&number| number == OPEN).count();
+        // A table of the batch's own, twice as large as need be.
+        let size = (2 * open).next_power_of_two().max(16);
+        let shift = 64 - size.trailing_zeros();
+        heads.clear();
+        heads.resize(size, u32::MAX);
+        for index in 0..numbers.len() {
+            if numbers[index] != OPEN {
+                continue;
+            }
+            let mut at = (mixed[index].wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
+            loop {
+                match heads[at] {
+                    u32::MAX => {
+                        heads[at] = index as u32;
+                        new.push(index as u32);
+                        break;
+                    }
+                    other
+                        if mixed[other as usize] == mixed[index]
+                            && same(batch.target(other as usize), batch.target(index)) =>
+                    {
+                        copies.push((index as u32, other));
+                        break;
+                    }
+                    _ => at = (at + 1) & (size - 1),
+                }
+            }
+        }
+    }
+
+    /// Finds the numbers of the successors that are there.
+    fn look_up(&mut self, batch: &Batch) {
+        let Inner { rebuilder, batch: lookup, config, .. } = self;
+        let Lookup { mixed, numbers, near, far, who, found, candidates, one, .. } = lookup;
+        mixed.clear();
+        mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
+        numbers.clear();
+        numbers.resize(batch.len(), OPEN);
+        near.clear();
+        far.clear();
+        let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
+        rebuilder.table.probe_each(mixed, |index, number| {
+            if number < window_start {
+                far.push((index as u32, number));
+            } else if let Some(window) = &rebuilder.window {
+                window.prefetch(number);
+                near.push((index as u32, number));
+            }
+        });
+        if let Some(window) = &rebuilder.window {
+            for &(index, number) in near.iter() {
+                if same(window.get(number), batch.target(index as usize)) {
+                    numbers[index as usize] = number;
+                }
+            }
+        }
+        candidates.reset(rebuilder.system.width());
+        who.clear();
+        for &(index, number) in far.iter() {
+            if numbers[index as usize] == OPEN {
+                candidates.push(batch.target(index as usize), batch.hash(index as usize), number);
+                who.push(index);
+            }
+        }
+        confirm(rebuilder, config.together, candidates, one, found);
+        far.clear();
+        for (position, &index) in who.iter().enumerate() {
+            if found[position] {
+                let number = candidates.numbers[position];
+                numbers[index as usize] = number;
+                rebuilder.cache.put(number, batch.target(index as usize));
+                far.push((index, number));
+            }
+        }
+    }
+
+    /// The numbers of the states of a block.
+    fn name_parents(&mut self, block: &Block) {
+        let mut parents = std::mem::take(&mut self.batch.parents);
+        // What a look-up by state would overwrite.
+        let far = std::mem::take(&mut self.batch.far);
+        parents.clear();
+        for index in 0..block.len() {
+            let number = self.parent_number(block.id(index), block.state(index));
+            parents.push(number.expect("what is expanded is in the store"));
+        }
+        self.batch.parents = parents;
+        self.batch.far = far;
+        self.batch.chains.clear();
+        self.batch.chains.resize(block.len(), OPEN);
+    }
+
+    /// The steps by which state `source` of the block is rebuilt, at most; counted once a batch, and
+    /// chains never become longer.
+    fn chain_of(&mut self, source: usize) -> u64 {
+        if self.rebuilder.order == Order::Levels {
+            return 0;
+        }
+        if self.batch.chains[source] == OPEN {
+            self.batch.chains[source] = self.rebuilder.chain(self.batch.parents[source], self.chain_limit());
+        }
+        self.batch.chains[source]
+    }
+
+    /// Looks for shorter chains for states that were met again.
+    fn shorten_all(&mut self, batch: &Batch) {
+        if !self.may_shorten() {
+            return;
+        }
+        let far = std::mem::take(&mut self.batch.far);
+        for &(index, number) in &far {
+            let source = batch.source(index as usize);
+            let parent = self.batch.parents[source];
+            let through = self.chain_of(source) + 1;
+            // A cheap look first, from what is known of the source.
+            if self.rebuilder.chain(number, through + 1) > through {
+                self.shorten(number, parent, batch.action(index as usize));
+            }
+        }
+        self.batch.far = far;
+    }
+
+    /// Inserts new states, in level order by source. `false` means that there is no room for
+    /// all of them; then either none was inserted, or in any order those before the first OPEN one.
+    fn insert_all(&mut self, block: &Block, batch: &Batch, new: &mut [u32]) -> bool {
+        if self.rebuilder.order == Order::Levels {
+            let parents = &self.batch.parents;
+            new.sort_by_key(|&index| parents[batch.source(index as usize)]);
+        }
+        let slots = new.iter().map(|&index| batch.target(index as usize).len() as u64).sum();
+        let action = new.iter().map(|&index| batch.action(index as usize)).max().unwrap_or(Action(0));
+        let parent = new.iter().map(|&index| self.batch.parents[batch.source(index as usize)]).max().unwrap_or(0);
+        if !self.choose_all(block, batch, new) || !self.reserve(new.len() as u64, slots, parent, action) {
+            new.sort_unstable();
+            return false;
+        }
+        for &index in new.iter() {
+            let index = index as usize;
+            let source = batch.source(index);
+            let (parent, chain) = (self.batch.parents[source], self.chain_of(source));
+            let number = self.len();
+            let arrival = batch.arrival(block, index);
+            if !self.append(batch.target(index), batch.hash(index), parent, &arrival, chain) {
+                debug_assert_eq!(self.rebuilder.order, Order::Any, "in level order only initial states are kept here");
+                return false;
+            }
+            self.batch.numbers[index] = number;
+        }
+        true
+    }
+
+    /// Notes the whole actions of those new states that code and signature do not tell apart.
+    fn choose_all(&mut self, block: &Block, batch: &Batch, new: &[u32]) -> bool {
+        if self.rebuilder.coded.is_none() {
+            return true;
+        }
+        (self.len()..).zip(new).all(|(number, &index)| {
+            let index = index as usize;
+            let source = block.state(batch.source(index));
+            self.told_apart(number, source, batch.target(index), batch.hash(index), batch.action(index))
+                || self.choose(number, batch.action(index))
+        })
+    }
+
+    /// Inserts new states one by one in the order of the batch and answers for all, up to the
+    /// first that finds no room.
+    fn insert_in_order(&mut self, block: &Block, batch: &Batch, new: &[u32], out: &mut Vec<Insert>) {
+        let mut new = new.iter().peekable();
+        let mut copies = std::mem::take(&mut self.batch.copies).into_iter().peekable();
+        for index in 0..batch.len() {
+            if let Some((_, first)) = copies.next_if(|copy| copy.0 as usize == index) {
+                out.push(Insert::Seen(StateId::new(self.batch.numbers[first as usize])));
+                continue;
+            }
+            if new.next_if(|&&new| new as usize == index).is_none() {
+                out.push(Insert::Seen(StateId::new(self.batch.numbers[index])));
+                continue;
+            }
+            let known = self.batch.numbers[index];
+            let answer = if known == OPEN {
+                self.insert_new(batch.target(index), batch.hash(index), &batch.arrival(block, index))
+            } else {
+                Insert::New(StateId::new(known))
+            };
+            out.push(answer);
+            match answer {
+                Insert::New(id) => self.batch.numbers[index] = id.get(),
+                _ => return,
+            }
+        }
+    }
+}
