@@ -43,6 +43,15 @@ macro_rules! names_of_the_net {
         fn action_names(&self) -> Vec<String> {
             self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
         }
+
+        // Those of the unfolded net are not names that anybody uses.
+        fn namesakes(&self, _name: &str) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn action_namesakes(&self, _name: &str) -> Vec<String> {
+            Vec::new()
+        }
     };
 }
 pub(crate) use names_of_the_net;

@@ -9,13 +9,13 @@
 //! than it allows (one bit for the usual capacity of 1), a count above it shows as a field that overflows. So only
 //! places whose field could hold too much are looked at, step by step; as a rule there are none.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bytes, Control, Describe, Diagnostic, Fired, Growth, Independence, Kind, Measure,
-    Observable, Observe, Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, UNDEFINED, Undone, Value,
-    Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Bytes, Control, Diagnostic, Fired, Independence, Kind, Layer, Measure,
+    Observable, Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
 };
 use deltamark_nets::NetSystem;
 
@@ -141,7 +141,7 @@ impl UnfoldedSystem {
         if watched.is_empty() {
             return append(scratch, out);
         }
-        let mut inner = Batch::new(self.width());
+        let mut inner = Batch::new(self.inner.width());
         append(scratch, &mut inner)?;
         out.cut_off(inner.cut_off_sources());
         for index in 0..inner.len() {
@@ -156,17 +156,12 @@ impl UnfoldedSystem {
     }
 }
 
-impl System for UnfoldedSystem {
-    fn width(&self) -> Width {
-        self.inner.width()
-    }
+/// From here on observables are places of the P/T net.
+const INNER: u32 = 1 << 31;
 
-    fn scratch(&self) -> Scratch {
-        self.inner.scratch()
-    }
-
-    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
-        self.inner.initial(scratch, out)
+impl Layer for UnfoldedSystem {
+    fn inner(&self) -> &dyn System {
+        &self.inner
     }
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
@@ -198,38 +193,14 @@ impl System for UnfoldedSystem {
         Ok(fired)
     }
 
-    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
-        self.inner.fire_each(scratch, sources, actions, targets);
-    }
-
-    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        self.inner.hash(scratch, state)
-    }
-
-    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
-        self.inner.hashes(scratch, states, out);
-    }
-
     fn widen(&self) -> Recoding {
         let recoding = self.inner.widen();
         self.watch();
         recoding
     }
 
-    fn action_count(&self) -> Option<u32> {
-        self.inner.action_count()
-    }
-
     fn tables(&self) -> Bytes {
         self.engine.bytes()
-    }
-
-    fn describe(&self) -> &dyn Describe {
-        self
-    }
-
-    fn reversible(&self) -> Option<&dyn Reversible> {
-        Some(self)
     }
 
     fn independence(&self) -> Option<&dyn Independence> {
@@ -242,138 +213,19 @@ impl System for UnfoldedSystem {
         }
     }
 
-    fn progress(&self) -> Option<&dyn Progress> {
+    fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
 
-    fn observe(&self) -> Option<&dyn Observe> {
-        Some(self)
-    }
-}
-
-/// From here on observables are places of the P/T net.
-const INNER: u32 = 1 << 31;
-
-impl Progress for UnfoldedSystem {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.inner.measures_from(INNER)
-    }
-
-    fn features(&self) -> Vec<(String, Observable)> {
-        features(&self.engine)
-    }
-
-    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
-        let mut inner = Vec::new();
-        for &(observable, factor) in terms {
-            if let Some(index) = observable.index.checked_sub(INNER) {
-                inner.push((Observable { index, ..observable }, factor));
-                continue;
-            }
-            let (place, weight) = self.weighed(observable)?;
-            for &(at, token) in &self.of_place[place] {
-                inner.push((Observable { index: at, kind: Kind::Int }, factor.checked_mul(weight(token))?));
-            }
-        }
-        self.inner.gains_of(&inner)
-    }
-}
-
-impl Reversible for UnfoldedSystem {
-    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
-        self.inner.unfire(scratch, target, action, source)
-    }
-
-    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
-        self.inner.predecessors(scratch, target, out);
-    }
-
-    fn unfire_each(
-        &self,
-        scratch: &mut Scratch,
-        targets: &States,
-        hashes: &[u64],
-        actions: &[Action],
-        out: &mut Undone,
-    ) {
-        self.inner.unfire_each(scratch, targets, hashes, actions, out);
-    }
-}
-
-/// An unfolded marking that expressions look at.
-struct Unfolded<'a> {
-    system: &'a UnfoldedSystem,
-    counts: &'a [u64],
-}
-
-impl Look for Unfolded<'_> {
-    fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)> {
-        let place = place.0 as usize;
-        let changing = self.system.of_place[place].iter().map(|&(at, token)| (token, self.counts[at as usize]));
-        let constant = self.system.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
-        let mut tokens: Vec<(u32, u64)> = changing.chain(constant).filter(|&(_, count)| count > 0).collect();
-        tokens.sort_unstable();
-        tokens
-    }
-
-    fn distinct(&self, place: PlaceId) -> u64 {
-        self.tokens(place).len() as u64
-    }
-
-    fn total(&self, place: PlaceId) -> u64 {
-        self.tokens(place).iter().map(|&(_, count)| count).sum()
-    }
-
-    fn component(&self, place: PlaceId, token: u32, index: u32) -> Code {
-        self.system.engine.places[place.0 as usize].component(token, index as usize)
-    }
-}
-
-impl Describe for UnfoldedSystem {
-    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+    fn describe_state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let counts = self.inner.marking(state);
         self.engine.tell_all(&Unfolded { system: self, counts: &counts })
     }
 
-    fn growth(&self) -> Option<Growth> {
-        self.inner.growth()
-    }
-
-    fn action(&self, _source: &[Slot], action: Action) -> String {
+    fn describe_action(&self, _source: &[Slot], action: Action) -> String {
         self.engine.tell_action(self.parts.actions[action.0 as usize])
     }
-}
 
-impl UnfoldedSystem {
-    /// The coloured place, and what each of its tokens counts, if an observable is such a sum.
-    fn weighed(&self, observable: Observable) -> Option<(usize, impl Fn(u32) -> i64)> {
-        let (place, component) = match observable.index {
-            index if index & INNER != 0 => return None,
-            index if index & SUM != 0 => {
-                let (place, component) = sum_of(observable);
-                (place, Some(component))
-            }
-            index if (index as usize) < self.engine.net.places.len() => (index as usize, None),
-            _ => return None,
-        };
-        let table = &self.engine.places[place];
-        Some((place, move |token| component.map_or(1, |component| table.component(token, component))))
-    }
-
-    /// The sum over the tokens of a place; `read` tells how many there are.
-    fn sum(&self, place: usize, weight: &impl Fn(u32) -> i64, read: impl FnMut(u32) -> i64) -> i64 {
-        let tokens = self.of_place[place].iter().map(|&(_, token)| weight(token));
-        let counts = self.of_place[place].iter().map(|&(at, _)| at).map(read);
-        total(tokens.zip(counts).chain([(1, self.constant(place, weight))]))
-    }
-
-    /// That of the tokens that are always there.
-    fn constant(&self, place: usize, weight: &impl Fn(u32) -> i64) -> i64 {
-        total(self.constants[place].iter().map(|&(token, count)| (weight(token), i64::from(count))))
-    }
-}
-
-impl Observe for UnfoldedSystem {
     names_of_the_net!();
 
     fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
@@ -425,7 +277,7 @@ impl Observe for UnfoldedSystem {
     fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
         let Some((place, weight)) = self.weighed(observable) else {
             for (index, state) in block.states().iter().enumerate() {
-                out[index] = self.read(scratch, state, observable);
+                out[index] = Layer::read(self, scratch, state, observable);
             }
             return;
         };
@@ -442,6 +294,98 @@ impl Observe for UnfoldedSystem {
     fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
         let counts = self.inner.marking(state);
         self.engine.why_undefined(observable, &Unfolded { system: self, counts: &counts })
+    }
+
+    fn survey_block(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        observables: &[Observable],
+        bounds: &mut [Bound],
+    ) -> i64 {
+        let read = |observable, values: &mut _| Layer::read_block(self, scratch, block, observable, values);
+        survey_by_reading(block.len(), observables, bounds, read)
+    }
+
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        self.inner.measures_from(INNER)
+    }
+
+    fn features(&self) -> Vec<(String, Observable)> {
+        features(&self.engine)
+    }
+
+    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
+        let mut inner = Vec::new();
+        for &(observable, factor) in terms {
+            if let Some(index) = observable.index.checked_sub(INNER) {
+                inner.push((Observable { index, ..observable }, factor));
+                continue;
+            }
+            let (place, weight) = self.weighed(observable)?;
+            for &(at, token) in &self.of_place[place] {
+                inner.push((Observable { index: at, kind: Kind::Int }, factor.checked_mul(weight(token))?));
+            }
+        }
+        self.inner.gains_of(&inner)
+    }
+}
+
+/// An unfolded marking that expressions look at.
+struct Unfolded<'a> {
+    system: &'a UnfoldedSystem,
+    counts: &'a [u64],
+}
+
+impl Look for Unfolded<'_> {
+    fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)> {
+        let place = place.0 as usize;
+        let changing = self.system.of_place[place].iter().map(|&(at, token)| (token, self.counts[at as usize]));
+        let constant = self.system.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
+        let mut tokens: Vec<(u32, u64)> = changing.chain(constant).filter(|&(_, count)| count > 0).collect();
+        tokens.sort_unstable();
+        tokens
+    }
+
+    fn distinct(&self, place: PlaceId) -> u64 {
+        self.tokens(place).len() as u64
+    }
+
+    fn total(&self, place: PlaceId) -> u64 {
+        self.tokens(place).iter().map(|&(_, count)| count).sum()
+    }
+
+    fn component(&self, place: PlaceId, token: u32, index: u32) -> Code {
+        self.system.engine.places[place.0 as usize].component(token, index as usize)
+    }
+}
+
+impl UnfoldedSystem {
+    /// The coloured place, and what each of its tokens counts, if an observable is such a sum.
+    fn weighed(&self, observable: Observable) -> Option<(usize, impl Fn(u32) -> i64)> {
+        let (place, component) = match observable.index {
+            index if index & INNER != 0 => return None,
+            index if index & SUM != 0 => {
+                let (place, component) = sum_of(observable);
+                (place, Some(component))
+            }
+            index if (index as usize) < self.engine.net.places.len() => (index as usize, None),
+            _ => return None,
+        };
+        let table = &self.engine.places[place];
+        Some((place, move |token| component.map_or(1, |component| table.component(token, component))))
+    }
+
+    /// The sum over the tokens of a place; `read` tells how many there are.
+    fn sum(&self, place: usize, weight: &impl Fn(u32) -> i64, read: impl FnMut(u32) -> i64) -> i64 {
+        let tokens = self.of_place[place].iter().map(|&(_, token)| weight(token));
+        let counts = self.of_place[place].iter().map(|&(at, _)| at).map(read);
+        total(tokens.zip(counts).chain([(1, self.constant(place, weight))]))
+    }
+
+    /// That of the tokens that are always there.
+    fn constant(&self, place: usize, weight: &impl Fn(u32) -> i64) -> i64 {
+        total(self.constants[place].iter().map(|&(token, count)| (weight(token), i64::from(count))))
     }
 }
 

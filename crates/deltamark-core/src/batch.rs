@@ -378,6 +378,11 @@ impl Batch {
         self.len = kept;
     }
 
+    /// Replaces the hashes of all successors from number `start` on, for a layer that hashes in its own way.
+    pub fn rehash(&mut self, start: usize, hash: impl Fn(u64) -> u64) {
+        self.hashes[start..self.len].iter_mut().for_each(|old| *old = hash(*old));
+    }
+
     /// Which state of the block what is pushed now comes from.
     pub fn current(&self) -> usize {
         usize::from(self.current)

@@ -232,16 +232,8 @@ pub trait Observe {
         observables: &[Observable],
         bounds: &mut [Bound],
     ) -> i64 {
-        let mut sums = [0i64; crate::BLOCK];
-        let mut values = [0; crate::BLOCK];
-        for (observable, bound) in observables.iter().zip(bounds) {
-            self.read_block(scratch, block, *observable, &mut values);
-            for (&value, sum) in values[..block.len()].iter().zip(&mut sums) {
-                bound.widen(value);
-                *sum = sum.saturating_add(value);
-            }
-        }
-        sums[..block.len()].iter().copied().max().unwrap_or(0)
+        let read = |observable, values: &mut _| self.read_block(scratch, block, observable, values);
+        survey_by_reading(block.len(), observables, bounds, read)
     }
 
     /// Notes which tokens lie in the states of a block, where tokens have values.
@@ -252,6 +244,25 @@ pub trait Observe {
     fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
         Vec::new()
     }
+}
+
+/// [`Observe::survey_block`] by `read`, which writes the values of one observable in the `states` states of the block.
+pub fn survey_by_reading(
+    states: usize,
+    observables: &[Observable],
+    bounds: &mut [Bound],
+    mut read: impl FnMut(Observable, &mut [i64; crate::BLOCK]),
+) -> i64 {
+    let mut sums = [0i64; crate::BLOCK];
+    let mut values = [0; crate::BLOCK];
+    for (observable, bound) in observables.iter().zip(bounds) {
+        read(*observable, &mut values);
+        for (&value, sum) in values[..states].iter().zip(&mut sums) {
+            bound.widen(value);
+            *sum = sum.saturating_add(value);
+        }
+    }
+    sums[..states].iter().copied().max().unwrap_or(0)
 }
 
 /// What [`Observe::read`] gives for a truth value that has no value in a state.

@@ -23,6 +23,7 @@ pub mod capability;
 pub mod control;
 pub mod diagnostic;
 pub mod hash;
+pub mod layer;
 pub mod outcome;
 pub mod progress;
 pub mod property;
@@ -42,10 +43,11 @@ pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{
     Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Portable, Reversible, UNDEFINED,
-    Undone, Value,
+    Undone, Value, survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
+pub use layer::Layer;
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};

@@ -1,9 +1,7 @@
 //! What `collapse` claims beyond what every store promises: components of any kind work, and
 //! it never takes much more than `plain`.
 
-use deltamark_core::{
-    Batch, Budget, Components, Control, Describe, Order, Recoding, Scratch, Slot, States, Store, System, Widen, Width,
-};
+use deltamark_core::{Budget, Components, Control, Layer, Order, Slot, Store, System, Width};
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Search, Task, run};
 use deltamark_store::collapse::Collapse;
@@ -24,37 +22,9 @@ impl Components for Cut<'_> {
     }
 }
 
-impl System for Cut<'_> {
-    fn width(&self) -> Width {
-        self.system.width()
-    }
-
-    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
-        self.system.initial(scratch, out)
-    }
-
-    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
-        self.system.successors(scratch, source, out)
-    }
-
-    fn describe(&self) -> &dyn Describe {
-        self.system.describe()
-    }
-
-    fn scratch(&self) -> Scratch {
-        self.system.scratch()
-    }
-
-    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        self.system.hash(scratch, state)
-    }
-
-    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
-        self.system.hashes(scratch, states, out);
-    }
-
-    fn widen(&self) -> Recoding {
-        self.system.widen()
+impl Layer for Cut<'_> {
+    fn inner(&self) -> &dyn System {
+        self.system
     }
 
     fn components(&self) -> Option<&dyn Components> {

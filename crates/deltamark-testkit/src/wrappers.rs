@@ -1,16 +1,15 @@
-//! Systems around systems, which differ from what they hold in one thing.
+//! Layers over systems, which differ from what is below in one thing.
 //!
 //! In: a system of any kind. Out: the same states and steps. What stays true: everything but
-//! the one thing is passed on, working memory included, so that each wrapper may stand
-//! wherever the system inside may.
+//! the one thing is inherited ([`Layer`]), so that a layer may be used wherever the system below may.
 //!
 //! * [`PoorHash`] has a hash of few bits: collisions become the rule.
-//! * [`Forward`] does not tell that its steps can be undone.
+//! * [`Forward`] hides that its steps can be undone.
+//! * [`Renamed`] calls every action by another name: the least that a layer can be.
 
 use deltamark_core::hash::mix;
 use deltamark_core::{
-    Action, Batch, Block, Components, Describe, Fired, Observe, Portable, Recoding, Reversible, Scratch, Slot, States,
-    System, Undone, Widen, Width,
+    Action, Batch, Block, Independence, Layer, Reversible, Scratch, Slot, States, System, Undone, Widen,
 };
 
 /// The same system with a hash of few bits.
@@ -30,73 +29,37 @@ impl PoorHash {
         mix(hash) & ((1 << self.bits) - 1)
     }
 
-    /// Hands on a batch of the system inside, with poor hashes.
-    fn hand_on(&self, from: &Batch, out: &mut Batch) {
-        for index in 0..from.len() {
-            out.begin(from.source(index));
-            out.push_hashed(from.action(index), from.target(index), self.poor(from.hash(index)));
-        }
-        for fault in from.faults() {
-            out.begin(fault.source.into());
-            out.fault(fault.action, fault.message.clone());
-        }
+    /// Has the system below append to a batch, with poor hashes.
+    fn append<T>(&self, out: &mut Batch, fill: impl FnOnce(&mut Batch) -> T) -> T {
+        let start = out.len();
+        let filled = fill(out);
+        out.rehash(start, |hash| self.poor(hash));
+        filled
     }
 
-    /// The same for what comes from one source, which `out` knows already.
-    fn hand_on_one(&self, from: &Batch, out: &mut Batch) {
-        for index in 0..from.len() {
-            out.push_hashed(from.action(index), from.target(index), self.poor(from.hash(index)));
-        }
-        for fault in from.faults() {
-            out.fault(fault.action, fault.message.clone());
-        }
-    }
-
-    fn undoing(&self) -> &dyn Reversible {
-        self.inner.reversible().expect("only a system that is reversible is handed out as one")
+    /// The hashes that the system below gives these states.
+    fn whole(&self, scratch: &mut Scratch, states: &States) -> Vec<u64> {
+        let mut whole = Vec::new();
+        self.inner.hashes(scratch, states, &mut whole);
+        whole
     }
 }
 
-impl System for PoorHash {
-    fn width(&self) -> Width {
-        self.inner.width()
+impl Layer for PoorHash {
+    fn inner(&self) -> &dyn System {
+        &*self.inner
     }
 
     fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
-        let mut batch = Batch::new(self.width());
-        self.inner.initial(scratch, &mut batch)?;
-        self.hand_on_one(&batch, out);
-        Ok(())
+        self.append(out, |out| self.inner.initial(scratch, out))
     }
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
-        let mut batch = Batch::new(self.width());
-        self.inner.successors(scratch, source, &mut batch)?;
-        self.hand_on_one(&batch, out);
-        Ok(())
-    }
-
-    fn describe(&self) -> &dyn Describe {
-        self.inner.describe()
-    }
-
-    fn scratch(&self) -> Scratch {
-        self.inner.scratch()
+        self.append(out, |out| self.inner.successors(scratch, source, out))
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
-        let mut batch = Batch::new(self.width());
-        self.inner.expand(scratch, block, &mut batch)?;
-        self.hand_on(&batch, out);
-        Ok(())
-    }
-
-    fn fire(&self, scratch: &mut Scratch, source: &[Slot], action: Action, to: &mut Vec<Slot>) -> Result<Fired, Widen> {
-        self.inner.fire(scratch, source, action, to)
-    }
-
-    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
-        self.inner.fire_each(scratch, sources, actions, targets);
+        self.append(out, |out| self.inner.expand(scratch, block, out))
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
@@ -104,45 +67,16 @@ impl System for PoorHash {
     }
 
     fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
-        let start = out.len();
-        self.inner.hashes(scratch, states, out);
-        out[start..].iter_mut().for_each(|hash| *hash = self.poor(*hash));
+        out.extend(self.whole(scratch, states).into_iter().map(|hash| self.poor(hash)));
     }
 
-    fn widen(&self) -> Recoding {
-        self.inner.widen()
-    }
-
-    fn action_count(&self) -> Option<u32> {
-        self.inner.action_count()
-    }
-
-    fn reversible(&self) -> Option<&dyn Reversible> {
-        self.inner.reversible().map(|_| self as _)
-    }
-
-    fn portable(&self) -> Option<&dyn Portable> {
-        self.inner.portable()
-    }
-
-    fn components(&self) -> Option<&dyn Components> {
-        self.inner.components()
-    }
-
-    fn observe(&self) -> Option<&dyn Observe> {
-        self.inner.observe()
-    }
-}
-
-impl Reversible for PoorHash {
-    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
-        self.undoing().unfire(scratch, target, action, source)
+    fn independence(&self) -> Option<&dyn Independence> {
+        self.inner.independence().map(|_| self as _)
     }
 
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
-        let mut batch = Batch::new(self.width());
-        self.undoing().predecessors(scratch, target, &mut batch);
-        self.hand_on_one(&batch, out);
+        let below = self.inner.reversible().expect("only a reversible system is asked for predecessors");
+        self.append(out, |out| below.predecessors(scratch, target, out));
     }
 
     fn unfire_each(
@@ -153,88 +87,71 @@ impl Reversible for PoorHash {
         actions: &[Action],
         out: &mut Undone,
     ) {
-        // The system inside may work on from the hashes it is given, so they must be its own.
-        let mut whole = Vec::new();
-        self.inner.hashes(scratch, targets, &mut whole);
+        // The system below may compute with the hashes that it is given, so they must be its own.
+        let whole = self.whole(scratch, targets);
         let poor = whole.iter().map(|&hash| self.poor(hash));
         assert!(poor.eq(hashes.iter().copied()), "steps are undone with the hashes of their targets");
         let start = out.hashes.len();
-        self.undoing().unfire_each(scratch, targets, &whole, actions, out);
+        let below = self.inner.reversible().expect("only a reversible system undoes steps");
+        below.unfire_each(scratch, targets, &whole, actions, out);
         out.hashes[start..].iter_mut().for_each(|hash| *hash = self.poor(*hash));
     }
 }
 
-/// The same system, which does not tell that its steps can be undone.
+impl Independence for PoorHash {
+    fn expand_level(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let below = self.inner.independence().expect("only a system that knows independence is asked for it");
+        self.append(out, |out| below.expand_level(scratch, block, arrivals, out))
+    }
+}
+
+/// The same system, without saying that its steps can be undone.
 pub struct Forward {
     inner: Box<dyn System>,
 }
 
 impl Forward {
-    /// Hides what [`System::reversible`] of this system says.
+    /// Hides [`System::reversible`] of this system.
     pub fn new(inner: Box<dyn System>) -> Self {
         Forward { inner }
     }
 }
 
-impl System for Forward {
-    fn width(&self) -> Width {
-        self.inner.width()
+impl Layer for Forward {
+    fn inner(&self) -> &dyn System {
+        &*self.inner
     }
 
-    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
-        self.inner.initial(scratch, out)
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        None
+    }
+}
+
+/// The same system, whose actions have other names.
+pub struct Renamed {
+    inner: Box<dyn System>,
+}
+
+impl Renamed {
+    /// Names every action of this system anew.
+    pub fn new(inner: Box<dyn System>) -> Self {
+        Renamed { inner }
+    }
+}
+
+impl Layer for Renamed {
+    fn inner(&self) -> &dyn System {
+        &*self.inner
     }
 
-    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
-        self.inner.successors(scratch, source, out)
-    }
-
-    fn describe(&self) -> &dyn Describe {
-        self.inner.describe()
-    }
-
-    fn scratch(&self) -> Scratch {
-        self.inner.scratch()
-    }
-
-    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
-        self.inner.expand(scratch, block, out)
-    }
-
-    fn fire(&self, scratch: &mut Scratch, source: &[Slot], action: Action, to: &mut Vec<Slot>) -> Result<Fired, Widen> {
-        self.inner.fire(scratch, source, action, to)
-    }
-
-    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
-        self.inner.fire_each(scratch, sources, actions, targets);
-    }
-
-    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        self.inner.hash(scratch, state)
-    }
-
-    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
-        self.inner.hashes(scratch, states, out);
-    }
-
-    fn widen(&self) -> Recoding {
-        self.inner.widen()
-    }
-
-    fn action_count(&self) -> Option<u32> {
-        self.inner.action_count()
-    }
-
-    fn portable(&self) -> Option<&dyn Portable> {
-        self.inner.portable()
-    }
-
-    fn components(&self) -> Option<&dyn Components> {
-        self.inner.components()
-    }
-
-    fn observe(&self) -> Option<&dyn Observe> {
-        self.inner.observe()
+    fn describe_action(&self, source: &[Slot], action: Action) -> String {
+        format!("renamed {}", self.inner.describe().action(source, action))
     }
 }
 
@@ -243,13 +160,14 @@ mod tests {
     use super::*;
     use crate::explore;
     use crate::systems::{Counters, Odometer, Workers};
+    use deltamark_nets::{NetSystem, generate::generate};
     use std::collections::HashSet;
 
     #[test]
     fn a_poor_hash_has_as_many_values_as_its_bits_allow() {
         for (bits, values) in [(0, 1), (2, 4), (6, 64)] {
-            let system = PoorHash::new(Box::new(Odometer::new(&[30, 30], 1)), bits);
-            let found = explore(&system);
+            let system: &dyn System = &PoorHash::new(Box::new(Odometer::new(&[30, 30], 1)), bits);
+            let found = explore(system);
             let mut scratch = system.scratch();
             let hashes: HashSet<u64> = found.states.iter().map(|state| system.hash(&mut scratch, state)).collect();
             assert_eq!((found.states.len(), hashes.len()), (900, values));
@@ -262,13 +180,40 @@ mod tests {
             [|| Box::new(Workers::new(2, 2, 1)), || Box::new(Counters::new(3, 6))];
         for fresh in inside {
             let plain = explore(&*fresh());
-            for wrapped in [Box::new(PoorHash::new(fresh(), 3)) as Box<dyn System>, Box::new(Forward::new(fresh()))] {
+            let wrapped: [Box<dyn System>; 3] =
+                [Box::new(PoorHash::new(fresh(), 3)), Box::new(Forward::new(fresh())), Box::new(Renamed::new(fresh()))];
+            for wrapped in wrapped {
                 let found = explore(&*wrapped);
                 assert_eq!(found.states, plain.states);
                 assert_eq!(found.edges, plain.edges);
                 assert_eq!(found.faults, plain.faults);
             }
         }
+    }
+
+    #[test]
+    fn a_layer_inherits_what_it_does_not_change() {
+        let net = || Box::new(NetSystem::new(generate("philosophers", 3).expect("a family")));
+        let (below, renamed): (&dyn System, &dyn System) = (&*net(), &Renamed::new(net()));
+        let capabilities = |system: &dyn System| {
+            let scratch = &mut system.scratch();
+            let mut batch = Batch::new(system.width());
+            system.initial(scratch, &mut batch).expect("the layout fits");
+            let observe = system.observe().expect("nets have places");
+            let progress = system.progress().expect("nets know measures");
+            let measures: Vec<String> = progress.measures().iter().map(|measure| measure.text()).collect();
+            (
+                (system.independence().is_some(), system.reversible().is_some(), system.components().is_some()),
+                (system.action_count(), system.table_bytes(), system.dump(), system.as_any().is_some()),
+                (observe.names(), observe.action_names(), measures),
+                system.describe().state(batch.target(0)),
+            )
+        };
+        assert_eq!(capabilities(below), capabilities(renamed));
+        assert_eq!(
+            renamed.describe().action(&[], Action(0)),
+            "renamed ".to_owned() + &below.describe().action(&[], Action(0))
+        );
     }
 
     #[test]

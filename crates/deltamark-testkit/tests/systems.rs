@@ -7,7 +7,7 @@ use deltamark_core::{
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_testkit::conformance::system::{check_poor_system, check_system_up_to};
 use deltamark_testkit::systems::{Cells, Counters, Odometer, Stacks, Workers};
-use deltamark_testkit::{Forward, PoorHash, RandomGraph, check_system};
+use deltamark_testkit::{Forward, PoorHash, RandomGraph, Renamed, check_system};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
@@ -42,6 +42,7 @@ fn wrapped_systems_pass() {
     ];
     for fresh in systems {
         check_system(&Forward::new(fresh()));
+        check_system(&Renamed::new(fresh()));
         for bits in [0, 2, 6] {
             check_poor_system(&PoorHash::new(fresh(), bits));
         }

@@ -10,10 +10,12 @@ use crate::oracle::{Explored, explore};
 use crate::random::RandomGraph;
 use crate::stores::{KINDS, Maker};
 use crate::systems::{Counters, Still, Workers};
+use crate::wrappers::{Forward, Renamed};
 use deltamark_core::{
     Batch, Block, Budget, Cancel, Control, Event, Goal, Guarantee, Insert, Limits, Listener, Order, Outcome, Property,
     Scratch, Stop, System, Trace, Verdict,
 };
+use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Observer, Task};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -52,12 +54,20 @@ fn systems() -> Vec<(String, Box<Fresh>)> {
         ("workers 2, 2, 2".into(), Box::new(|| Box::new(Workers::new(2, 2, 2)))),
         ("counters 3, 9".into(), Box::new(|| Box::new(Counters::new(3, 9)))),
         ("counters 12, 4".into(), Box::new(|| Box::new(Counters::new(12, 4)))),
+        // Steps of these can be exchanged, so most edges are not followed.
+        ("philosophers 4".into(), Box::new(|| net("philosophers", 4))),
+        ("kanban 1, renamed".into(), Box::new(|| Box::new(Renamed::new(net("kanban", 1))))),
+        ("database managers 4, forward".into(), Box::new(|| Box::new(Forward::new(net("database-managers", 4))))),
     ];
     for (seed, count) in [(0, 1), (1, 40), (2, 300), (3, 900), (4, 900), (5, 2000)] {
         let fresh = move || Box::new(RandomGraph::new(seed, count)) as Box<dyn System>;
         systems.push((format!("random graph {seed}"), Box::new(fresh)));
     }
     systems
+}
+
+fn net(family: &str, size: u32) -> Box<dyn System> {
+    Box::new(NetSystem::new(generate(family, size).expect("a known family")))
 }
 
 /// One system with one kind of store.
@@ -191,6 +201,8 @@ impl Case<'_> {
         assert_eq!(outcome.stopped_by, None, "{}: asked to explore all, it does", self.label);
         let states = outcome.statistics.states;
         assert_eq!(states, self.expected.states.len() as u64, "{}: it finds all states", self.label);
+        let edges = outcome.statistics.edges;
+        assert_eq!(edges, self.expected.edges.len() as u64, "{}: edges that are not followed are counted", self.label);
         let mut traces = 0;
         for ((answer, check), property) in outcome.properties.iter().zip(&checks).zip(&properties) {
             self.right(&*system, &outcome, &answer.verdict, check, property);

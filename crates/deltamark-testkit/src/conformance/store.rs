@@ -11,7 +11,7 @@ use crate::conformance::threads;
 use crate::explore;
 use crate::random::{RandomGraph, Rng};
 use crate::systems::{Counters, Odometer, Stacks, Still, Workers};
-use crate::wrappers::{Forward, PoorHash};
+use crate::wrappers::{Forward, PoorHash, Renamed};
 use deltamark_core::{Budget, Guarantee, Order, Slot, Store, System, Width};
 use std::sync::Arc;
 
@@ -158,6 +158,7 @@ fn small_systems() -> Vec<(String, Box<Fresh>)> {
     add("odometer 11, 9, 8".into(), Box::new(|| Box::new(Odometer::new(&[11, 9, 8], 1))));
     add("stacks 2, 4, 2".into(), Box::new(|| Box::new(Stacks::new(2, 4, 2))));
     add("counters 3, 10, forward".into(), Box::new(|| Box::new(Forward::new(Box::new(Counters::new(3, 10))))));
+    add("odometer, renamed".into(), Box::new(|| Box::new(Renamed::new(Box::new(Odometer::new(&[4, 5, 6], 3))))));
     for seed in 0..6 {
         add(format!("random graph {seed}"), Box::new(move || Box::new(RandomGraph::new(seed, 700))));
     }

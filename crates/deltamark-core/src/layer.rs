@@ -1,0 +1,538 @@
+//! Systems over systems.
+//!
+//! In: a system, and what a layer changes of it. Out: a system. What stays true: whatever a layer
+//! does not change is that of the system below, for methods that exist today and for those that will
+//! be added.
+//!
+//! The idea is LTSmin's (Blom, van de Pol, Weber, *LTSmin: distributed and symbolic reachability*,
+//! CAV 2010): a wrapper is of the type that it wraps and inherits what it does not override, so that
+//! reductions, products and changes of names stack in any order.
+//!
+//! ```text
+//! trait Layer            inner() is required, everything else is forwarded to it
+//!   └─ System            by the one implementation in this file, for every layer
+//!      Describe, Observe, Reversible, Progress      likewise
+//! ```
+//!
+//! A layer overrides methods of [`Layer`], never of [`System`]. The implementations in this file
+//! forward every method, the provided ones too; `clippy::missing_trait_methods` is denied for them,
+//! so a method that is added to one of the traits and not to [`Layer`] does not pass.
+//!
+//! # What belongs together
+//! Inheritance cannot know which methods a change concerns. A layer that changes
+//!
+//! * *hashes* overrides whatever hands them out: `initial`, `successors`, `expand`, `hash`,
+//!   `hashes`, `predecessors`, `unfire_each`, `independence`;
+//! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
+//!   `unfire_each`, and hides `independence` unless the facts still hold;
+//! * *the layout of states* overrides whatever takes or gives a state.
+//!
+//! The suite `check_system` of the test kit compares all of these with each other.
+
+use crate::{
+    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Describe, Fired, Growth, Independence, Measure, Observable,
+    Observe, Portable, Progress, Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+};
+use std::any::Any;
+
+/// A system over another one, from which it inherits all that it does not override.
+///
+/// ```
+/// use deltamark_core::{Action, Layer, Slot, System};
+///
+/// /// The same system, whose actions are written in capitals.
+/// struct Capitals<'s> {
+///     inner: &'s dyn System,
+/// }
+///
+/// impl Layer for Capitals<'_> {
+///     fn inner(&self) -> &dyn System {
+///         self.inner
+///     }
+///
+///     fn describe_action(&self, source: &[Slot], action: Action) -> String {
+///         self.inner.describe().action(source, action).to_uppercase()
+///     }
+/// }
+///
+/// fn is_a_system(system: &dyn System) -> Capitals<'_> {
+///     Capitals { inner: system }
+/// }
+/// fn stacks<'s>(layer: &'s Capitals<'s>) -> Capitals<'s> {
+///     is_a_system(layer)
+/// }
+/// ```
+pub trait Layer: Send + Sync {
+    /// The system below.
+    fn inner(&self) -> &dyn System;
+
+    /// See [`System::width`].
+    fn width(&self) -> Width {
+        self.inner().width()
+    }
+
+    /// See [`System::scratch`]: the working memory of all layers is that of the lowest system, unless a layer needs its own.
+    fn scratch(&self) -> Scratch {
+        self.inner().scratch()
+    }
+
+    /// See [`System::initial`].
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        self.inner().initial(scratch, out)
+    }
+
+    /// See [`System::successors`].
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        self.inner().successors(scratch, source, out)
+    }
+
+    /// See [`System::expand`].
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        self.inner().expand(scratch, block, out)
+    }
+
+    /// See [`System::fire`].
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        self.inner().fire(scratch, source, action, target)
+    }
+
+    /// See [`System::fire_each`].
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        self.inner().fire_each(scratch, sources, actions, targets);
+    }
+
+    /// See [`System::hash`].
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        self.inner().hash(scratch, state)
+    }
+
+    /// See [`System::hashes`].
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
+        self.inner().hashes(scratch, states, out);
+    }
+
+    /// See [`System::widen`].
+    fn widen(&self) -> Recoding {
+        self.inner().widen()
+    }
+
+    /// See [`System::tables`].
+    fn tables(&self) -> Bytes {
+        self.inner().tables()
+    }
+
+    /// See [`System::table_bytes`].
+    fn table_bytes(&self) -> u64 {
+        self.inner().table_bytes()
+    }
+
+    /// See [`System::dump`].
+    fn dump(&self) -> Option<String> {
+        self.inner().dump()
+    }
+
+    /// See [`System::action_count`].
+    fn action_count(&self) -> Option<u32> {
+        self.inner().action_count()
+    }
+
+    /// See [`System::reversible`]. A layer is reversible where the system below is.
+    fn reversible(&self) -> Option<&dyn Reversible>
+    where
+        Self: Sized,
+    {
+        self.inner().reversible().map(|_| self as &dyn Reversible)
+    }
+
+    /// See [`System::portable`].
+    fn portable(&self) -> Option<&dyn Portable> {
+        self.inner().portable()
+    }
+
+    /// See [`System::independence`].
+    fn independence(&self) -> Option<&dyn Independence> {
+        self.inner().independence()
+    }
+
+    /// See [`System::progress`].
+    fn progress(&self) -> Option<&dyn Progress>
+    where
+        Self: Sized,
+    {
+        self.inner().progress().map(|_| self as &dyn Progress)
+    }
+
+    /// See [`System::components`].
+    fn components(&self) -> Option<&dyn Components> {
+        self.inner().components()
+    }
+
+    /// See [`System::observe`].
+    fn observe(&self) -> Option<&dyn Observe>
+    where
+        Self: Sized,
+    {
+        self.inner().observe().map(|_| self as &dyn Observe)
+    }
+
+    /// See [`System::as_any`]: what is asked of one language only is asked of the lowest system.
+    fn as_any(&self) -> Option<&dyn Any> {
+        self.inner().as_any()
+    }
+
+    /// See [`Describe::state`].
+    fn describe_state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        self.inner().describe().state(state)
+    }
+
+    /// See [`Describe::action`].
+    fn describe_action(&self, source: &[Slot], action: Action) -> String {
+        self.inner().describe().action(source, action)
+    }
+
+    /// See [`Describe::rest`].
+    fn rest(&self) -> Value {
+        self.inner().describe().rest()
+    }
+
+    /// See [`Describe::growth`].
+    fn growth(&self) -> Option<Growth> {
+        self.inner().describe().growth()
+    }
+
+    /// See [`Observe::resolve`].
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        self.inner().observe()?.resolve(name)
+    }
+
+    /// See [`Observe::fireable`].
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        self.inner().observe()?.fireable(name)
+    }
+
+    /// See [`Observe::namesakes`].
+    fn namesakes(&self, name: &str) -> Vec<String> {
+        self.inner().observe().map_or_else(Vec::new, |below| below.namesakes(name))
+    }
+
+    /// See [`Observe::action_namesakes`].
+    fn action_namesakes(&self, name: &str) -> Vec<String> {
+        self.inner().observe().map_or_else(Vec::new, |below| below.action_namesakes(name))
+    }
+
+    /// See [`Observe::names`].
+    fn names(&self) -> Vec<String> {
+        self.inner().observe().map_or_else(Vec::new, |below| below.names())
+    }
+
+    /// See [`Observe::action_names`].
+    fn action_names(&self) -> Vec<String> {
+        self.inner().observe().map_or_else(Vec::new, |below| below.action_names())
+    }
+
+    /// See [`Observe::names_of_actions`].
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        self.inner().observe()?.names_of_actions(actions)
+    }
+
+    /// See [`Observe::read`].
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        observed(self.inner()).read(scratch, state, observable)
+    }
+
+    /// See [`Observe::why_undefined`].
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        observed(self.inner()).why_undefined(scratch, state, observable)
+    }
+
+    /// See [`Observe::read_block`].
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
+        observed(self.inner()).read_block(scratch, block, observable, out);
+    }
+
+    /// See [`Observe::survey_block`].
+    fn survey_block(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        observables: &[Observable],
+        bounds: &mut [Bound],
+    ) -> i64 {
+        observed(self.inner()).survey_block(scratch, block, observables, bounds)
+    }
+
+    /// See [`Observe::note_tokens`].
+    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
+        observed(self.inner()).note_tokens(scratch, block);
+    }
+
+    /// See [`Observe::token_bounds`].
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        observed(self.inner()).token_bounds()
+    }
+
+    /// See [`Reversible::unfire`].
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        undoing(self.inner()).unfire(scratch, target, action, source)
+    }
+
+    /// See [`Reversible::predecessors`].
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        undoing(self.inner()).predecessors(scratch, target, out);
+    }
+
+    /// See [`Reversible::unfire_each`].
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        undoing(self.inner()).unfire_each(scratch, targets, hashes, actions, out);
+    }
+
+    /// See [`Progress::measures`].
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        self.inner().progress().map_or_else(Vec::new, |below| below.measures())
+    }
+
+    /// See [`Progress::features`].
+    fn features(&self) -> Vec<(String, Observable)> {
+        self.inner().progress().map_or_else(Vec::new, |below| below.features())
+    }
+
+    /// See [`Progress::gains_of`].
+    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
+        self.inner().progress()?.gains_of(terms)
+    }
+}
+
+fn observed(inner: &dyn System) -> &dyn Observe {
+    inner.observe().expect("observables are read where the system below has them, or the layer reads its own")
+}
+
+fn undoing(inner: &dyn System) -> &dyn Reversible {
+    inner.reversible().expect("steps are undone where the system below can, or the layer undoes its own")
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<L: Layer> System for L {
+    fn width(&self) -> Width {
+        Layer::width(self)
+    }
+
+    fn scratch(&self) -> Scratch {
+        Layer::scratch(self)
+    }
+
+    fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
+        Layer::initial(self, scratch, out)
+    }
+
+    fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
+        Layer::successors(self, scratch, source, out)
+    }
+
+    fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+        Layer::expand(self, scratch, block, out)
+    }
+
+    fn fire(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        action: Action,
+        target: &mut Vec<Slot>,
+    ) -> Result<Fired, Widen> {
+        Layer::fire(self, scratch, source, action, target)
+    }
+
+    fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
+        Layer::fire_each(self, scratch, sources, actions, targets);
+    }
+
+    fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
+        Layer::hash(self, scratch, state)
+    }
+
+    fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
+        Layer::hashes(self, scratch, states, out);
+    }
+
+    fn widen(&self) -> Recoding {
+        Layer::widen(self)
+    }
+
+    fn tables(&self) -> Bytes {
+        Layer::tables(self)
+    }
+
+    fn table_bytes(&self) -> u64 {
+        Layer::table_bytes(self)
+    }
+
+    fn dump(&self) -> Option<String> {
+        Layer::dump(self)
+    }
+
+    fn action_count(&self) -> Option<u32> {
+        Layer::action_count(self)
+    }
+
+    fn describe(&self) -> &dyn Describe {
+        self
+    }
+
+    fn reversible(&self) -> Option<&dyn Reversible> {
+        Layer::reversible(self)
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Layer::portable(self)
+    }
+
+    fn independence(&self) -> Option<&dyn Independence> {
+        Layer::independence(self)
+    }
+
+    fn progress(&self) -> Option<&dyn Progress> {
+        Layer::progress(self)
+    }
+
+    fn components(&self) -> Option<&dyn Components> {
+        Layer::components(self)
+    }
+
+    fn observe(&self) -> Option<&dyn Observe> {
+        Layer::observe(self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Layer::as_any(self)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<L: Layer> Describe for L {
+    fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
+        self.describe_state(state)
+    }
+
+    fn rest(&self) -> Value {
+        Layer::rest(self)
+    }
+
+    fn growth(&self) -> Option<Growth> {
+        Layer::growth(self)
+    }
+
+    fn action(&self, source: &[Slot], action: Action) -> String {
+        self.describe_action(source, action)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<L: Layer> Observe for L {
+    fn resolve(&self, name: &str) -> Option<Observable> {
+        Layer::resolve(self, name)
+    }
+
+    fn fireable(&self, name: &str) -> Option<Observable> {
+        Layer::fireable(self, name)
+    }
+
+    fn namesakes(&self, name: &str) -> Vec<String> {
+        Layer::namesakes(self, name)
+    }
+
+    fn action_namesakes(&self, name: &str) -> Vec<String> {
+        Layer::action_namesakes(self, name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        Layer::names(self)
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        Layer::action_names(self)
+    }
+
+    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
+        Layer::names_of_actions(self, actions)
+    }
+
+    fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
+        Layer::read(self, scratch, state, observable)
+    }
+
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+        Layer::why_undefined(self, scratch, state, observable)
+    }
+
+    fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
+        Layer::read_block(self, scratch, block, observable, out);
+    }
+
+    fn survey_block(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        observables: &[Observable],
+        bounds: &mut [Bound],
+    ) -> i64 {
+        Layer::survey_block(self, scratch, block, observables, bounds)
+    }
+
+    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
+        Layer::note_tokens(self, scratch, block);
+    }
+
+    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
+        Layer::token_bounds(self)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<L: Layer> Reversible for L {
+    fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool {
+        Layer::unfire(self, scratch, target, action, source)
+    }
+
+    fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
+        Layer::predecessors(self, scratch, target, out);
+    }
+
+    fn unfire_each(
+        &self,
+        scratch: &mut Scratch,
+        targets: &States,
+        hashes: &[u64],
+        actions: &[Action],
+        out: &mut Undone,
+    ) {
+        Layer::unfire_each(self, scratch, targets, hashes, actions, out);
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<L: Layer> Progress for L {
+    fn measures(&self) -> Vec<Box<dyn Measure>> {
+        Layer::measures(self)
+    }
+
+    fn features(&self) -> Vec<(String, Observable)> {
+        Layer::features(self)
+    }
+
+    fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
+        Layer::gains_of(self, terms)
+    }
+}
