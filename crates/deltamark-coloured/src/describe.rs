@@ -3,26 +3,18 @@
 //! In: markings and actions. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as
 //! `take(x=1,y=idle)`, and numbers for properties. What stays true: names are resolved once;
 //! reading takes no look at a name; coloured and unfolded nets are told alike.
-//!
-//! Observables are numbered places first, then transitions, then propositions, then distinct
-//! tokens a place (`p'card`), and last the tokens that properties named (`p(1,idle)`, `p(*,idle)`). Sums over the
-//! tokens of a place of one of their components (`p->1`) have numbers of their own.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Block, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
+use deltamark_core::{Action, Describe, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
 use crate::net::{Piece, PlaceId, Shape, TypeId};
+use crate::observables::Observed;
 use crate::system::ColouredSystem;
 use crate::values::Code;
-
-/// Observables with this bit are sums of components.
-pub(crate) const SUM: u32 = 1 << 30;
-/// Components of a place that can be summed up.
-pub(crate) const SUMS: u32 = 256;
 
 /// The part of [`Observe`] that is about names: the same for coloured and unfolded nets, which both
 /// have an `engine`.
@@ -196,22 +188,20 @@ impl Engine {
     /// The observable of this name.
     pub fn resolve(&self, name: &str) -> Option<Observable> {
         let net = &self.net;
-        let (places, transitions) = (net.places.len() as u32, net.transitions.len() as u32);
         let place = |name: &str| net.places.iter().position(|place| place.name == name).map(|at| at as u32);
-        if let Some(index) = place(name) {
-            return Some(Observable { index, kind: Kind::Int });
+        if let Some(place) = place(name) {
+            return Some(Observed::Tokens(place).observable());
         }
         // A proposition that is called like a place can be told from it.
         let bare = name.strip_prefix("proposition ").unwrap_or(name);
         if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == bare) {
-            return Some(Observable { index: places + transitions + at as u32, kind: Kind::Bool });
+            return Some(Observed::Proposition(at as u32).observable());
         }
-        let beyond = places + transitions + net.propositions.len() as u32;
-        if let Some(index) = name.strip_suffix("'card").and_then(place) {
-            return Some(Observable { index: beyond + index, kind: Kind::Int });
+        if let Some(place) = name.strip_suffix("'card").and_then(place) {
+            return Some(Observed::Distinct(place).observable());
         }
-        if let Some(index) = name.strip_suffix("'mult").and_then(place) {
-            return Some(Observable { index, kind: Kind::Int });
+        if let Some(place) = name.strip_suffix("'mult").and_then(place) {
+            return Some(Observed::Tokens(place).observable());
         }
         // The sum of a component over the tokens of a place: `p->1`.
         if let Some((before, component)) = name.split_once("->")
@@ -228,15 +218,14 @@ impl Engine {
             named.push(pattern);
             named.len() - 1
         });
-        Some(Observable { index: beyond + places + at as u32, kind: Kind::Int })
+        Some(Observed::Matching(at as u32).observable())
     }
 
     /// The sum of a component over the tokens of a place, if it is of a discrete type.
     pub fn sum(&self, place: u32, component: usize) -> Option<Observable> {
         let of = self.net.places[place as usize].domain.get(component)?;
         let discrete = matches!(self.net.types[of.0 as usize].shape, Shape::Discrete { .. });
-        let fits = discrete && component < SUMS as usize && place < (1 << 22);
-        fits.then(|| Observable { index: SUM + place * SUMS + component as u32, kind: Kind::Int })
+        Some(Observed::sum(place, component).filter(|_| discrete)?.observable())
     }
 
     /// The values that tokens of a place must have, all of discrete types; `*` stands for any.
@@ -263,7 +252,7 @@ impl Engine {
     /// Whether the transition of this name can fire, as an observable.
     pub fn fireable(&self, name: &str) -> Option<Observable> {
         let at = self.net.transitions.iter().position(|transition| transition.name == name)?;
-        Some(Observable { index: (self.net.places.len() + at) as u32, kind: Kind::Bool })
+        Some(Observed::Fireable(at as u32).observable())
     }
 }
 
@@ -271,12 +260,6 @@ impl Engine {
 pub(crate) fn total(terms: impl Iterator<Item = (i64, i64)>) -> i64 {
     let sum: i128 = terms.map(|(value, times)| i128::from(value) * i128::from(times)).sum();
     sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// The place and the component of a sum.
-pub(crate) fn sum_of(observable: Observable) -> (usize, usize) {
-    let number = observable.index & (SUM - 1);
-    ((number / SUMS) as usize, (number % SUMS) as usize)
 }
 
 /// What a search for progress may look at beside places: sums of components.
@@ -317,72 +300,44 @@ impl Describe for ColouredSystem {
 impl Observe for ColouredSystem {
     names_of_the_net!();
 
-    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
-        Some(actions.iter().map(|action| self.engine.actions.get(action.0).transition() as usize).collect())
+    fn groups_actions(&self) -> bool {
+        true
     }
 
-    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
-        let work = self.work(scratch);
-        let mut surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
-        surveyed.resize(self.engine.places.len(), Vec::new());
-        for state in block.states().iter() {
-            work.markings.clear();
-            work.current.layout.unpack(state, &mut work.markings);
-            for (seen, &marking) in surveyed.iter_mut().zip(&work.markings) {
-                let word = marking as usize / 64;
-                if seen.len() <= word {
-                    seen.resize((word + 1).next_power_of_two(), 0);
-                }
-                seen[word] |= 1 << (marking % 64);
-            }
-        }
-    }
-
-    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        let surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
-        self.engine.tell_bounds(|place| {
-            let mut most = BTreeMap::new();
-            for (number, word) in surveyed.get(place).into_iter().flatten().enumerate() {
-                for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
-                    for (token, count) in self.engine.places[place].tokens(number as u32 * 64 + bit) {
-                        let known: &mut u64 = most.entry(token).or_default();
-                        *known = u64::from(count).max(*known);
-                    }
-                }
-            }
-            most
-        })
+    fn name_of_action(&self, action: Action) -> usize {
+        self.engine.actions.get(action.0).transition() as usize
     }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
-        let net = &self.engine.net;
         let work = self.work(scratch);
-        if observable.index & SUM != 0 {
-            let (place, component) = sum_of(observable);
-            let table = &self.engine.places[place];
-            let tokens = table.tokens(work.current.layout.fields[place].read(state));
-            return total(tokens.map(|(token, count)| (table.component(token, component), i64::from(count))));
+        match Observed::of(observable) {
+            Observed::Sum { place, component } => {
+                let table = &self.engine.places[place as usize];
+                let tokens = table.tokens(work.current.layout.fields[place as usize].read(state));
+                let component = component as usize;
+                total(tokens.map(|(token, count)| (table.component(token, component), i64::from(count))))
+            }
+            Observed::Tokens(place) => {
+                let marking = work.current.layout.fields[place as usize].read(state);
+                self.engine.places[place as usize].tokens(marking).map(|(_, count)| i64::from(count)).sum()
+            }
+            Observed::Fireable(transition) => {
+                self.look(work, state);
+                let of = |&action: &u32| self.engine.actions.get(action).transition() == transition;
+                i64::from(work.found.iter().any(of))
+            }
+            other => {
+                work.markings.clear();
+                work.current.layout.unpack(state, &mut work.markings);
+                self.engine.read(other, &Marking { engine: &self.engine, markings: &work.markings })
+            }
         }
-        let index = observable.index as usize;
-        if index < net.places.len() {
-            let marking = work.current.layout.fields[index].read(state);
-            return self.engine.places[index].tokens(marking).map(|(_, count)| i64::from(count)).sum();
-        }
-        if index < net.places.len() + net.transitions.len() {
-            self.look(work, state);
-            let transition = index - net.places.len();
-            let of = |&action: &u32| self.engine.actions.get(action).transition() as usize == transition;
-            return i64::from(work.found.iter().any(of));
-        }
-        work.markings.clear();
-        work.current.layout.unpack(state, &mut work.markings);
-        self.engine.read(observable, &Marking { engine: &self.engine, markings: &work.markings })
     }
 
     fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
         let work = self.work(scratch);
         work.markings.clear();
         work.current.layout.unpack(state, &mut work.markings);
-        self.engine.why_undefined(observable, &Marking { engine: &self.engine, markings: &work.markings })
+        self.engine.why_undefined(Observed::of(observable), &Marking { engine: &self.engine, markings: &work.markings })
     }
 }

@@ -602,6 +602,10 @@ impl System for ColouredSystem {
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
     }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
 }
 
 impl Independence for ColouredSystem {

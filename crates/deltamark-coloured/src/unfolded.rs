@@ -10,37 +10,38 @@
 //! places whose field could hold too much are looked at, step by step; as a rule there are none.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Bytes, Control, Diagnostic, Fired, Independence, Kind, Layer, Measure,
-    Observable, Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
+    Action, BLOCK, Batch, Block, Bound, Bytes, Control, Diagnostic, Fired, Independence, Layer, Measure, Observable,
+    Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
 };
 use deltamark_nets::NetSystem;
 
-use crate::describe::{SUM, features, names_of_the_net, sum_of, total};
+use crate::describe::{features, names_of_the_net, total};
 use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
+use crate::observables::Observed;
 use crate::unfold::{Parts, UnfoldLimits, unfold};
 use crate::values::Code;
 
 /// A coloured net that runs as the P/T net it unfolds to.
 pub struct UnfoldedSystem {
-    engine: Engine,
-    inner: NetSystem,
+    pub(crate) engine: Engine,
+    pub(crate) inner: NetSystem,
     parts: Parts,
     /// For each coloured place its P/T places, each with its token.
-    of_place: Vec<Vec<(u32, u32)>>,
+    pub(crate) of_place: Vec<Vec<(u32, u32)>>,
     /// For each coloured place what never changes in it.
-    constants: Vec<Vec<(u32, u32)>>,
+    pub(crate) constants: Vec<Vec<(u32, u32)>>,
     /// Capacities of P/T places; `u64::MAX` for none.
     capacities: Vec<u64>,
     /// P/T places whose field could hold more than their capacity.
     watched: RwLock<Vec<u32>>,
     /// The most that a survey has met in each P/T place.
-    most: Vec<AtomicU64>,
+    pub(crate) most: Vec<AtomicU64>,
 }
 
 /// Why a net was not unfolded.
@@ -121,7 +122,7 @@ impl UnfoldedSystem {
     /// The first watched place that holds more than it may.
     fn exceeded(&self, watched: &[u32], scratch: &mut Scratch, state: &[Slot]) -> Option<u32> {
         watched.iter().copied().find(|&place| {
-            let count = self.inner.read(scratch, state, Observable { index: place, kind: Kind::Int });
+            let count = self.inner.read(scratch, state, NetSystem::tokens(place));
             count as u64 > self.capacities[place as usize]
         })
     }
@@ -155,9 +156,6 @@ impl UnfoldedSystem {
         Ok(())
     }
 }
-
-/// From here on observables are places of the P/T net.
-const INNER: u32 = 1 << 31;
 
 impl Layer for UnfoldedSystem {
     fn inner(&self) -> &dyn System {
@@ -228,54 +226,36 @@ impl Layer for UnfoldedSystem {
 
     names_of_the_net!();
 
-    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
-        let action = |action: &Action| self.parts.actions[action.0 as usize];
-        Some(actions.iter().map(|number| self.engine.actions.get(action(number)).transition() as usize).collect())
+    fn groups_actions(&self) -> bool {
+        true
     }
 
-    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
-        let mut counts = [0; BLOCK];
-        for (index, most) in (0..).zip(&self.most) {
-            self.inner.read_block(scratch, block, Observable { index, kind: Kind::Int }, &mut counts);
-            let here = counts[..block.len()].iter().copied().max().unwrap_or(0);
-            most.fetch_max(here as u64, Relaxed);
-        }
-    }
-
-    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        self.engine.tell_bounds(|place| {
-            let changing =
-                self.of_place[place].iter().map(|&(at, token)| (token, self.most[at as usize].load(Relaxed)));
-            let constant = self.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
-            changing.chain(constant).filter(|&(_, most)| most > 0).collect()
-        })
+    fn name_of_action(&self, action: Action) -> usize {
+        self.engine.actions.get(self.parts.actions[action.0 as usize]).transition() as usize
     }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
-        if let Some(index) = observable.index.checked_sub(INNER) {
-            return self.inner.read(scratch, state, Observable { index, kind: Kind::Int });
+        let observed = Observed::of(observable);
+        if let Some((place, weight)) = self.weighed(observed) {
+            return self.sum(place, &weight, |at| self.inner.read(scratch, state, NetSystem::tokens(at)));
         }
-        if let Some((place, weight)) = self.weighed(observable) {
-            let read = |at: u32| self.inner.read(scratch, state, Observable { index: at, kind: Kind::Int });
-            return self.sum(place, &weight, read);
+        match observed {
+            Observed::Unfolded(place) => self.inner.read(scratch, state, NetSystem::tokens(place)),
+            Observed::Fireable(transition) => {
+                let of = |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() == transition;
+                let bindings = (0..).zip(&self.parts.actions).filter(of);
+                let fires = |at: u32| self.inner.read(scratch, state, self.inner.fires(at)) != 0;
+                i64::from(bindings.map(|(at, _)| at).any(fires))
+            }
+            other => {
+                let counts = self.inner.marking(state);
+                self.engine.read(other, &Unfolded { system: self, counts: &counts })
+            }
         }
-        let index = observable.index as usize;
-        let places = self.engine.net.places.len();
-        if index < places + self.engine.net.transitions.len() {
-            let first = self.inner.net().places.len() as u32;
-            let of =
-                |&(_, action): &(u32, &u32)| self.engine.actions.get(*action).transition() as usize == index - places;
-            let mut bindings = (0..).zip(&self.parts.actions).filter(of);
-            return i64::from(bindings.any(|(at, _)| {
-                self.inner.read(scratch, state, Observable { index: first + at, kind: Kind::Bool }) != 0
-            }));
-        }
-        let counts = self.inner.marking(state);
-        self.engine.read(observable, &Unfolded { system: self, counts: &counts })
     }
 
     fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; BLOCK]) {
-        let Some((place, weight)) = self.weighed(observable) else {
+        let Some((place, weight)) = self.weighed(Observed::of(observable)) else {
             for (index, state) in block.states().iter().enumerate() {
                 out[index] = Layer::read(self, scratch, state, observable);
             }
@@ -285,7 +265,7 @@ impl Layer for UnfoldedSystem {
         out.fill(self.constant(place, &weight));
         let mut counts = [0; BLOCK];
         for &(at, token) in &self.of_place[place] {
-            self.inner.read_block(scratch, block, Observable { index: at, kind: Kind::Int }, &mut counts);
+            self.inner.read_block(scratch, block, NetSystem::tokens(at), &mut counts);
             let weight = weight(token);
             out.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += weight * count);
         }
@@ -293,7 +273,7 @@ impl Layer for UnfoldedSystem {
 
     fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
         let counts = self.inner.marking(state);
-        self.engine.why_undefined(observable, &Unfolded { system: self, counts: &counts })
+        self.engine.why_undefined(Observed::of(observable), &Unfolded { system: self, counts: &counts })
     }
 
     fn survey_block(
@@ -308,7 +288,7 @@ impl Layer for UnfoldedSystem {
     }
 
     fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.inner.measures_from(INNER)
+        self.inner.measures_from(Observed::Unfolded(0).observable().index)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {
@@ -318,13 +298,14 @@ impl Layer for UnfoldedSystem {
     fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
         let mut inner = Vec::new();
         for &(observable, factor) in terms {
-            if let Some(index) = observable.index.checked_sub(INNER) {
-                inner.push((Observable { index, ..observable }, factor));
+            let observed = Observed::of(observable);
+            if let Observed::Unfolded(place) = observed {
+                inner.push((NetSystem::tokens(place), factor));
                 continue;
             }
-            let (place, weight) = self.weighed(observable)?;
+            let (place, weight) = self.weighed(observed)?;
             for &(at, token) in &self.of_place[place] {
-                inner.push((Observable { index: at, kind: Kind::Int }, factor.checked_mul(weight(token))?));
+                inner.push((NetSystem::tokens(at), factor.checked_mul(weight(token))?));
             }
         }
         self.inner.gains_of(&inner)
@@ -362,14 +343,10 @@ impl Look for Unfolded<'_> {
 
 impl UnfoldedSystem {
     /// The coloured place, and what each of its tokens counts, if an observable is such a sum.
-    fn weighed(&self, observable: Observable) -> Option<(usize, impl Fn(u32) -> i64)> {
-        let (place, component) = match observable.index {
-            index if index & INNER != 0 => return None,
-            index if index & SUM != 0 => {
-                let (place, component) = sum_of(observable);
-                (place, Some(component))
-            }
-            index if (index as usize) < self.engine.net.places.len() => (index as usize, None),
+    fn weighed(&self, observed: Observed) -> Option<(usize, impl Fn(u32) -> i64)> {
+        let (place, component) = match observed {
+            Observed::Tokens(place) => (place as usize, None),
+            Observed::Sum { place, component } => (place as usize, Some(component as usize)),
             _ => return None,
         };
         let table = &self.engine.places[place];
@@ -391,9 +368,9 @@ impl UnfoldedSystem {
 
 impl Engine {
     /// Why a proposition has no value in a marking.
-    pub fn why_undefined(&self, observable: Observable, look: &dyn Look) -> String {
-        let index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
-        let Some(proposition) = self.net.propositions.get(index) else { return String::new() };
+    pub fn why_undefined(&self, observed: Observed, look: &dyn Look) -> String {
+        let Observed::Proposition(number) = observed else { return String::new() };
+        let proposition = &self.net.propositions[number as usize];
         let mut frame = vec![0; proposition.frame as usize];
         match Eval::new(&self.net.functions, &self.values, Some(look)).truth(&proposition.holds, &mut frame) {
             Ok(_) => String::new(),
@@ -401,24 +378,29 @@ impl Engine {
         }
     }
 
-    /// The value in a marking of an observable that is neither a place nor a transition.
-    pub fn read(&self, observable: Observable, look: &dyn Look) -> i64 {
-        let mut index = observable.index as usize - self.net.places.len() - self.net.transitions.len();
-        if let Some(proposition) = self.net.propositions.get(index) {
-            let mut frame = vec![0; proposition.frame as usize];
-            let mut eval = Eval::new(&self.net.functions, &self.values, Some(look));
-            return eval.truth(&proposition.holds, &mut frame).map_or(UNDEFINED, i64::from);
+    /// The value in a marking of what is read alike in both forms.
+    pub fn read(&self, observed: Observed, look: &dyn Look) -> i64 {
+        match observed {
+            Observed::Proposition(number) => {
+                let proposition = &self.net.propositions[number as usize];
+                let mut frame = vec![0; proposition.frame as usize];
+                let mut eval = Eval::new(&self.net.functions, &self.values, Some(look));
+                eval.truth(&proposition.holds, &mut frame).map_or(UNDEFINED, i64::from)
+            }
+            Observed::Distinct(place) => look.distinct(PlaceId(place)) as i64,
+            Observed::Matching(pattern) => {
+                let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+                let (place, pattern) = &named[pattern as usize];
+                let place = PlaceId(*place);
+                let fits = |&&(token, _): &&(u32, u64)| {
+                    let components = (0..).zip(pattern);
+                    components
+                        .map(|(at, wanted)| (look.component(place, token, at), wanted))
+                        .all(|(code, wanted)| wanted.is_none_or(|wanted| wanted == code))
+                };
+                look.tokens(place).iter().filter(fits).map(|&(_, count)| count as i64).sum()
+            }
+            other => unreachable!("each form reads {other:?} in its own way"),
         }
-        index -= self.net.propositions.len();
-        if index < self.net.places.len() {
-            return look.distinct(PlaceId(index as u32)) as i64;
-        }
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((place, pattern)) = named.get(index - self.net.places.len()) else { return 0 };
-        let place = PlaceId(*place);
-        let fits = |&&(token, _): &&(u32, u64)| {
-            (0..).zip(pattern).all(|(at, wanted)| wanted.is_none_or(|code| look.component(place, token, at) == code))
-        };
-        look.tokens(place).iter().filter(fits).map(|&(_, count)| count as i64).sum()
     }
 }

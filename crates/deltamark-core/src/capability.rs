@@ -199,11 +199,16 @@ pub trait Observe {
     /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
     fn action_names(&self) -> Vec<String>;
 
-    /// For each of these actions the number of its name among [`action_names`](Self::action_names), where several actions
-    /// have one name: the bindings of a transition. Nothing where actions and names go together by their numbers, or not
-    /// at all.
-    fn names_of_actions(&self, _actions: &[Action]) -> Option<Vec<usize>> {
-        None
+    /// Whether several actions may have one name: the bindings of a transition. Actions then need not be numbered
+    /// beforehand.
+    fn groups_actions(&self) -> bool {
+        false
+    }
+
+    /// The number of an action's name among [`action_names`](Self::action_names), where actions are
+    /// [grouped](Self::groups_actions) or there are as many of them as names.
+    fn name_of_action(&self, action: Action) -> usize {
+        action.0 as usize
     }
 
     /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
@@ -234,15 +239,6 @@ pub trait Observe {
     ) -> i64 {
         let read = |observable, values: &mut _| self.read_block(scratch, block, observable, values);
         survey_by_reading(block.len(), observables, bounds, read)
-    }
-
-    /// Notes which tokens lie in the states of a block, where tokens have values.
-    fn note_tokens(&self, _scratch: &mut Scratch, _block: &Block) {}
-
-    /// For places whose tokens have values: how often each token lay there at most, in the states that were
-    /// [noted](Self::note_tokens). Nothing where tokens are all alike.
-    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        Vec::new()
     }
 }
 

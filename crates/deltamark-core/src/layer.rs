@@ -25,7 +25,7 @@
 //!   `hashes`, `predecessors`, `unfire_each`, `independence`;
 //! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
 //!   `unfire_each`, and hides `independence` unless the facts still hold;
-//! * *the layout of states* overrides whatever takes or gives a state.
+//! * *the layout of states* overrides whatever takes or gives a state, and hides or replaces `as_any`.
 //!
 //! The suite `check_system` of the test kit compares all of these with each other.
 
@@ -236,9 +236,14 @@ pub trait Layer: Send + Sync {
         self.inner().observe().map_or_else(Vec::new, |below| below.action_names())
     }
 
-    /// See [`Observe::names_of_actions`].
-    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
-        self.inner().observe()?.names_of_actions(actions)
+    /// See [`Observe::groups_actions`].
+    fn groups_actions(&self) -> bool {
+        self.inner().observe().is_some_and(|below| below.groups_actions())
+    }
+
+    /// See [`Observe::name_of_action`].
+    fn name_of_action(&self, action: Action) -> usize {
+        observed(self.inner()).name_of_action(action)
     }
 
     /// See [`Observe::read`].
@@ -265,16 +270,6 @@ pub trait Layer: Send + Sync {
         bounds: &mut [Bound],
     ) -> i64 {
         observed(self.inner()).survey_block(scratch, block, observables, bounds)
-    }
-
-    /// See [`Observe::note_tokens`].
-    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
-        observed(self.inner()).note_tokens(scratch, block);
-    }
-
-    /// See [`Observe::token_bounds`].
-    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        observed(self.inner()).token_bounds()
     }
 
     /// See [`Reversible::unfire`].
@@ -465,8 +460,12 @@ impl<L: Layer> Observe for L {
         Layer::action_names(self)
     }
 
-    fn names_of_actions(&self, actions: &[Action]) -> Option<Vec<usize>> {
-        Layer::names_of_actions(self, actions)
+    fn groups_actions(&self) -> bool {
+        Layer::groups_actions(self)
+    }
+
+    fn name_of_action(&self, action: Action) -> usize {
+        Layer::name_of_action(self, action)
     }
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
@@ -489,14 +488,6 @@ impl<L: Layer> Observe for L {
         bounds: &mut [Bound],
     ) -> i64 {
         Layer::survey_block(self, scratch, block, observables, bounds)
-    }
-
-    fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
-        Layer::note_tokens(self, scratch, block);
-    }
-
-    fn token_bounds(&self) -> Vec<(String, Vec<(String, u64)>)> {
-        Layer::token_bounds(self)
     }
 }
 

@@ -485,14 +485,25 @@ impl NetSystem {
     }
 }
 
+impl NetSystem {
+    /// The number of tokens in a place, as an observable.
+    pub fn tokens(place: u32) -> Observable {
+        Observable { index: place, kind: Kind::Int }
+    }
+
+    /// Whether a transition can fire, as an observable.
+    pub fn fires(&self, transition: u32) -> Observable {
+        Observable { index: self.net.places.len() as u32 + transition, kind: Kind::Bool }
+    }
+}
+
 impl Observe for NetSystem {
     fn resolve(&self, name: &str) -> Option<Observable> {
-        self.place_names.get(name).map(|&index| Observable { index, kind: Kind::Int })
+        self.place_names.get(name).map(|&place| NetSystem::tokens(place))
     }
 
     fn fireable(&self, name: &str) -> Option<Observable> {
-        let places = self.net.places.len() as u32;
-        self.transition_names.get(name).map(|&index| Observable { index: places + index, kind: Kind::Bool })
+        self.transition_names.get(name).map(|&transition| self.fires(transition))
     }
 
     fn namesakes(&self, name: &str) -> Vec<String> {

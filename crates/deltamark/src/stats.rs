@@ -7,6 +7,7 @@
 
 use crate::json;
 use crate::report::Report;
+use deltamark_coloured::{TokenSurvey, token_survey};
 pub use deltamark_core::Bound;
 use deltamark_core::{Action, Batch, Block, Insert, Observable, Observe, Scratch, System};
 use std::io::{self, Write};
@@ -75,7 +76,7 @@ impl Surveyor {
         // a coloured net one transition stands behind many actions. A system that does not
         // say how many actions there are tells nothing.
         let count = system.action_count().unwrap_or(0) as usize;
-        let grouped = observe.is_some_and(|observe| observe.names_of_actions(&[]).is_some());
+        let grouped = observe.is_some_and(Observe::groups_actions);
         let named = |names: &Vec<String>| grouped || system.action_count() == Some(names.len() as u32);
         let action_names = observe.map(Observe::action_names).filter(named);
         Surveyor {
@@ -109,21 +110,17 @@ impl Surveyor {
         }
         let most = observe.survey_block(scratch, block, &self.watched, &mut self.bounds);
         self.most_in_marking = self.most_in_marking.max(Some(most));
-        observe.note_tokens(scratch, block);
+        if let Some(survey) = token_survey(system) {
+            survey.note_tokens(scratch, block);
+        }
     }
 
     /// What was seen in the states of this system.
     pub(crate) fn survey(mut self, system: &dyn System) -> Survey {
-        if self.grouped {
-            let actions: Vec<Action> = (0..)
-                .map(Action)
-                .zip(&self.happened)
-                .filter(|(_, happened)| **happened)
-                .map(|(action, _)| action)
-                .collect();
+        if let Some(observe) = system.observe().filter(|_| self.grouped) {
             let mut happened = vec![false; self.action_names.as_ref().map_or(0, Vec::len)];
-            for name in system.observe().and_then(|observe| observe.names_of_actions(&actions)).unwrap_or_default() {
-                happened[name] = true;
+            for (action, _) in (0..).map(Action).zip(&self.happened).filter(|(_, happened)| **happened) {
+                happened[observe.name_of_action(action)] = true;
             }
             self.happened = happened;
         }
@@ -135,7 +132,7 @@ impl Surveyor {
         let most_in_place = bounds.iter().map(|(_, bound)| bound.most).max();
         Survey {
             bounds,
-            token_bounds: system.observe().map(Observe::token_bounds).unwrap_or_default(),
+            token_bounds: token_survey(system).map(TokenSurvey::token_bounds).unwrap_or_default(),
             max_tokens_in_place: most_in_place.filter(|_| self.places),
             max_tokens_in_marking: self.most_in_marking.filter(|_| self.places),
             dead_transitions: self.action_names.map(never),
