@@ -60,11 +60,9 @@ pub use choice::EngineChoice;
 pub use dump::Dump;
 pub use system::DveSystem;
 
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 use ir::{Place, Program};
-
-/// No more findings than this are reported at once: nobody reads on.
-const MAX_FINDINGS: usize = 20;
 
 /// The longest text that is read.
 pub const MAX_LENGTH: usize = 1 << 26;
@@ -90,7 +88,7 @@ pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagn
         return Err(stop.into());
     }
     if !findings.is_empty() {
-        findings.truncate(MAX_FINDINGS);
+        findings.truncate(MOST_DIAGNOSTICS);
         return Err(findings);
     }
     let (mut program, pool) = check::check(text, &model, control)?;

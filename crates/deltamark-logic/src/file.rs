@@ -17,11 +17,11 @@
 
 use std::collections::HashSet;
 
-use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::diagnostic::{MOST_DIAGNOSTICS, did_you_mean};
 use deltamark_core::{Diagnostic, Observe, Property, Span};
 
+use crate::PropertyKind;
 use crate::parse::shortened;
-use crate::{MAX_FINDINGS, PropertyKind};
 
 /// How many bytes a property file may take.
 pub const MAX_FILE_LENGTH: usize = 1 << 24;
@@ -38,7 +38,7 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
     let mut properties = Vec::new();
     let mut names = HashSet::new();
     for entry in entries(text, &mut findings) {
-        if findings.len() >= MAX_FINDINGS {
+        if findings.len() >= MOST_DIAGNOSTICS {
             break;
         }
         match read(text, entry, observe) {
@@ -56,7 +56,7 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
             Err(wrong) => findings.extend(wrong),
         }
     }
-    findings.truncate(MAX_FINDINGS);
+    findings.truncate(MOST_DIAGNOSTICS);
     if findings.is_empty() { Ok(properties) } else { Err(findings) }
 }
 

@@ -75,7 +75,3 @@ pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
 pub use program::Compiled;
 pub use property::{PropertyKind, invariant, reachable};
 pub use token::quote;
-
-/// No more findings than this are reported at once: nobody reads on, and looking for
-/// suggestions takes time.
-const MAX_FINDINGS: usize = 20;
