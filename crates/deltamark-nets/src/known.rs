@@ -188,7 +188,7 @@ pub(crate) const TAPAAL: &[Row] = &[
     (ARCS, "@inscription", Used),
     (ARCS, "@weight", Used),
     (&["arc"], "@type", Used),
-    (&["arc"], "@transportID", Harmless("which ends belong together only matters to the age of tokens")),
+    (&["arc"], "@transportID", Used),
     (&["transportArc"], "@transition", Used),
     (ARCS, "inscription", Once),
     (&["inscription"], "value", Once),
