@@ -113,9 +113,13 @@ impl From<LoadError> for Failure {
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } | LoadError::Changed { .. } => Failure::new(message),
             LoadError::Stopped { .. } => Failure::new(message).no_answer(),
-            LoadError::TooBig { path, limit } => {
+            LoadError::TooBig { path, limit, unpacked } => {
                 let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
-                Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))
+                let unpacked = if unpacked { " once unpacked" } else { "" };
+                Failure::new(format!(
+                    "{path} is too big{unpacked}: at most {} are read",
+                    crate::units::show_bytes(limit)
+                ))
             }
         }
     }

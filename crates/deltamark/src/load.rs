@@ -489,6 +489,8 @@ pub enum LoadError {
         path: String,
         /// The most bytes that are read.
         limit: u64,
+        /// Whether it is so after it was unpacked or decoded.
+        unpacked: bool,
     },
     /// The file holds another text than it should.
     Changed {
@@ -533,8 +535,9 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::Unreadable { path, reason, .. } => write!(f, "cannot read {}: {reason}", shown(path)),
-            LoadError::TooBig { path, limit } => {
-                write!(f, "{} is larger than {limit} bytes, the most that is read here", shown(path))
+            LoadError::TooBig { path, limit, unpacked } => {
+                let unpacked = if *unpacked { "unpacked, " } else { "" };
+                write!(f, "{unpacked}{} is larger than {limit} bytes, the most that is read here", shown(path))
             }
             LoadError::Changed { path } => write!(f, "{} has changed", shown(path)),
             LoadError::UnknownFormat { message, .. } | LoadError::Meaningless { message, .. } => f.write_str(message),
@@ -611,7 +614,7 @@ fn load_if(
         return parse_both(path, format, &packed, None, options, control);
     }
     let unpacked = unpack(&packed, path, limit, control).map_err(|failed| match failed {
-        Failed::TooBig => LoadError::TooBig { path: path.into(), limit },
+        Failed::TooBig => LoadError::TooBig { path: path.into(), limit, unpacked: true },
         Failed::Stopped(stop) => LoadError::Stopped { path: path.into(), format: None, phase: "loading", stop },
         Failed::Wrong(diagnostic) => {
             LoadError::Malformed { source: Source::new(path, &packed), diagnostics: vec![diagnostic] }
@@ -809,5 +812,40 @@ mod tests {
         }
         let options = LoadOptions { format: Some("net".into()), limit: 3, ..LoadOptions::default() };
         assert!(matches!(load_with("src/lib.rs", &options), Err(LoadError::TooBig { limit: 3, .. })));
+    }
+
+    #[test]
+    fn very_many_mistakes_are_told_in_short_and_soon_in_every_language() {
+        use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
+        const MANY: usize = 50_000;
+        let lines = |line: &dyn Fn(usize) -> String| (0..MANY).map(line).collect::<String>();
+        let processes = |inner: String| format!("process P {{ {inner} }}\nsystem async;\n");
+        let names = lines(&|number| format!("byte name{number};\n"));
+        let unknown = lines(&|number| format!("s -> s {{ effect nome{number} = 1; }},\n"));
+        let coloured = "<pnml><net id='n' type='http://www.pnml.org/version-2009/grammar/symmetricnet'>";
+        let cases: Vec<(&str, String)> = vec![
+            ("pnml", format!("{coloured}{}</net></pnml>", "<plaice/>".repeat(MANY))),
+            ("pnml", format!("{coloured}<page id='g'>{}</page></net></pnml>", "<place hue='1'/>".repeat(MANY))),
+            ("tina", lines(&|number| format!("zz {number}\n"))),
+            ("tina", lines(&|number| format!("tr t{number} [1,2] p -> q\n"))),
+            ("lna", "n { plaice p { dom : epsilon; } }".replace("plaice", &"plaice ".repeat(MANY))),
+            ("lna", format!("n {{ {} }}", lines(&|number| format!("place p{number} {{ dom : t{number}; }}\n")))),
+            ("dve", lines(&|number| format!("bite x{number};\n"))),
+            ("dve", processes(format!("state s; init s; trans {} s -> s {{}};", lines(&|_| "s -> x {}, ".into())))),
+            ("dve", names + &processes(format!("state s; init s; trans {unknown} s -> s {{}};"))),
+            ("mdve", lines(&|number| format!("bite x{number};\n"))),
+        ];
+        for (format, text) in cases {
+            let began = std::time::Instant::now();
+            let format = Format::by_name(format).expect("a format");
+            let start: String = text.chars().take(100).collect();
+            match parse("x", format, text.as_bytes(), &LoadOptions::default()) {
+                Err(LoadError::Malformed { diagnostics, .. }) => {
+                    assert!((1..=MOST_DIAGNOSTICS).contains(&diagnostics.len()), "{}: {start}", diagnostics.len());
+                }
+                other => panic!("{start}: {:?}", other.err()),
+            }
+            assert!(began.elapsed().as_secs() < 20, "{:?}: {start}", began.elapsed());
+        }
     }
 }
