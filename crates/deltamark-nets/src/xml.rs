@@ -200,6 +200,10 @@ fn explain(text: &str, error: &Error) -> Diagnostic {
         Error::NodesLimitReached => {
             Diagnostic::new(format!("the document is too large: more than {MOST_NODES} elements and texts"))
         }
+        Error::UnknownToken(_) if text[..here.start].trim_end().ends_with("</pnml>") => {
+            Diagnostic::at(here, "something is left after `</pnml>`, where the file should end")
+                .help("two files may have been joined; remove what does not belong here")
+        }
         other => {
             // The library ends its sentences with " at line:column", which the span says better.
             let said = other.to_string();
