@@ -3,7 +3,7 @@
 //! In: a model and properties. Out: the answers, on standard output.
 
 use super::{explored_as, progressing};
-use crate::args;
+use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, tell, write_file};
 use crate::{render, text};
@@ -118,7 +118,7 @@ pub(super) fn refuse_mixtures(
     outputs: &[Option<&str>],
     json: bool,
 ) -> Result<(), Failure> {
-    let properties = asked.properties.as_deref();
+    let properties = asked.file();
     if model == "-" && properties == Some("-") {
         return Err(Failure::new("the model and the properties cannot both come from standard input")
             .help("put one of them into a file"));
@@ -136,44 +136,46 @@ fn shown_output(path: &str) -> String {
     if path == "-" { "standard output".into() } else { format!("`{path}`") }
 }
 
-/// Adds the properties of the command line; what is wrong with any of them is told.
+/// Adds the properties of the command line, in its order; what is wrong with any of them is told.
 pub(super) fn with_properties<'a>(
     mut check: Check<'a>,
     model: &Loaded,
     arguments: &args::Properties,
 ) -> Result<Check<'a>, Failure> {
-    if arguments.deadlock {
-        check = check.deadlock_free();
-    }
-    for text in &arguments.invariant {
-        check = check.invariant(text)?;
-    }
-    for text in &arguments.reach {
-        check = check.reachable(text)?;
+    for asked in &arguments.asked {
+        check = match asked {
+            Asked::Deadlock => check.deadlock_free(),
+            Asked::Invariant(text) => check.invariant(text)?,
+            Asked::Reach(text) => check.reachable(text)?,
+            Asked::File(path) => with_file(check, model, path)?,
+        };
     }
     for text in &arguments.finals {
         check = check.ends_in(text)?;
     }
-    if let Some(path) = &arguments.properties {
-        let bytes = load::read_under(path, LARGEST_FILE, &crate::signals::control())?;
-        let source = Source::new(path.as_str(), &bytes);
-        let wrong = |message: &str, place: usize| {
-            let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
-            Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
-        };
-        // A zero byte is valid UTF-8, but no text has one.
-        let text = source.text.find('\0').unwrap_or(source.text.len());
-        if text < bytes.len() {
-            return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
-        }
-        if path.ends_with(".prop.lna") {
-            return with_helena(check, model, &source);
-        }
-        let before = check.property_count();
-        check = check.properties(&source.name, &source.text)?;
-        if check.property_count() == before {
-            return Err(wrong("this file holds no property", 0));
-        }
+    Ok(check)
+}
+
+/// Adds the properties of a file.
+fn with_file<'a>(check: Check<'a>, model: &Loaded, path: &str) -> Result<Check<'a>, Failure> {
+    let bytes = load::read_under(path, LARGEST_FILE, &crate::signals::control())?;
+    let source = Source::new(path, &bytes);
+    let wrong = |message: &str, place: usize| {
+        let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
+        Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
+    };
+    // A zero byte is valid UTF-8, but no text has one.
+    let text = source.text.find('\0').unwrap_or(source.text.len());
+    if text < bytes.len() {
+        return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
+    }
+    if path.ends_with(".prop.lna") {
+        return with_helena(check, model, &source);
+    }
+    let before = check.property_count();
+    let check = check.properties(&source.name, &source.text)?;
+    if check.property_count() == before {
+        return Err(wrong("this file holds no property", 0));
     }
     Ok(check)
 }
