@@ -7,13 +7,16 @@
 pub use crate::input::{read, read_under};
 use crate::recognise::{GREATSPN, Recognised, by_ending, recognise};
 use crate::unpack::{Failed, unpack};
+use crate::watched::watched;
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Limits, Stop, System};
 use deltamark_dve::{DveSystem, EngineChoice};
 use deltamark_nets::NetSystem;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The largest file that [`load`] reads.
 pub const LARGEST_FILE: u64 = 1 << 30;
@@ -608,7 +611,8 @@ fn load_if(
     }
     // A library is loaded from its file, as it is.
     if let Some(format) = named.filter(|format| format.is_code()) {
-        return parse_both(path, format, &packed, None, options, control);
+        let text = Text { name: path, bytes: &packed, companion: None, options, control };
+        return parsed(&text, format, None, || (format.parse)(&text));
     }
     let unpacked = unpack(&packed, path, limit, control).map_err(|failed| match failed {
         Failed::TooBig => LoadError::TooBig { path: path.into(), limit },
@@ -617,8 +621,13 @@ fn load_if(
             LoadError::Malformed { source: Source::new(path, &packed), diagnostics: vec![diagnostic] }
         }
     })?;
-    let bytes = unpacked.bytes;
-    let inner = Path::new(&unpacked.name);
+    let inner = unpacked.name;
+    let inner = Path::new(&inner);
+    let owned = match unpacked.bytes {
+        Cow::Owned(bytes) => Some(bytes),
+        Cow::Borrowed(_) => None,
+    };
+    let bytes = Arc::new(owned.unwrap_or(packed));
     let format = match (named, Format::by_path(inner)) {
         (Some(format), _) => format,
         // Two languages share this ending, of which we read one.
@@ -637,12 +646,19 @@ fn load_if(
     let companion = match companion {
         Some(path) => {
             let bytes = read_under(&path, options.limit.min(LARGEST_FILE), control)?;
-            Some((path, bytes))
+            Some((path, Arc::new(bytes)))
         }
         None => None,
     };
-    let companion = companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..]));
-    let mut loaded = parse_both(path, format, &bytes, companion, options, control)?;
+    let beside = companion.as_ref().map(|(_, bytes)| &bytes[..]);
+    let text = Text { name: path, bytes: &bytes, companion: beside, options, control };
+    let name = companion.as_ref().map(|(name, _)| name.as_str());
+    let mut loaded = if bytes.len() < ALONE {
+        parsed(&text, format, name, || (format.parse)(&text))?
+    } else {
+        let beside = companion.as_ref().map(|(_, bytes)| Arc::clone(bytes));
+        parsed(&text, format, name, || parse_alone(path, format, &bytes, beside, options, control))?
+    };
     // The file is what another run can compare, packed as it is.
     loaded.info.text = Some(checksum);
     Ok(loaded)
@@ -650,7 +666,8 @@ fn load_if(
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
-    parse_both(name, format, bytes, None, options, &Control::new())
+    let text = Text { name, bytes, companion: None, options, control: &Control::new() };
+    parsed(&text, format, None, || (format.parse)(&text))
 }
 
 /// What tells a text from others: its length and a checksum.
@@ -658,14 +675,35 @@ fn text_of(bytes: &[u8]) -> (u64, u64) {
     (bytes.len() as u64, deltamark_graph::text_hash([bytes]))
 }
 
-fn parse_both(
+/// Texts from this length on are parsed by a thread of their own, so that the run can end while a step takes long that asks nobody:
+/// the XML parser takes half a second and half a GiB for 100 MiB.
+const ALONE: usize = 1 << 20;
+
+/// Parses, and leaves the parser to itself when the run must end.
+fn parse_alone(
     name: &str,
     format: &'static Format,
-    bytes: &[u8],
-    companion: Option<(&str, &[u8])>,
+    bytes: &Arc<Vec<u8>>,
+    companion: Option<Arc<Vec<u8>>>,
     options: &LoadOptions,
     control: &Control,
+) -> Result<Parsed, Wrong> {
+    let (name, bytes, options, inner) = (name.to_string(), Arc::clone(bytes), options.clone(), control.clone());
+    let parse = move || {
+        let companion = companion.as_ref().map(|bytes| &bytes[..]);
+        (format.parse)(&Text { name: &name, bytes: &bytes, companion, options: &options, control: &inner })
+    };
+    watched(control, parse).unwrap_or_else(|stop| Err(Vec::<Diagnostic>::from(stop).into()))
+}
+
+/// The model that `parse` makes of a text, or what is wrong with it; `companion` is the name of the file beside it.
+fn parsed(
+    text: &Text<'_>,
+    format: &'static Format,
+    companion: Option<&str>,
+    parse: impl FnOnce() -> Result<Parsed, Wrong>,
 ) -> Result<Loaded, LoadError> {
+    let &Text { name, bytes, options, .. } = text;
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
@@ -682,7 +720,7 @@ fn parse_both(
             help: "leave the option out".into(),
         });
     }
-    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options, control }) {
+    match parse() {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
@@ -714,7 +752,7 @@ fn parse_both(
                 let phase = if unfolding { "unfolding" } else { "loading" };
                 return Err(LoadError::Stopped { path: name.into(), format: Some(format.name), phase, stop });
             }
-            let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
+            let (name, bytes) = companion.zip(text.companion).filter(|_| beside).unwrap_or((name, bytes));
             Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
         }
     }
