@@ -178,6 +178,8 @@ fn fill(file: impl Write, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()
 struct Pipe<'a> {
     file: File,
     control: &'a Control,
+    /// Whether nobody read it for too long. It is not waited for again.
+    given_up: bool,
 }
 
 impl<'a> Pipe<'a> {
@@ -187,13 +189,18 @@ impl<'a> Pipe<'a> {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
         let file = patiently(control, || options.open(path))?;
-        Ok(Pipe { file, control })
+        Ok(Pipe { file, control, given_up: false })
     }
 }
 
 impl Write for Pipe<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        patiently(self.control, || self.file.write(bytes))
+        if self.given_up {
+            return Err(unread());
+        }
+        let written = patiently(self.control, || self.file.write(bytes));
+        self.given_up = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -213,10 +220,14 @@ fn patiently<T>(control: &Control, mut attempt: impl FnMut() -> io::Result<T>) -
             done => return done,
         }
         if control.stop_without_memory().is_some() && since.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it"));
+            return Err(unread());
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+fn unread() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")
 }
 
 #[cfg(unix)]

@@ -605,14 +605,19 @@ fn load_if(
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
     let limit = options.limit.min(LARGEST_FILE);
     let packed = read_under(path, limit, control)?;
-    let checksum = text_of(&packed);
+    let checksum = text_of(&packed, control).map_err(|stop| LoadError::Stopped {
+        path: path.into(),
+        format: named.map(|format| format.name),
+        phase: "loading",
+        stop,
+    })?;
     if text.is_some_and(|text| text != checksum) {
         return Err(LoadError::Changed { path: path.into() });
     }
     // A library is loaded from its file, as it is.
     if let Some(format) = named.filter(|format| format.is_code()) {
         let text = Text { name: path, bytes: &packed, companion: None, options, control };
-        return parsed(&text, format, None, || (format.parse)(&text));
+        return parsed(&text, format, checksum, None, || (format.parse)(&text));
     }
     let unpacked = unpack(&packed, path, limit, control).map_err(|failed| match failed {
         Failed::TooBig => LoadError::TooBig { path: path.into(), limit },
@@ -653,26 +658,32 @@ fn load_if(
     let beside = companion.as_ref().map(|(_, bytes)| &bytes[..]);
     let text = Text { name: path, bytes: &bytes, companion: beside, options, control };
     let name = companion.as_ref().map(|(name, _)| name.as_str());
-    let mut loaded = if bytes.len() < ALONE {
-        parsed(&text, format, name, || (format.parse)(&text))?
+    if bytes.len() < ALONE {
+        parsed(&text, format, checksum, name, || (format.parse)(&text))
     } else {
         let beside = companion.as_ref().map(|(_, bytes)| Arc::clone(bytes));
-        parsed(&text, format, name, || parse_alone(path, format, &bytes, beside, options, control))?
-    };
-    // The file is what another run can compare, packed as it is.
-    loaded.info.text = Some(checksum);
-    Ok(loaded)
+        parsed(&text, format, checksum, name, || parse_alone(path, format, &bytes, beside, options, control))
+    }
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
     let text = Text { name, bytes, companion: None, options, control: &Control::new() };
-    parsed(&text, format, None, || (format.parse)(&text))
+    let checksum = (bytes.len() as u64, deltamark_graph::text_hash([bytes]));
+    parsed(&text, format, checksum, None, || (format.parse)(&text))
 }
 
 /// What tells a text from others: its length and a checksum.
-fn text_of(bytes: &[u8]) -> (u64, u64) {
-    (bytes.len() as u64, deltamark_graph::text_hash([bytes]))
+fn text_of(bytes: &[u8], control: &Control) -> Result<(u64, u64), Stop> {
+    // The checksum of a GiB takes more than a second.
+    const PIECE: usize = 1 << 16;
+    let mut asked = Ok(());
+    let pieces = bytes.chunks(PIECE).take_while(|_| {
+        asked = control.check();
+        asked.is_ok()
+    });
+    let hash = deltamark_graph::text_hash(pieces);
+    asked.map(|()| (bytes.len() as u64, hash))
 }
 
 /// Texts from this length on are parsed by a thread of their own, so that the run can end while a step takes long that asks nobody:
@@ -696,10 +707,12 @@ fn parse_alone(
     watched(control, parse).unwrap_or_else(|stop| Err(Vec::<Diagnostic>::from(stop).into()))
 }
 
-/// The model that `parse` makes of a text, or what is wrong with it; `companion` is the name of the file beside it.
+/// The model that `parse` makes of a text, or what is wrong with it. `checksum` is that of the file, which
+/// another run can compare, packed as it is; `companion` is the name of the file beside it.
 fn parsed(
     text: &Text<'_>,
     format: &'static Format,
+    checksum: (u64, u64),
     companion: Option<&str>,
     parse: impl FnOnce() -> Result<Parsed, Wrong>,
 ) -> Result<Loaded, LoadError> {
@@ -735,7 +748,7 @@ fn parsed(
                 counts_tokens: format.counts_tokens,
                 final_markings,
                 remarks,
-                text: Some(text_of(bytes)),
+                text: Some(checksum),
                 options: options.words(),
                 ..ModelInfo::code()
             };
