@@ -11,7 +11,9 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Block, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
+use deltamark_core::{
+    Action, Block, Control, Describe, Kind, Measure, Observable, Observe, Progress, Scratch, Slot, Stop, Value,
+};
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
@@ -283,8 +285,8 @@ pub(crate) fn features(engine: &Engine) -> Vec<(String, Observable)> {
 }
 
 impl Progress for ColouredSystem {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        Vec::new()
+    fn measures(&self, _control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        Ok(Vec::new())
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

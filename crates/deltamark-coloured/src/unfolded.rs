@@ -255,8 +255,8 @@ impl System for UnfoldedSystem {
 const INNER: u32 = 1 << 31;
 
 impl Progress for UnfoldedSystem {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.inner.measures_from(INNER)
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        self.inner.measures_from(INNER, control)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

@@ -111,7 +111,7 @@ pub fn parse_macros_under(
     parameters: &[(String, String)],
     control: &Control,
 ) -> Result<Program, Vec<Diagnostic>> {
-    let expanded = macros::expand(bytes, parameters)?;
+    let expanded = macros::expand_under(bytes, parameters, control)?;
     let program = parse_under(expanded.text.as_bytes(), control);
     let mut program = program.map_err(|findings| expanded.explain(findings))?;
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();

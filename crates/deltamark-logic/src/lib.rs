@@ -69,7 +69,7 @@ mod token;
 
 pub use ast::{Arithmetic, Comparison, Expr, Name, Node};
 pub use check::compile;
-pub use file::{MAX_FILE_LENGTH, parse_file};
+pub use file::{MAX_FILE_LENGTH, parse_file, parse_file_under};
 pub use measure::{MAX_PARTS, measure};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
 pub use program::Compiled;
