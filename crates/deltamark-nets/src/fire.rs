@@ -222,7 +222,7 @@ impl Workspace {
         let states = block.states().slots();
         self.enabled(live, |step, mask| {
             let mask = self.awake(step, mask, out);
-            if mask == 0 {
+            if mask == 0 || out.is_stopped() {
                 return Ok(());
             }
             if self.overflows(step, mask) {
