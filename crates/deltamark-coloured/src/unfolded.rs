@@ -142,9 +142,19 @@ impl UnfoldedSystem {
             return append(scratch, out);
         }
         let mut inner = Batch::new(self.width());
+        if let Some(control) = out.control() {
+            inner = inner.under(control);
+        }
         append(scratch, &mut inner)?;
+        if let Some(stop) = inner.stop() {
+            out.halt(stop);
+            return Ok(());
+        }
         out.cut_off(inner.cut_off_sources());
         for index in 0..inner.len() {
+            if out.is_stopped() {
+                return Ok(());
+            }
             out.begin(inner.source(index));
             let (action, target) = (inner.action(index), inner.target(index));
             match self.exceeded(&watched, scratch, target) {

@@ -224,7 +224,7 @@ impl Workspace {
         let mut written = 0;
         self.enabled(live, |step, mask| {
             let mask = self.awake(step, mask, out);
-            if mask == 0 {
+            if mask == 0 || out.is_stopped() {
                 return Ok(());
             }
             written += width * mask.count_ones() as usize;

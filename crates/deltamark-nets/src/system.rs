@@ -222,6 +222,9 @@ impl System for NetSystem {
         let mut overflow = Vec::new();
         let mut target = source.to_vec();
         for step in &compiled.steps {
+            if out.is_stopped() {
+                break;
+            }
             let number = step.transition as usize;
             if self.enabled(layout, source, &self.net.transitions[number]) {
                 self.overflow_of(layout, source, number, &mut overflow);
