@@ -48,7 +48,8 @@ fuzz_target!(|bytes: &[u8]| {
     seal(&mut bytes);
     let Ok(graph) = Graph::read(bytes) else { return };
     let budget = Arc::new(Budget::new(16 << 20));
-    let honest = graph.audit(&budget).is_ok();
+    let control = Control { budget: Arc::clone(&budget), ..Control::new() };
+    let honest = graph.audit(&control).is_ok();
     let (mut row, mut unpacked) = (Vec::new(), Unpacked::default());
     for state in 0..graph.states().min(10_000) {
         if graph.edges(state, &mut row).is_ok() {
@@ -59,17 +60,16 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = graph.unpack(block, &mut unpacked);
     }
     let _ = graph.actions();
-    let depth = levels::depth(&graph, &budget);
+    let depth = levels::depth(&graph, &control);
     if let (true, Some(told), Ok(depth)) = (honest, graph.meta().depth, depth) {
         assert_eq!(told, depth);
     }
-    let _ = components(&graph, &budget);
-    let _ = Reverse::new(&graph, &budget);
+    let _ = components(&graph, &control);
+    let _ = Reverse::new(&graph, &control);
     if let Some(mut goals) = BitSet::new(graph.states(), &budget).filter(|_| graph.states() > 0) {
         goals.insert(graph.states() - 1);
-        let _ = levels::path_to(&graph, &goals, &budget);
+        let _ = levels::path_to(&graph, &goals, &control);
     }
-    let control = Control { budget: Arc::clone(&budget), ..Control::new() };
     for system in NETS.iter() {
         for way in [Way::File, Way::Depth] {
             if let Ok(mut walk) = Walk::new(&graph, system as &dyn System, None, &control) {

@@ -77,7 +77,8 @@ fn corpus(most: u64) -> Result<Vec<String>, String> {
 
 fn one(name: &str, options: &Options) -> Result<f64, String> {
     let (system, known) = nets::system(name)?;
-    let (measure, trial) = trial::best(&*system, options.sample, &Control::new().budget).ok_or("no measure")?;
+    let best = trial::best(&*system, options.sample, &Control::new());
+    let (measure, trial) = best.ok().flatten().ok_or("no measure")?;
     let [plain, all] =
         [false, true].map(|all| (0..options.runs).map(|_| plain(&*system, all)).fold(f64::MAX, f64::min));
     let runs = (0..options.runs).map(|_| swept(&*system, &*measure));

@@ -7,7 +7,7 @@
 use crate::exit::Failure;
 use crate::{offered, units};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use deltamark::condensed_graph::Way;
 use deltamark::core::{Limits, Stop};
@@ -252,34 +252,87 @@ pub struct Say {
     pub verbose: bool,
 }
 
-/// What to check.
-#[derive(Args, Debug)]
+/// What to check, in the order of the command line.
+#[derive(Debug)]
 pub struct Properties {
+    /// The questions.
+    pub asked: Vec<Asked>,
+    /// Where a run may end.
+    pub finals: Vec<String>,
+}
+
+/// One question.
+#[derive(Debug)]
+pub enum Asked {
+    Deadlock,
+    Invariant(String),
+    Reach(String),
+    /// All questions of a file.
+    File(String),
+}
+
+/// The options for that, as clap sees them.
+#[derive(Args, Debug)]
+struct PropertyOptions {
     /// Check that every reachable state has a successor
     #[arg(long, help_heading = "Properties")]
-    pub deadlock: bool,
+    deadlock: bool,
     /// Check that an expression is true in every reachable state
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
-    pub invariant: Vec<String>,
+    invariant: Vec<String>,
     /// Check that an expression is true in some reachable state
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
-    pub reach: Vec<String>,
+    reach: Vec<String>,
     /// Check all properties of a file
     #[arg(long, value_name = "FILE", help_heading = "Properties")]
-    pub properties: Option<String>,
+    properties: Option<String>,
     /// Say where a run may end: a deadlock where this is true is no violation; may be given several times
     #[arg(long = "final", value_name = "EXPR", allow_hyphen_values = true, help_heading = "Properties")]
-    pub finals: Vec<String>,
+    finals: Vec<String>,
+}
+
+/// Options know their places on the command line; what is made of them does not.
+impl FromArgMatches for Properties {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let options = PropertyOptions::from_arg_matches(matches)?;
+        let places = |option: &str| matches.indices_of(option).into_iter().flatten();
+        let mut asked: Vec<(usize, Asked)> = Vec::new();
+        asked.extend(places("deadlock").take(usize::from(options.deadlock)).map(|place| (place, Asked::Deadlock)));
+        asked.extend(places("invariant").zip(options.invariant.into_iter().map(Asked::Invariant)));
+        asked.extend(places("reach").zip(options.reach.into_iter().map(Asked::Reach)));
+        asked.extend(places("properties").zip(options.properties.into_iter().map(Asked::File)));
+        asked.sort_by_key(|&(place, _)| place);
+        Ok(Properties { asked: asked.into_iter().map(|(_, asked)| asked).collect(), finals: options.finals })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Properties {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        PropertyOptions::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        PropertyOptions::augment_args_for_update(command)
+    }
 }
 
 impl Properties {
     /// Whether nothing is asked.
     pub fn is_empty(&self) -> bool {
-        !self.deadlock
-            && self.invariant.is_empty()
-            && self.reach.is_empty()
-            && self.properties.is_none()
-            && self.finals.is_empty()
+        self.asked.is_empty() && self.finals.is_empty()
+    }
+
+    /// The property file.
+    pub fn file(&self) -> Option<&str> {
+        self.asked.iter().find_map(|asked| match asked {
+            Asked::File(path) => Some(path.as_str()),
+            _ => None,
+        })
     }
 }
 

@@ -18,10 +18,12 @@ use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::progress::Live;
 use crate::signals;
-use deltamark::Check;
-use deltamark::load;
+use deltamark::check::steering;
+use deltamark::core::Control;
+use deltamark::load::{self, LoadError, ModelInfo};
 use deltamark::search::Strategy;
 use deltamark::sweep::AUTO;
+use deltamark::{Check, Loaded};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,7 +51,12 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
 }
 
 /// The check with the progress measure of the command line, if there is one.
-fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a>, Failure> {
+fn progressing<'a>(
+    check: Check<'a>,
+    model: &Loaded,
+    explore: &args::Explore,
+    since: Instant,
+) -> Result<Check<'a>, Failure> {
     let named = match explore.search() {
         Strategy::Sweep => Some("`--search sweep`, which takes none".to_string()),
         _ if !explore.store.is_auto() => Some(format!("`--store {}`, which names one", explore.store)),
@@ -64,19 +71,28 @@ fn progressing<'a>(check: Check<'a>, explore: &args::Explore) -> Result<Check<'a
         return Err(Failure::new(format!("`--progress` is of no use to the search `{}`", explore.search().name()))
             .help("add `--search sweep`, or leave `--progress` out"));
     }
-    match measure(given)? {
+    let control = steering(&explore.limits(), &signals::cancel(), since);
+    match measure(given, &model.info, &control, since)? {
         Some((name, text)) => Ok(check.progress(&name, &text)?),
         None => Ok(check),
     }
 }
 
 /// The name and the text of a measure; nothing, if one is to be found.
-fn measure(given: &str) -> Result<Option<(String, String)>, Failure> {
+fn measure(
+    given: &str,
+    info: &ModelInfo,
+    control: &Control,
+    since: Instant,
+) -> Result<Option<(String, String)>, Failure> {
     if given == AUTO {
         return Ok(None);
     }
     let Some(path) = given.strip_prefix('@') else { return Ok(Some(("--progress".into(), given.into()))) };
-    let bytes = load::read_under(path, LARGEST_MEASURE, &signals::control())?;
+    let bytes = match load::read_under(path, LARGEST_MEASURE, control) {
+        Err(LoadError::Stopped { stop, .. }) => return Err(check::reading_ended(info, stop, control, since)),
+        bytes => bytes?,
+    };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some((path.into(), text))),
         Err(_) => Err(Failure::new(format!("`{path}` is not a text in UTF-8, so it holds no measure"))),

@@ -3,6 +3,7 @@
 //! In: what a run came to. Out: the exit code. What stays true: this is the only place
 //! that knows the numbers, and they are the ones users' scripts rely on.
 
+use deltamark::condensed_graph::FileError;
 use deltamark::load::Source;
 use deltamark::{CheckError, CondensedError, LoadError, Overall, Report, core::Diagnostic};
 use std::process::ExitCode;
@@ -113,9 +114,13 @@ impl From<LoadError> for Failure {
             LoadError::Unreadable { help: Some(help), .. } => Failure::new(message).help(help),
             LoadError::Unreadable { .. } | LoadError::Changed { .. } => Failure::new(message),
             LoadError::Stopped { .. } => Failure::new(message).no_answer(),
-            LoadError::TooBig { path, limit } => {
+            LoadError::TooBig { path, limit, unpacked } => {
                 let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
-                Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))
+                let unpacked = if unpacked { " once unpacked" } else { "" };
+                Failure::new(format!(
+                    "{path} is too big{unpacked}: at most {} are read",
+                    crate::units::show_bytes(limit)
+                ))
             }
         }
     }
@@ -126,7 +131,7 @@ impl From<CondensedError> for Failure {
         let message = error.to_string();
         match error {
             CondensedError::Model(error) => match Failure::from(error) {
-                Failure::Plain { message, help: None, .. } => {
+                Failure::Plain { message, help: None, exit: Exit::WrongInput } => {
                     Failure::new(message).help("`--model FILE` tells where the model of the graph is now")
                 }
                 other => other,
@@ -138,6 +143,7 @@ impl From<CondensedError> for Failure {
                 Failure::new(message).help("add `--format so` if you know who built it, to have it loaded and run")
             }
             CondensedError::Gone { .. } => Failure::new(message).help("`--model FILE` tells where it is now"),
+            CondensedError::File { error: FileError::Stopped(_), .. } => Failure::new(message).no_answer(),
             CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
         }
     }
@@ -150,6 +156,7 @@ impl From<CheckError> for Failure {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
             CheckError::Graph(_) => Failure::new(message),
+            CheckError::Stopped(_) => Failure::new(message).no_answer(),
             CheckError::GraphTooLarge(_) => Failure::new(message).help("give a larger `--memory`").no_answer(),
             CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),
             CheckError::Sweep { help, .. } if help.is_empty() => Failure::new(message).no_answer(),

@@ -6,9 +6,11 @@
 
 use crate::exit::Failure;
 use deltamark::condensed_graph::unfinished::Unfinished;
+use deltamark::core::Control;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// How text may look.
 #[derive(Clone, Copy, Debug)]
@@ -131,8 +133,12 @@ fn print_to(
 
 /// Writes a file under a name beside it first, so that it is there complete or not at
 /// all. `-` stands for standard output; what is no regular file (a pipe, `/dev/null`)
-/// is written in place.
-pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+/// is written in place, and nobody waits for its reader when `control` has the run end.
+pub fn write_file(
+    path: &str,
+    control: &Control,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     if path == "-" {
         return print(write);
     }
@@ -144,12 +150,8 @@ pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<(
             io::ErrorKind::IsADirectory => "it is a folder".into(),
             _ => error.to_string(),
         };
-        Failure::new(format!("cannot write `{path}`: {reason}"))
-    };
-    let fill = |file: File, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()
+        let failure = Failure::new(format!("cannot write `{path}`: {reason}"));
+        if error.kind() == io::ErrorKind::TimedOut { failure.no_answer() } else { failure }
     };
     let mut once = Some(write);
     let mut write = |out: &mut dyn Write| once.take().map_or(Ok(()), |write| write(out));
@@ -158,12 +160,84 @@ pub fn write_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<(
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
         if !about.is_file() {
-            return File::create(target).and_then(|file| fill(file, &mut write)).map_err(failed);
+            return Pipe::open(target, control).and_then(|pipe| fill(pipe, &mut write)).map_err(failed);
         }
     }
     let beside = Unfinished::new(beside(target));
     let done = File::create(beside.path()).and_then(|file| fill(file, &mut write));
     done.and_then(|()| fs::rename(beside.path(), target)).map_err(failed)
+}
+
+fn fill(file: impl Write, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.flush()
+}
+
+/// A pipe or a device, which may keep whoever opens it or writes to it waiting for a reader.
+struct Pipe<'a> {
+    file: File,
+    control: &'a Control,
+    /// Whether nobody read it for too long. It is not waited for again.
+    given_up: bool,
+}
+
+impl<'a> Pipe<'a> {
+    fn open(path: &Path, control: &'a Control) -> io::Result<Self> {
+        let mut options = File::options();
+        options.write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        let file = patiently(control, || options.open(path))?;
+        Ok(Pipe { file, control, given_up: false })
+    }
+}
+
+impl Write for Pipe<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.given_up {
+            return Err(unread());
+        }
+        let written = patiently(self.control, || self.file.write(bytes));
+        self.given_up = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Tries again while there is no reader, or one that does not keep up; a second longer than `control` lets the run go on, because what
+/// is written is not to be lost.
+fn patiently<T>(control: &Control, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    const GRACE: Duration = Duration::from_secs(1);
+    let mut since = None;
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || has_no_reader(&error) => {}
+            done => return done,
+        }
+        if control.stop_without_memory().is_some() && since.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            return Err(unread());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn unread() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")
+}
+
+#[cfg(unix)]
+fn has_no_reader(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENXIO)
+}
+
+#[cfg(not(unix))]
+fn has_no_reader(_: &io::Error) -> bool {
+    false
 }
 
 /// Refuses an output that would replace one of the inputs, each with what to call it.

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::output::{Look, tell};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use deltamark::core::Diagnostic;
-use deltamark::core::diagnostic::line_column;
+use deltamark::core::diagnostic::{MOST_DIAGNOSTICS, line_column};
 use deltamark::load::Source;
 
 /// The most characters of a line that are shown.
@@ -47,7 +47,9 @@ fn told(failure: &Failure, renderer: &Renderer) -> String {
             let shown = diagnostics.iter().take(ERRORS).map(|diagnostic| one(source, diagnostic, renderer));
             let mut texts: Vec<String> = shown.collect();
             if diagnostics.len() > ERRORS {
-                let more = format!("and {} more in `{}`", diagnostics.len() - ERRORS, source.name);
+                // Readers give up at some number, so that there may be more than they found.
+                let least = if diagnostics.len() >= MOST_DIAGNOSTICS { "at least " } else { "" };
+                let more = format!("and {least}{} more in `{}`", diagnostics.len() - ERRORS, source.name);
                 texts.push(renderer.render(&[titled(&more, None)]));
             }
             texts.join("\n\n")

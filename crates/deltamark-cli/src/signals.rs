@@ -40,7 +40,7 @@ pub fn cancel() -> Cancel {
     FLAG.get_or_init(Cancel::new).clone()
 }
 
-/// What steers the reading of files beside the model: until a signal comes.
+/// What steers a command without limits: until a signal comes.
 pub fn control() -> Control {
     Control { cancel: cancel(), ..Control::new() }
 }

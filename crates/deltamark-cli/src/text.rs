@@ -17,6 +17,7 @@ use deltamark::search::Strategy;
 use deltamark::stats::Survey;
 use deltamark::story::{Change, StateWords, Step, Story};
 use deltamark::sweep::SweepReport;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Traces of more steps than this are cut in the middle.
@@ -65,9 +66,14 @@ fn missed(probability: f64) -> String {
 /// A report of `check`.
 pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     let mut out: String = report.answers.iter().map(|found| answer(found, look)).collect();
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    report.answers.iter().for_each(|found| *named.entry(found.name.as_str()).or_default() += 1);
     for found in &report.answers {
-        let same = report.answers.iter().filter(|other| other.name == found.name).count();
-        let label = if same > 1 { format!("{} ({})", found.name, found.text) } else { found.name.clone() };
+        let label = if named[found.name.as_str()] > 1 {
+            format!("{} ({})", found.name, found.text)
+        } else {
+            found.name.clone()
+        };
         trace(&mut out, found, &label, report.search, look);
     }
     out.push('\n');
@@ -200,7 +206,13 @@ pub fn stopped(report: &Report) -> String {
         Some(Stop::Time) => "the time limit was reached".into(),
         _ => "you ended the run".into(),
     };
-    format!("{why} while {} the model", report.stopped_while.unwrap_or("loading"))
+    let what = match report.stopped_while {
+        Some("unfolding") => "unfolding the model",
+        Some("properties") => "reading the properties",
+        Some("measuring") => "looking for a progress measure",
+        _ => "loading the model",
+    };
+    format!("{why} while {what}")
 }
 
 /// Why the run ended early, and what to try.

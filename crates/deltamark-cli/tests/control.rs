@@ -167,6 +167,69 @@ fn ended_with_open_input(mut child: Child) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
+    let folder = folder("beside");
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the file is written");
+        path.to_string_lossy().into_owned()
+    };
+    let fifo = folder.join("fifo").to_string_lossy().into_owned();
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let net = write("ring.net", ring(10, false));
+    let independent: String = (0..1000).map(|n| format!("pl p{n} (1)\ntr t{n} p{n} -> q{n}\n")).collect();
+    let independent = write("independent.net", independent);
+    let head = r#"<pnml><net id="n" type="http://www.pnml.org/version-2009/grammar/ptnet"><page id="g">"#;
+    let page = |inside: String| format!("{head}{inside}</page></net></pnml>");
+    let long = write("long.pnml", page(format!(r#"<place id="{}"/>"#, "x".repeat(20 << 20))));
+    let wide = write("wide.pnml", page("<toolspecific/>".repeat(1_000_000)));
+    let properties: String = (0..200_000).map(|n| format!("invariant x{n}: p0 + {n} >= 0\n")).collect();
+    let properties = write("many.prop", properties);
+    let measure = format!("@{fifo}");
+    // The model, its options, and by what limit and while what the run ends.
+    let cases: &[(&str, &[&str], &str, &str)] = &[
+        (&net, &["--properties", &fifo, "--time", "300ms"], "time", "properties"),
+        (&net, &["--search", "sweep", "--progress", &measure, "--time", "300ms"], "time", "properties"),
+        (&net, &["--properties", &properties, "--time", "50ms"], "time", "properties"),
+        (&independent, &["--search", "sweep", "--time", "500ms"], "time", "measuring"),
+        (&long, &["--memory", "64MiB"], "memory", "loading"),
+        (&wide, &["--memory", "64MiB"], "memory", "loading"),
+        (&wide, &["--time", "100ms"], "time", "loading"),
+    ];
+    for &(model, options, by, phase) in cases {
+        let label = format!("{model} {options:?}");
+        let began = Instant::now();
+        let done = run(&[&["check", model, "--json"], options].concat());
+        let report: Value = serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{label}: {error}\n{}{}", done.stdout, done.stderr));
+        assert_eq!(done.exit, 3, "{label}: {report}");
+        assert_eq!((&report["stopped_by"], &report["stopped_while"]), (&by.into(), &phase.into()), "{label}");
+        assert!(began.elapsed() < PATIENCE, "{label}: {:?}", began.elapsed());
+        if by == "memory" {
+            assert!(report["peak_rss_bytes"].as_u64() <= Some(64 * MIB + SLACK), "{label}: {report}");
+        }
+    }
+    // The answers are there, and nobody waits for whoever should read the trace.
+    let began = Instant::now();
+    let done = run(&["check", &net, "--reach", "p1 = 1", "--trace", &fifo, "--time", "300ms"]);
+    assert_eq!(done.exit, 3, "{}{}", done.stdout, done.stderr);
+    assert!(
+        done.stdout.contains("p1 = 1") && done.stderr.contains("nobody reads it"),
+        "{}{}",
+        done.stdout,
+        done.stderr
+    );
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    // A graph that was written before: whatever is asked of it.
+    let graph = folder.join("ring.dmg").to_string_lossy().into_owned();
+    assert_eq!(run(&["check", &net, "--deadlock", "--graph", &graph]).exit, 0);
+    for asked in [&["--components"][..], &["--stats"], &["--deadlock"]] {
+        let done = run(&[&["graph", &graph, "--time", "1ms"], asked].concat());
+        assert!(done.exit == 3 && done.stderr.contains("time limit"), "{asked:?}: {}{}", done.stdout, done.stderr);
+    }
+}
+
+#[test]
 fn every_signal_ends_a_run_with_its_report() {
     for name in ["INT", "TERM", "HUP"] {
         let child = command(&["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--json"]).spawn();

@@ -227,3 +227,27 @@ fn a_graph_knows_where_a_run_may_end() {
     }
     std::fs::remove_file(path).expect("the graph is there");
 }
+
+#[test]
+fn answers_come_in_the_order_of_the_command_line() {
+    let file = std::env::temp_dir().join(format!("deltamark-order-{}.prop", std::process::id()));
+    std::fs::write(&file, "reach second: busy >= 1\ninvariant first: stock <= 9\n").expect("a file");
+    let path = file.display().to_string();
+    let orders: &[(&[&str], &[&str])] = &[
+        (
+            &["--reach", "busy >= 1", "--deadlock", "--invariant", "stock <= 7", "--reach", "busy >= 2"],
+            &["busy >= 1", "deadlock-free", "stock <= 7", "busy >= 2"],
+        ),
+        (
+            &["--invariant", "stock <= 7", "--properties", &path, "--invariant=stock <= 8", "--deadlock"],
+            &["stock <= 7", "second", "first", "stock <= 8", "deadlock-free"],
+        ),
+    ];
+    for (options, expected) in orders {
+        let arguments: Vec<&str> = ["check", "handover.net", "--json"].iter().chain(*options).copied().collect();
+        let found = object(&arguments);
+        let names = found["properties"].as_array().expect("an array").iter().map(|one| one["name"].as_str());
+        assert_eq!(names.collect::<Option<Vec<_>>>().expect("names"), *expected, "{options:?}");
+    }
+    std::fs::remove_file(&file).expect("the file");
+}

@@ -225,6 +225,15 @@ impl Binder {
         self.left > 0
     }
 
+    /// Counts the bytes of a node. Of a transition with thousands of arcs each takes so many that the control is asked after few of them:
+    /// after a slice of [`SLICE`] pages.
+    fn take(&mut self, bytes: usize) {
+        const PAGE: usize = 4096;
+        self.grown += bytes;
+        let spent = self.left.min(bytes / PAGE);
+        (self.left, self.later) = (self.left - spent, self.later + spent);
+    }
+
     /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
     pub fn enabled(&mut self, engine: &Engine, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
         for (view, (place, &marking)) in self.views.iter_mut().zip(engine.places.iter().zip(markings)) {
@@ -597,7 +606,7 @@ impl Binder {
                             Some((postings, self.postings[postings as usize].list(key.into())))
                         }
                     };
-                    self.grown += size_of::<BindNode>() + frame.len() * 8 + claims.len() * 12;
+                    self.take(size_of::<BindNode>() + frame.len() * 8 + claims.len() * 12);
                     let node = BindNode {
                         step: step as u32,
                         place: place.0,

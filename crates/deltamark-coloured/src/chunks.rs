@@ -6,8 +6,10 @@
 //!
 //! ```text
 //! chunk   0   1   2   3   4   5   6   7   8 …
-//! items   256 256 256 256 512 512 512 512 1024 …      four of a size, then twice the size
+//! items   16  16  16  16  32  32  32  32  64  …      four of a size, then twice the size
 //! ```
+//!
+//! The first ones are small because every place has five rows: one step of a net of 10,000 places may put the first token into all of them.
 //!
 //! So at most a fifth of a long row is empty, and the chunk of an item is a matter of two shifts.
 //! Items are atomics. Who learns the number of an item has learnt it from the thread that wrote
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Log2 of the items in the first chunk.
-const FIRST: u32 = 8;
+const FIRST: u32 = 4;
 /// Enough for 2^32 items.
 const CHUNKS: usize = 4 * (32 - FIRST as usize) + 4;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Describe, Measure, Observable, Observe, Progress, Scratch, Slot, Value};
+use deltamark_core::{Action, Control, Describe, Measure, Observable, Observe, Progress, Scratch, Slot, Stop, Value};
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
@@ -275,8 +275,8 @@ pub(crate) fn features(engine: &Engine) -> Vec<(String, Observable)> {
 }
 
 impl Progress for ColouredSystem {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        Vec::new()
+    fn measures(&self, _control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        Ok(Vec::new())
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

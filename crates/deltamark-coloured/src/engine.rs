@@ -46,20 +46,23 @@ impl Engine {
         net.validate().map_err(Diagnostic::new)?;
         let meter = Meter::default();
         let values = Values::new(&meter);
-        let places: Vec<PlaceTable> = net
-            .places
-            .iter()
-            .enumerate()
-            .map(|(number, place)| PlaceTable::new(number, place.domain.len(), &meter))
-            .collect();
+        // A place takes some 20 kB before there is a token in it.
+        let mut places: Vec<PlaceTable> = Vec::with_capacity(net.places.len());
+        for (number, place) in net.places.iter().enumerate() {
+            control.check()?;
+            places.push(PlaceTable::new(number, place.domain.len(), &meter));
+        }
         let mut wrong = Vec::new();
         let mut plans = Vec::new();
+        let mut terms = 0;
         for transition in &net.transitions {
             match Plan::new(&net, &values, transition, control) {
-                Ok(plan) => plans.push(plan),
+                Ok(plan) => {
+                    terms += plan.terms;
+                    plans.push(plan);
+                }
                 Err(diagnostic) => wrong.push(diagnostic),
             }
-            let terms: usize = plans.iter().map(|plan: &Plan| plan.terms).sum();
             if terms > 4 * MOST_TERMS {
                 let message = format!("the labels of the net come to more than {} terms", 4 * MOST_TERMS);
                 wrong.push(Diagnostic::at(transition.span, message));
@@ -81,6 +84,7 @@ impl Engine {
             net,
         };
         for number in 0..engine.net.places.len() {
+            control.check()?;
             match engine.initial_marking(number, control) {
                 Ok(marking) => engine.initial.push(marking),
                 Err(diagnostic) => wrong.push(diagnostic),

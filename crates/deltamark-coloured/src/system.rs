@@ -281,6 +281,10 @@ impl ColouredSystem {
             }
             let arrival = arrival(row);
             for &number in found.iter() {
+                // What all of them change may take more than the successors themselves.
+                if out.is_stopped() {
+                    return Ok(());
+                }
                 if sleep.leaves_out(&self.engine, arrival, number, markings) {
                     out.leave_out(1 << out.current());
                     continue;
@@ -321,12 +325,12 @@ impl ColouredSystem {
             target.clear();
             target.extend_from_slice(source);
             'actions: while let Some((_, number, len)) = todo.next_if(|&(of, ..)| of as usize == row) {
+                if out.is_stopped() {
+                    break;
+                }
                 if len == FAULT {
                     out.fault(Some(Action(number)), self.fault_of(number));
                     continue;
-                }
-                if out.is_stopped() {
-                    break;
                 }
                 let changes;
                 (changes, moves) = moves.split_at(len as usize);

@@ -143,9 +143,19 @@ impl UnfoldedSystem {
             return append(scratch, out);
         }
         let mut inner = Batch::new(self.inner.width());
+        if let Some(control) = out.control() {
+            inner = inner.under(control);
+        }
         append(scratch, &mut inner)?;
+        if let Some(stop) = inner.stop() {
+            out.halt(stop);
+            return Ok(());
+        }
         out.cut_off(inner.cut_off_sources());
         for index in 0..inner.len() {
+            if out.is_stopped() {
+                return Ok(());
+            }
             out.begin(inner.source(index));
             let (action, target) = (inner.action(index), inner.target(index));
             match self.exceeded(&watched, scratch, target) {
@@ -287,8 +297,8 @@ impl Layer for UnfoldedSystem {
         survey_by_reading(block.len(), observables, bounds, read)
     }
 
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.inner.measures_from(Observed::Unfolded(0).observable().index)
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        self.inner.measures_from(Observed::Unfolded(0).observable().index, control)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

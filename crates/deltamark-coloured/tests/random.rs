@@ -120,14 +120,26 @@ fn nets_at_the_edges_agree_with_the_dull_explorer() {
     assert!(compared > 400 && unfolded > 200, "{compared} nets compared, {unfolded} unfolded");
 }
 
+/// Compares on random nets, a part of them on each processor.
+fn compare_by_threads(seeds: std::ops::Range<u64>, features: Features) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let part = (seeds.end - seeds.start).div_ceil(threads);
+    std::thread::scope(|scope| {
+        for start in seeds.clone().step_by(part as usize) {
+            let part = start..(start + part).min(seeds.end);
+            scope.spawn(move || compare(part, features, 200));
+        }
+    });
+}
+
 /// Many more, for the long run.
 #[test]
 #[ignore = "long: a few minutes"]
 fn very_many_nets_agree_with_the_dull_explorer() {
     let features = Features { capacities: true, priorities: false, inhibitors: true, divisions: false, edges: false };
-    compare(10_000..60_000, features, 200);
-    compare(60_000..80_000, Features { priorities: true, ..features }, 200);
-    compare(80_000..100_000, Features { divisions: true, ..features }, 200);
-    compare(100_000..150_000, Features { edges: true, ..features }, 200);
-    compare(150_000..170_000, Features { edges: true, priorities: true, ..features }, 200);
+    compare_by_threads(10_000..60_000, features);
+    compare_by_threads(60_000..80_000, Features { priorities: true, ..features });
+    compare_by_threads(80_000..100_000, Features { divisions: true, ..features });
+    compare_by_threads(100_000..150_000, Features { edges: true, ..features });
+    compare_by_threads(150_000..170_000, Features { edges: true, priorities: true, ..features });
 }

@@ -139,7 +139,12 @@ pub struct Room<'a> {
 }
 
 /// The successors of a block: for each its source, action, target and hash.
-#[derive(Clone, Debug)]
+///
+/// A batch [under](Batch::under) a control asks its budget before it grows, once it is large. If that is refused the batch is
+/// [stopped](Batch::stop), and what is pushed from then on is lost.
+///
+/// Not `Clone`: what the budget has granted, it has granted once.
+#[derive(Debug)]
 pub struct Batch {
     targets: States,
     len: usize,
@@ -153,12 +158,19 @@ pub struct Batch {
     left_out: u64,
     /// Who is asked whether to go on.
     control: Option<Control>,
+    /// Bytes that its budget has granted.
+    granted: u64,
     /// Calls until that is asked again.
     until_asked: u32,
     /// Why the batch is not complete.
     stop: Option<Stop>,
     cut_off: u64,
 }
+
+/// Lists of fewer bytes grow without a question: whoever holds the batch counts them.
+const SMALL: u64 = 1 << 18;
+/// Lists of more bytes grow by an eighth instead of to the next power of two.
+const LARGE: usize = 1 << 20;
 
 /// How many calls of [`Batch::is_stopped`] pass from one look at clock and memory to the next.
 const ASK_EVERY: u32 = 8;
@@ -177,6 +189,7 @@ impl Batch {
             moved: 0,
             left_out: 0,
             control: None,
+            granted: 0,
             until_asked: 0,
             stop: None,
             cut_off: 0,
@@ -269,12 +282,12 @@ impl Batch {
     /// [`System::hash`](crate::System::hash) gives for it.
     #[inline]
     pub fn push_hashed(&mut self, action: Action, target: &[Slot], hash: u64) {
-        self.targets.push(target);
-        let index = self.len;
         self.len += 1;
         if self.len > self.hashes.len() {
-            self.enlarge();
+            self.enlarge(1);
         }
+        let index = self.len - 1;
+        self.targets.push(target);
         self.sources[index] = self.current;
         self.actions[index] = action;
         self.hashes[index] = hash;
@@ -287,11 +300,11 @@ impl Batch {
     #[inline]
     pub fn grow(&mut self, action: Action, sources: u64) -> (&mut [Slot], &mut [u64]) {
         let count = sources.count_ones() as usize;
-        let start = self.len;
         self.len += count;
         if self.len > self.hashes.len() {
-            self.enlarge();
+            self.enlarge(count);
         }
+        let start = self.len - count;
         let mut rest = sources;
         for source in &mut self.sources[start..start + count] {
             *source = rest.trailing_zeros() as u8;
@@ -304,13 +317,16 @@ impl Batch {
 
     /// Appends successors that `write` writes where they stay, for systems of fixed width. It is given
     /// room for `most` of them and says how many it wrote, the first ones. They are hashed here,
-    /// for systems that keep [`System::hash`](crate::System::hash) as it is provided.
+    /// for systems that keep [`System::hash`](crate::System::hash) as it is provided. Where the budget has no such room, it is not
+    /// called, and the batch is [stopped](Self::stop).
     #[inline]
     pub fn write(&mut self, most: usize, write: impl FnOnce(Room<'_>) -> usize) {
         let start = self.len;
         self.len += most;
-        if self.len > self.hashes.len() {
-            self.enlarge();
+        if self.len > self.hashes.len() && !self.is_granted() {
+            // There may be far fewer than there should be room for, but nobody knows.
+            self.len = start;
+            return;
         }
         let room = Room {
             targets: self.targets.grow(most),
@@ -328,12 +344,57 @@ impl Batch {
         hash::all(&self.targets, start, &mut self.hashes[start..self.len]);
     }
 
+    /// Makes room for `self.len` successors, the last `more` of which are to be written. If that is not granted, they are written
+    /// over the first ones: nobody may use the batch now, and it does not grow whatever the system goes on to make.
     #[cold]
-    fn enlarge(&mut self) {
-        let target = self.len.next_power_of_two().max(256);
-        self.sources.resize(target, 0);
-        self.actions.resize(target, Action(0));
-        self.hashes.resize(target, 0);
+    fn enlarge(&mut self, more: usize) {
+        if self.is_granted() {
+            return;
+        }
+        self.len = more;
+        self.targets.clear();
+        if self.len > self.hashes.len() {
+            self.make_room(self.len);
+        }
+    }
+
+    /// Makes room for `self.len` successors and some to spare, if the budget grants it; stops the batch otherwise.
+    #[cold]
+    fn is_granted(&mut self) -> bool {
+        let each = self.bytes_each();
+        let spare = self.len.next_power_of_two().max(256);
+        let room = if spare * each <= LARGE { spare } else { self.len + self.len / 8 };
+        let bytes = (room * each) as u64;
+        if bytes > SMALL
+            && let Some(control) = &self.control
+        {
+            let more = bytes.saturating_sub(self.granted);
+            if !control.budget.request(more) {
+                self.stop = self.stop.or(Some(Stop::Memory));
+                self.until_asked = 0;
+                return false;
+            }
+            self.granted += more;
+        }
+        self.make_room(room);
+        true
+    }
+
+    /// Bytes of a successor; of its target only where all take the same.
+    fn bytes_each(&self) -> usize {
+        let target = if let Width::Fixed(slots) = self.targets.width() { slots * size_of::<Slot>() } else { 0 };
+        target + size_of::<u8>() + size_of::<Action>() + size_of::<u64>()
+    }
+
+    fn make_room(&mut self, room: usize) {
+        fn extend<T: Copy>(list: &mut Vec<T>, room: usize, value: T) {
+            list.reserve_exact(room.saturating_sub(list.len()));
+            list.resize(room.max(list.len()), value);
+        }
+        extend(&mut self.sources, room, 0);
+        extend(&mut self.actions, room, Action(0));
+        extend(&mut self.hashes, room, 0);
+        self.targets.make_room(room);
     }
 
     /// Records a fault of the current source.
@@ -466,10 +527,84 @@ impl Batch {
         self.moved
     }
 
+    /// Bytes that the budget of its control has granted to it.
+    pub fn granted_bytes(&self) -> u64 {
+        self.granted
+    }
+
     /// The bytes this batch holds on to.
     pub fn held_bytes(&self) -> u64 {
         self.targets.held_bytes()
             + self.sources.capacity() as u64
             + (self.actions.capacity() * size_of::<Action>() + self.hashes.capacity() * size_of::<u64>()) as u64
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Some(control) = &self.control {
+            control.budget.release(self.granted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Budget;
+    use std::sync::Arc;
+
+    /// A control with a budget of so many bytes.
+    fn control(bytes: u64) -> Control {
+        Control { budget: Arc::new(Budget::new(bytes)), ..Control::new() }
+    }
+
+    #[test]
+    fn a_large_batch_asks_its_budget_before_it_grows_and_gives_back_what_it_had() {
+        const WIDTH: usize = 1000;
+        const LIMIT: u64 = 3 << 20;
+        let state = [7; WIDTH];
+        type Append = fn(&mut Batch, &[Slot]);
+        let ways: [(&str, Append); 3] = [
+            ("push", |batch, state| batch.push(Action(1), state)),
+            ("grow", |batch, state| batch.grow(Action(1), 1).0.copy_from_slice(state)),
+            ("write", |batch, state| {
+                batch.write(1, |room| {
+                    room.targets.copy_from_slice(state);
+                    1
+                });
+            }),
+        ];
+        for (name, append) in ways {
+            let control = control(LIMIT);
+            let mut batch = Batch::new(Width::Fixed(WIDTH)).under(&control);
+            for _ in 0..700 {
+                append(&mut batch, &state);
+            }
+            assert_eq!((batch.len(), batch.stop()), (700, None), "{name}");
+            assert_eq!(control.budget.used(), batch.granted_bytes(), "{name}");
+            assert!(batch.held_bytes() <= batch.granted_bytes(), "{name}");
+            // What 700 need, and an eighth.
+            assert!(batch.held_bytes() <= 700 * 4013 * 9 / 8 + 4096, "{name}: {}", batch.held_bytes());
+            for _ in 0..700 {
+                append(&mut batch, &state);
+            }
+            assert_eq!(batch.stop(), Some(Stop::Memory), "{name}");
+            assert!(batch.is_stopped() && batch.held_bytes() <= LIMIT, "{name}: {}", batch.held_bytes());
+            // The next block may be smaller.
+            batch.reset(Width::Fixed(WIDTH));
+            append(&mut batch, &state);
+            assert_eq!((batch.len(), batch.stop(), batch.target(0)), (1, None, &state[..]), "{name}");
+            drop(batch);
+            assert_eq!(control.budget.used(), 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn small_batches_ask_nobody() {
+        let control = control(0);
+        let mut batch = Batch::new(Width::Fixed(2)).under(&control);
+        (0..1000).for_each(|number| batch.push(Action(number), &[number, number]));
+        assert_eq!((batch.len(), batch.stop(), batch.target(999)), (1000, None, &[999, 999][..]));
     }
 }

@@ -6,6 +6,9 @@
 use crate::Stop;
 use std::ops::Range;
 
+/// The most diagnostics that a reader collects of one text. A list of this length means that there may be more.
+pub const MOST_DIAGNOSTICS: usize = 20;
+
 /// A piece of a text, as byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {

@@ -30,8 +30,9 @@
 //! The suite `check_system` of the test kit compares all of these with each other.
 
 use crate::{
-    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Describe, Fired, Growth, Independence, Measure, Observable,
-    Observe, Portable, Progress, Recoding, Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Fired, Growth, Independence, Measure,
+    Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, Undone, Value,
+    Widen, Width,
 };
 use std::any::Any;
 
@@ -295,8 +296,8 @@ pub trait Layer: Send + Sync {
     }
 
     /// See [`Progress::measures`].
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.inner().progress().map_or_else(Vec::new, |below| below.measures())
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        self.inner().progress().map_or_else(|| Ok(Vec::new()), |below| below.measures(control))
     }
 
     /// See [`Progress::features`].
@@ -515,8 +516,8 @@ impl<L: Layer> Reversible for L {
 
 #[deny(clippy::missing_trait_methods)]
 impl<L: Layer> Progress for L {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        Layer::measures(self)
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        Layer::measures(self, control)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

@@ -4,7 +4,7 @@
 //! a function of the state alone. Nothing else is asked of a measure: a poor one costs a
 //! sweep memory and time, never an answer.
 
-use crate::{BLOCK, Block, Kind, Observable, Scratch, System};
+use crate::{BLOCK, Block, Control, Kind, Observable, Scratch, Stop, System};
 
 /// How far a state has come, as a number.
 pub type Rank = i128;
@@ -111,8 +111,9 @@ impl Measure for Weighted {
 
 /// A system that knows measures of its own progress.
 pub trait Progress {
-    /// Measures worth trying, the most promising first; none, if there is nothing that progresses.
-    fn measures(&self) -> Vec<Box<dyn Measure>>;
+    /// Measures worth trying, the most promising first; none, if there is nothing that progresses. An error, if `control` has the
+    /// search for them end.
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop>;
 
     /// What a measure that is learnt from a sample may look at, beside all [names](crate::Observe::names): how it is called, and
     /// itself.

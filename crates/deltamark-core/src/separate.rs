@@ -11,6 +11,10 @@
 //! * Instead of letting one vector of a cycle regress, all of them may be asked to have no gain at all. Weights under which
 //!   they have none are found by elimination, and among these the perceptron looks for such under which the others gain.
 
+use crate::{Control, Stop};
+
+/// Elementary steps from one look at the clock to the next.
+const ASKED: u64 = 1 << 12;
 /// How many elementary steps one search may take: a fraction of a second.
 const MOST_WORK: u64 = 100_000_000;
 /// How often the perceptron may add each vector, on average, before one is given up.
@@ -38,9 +42,9 @@ pub struct Separation {
 }
 
 /// Looks for weights of `counts` counts. Of vectors that are to blame, one with the least `keep` is given up.
-pub fn separate(counts: usize, vectors: &[Vector], keep: &[u64]) -> Separation {
-    let (weights, cyclic) = Search::new(counts, &reduced(vectors)).separate(keep);
-    Separation { weights, cyclic }
+pub fn separate(counts: usize, vectors: &[Vector], keep: &[u64], control: &Control) -> Result<Separation, Stop> {
+    let (weights, cyclic) = Search::new(counts, &reduced(vectors), control).separate(keep)?;
+    Ok(Separation { weights, cyclic })
 }
 
 /// The vectors over the greatest common divisor of their parts: they gain under the same weights, and heavy ones count no more than
@@ -54,6 +58,9 @@ fn reduced(vectors: &[Vector]) -> Vec<Vector> {
     vectors.iter().map(reduce).collect()
 }
 
+/// Weights, if they do, and which vectors were met on cycles.
+type Weights = (Option<Vec<i64>>, Vec<bool>);
+
 /// The search for weights.
 struct Search<'e> {
     effects: &'e [Vector],
@@ -63,19 +70,30 @@ struct Search<'e> {
     /// Exact as long as no weight has passed [`LARGEST`], after which the search is given up.
     gains: Vec<i128>,
     work: u64,
+    /// The work after which it is asked again whether to go on.
+    asked: u64,
+    control: &'e Control,
 }
 
 impl<'e> Search<'e> {
-    fn new(places: usize, effects: &'e [Vector]) -> Self {
+    fn new(places: usize, effects: &'e [Vector], control: &'e Control) -> Self {
         let mut by_place = vec![Vec::new(); places];
         for (number, effect) in (0u32..).zip(effects) {
             effect.iter().for_each(|&(place, gain)| by_place[place as usize].push((number, gain)));
         }
-        Search { effects, by_place, weights: vec![0; places], gains: vec![0; effects.len()], work: 0 }
+        Search {
+            effects,
+            by_place,
+            weights: vec![0; places],
+            gains: vec![0; effects.len()],
+            work: 0,
+            asked: 0,
+            control,
+        }
     }
 
     /// Adds the effect of a transition to the weights.
-    fn add(&mut self, transition: usize) {
+    fn add(&mut self, transition: usize) -> Result<(), Stop> {
         for &(place, count) in &self.effects[transition] {
             let weight = &mut self.weights[place as usize];
             *weight = weight.saturating_add(count);
@@ -84,12 +102,17 @@ impl<'e> Search<'e> {
                 *gain = gain.saturating_add(i128::from(count) * i128::from(change));
             }
             self.work += self.by_place[place as usize].len() as u64 + 1;
+            if self.work >= self.asked {
+                self.asked = self.work + ASKED;
+                self.control.check()?;
+            }
         }
+        Ok(())
     }
 
     /// Weights under which all transitions gain but those given up, and which were met on cycles. Of those that are to
     /// blame, the one with the least `keep` is given up. No weights, if they would not do.
-    fn separate(&mut self, keep: &[u64]) -> (Option<Vec<i64>>, Vec<bool>) {
+    fn separate(&mut self, keep: &[u64]) -> Result<Weights, Stop> {
         let count = self.effects.len();
         // Transitions without effect cannot gain.
         let mut wanted: Vec<bool> = self.effects.iter().map(|effect| !effect.is_empty()).collect();
@@ -104,15 +127,15 @@ impl<'e> Search<'e> {
                     quiet = false;
                     blame[transition] += 1;
                     updates += 1;
-                    self.add(transition);
+                    self.add(transition)?;
                 }
             }
             self.work += count as u64;
             if quiet {
-                return (Some(self.weights.clone()), cyclic);
+                return Ok((Some(self.weights.clone()), cyclic));
             }
             if self.work > MOST_WORK || self.weights.iter().any(|weight| weight.unsigned_abs() > LARGEST as u64) {
-                return (None, cyclic);
+                return Ok((None, cyclic));
             }
             if updates >= ROUNDS * left {
                 // What comes round again and again is to blame.
@@ -120,7 +143,7 @@ impl<'e> Search<'e> {
                 let guilty = (0..count).filter(|&t| wanted[t] && 2 * blame[t] >= most);
                 let given_up = guilty.min_by_key(|&t| (keep[t], std::cmp::Reverse(blame[t])));
                 (0..count).filter(|&t| 20 * blame[t] >= most).for_each(|t| cyclic[t] = true);
-                let Some(given_up) = given_up else { return (None, cyclic) };
+                let Some(given_up) = given_up else { return Ok((None, cyclic)) };
                 wanted[given_up] = false;
                 left -= 1;
                 updates = 0;
@@ -131,93 +154,118 @@ impl<'e> Search<'e> {
 }
 
 /// Weights under which no vector regresses: those on cycles have no gain, and of the others as many as possible gain.
-pub fn monotone(places: usize, effects: &[Vector], mut cyclic: Vec<bool>) -> Option<Vec<i64>> {
+pub fn monotone(
+    places: usize,
+    effects: &[Vector],
+    mut cyclic: Vec<bool>,
+    control: &Control,
+) -> Result<Option<Vec<i64>>, Stop> {
     if places > 1500 {
-        return None;
+        return Ok(None);
     }
     let effects = &reduced(effects);
     for _ in 0..8 {
-        let vectors = annihilators(places, effects, &cyclic)?;
+        let Some(vectors) = annihilators(places, effects, &cyclic, control)? else { return Ok(None) };
         // The gain of each transition under each vector: the net as the perceptron sees it now.
-        let mapped: Option<Vec<Vector>> = (0..effects.len())
-            .map(|transition| {
-                if cyclic[transition] {
-                    return Some(Vec::new());
-                }
-                let gain = |vector: &Vec<i64>| {
-                    effects[transition].iter().try_fold(0i64, |sum, &(place, count)| {
-                        sum.checked_add(vector[place as usize].checked_mul(count)?)
-                    })
-                };
-                let gains: Option<Vec<i64>> = vectors.iter().map(gain).collect();
-                Some((0u32..).zip(gains?).filter(|&(_, gain)| gain != 0).collect())
-            })
-            .collect();
-        let mapped = reduced(&mapped?);
-        if mapped.iter().all(Vec::is_empty) {
-            return None;
+        let mut mapped: Vec<Vector> = Vec::with_capacity(effects.len());
+        for (effect, &cyclic) in effects.iter().zip(&cyclic) {
+            control.ask()?;
+            let gain = |vector: &Vec<i64>| {
+                effect
+                    .iter()
+                    .try_fold(0i64, |sum, &(place, count)| sum.checked_add(vector[place as usize].checked_mul(count)?))
+            };
+            let gains: Option<Vec<i64>> = if cyclic { Some(Vec::new()) } else { vectors.iter().map(gain).collect() };
+            let Some(gains) = gains else { return Ok(None) };
+            mapped.push((0u32..).zip(gains).filter(|&(_, gain)| gain != 0).collect());
         }
-        let mut search = Search::new(vectors.len(), &mapped);
+        let mapped = reduced(&mapped);
+        if mapped.iter().all(Vec::is_empty) {
+            return Ok(None);
+        }
+        let mut search = Search::new(vectors.len(), &mapped, control);
         let keep = vec![0; effects.len()];
-        let (found, more) = search.separate(&keep);
+        let (found, more) = search.separate(&keep)?;
         if more.iter().zip(&mapped).any(|(&more, mapped)| more && !mapped.is_empty()) {
             cyclic.iter_mut().zip(more).for_each(|(cyclic, more)| *cyclic |= more);
             continue;
         }
-        let found = found?;
-        let mut weights = vec![0i64; places];
-        for (vector, &factor) in vectors.iter().zip(&found) {
-            for (weight, &part) in weights.iter_mut().zip(vector) {
-                *weight = weight.checked_add(part.checked_mul(factor)?)?;
-            }
-        }
-        return Some(weights);
+        return Ok(found.and_then(|found| combined(places, &vectors, &found)));
     }
-    None
+    Ok(None)
+}
+
+/// The sum of these vectors, each times its factor, as far as numbers reach.
+fn combined(places: usize, vectors: &[Vec<i64>], factors: &[i64]) -> Option<Vec<i64>> {
+    let mut weights = vec![0i64; places];
+    for (vector, &factor) in vectors.iter().zip(factors) {
+        for (weight, &part) in weights.iter_mut().zip(vector) {
+            *weight = weight.checked_add(part.checked_mul(factor)?)?;
+        }
+    }
+    Some(weights)
 }
 
 /// Integer vectors that span all weights under which these transitions have no gain; by
-/// elimination without fractions.
-fn annihilators(places: usize, effects: &[Vector], which: &[bool]) -> Option<Vec<Vec<i64>>> {
+/// elimination without fractions. `None` if they are too many or their numbers too large.
+fn annihilators(
+    places: usize,
+    effects: &[Vector],
+    which: &[bool],
+    control: &Control,
+) -> Result<Option<Vec<Vec<i64>>>, Stop> {
     let mut rows: Vec<(usize, Vec<i64>)> = Vec::new();
     for effect in effects.iter().zip(which).filter(|(_, which)| **which).map(|(effect, _)| effect) {
-        let mut row = vec![0i64; places];
-        effect.iter().for_each(|&(place, count)| row[place as usize] = count);
-        for (pivot, other) in &rows {
-            eliminate(&mut row, other, *pivot)?;
+        control.check()?;
+        if extend_basis(places, &mut rows, effect).is_none() {
+            return Ok(None);
         }
-        // A pivot of 1 keeps numbers small.
-        let Some(pivot) = (0..places).filter(|&place| row[place] != 0).min_by_key(|&place| row[place].unsigned_abs())
-        else {
-            continue;
-        };
-        for (_, other) in &mut rows {
-            eliminate(other, &row, pivot)?;
-        }
-        rows.push((pivot, row));
     }
     let mut pivots = vec![false; places];
     rows.iter().for_each(|&(pivot, _)| pivots[pivot] = true);
     let free: Vec<usize> = (0..places).filter(|&place| !pivots[place]).collect();
     if free.len() * places > 4_000_000 {
-        return None;
+        return Ok(None);
     }
-    free.into_iter()
-        .map(|place| {
-            let mut scale = 1i64;
-            for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
-                let step = row[*pivot] / gcd(row[*pivot].unsigned_abs(), row[place].unsigned_abs()) as i64;
-                scale =
-                    scale.checked_mul(step.checked_abs()? / gcd(scale.unsigned_abs(), step.unsigned_abs()) as i64)?;
-            }
-            let mut vector = vec![0; places];
-            vector[place] = scale;
-            for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
-                vector[*pivot] = scale.checked_mul(row[place])?.checked_div(row[*pivot])?.checked_neg()?;
-            }
-            (vector.iter().all(|part| part.unsigned_abs() < LARGEST as u64)).then_some(vector)
-        })
-        .collect()
+    let mut vectors = Vec::with_capacity(free.len());
+    for place in free {
+        control.check()?;
+        let Some(vector) = free_vector(places, &rows, place) else { return Ok(None) };
+        vectors.push(vector);
+    }
+    Ok(Some(vectors))
+}
+
+/// Adds an effect to rows of which each is zero at the pivots of all others, unless it depends on them.
+fn extend_basis(places: usize, rows: &mut Vec<(usize, Vec<i64>)>, effect: &Vector) -> Option<()> {
+    let mut row = vec![0i64; places];
+    effect.iter().for_each(|&(place, count)| row[place as usize] = count);
+    for (pivot, other) in rows.iter() {
+        eliminate(&mut row, other, *pivot)?;
+    }
+    // A pivot of 1 keeps numbers small.
+    let pivot = (0..places).filter(|&place| row[place] != 0).min_by_key(|&place| row[place].unsigned_abs());
+    let Some(pivot) = pivot else { return Some(()) };
+    for (_, other) in rows.iter_mut() {
+        eliminate(other, &row, pivot)?;
+    }
+    rows.push((pivot, row));
+    Some(())
+}
+
+/// The smallest integer vector without gain under all rows that has, of the places that are no pivots, this one alone.
+fn free_vector(places: usize, rows: &[(usize, Vec<i64>)], place: usize) -> Option<Vec<i64>> {
+    let mut scale = 1i64;
+    for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
+        let step = row[*pivot] / gcd(row[*pivot].unsigned_abs(), row[place].unsigned_abs()) as i64;
+        scale = scale.checked_mul(step.checked_abs()? / gcd(scale.unsigned_abs(), step.unsigned_abs()) as i64)?;
+    }
+    let mut vector = vec![0; places];
+    vector[place] = scale;
+    for (pivot, row) in rows.iter().filter(|(_, row)| row[place] != 0) {
+        vector[*pivot] = scale.checked_mul(row[place])?.checked_div(row[*pivot])?.checked_neg()?;
+    }
+    vector.iter().all(|part| part.unsigned_abs() < LARGEST as u64).then_some(vector)
 }
 
 /// Makes `row` zero at the pivot, by a multiple of `other`.
@@ -243,6 +291,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_search_for_weights_ends_when_the_run_must() {
+        let control = Control::new();
+        control.cancel.cancel();
+        let vectors: Vec<Vector> = vec![vec![(0, -1), (1, 1)], vec![(0, 1), (1, -1)]];
+        assert_eq!(separate(2, &vectors, &[0, 0], &control).err(), Some(Stop::Cancelled));
+        assert_eq!(monotone(2, &vectors, vec![true, false], &control), Err(Stop::Cancelled));
+    }
+
+    #[test]
     fn heavy_vectors_are_separated_as_light_ones_are() {
         let most = i64::from(u32::MAX);
         let light: Vec<Vector> = vec![vec![(0, -1), (1, 1)], vec![(1, -1), (2, 1)]];
@@ -254,11 +311,13 @@ mod tests {
             vec![vec![(0, i64::MIN), (1, i64::MAX)], vec![(0, i64::MAX), (1, i64::MIN)]],
             vec![vec![(0, i64::MIN)], vec![(0, i64::MIN), (1, i64::MAX), (2, i64::MIN)]],
         ];
-        let found = cases.clone().map(|vectors| separate(3, &vectors, &vec![0; vectors.len()]).weights);
+        let control = Control::new();
+        let found =
+            cases.clone().map(|vectors| separate(3, &vectors, &vec![0; vectors.len()], &control).unwrap().weights);
         assert!(found[0].is_some() && found[0] == found[1], "{found:?}");
         for vectors in cases {
             for which in [vec![true; vectors.len()], vec![false; vectors.len()]] {
-                let Some(weights) = monotone(3, &vectors, which) else { continue };
+                let Some(weights) = monotone(3, &vectors, which, &control).unwrap() else { continue };
                 let gain = |vector: &Vector| {
                     vector.iter().map(|&(at, part)| i128::from(weights[at as usize]) * i128::from(part)).sum::<i128>()
                 };

@@ -64,6 +64,9 @@ pub enum Width {
     Varies,
 }
 
+/// A list of this many slots, 1 MiB, is large.
+const LARGE: usize = 1 << 18;
+
 /// States of up to this many slots are copied and compared slot by slot: a call of the
 /// library's function would take longer.
 const SHORT: usize = 4;
@@ -274,12 +277,26 @@ impl States {
 
     #[cold]
     fn enlarge(&mut self) {
-        self.slots.resize(Self::enlarged(self.used), 0);
+        let enlarged = Self::enlarged(self.used);
+        self.slots.reserve_exact(enlarged - self.slots.len());
+        self.slots.resize(enlarged, 0);
     }
 
-    /// How many slots are made when this many are needed.
+    /// How many slots are made when this many are needed: twice as many each time, and an eighth more where that is much memory.
     fn enlarged(needed: usize) -> usize {
-        needed.next_power_of_two().max(64)
+        match needed {
+            0..LARGE => needed.next_power_of_two().max(64),
+            _ => needed + needed / 8,
+        }
+    }
+
+    /// Makes room for `states` states in all, and no more, so that a list of fixed width does not grow by itself before there are as many.
+    pub(crate) fn make_room(&mut self, states: usize) {
+        let Width::Fixed(width) = self.width else { return };
+        if states * width > self.slots.len() {
+            self.slots.reserve_exact(states * width - self.slots.len());
+            self.slots.resize(states * width, 0);
+        }
     }
 
     /// The states, first to last.

@@ -5,13 +5,13 @@
 //!
 //! This file declares; [`lower`](crate::lower) turns expressions and transitions over these names into the intermediate form.
 
-use crate::MAX_FINDINGS;
 use crate::ast;
 use crate::ir::{
     Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Field, Location, Monitor, Owner, Place, Process,
     ProcessId, Program, Table, TableId, Timing, Type, Variable,
 };
 use crate::pool::Pool;
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Span, Stop};
 use std::collections::HashMap;
@@ -110,9 +110,14 @@ impl<'t> Checker<'t> {
     }
 
     pub fn wrong(&mut self, diagnostic: Diagnostic) {
-        if self.findings.len() < MAX_FINDINGS {
+        if !self.is_full() {
             self.findings.push(diagnostic);
         }
+    }
+
+    /// Whether enough is wrong. Whoever looks for a name to suggest asks first: that takes time.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= MOST_DIAGNOSTICS
     }
 
     /// Whether the run must end; then nothing of what is made here is used.
@@ -428,6 +433,9 @@ impl<'t> Checker<'t> {
 
     /// Tells that a process has no such state.
     pub fn no_state(&mut self, state: ast::Name<'t>, process: &ast::Process<'t>) {
+        if self.is_full() {
+            return;
+        }
         let names = process.states.iter().map(|state| state.text);
         let help = match did_you_mean(state.text, names) {
             Some(near) => format!("did you mean `{near}`?"),

@@ -11,6 +11,8 @@
 //! be cut at any slot.
 
 use crate::ir::{CellId, Field, Owner, Program};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Bits in a slot.
 const SLOT: u32 = 32;
@@ -47,7 +49,7 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
     program.boundaries = cuts;
     // The monitor's own cells follow, one component.
     let monitor: Vec<usize> = (state..program.cells.len()).collect();
-    let mut bins = Bins::default();
+    let mut bins = Bins::new();
     let mut behind = vec![(0, 0); program.cells.len() - state];
     for &cell in &monitor {
         behind[cell - state] = bins.put(codes[cell].bits);
@@ -66,30 +68,31 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
 type Spot = (u32, u8);
 
 /// Slots that are being filled.
-#[derive(Default)]
 struct Bins {
     used: Vec<u32>,
-    /// Slots before this one are full, or nearly so.
-    from: usize,
+    /// For each size of a field, a slot before which none has room for it. Slots only fill up, so these only grow, and
+    /// packing takes time in proportion to the number of fields.
+    from: [usize; SLOT as usize + 1],
 }
 
 impl Bins {
+    fn new() -> Self {
+        Bins { used: Vec::new(), from: [0; SLOT as usize + 1] }
+    }
+
     /// The first slot with room for this many bits.
     fn put(&mut self, bits: u8) -> Spot {
+        let from = &mut self.from[usize::from(bits)];
         let bits = u32::from(bits);
-        let fits = |used: &u32| used + bits <= SLOT;
-        let slot = match self.used[self.from..].iter().position(fits) {
-            Some(slot) => self.from + slot,
-            None => {
-                self.used.push(0);
-                self.used.len() - 1
-            }
-        };
+        while self.used.get(*from).is_some_and(|used| used + bits > SLOT) {
+            *from += 1;
+        }
+        let slot = *from;
+        if slot == self.used.len() {
+            self.used.push(0);
+        }
         let shift = self.used[slot];
         self.used[slot] += bits;
-        while self.used.get(self.from) == Some(&SLOT) {
-            self.from += 1;
-        }
         (slot as u32, shift as u8)
     }
 }
@@ -119,16 +122,22 @@ fn components(program: &Program, state: usize) -> Vec<Vec<usize>> {
         Owner::Monitor => Key::Globals,
     };
     let mut found: Vec<(Key, Vec<usize>)> = Vec::new();
+    let mut globals = None;
     for cell in 0..state {
         let key = key(cell);
         // The cells of all but the globals are neighbours.
         let known = match key {
-            Key::Globals => found.iter_mut().find(|(other, _)| *other == key),
+            Key::Globals => globals.map(|place: usize| &mut found[place]),
             _ => found.last_mut().filter(|(other, _)| *other == key),
         };
         match known {
             Some((_, cells)) => cells.push(cell),
-            None => found.push((key, vec![cell])),
+            None => {
+                if key == Key::Globals {
+                    globals = Some(found.len());
+                }
+                found.push((key, vec![cell]));
+            }
         }
     }
     found.into_iter().map(|(_, cells)| cells).collect()
@@ -137,7 +146,7 @@ fn components(program: &Program, state: usize) -> Vec<Vec<usize>> {
 /// Wide fields first; among equals the order of the model.
 fn widest_first(cells: impl Iterator<Item = usize>, codes: &[Code]) -> Vec<usize> {
     let mut cells: Vec<usize> = cells.filter(|&cell| codes[cell].bits > 0).collect();
-    cells.sort_by_key(|&cell| std::cmp::Reverse(codes[cell].bits));
+    cells.sort_by_key(|&cell| Reverse(codes[cell].bits));
     cells
 }
 
@@ -148,31 +157,34 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
     let (large, mut small): (Vec<_>, Vec<_>) = components.iter().partition(|cells| bits(cells) > SLOT);
     let mut used: Vec<u32> = Vec::new();
     for cells in large {
-        let mut bins = Bins::default();
+        let mut bins = Bins::new();
         for cell in widest_first(cells.iter().copied(), codes) {
             let (slot, shift) = bins.put(codes[cell].bits);
             places[cell] = (slot + used.len() as u32, shift);
         }
         used.extend(bins.used);
     }
-    small.sort_by_key(|cells| std::cmp::Reverse(bits(cells)));
+    small.sort_by_key(|cells| Reverse(bits(cells)));
+    // The slots by the number of their used bits, lowest first.
+    let mut by_use: [BinaryHeap<Reverse<usize>>; SLOT as usize + 1] = std::array::from_fn(|_| BinaryHeap::new());
+    for (slot, &used) in used.iter().enumerate() {
+        by_use[used as usize].push(Reverse(slot));
+    }
     for cells in small {
         let needed = bits(cells);
         if needed == 0 {
             continue;
         }
-        let roomy = used.iter().enumerate().filter(|(_, used)| *used + needed <= SLOT);
-        let slot = match roomy.max_by_key(|&(slot, used)| (*used, std::cmp::Reverse(slot))) {
-            Some((slot, _)) => slot,
-            None => {
-                used.push(0);
-                used.len() - 1
-            }
-        };
+        let fullest = by_use[..=(SLOT - needed) as usize].iter_mut().rev().find_map(BinaryHeap::pop);
+        let slot = fullest.map_or(used.len(), |Reverse(slot)| slot);
+        if slot == used.len() {
+            used.push(0);
+        }
         for &cell in cells {
             places[cell] = (slot as u32, used[slot] as u8);
             used[slot] += u32::from(codes[cell].bits);
         }
+        by_use[used[slot] as usize].push(Reverse(slot));
     }
     (places, used.len())
 }
@@ -180,7 +192,7 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
 /// Packs field by field, each into the first slot with room for it.
 fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
     let mut places = vec![(0, 0); state];
-    let mut bins = Bins::default();
+    let mut bins = Bins::new();
     for cell in cells {
         places[cell] = bins.put(codes[cell].bits);
     }
@@ -203,4 +215,45 @@ fn boundaries(components: &[Vec<usize>], places: &[Spot], slots: usize, codes: &
 /// The cells of an array or of a variable, for those who code them alike.
 pub(crate) fn cells(first: CellId, length: u32) -> std::ops::Range<usize> {
     first.0 as usize..(first.0 + length) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn very_many_fields_are_packed_in_time_proportional_to_their_number() {
+        // Four fields of seven bits leave four bits over, so no slot is ever full.
+        let text = "byte x[65535]; byte y[65535]; process P { byte i; state a; init a; trans
+              a -> a { guard i < 100; effect x[i] = i, y[i] = i + 1, i = i + 1; }; } system async;";
+        let began = Instant::now();
+        let program = crate::parse(text.as_bytes()).expect("a model");
+        assert!(program.slots <= 2 * 65535 / 4 + 2, "{}", program.slots);
+        // It took many seconds when each field looked at every slot before.
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    }
+
+    /// The first slot with room, found by looking at all.
+    fn first_fit(sizes: &[u8]) -> Vec<Spot> {
+        let mut used: Vec<u32> = Vec::new();
+        let place = |&bits: &u8| {
+            let slot = used.iter().position(|used| used + u32::from(bits) <= SLOT).unwrap_or(used.len());
+            if slot == used.len() {
+                used.push(0);
+            }
+            let shift = used[slot];
+            used[slot] += u32::from(bits);
+            (slot as u32, shift as u8)
+        };
+        sizes.iter().map(place).collect()
+    }
+
+    #[test]
+    fn a_field_goes_to_the_first_slot_with_room() {
+        let sizes: Vec<u8> = (0..4000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 27) as u8 + 1).collect();
+        let mut bins = Bins::new();
+        let places: Vec<Spot> = sizes.iter().map(|&bits| bins.put(bits)).collect();
+        assert_eq!(places, first_fit(&sizes));
+    }
 }

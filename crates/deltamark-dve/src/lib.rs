@@ -60,11 +60,9 @@ pub use choice::EngineChoice;
 pub use dump::Dump;
 pub use system::DveSystem;
 
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 use ir::{Place, Program};
-
-/// No more findings than this are reported at once: nobody reads on.
-const MAX_FINDINGS: usize = 20;
 
 /// The longest text that is read.
 pub const MAX_LENGTH: usize = 1 << 26;
@@ -90,7 +88,7 @@ pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagn
         return Err(stop.into());
     }
     if !findings.is_empty() {
-        findings.truncate(MAX_FINDINGS);
+        findings.truncate(MOST_DIAGNOSTICS);
         return Err(findings);
     }
     let (mut program, pool) = check::check(text, &model, control)?;
@@ -113,7 +111,7 @@ pub fn parse_macros_under(
     parameters: &[(String, String)],
     control: &Control,
 ) -> Result<Program, Vec<Diagnostic>> {
-    let expanded = macros::expand(bytes, parameters)?;
+    let expanded = macros::expand_under(bytes, parameters, control)?;
     let program = parse_under(expanded.text.as_bytes(), control);
     let mut program = program.map_err(|findings| expanded.explain(findings))?;
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();

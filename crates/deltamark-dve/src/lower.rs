@@ -28,6 +28,9 @@ impl<'t> Checker<'t> {
         if let Some(symbol) = self.lookup(name.text) {
             return Some(symbol);
         }
+        if self.is_full() {
+            return None;
+        }
         let inside = self.inside.map(|number| &self.known[number].scope);
         let names =
             self.local.keys().chain(inside.into_iter().flat_map(|scope| scope.keys())).chain(self.globals.keys());
@@ -43,6 +46,9 @@ impl<'t> Checker<'t> {
 
     /// Turns an expression into the intermediate form. Nothing: a mistake has been told.
     pub fn lower(&mut self, expr: &ast::Expr<'t>) -> Option<ExprId> {
+        if self.is_full() {
+            return None;
+        }
         match &expr.node {
             Node::Number(value) => Some(self.pool.constant(*value)),
             Node::Name(name) => {
@@ -287,6 +293,9 @@ impl<'t> Checker<'t> {
         let id = self.known[number].id.unwrap_or(ProcessId(u32::MAX));
         let mut transitions: Vec<Transition> = Vec::with_capacity(process.transitions.len());
         for transition in &process.transitions {
+            if self.is_full() {
+                return;
+            }
             let mut state = |name: ast::Name<'t>| match self.known[number].scope.get(name.text) {
                 Some((Symbol::State(location), _)) => Some(*location),
                 _ => {

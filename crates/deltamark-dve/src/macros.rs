@@ -41,7 +41,7 @@ mod eval;
 
 use builtin::Builtin;
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Control, Diagnostic, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -97,6 +97,15 @@ impl Expanded {
 
 /// Expands a text with macros, with these parameters.
 pub fn expand(bytes: &[u8], parameters: &[(String, String)]) -> Result<Expanded, Vec<Diagnostic>> {
+    expand_under(bytes, parameters, &Control::new())
+}
+
+/// The same, as far as `control` lets it.
+pub fn expand_under(
+    bytes: &[u8],
+    parameters: &[(String, String)],
+    control: &Control,
+) -> Result<Expanded, Vec<Diagnostic>> {
     let text = deltamark_core::text::utf8(bytes)?;
     let bytes_read = bytes.len();
     let mut machine = Machine::new();
@@ -110,6 +119,7 @@ pub fn expand(bytes: &[u8], parameters: &[(String, String)]) -> Result<Expanded,
         machine.define(name.as_bytes(), Meaning::Text(Rc::new(Text::placed(value.as_bytes(), 0))), Bare::Yes);
         machine.parameters.insert(name.as_bytes().to_vec(), false);
     }
+    machine.control = control.clone();
     machine.push(Text::counted(text.as_bytes()));
     machine.run()?;
     let unused = machine.parameters.iter().find(|(_, used)| !**used).map(|(name, _)| shown(name));
@@ -220,6 +230,7 @@ struct Machine {
     replacements: usize,
     /// Where all that is read comes from, while the prelude is read or a macro of it replaced.
     place: u32,
+    control: Control,
 }
 
 type Step = Result<(), Vec<Diagnostic>>;
@@ -243,6 +254,7 @@ impl Machine {
             work: 0,
             replacements: 0,
             place: 0,
+            control: Control::new(),
         }
     }
 
@@ -316,6 +328,7 @@ impl Machine {
     /// Reads all there is.
     fn run(&mut self) -> Step {
         while let Some((byte, origin)) = self.peek(0) {
+            self.control.ask()?;
             self.place = origin;
             if self.work > MOST_WORK || self.replacements > MOST_REPLACEMENTS {
                 return Err(Diagnostic::at(point(origin), "the macros do not come to an end")
@@ -534,6 +547,7 @@ impl Machine {
         let mut text = Text::default();
         let mut at = 0;
         while at < body.len() {
+            self.control.ask()?;
             let byte = body.bytes[at];
             let place = if body.origins[at] == NOWHERE { origin } else { body.origins[at] };
             let next = body.bytes.get(at + 1).copied().filter(|_| byte == b'$');

@@ -31,7 +31,8 @@
 //! width of states. They do *not* trust the bits of states: see `facts.rs`.
 //!
 //! # What is left to the interpreter
-//! Synchronous systems, channels with very large buffers, expressions that are nested very deeply; [`Native::new`] says so.
+//! Synchronous systems, channels with very large buffers or very many receives, models of very many steps, expressions that are
+//! nested very deeply; [`Native::new`] says so.
 
 mod compiler;
 mod emitter;
@@ -59,6 +60,14 @@ pub const WARM_UP: u64 = 2048;
 const PART: usize = 64;
 /// A block is expanded in pieces of so many states that there are no more steps than this.
 const PIECE: usize = 8192;
+/// The bytes of targets for which there is room at a time, about: nobody knows how many there will be, only how many there can be.
+const ROOM: usize = 1 << 20;
+/// The most steps of a model, and the most receives of a channel, for which there is code: making it takes about a tenth of a
+/// millisecond for each step, and a send with all its partners is one function, which is made without a break.
+const MOST_STEPS: usize = 1 << 17;
+const MOST_RECEIVES: usize = 256;
+/// Locations of more parts fire single steps by the interpreter, which is quicker than making all of their code.
+const MOST_FIRING_PARTS: usize = 16;
 /// The largest buffer that is compiled, in values: there is code for each length that it may have.
 const LARGEST_BUFFER: u32 = 64;
 /// The deepest expression that is compiled.
@@ -76,6 +85,8 @@ pub struct Native {
     nothing: Vec<u64>,
     /// The most steps of one state.
     most: usize,
+    /// For how many steps there is room at a time.
+    room: usize,
     commits: bool,
     interpreter: Interpreter,
     /// How many states the interpreter has still to expand.
@@ -98,6 +109,8 @@ struct Process {
 /// A location of a process.
 struct Spot {
     parts: Vec<Part>,
+    /// The most steps, faults counted, that a state has from here.
+    most: usize,
     committed: bool,
     expand: OnceLock<Vec<Expand>>,
     fire: OnceLock<Vec<Fire>>,
@@ -160,6 +173,16 @@ impl Native {
         if let Some(channel) = program.channels.iter().find(|channel| cells(channel) > LARGEST_BUFFER) {
             return Err(format!("the buffer of channel `{}` is too large for native code", channel.name));
         }
+        if program.steps.len() > MOST_STEPS {
+            return Err(format!("there is no native code for models of more than {MOST_STEPS} steps"));
+        }
+        let many = |channel: &&Channel| channel.buffer.is_none() && channel.receives.len() > MOST_RECEIVES;
+        if let Some(channel) = program.channels.iter().find(many) {
+            return Err(format!(
+                "there is no native code for more than {MOST_RECEIVES} receives of one channel, as `{}` has",
+                channel.name
+            ));
+        }
         let facts = Facts::new(program);
         let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
         let too_deep_place = |target: &Target| matches!(*target, Target::Element { index, .. } if too_deep(index));
@@ -189,7 +212,13 @@ impl Native {
             });
             for (location, place) in process.locations.iter().enumerate() {
                 let parts = parts(program, number as u32, location as u32, place.transitions.clone());
-                spots.push(Spot { parts, committed: place.committed, expand: OnceLock::new(), fire: OnceLock::new() });
+                spots.push(Spot {
+                    parts,
+                    most: most_steps(program, place.transitions.clone()),
+                    committed: place.committed,
+                    expand: OnceLock::new(),
+                    fire: OnceLock::new(),
+                });
             }
         }
         let mut part_of = vec![(u32::MAX, 0); program.transitions.len()];
@@ -206,7 +235,15 @@ impl Native {
         Ok(Native {
             fired_by: program.steps.iter().map(first).collect(),
             nothing: vec![0; sleep::words(program).max(1)],
-            most: most_steps(program),
+            // Each process is in one location.
+            most: processes
+                .iter()
+                .map(|process| {
+                    let spots = &spots[process.first as usize..(process.first + process.count) as usize];
+                    spots.iter().map(|spot| spot.most).max().unwrap_or(0)
+                })
+                .sum(),
+            room: (ROOM / (program.slots * size_of::<Slot>()).max(1)).clamp(PART, PIECE),
             commits: program.has_commit,
             interpreter: Interpreter::new(program),
             warm_up: AtomicU64::new(warm_up),
@@ -226,7 +263,7 @@ impl Native {
     /// Makes the code for all locations now, for measurements.
     pub fn make_all(&self, program: &Program) -> Made {
         let all: Vec<u32> = (0..self.spots.len() as u32).collect();
-        self.make(program, &all);
+        self.make(program, &all, &mut || false);
         self.made()
     }
 
@@ -234,10 +271,10 @@ impl Native {
         self.compiler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the expanding functions of those of these spots that have none yet. Says whether they are there: for lack of memory
-    /// they may not be, and the interpreter goes on.
+    /// Makes the expanding functions of those of these spots that have none yet. Says whether they are there: for lack of memory,
+    /// or because the run is `stopped`, they may not be, and the interpreter goes on.
     #[cold]
-    fn make(&self, program: &Program, spots: &[u32]) -> bool {
+    fn make(&self, program: &Program, spots: &[u32], stopped: &mut dyn FnMut() -> bool) -> bool {
         let mut compiler = self.compiler();
         if compiler.failed {
             return false;
@@ -245,7 +282,7 @@ impl Native {
         let missing: Vec<&Spot> =
             spots.iter().map(|&spot| &self.spots[spot as usize]).filter(|spot| spot.expand.get().is_none()).collect();
         let parts: Vec<Part> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
-        let Ok(made) = compiler.expand(program, &self.facts, &parts) else { return false };
+        let Ok(Some(made)) = compiler.expand(program, &self.facts, &parts, stopped) else { return false };
         let mut made = made.into_iter();
         for spot in missing {
             // Nobody else makes them: the compiler is locked.
@@ -260,6 +297,9 @@ impl Native {
         let mut compiler = self.compiler();
         if spot.fire.get().is_none() {
             if compiler.failed {
+                return false;
+            }
+            if spot.parts.len() > MOST_FIRING_PARTS {
                 return false;
             }
             let Ok(made) = compiler.fire(program, &self.facts, &spot.parts) else { return false };
@@ -297,10 +337,10 @@ impl Native {
                 None => interpreter.expand(program, scratch, block, out, faults),
             };
         }
-        let piece = (PIECE / self.most.max(1)).clamp(1, BLOCK);
+        let piece = (self.room / self.most.max(1)).clamp(1, BLOCK);
         let states = block.states().slots();
         let mut start = 0;
-        while start < block.len() {
+        while start < block.len() && !out.is_stopped() {
             let end = (start + piece).min(block.len());
             let piece = Piece { states, range: start..end, asleep, sources: Sources::Numbered };
             if !self.expand_piece(program, work, &piece, out) {
@@ -352,55 +392,84 @@ impl Native {
             }
         }
         let missing = work.met.iter().any(|&spot| self.spots[spot as usize].expand.get().is_none());
-        if missing && !self.make(program, &work.met) {
+        if missing && !self.make(program, &work.met, &mut || out.is_stopped()) {
             work.met.drain(..).for_each(|spot| work.masks[spot as usize] = 0);
             return false;
         }
-        let most = self.most * range.len();
-        work.faults.resize(most, 0);
-        let mut fault_count = 0;
-        out.write(most, |room: Room<'_>| {
-            let mut context = Context {
-                sources: states.as_ptr(),
-                targets: room.targets.as_mut_ptr(),
-                actions: room.actions.as_mut_ptr().cast(),
-                origins: room.sources.as_mut_ptr(),
-                faults: work.faults.as_mut_ptr(),
-                fault_count: 0,
-                asleep: rows.as_ptr(),
-                left_out: left_out.as_mut_ptr(),
-            };
-            let mut count = 0;
-            for spot in work.met.drain(..) {
-                let mut mask = std::mem::take(&mut work.masks[spot as usize]);
-                let spot = &self.spots[spot as usize];
-                if !spot.committed {
-                    mask &= !committed;
+        let mut met = std::mem::take(&mut work.met);
+        let all = self.most * range.len();
+        let mut rest = &met[..];
+        while !rest.is_empty() {
+            // All of them where there is room for all their steps, as there is in most models.
+            let (spots, most) = if all <= self.room { (rest, all) } else { self.fitting(rest, &work.masks) };
+            rest = &rest[spots.len()..];
+            work.faults.resize(most, 0);
+            let mut fault_count = 0;
+            out.write(most, |room: Room<'_>| {
+                let mut context = Context {
+                    sources: states.as_ptr(),
+                    targets: room.targets.as_mut_ptr(),
+                    actions: room.actions.as_mut_ptr().cast(),
+                    origins: room.sources.as_mut_ptr(),
+                    faults: work.faults.as_mut_ptr(),
+                    fault_count: 0,
+                    asleep: rows.as_ptr(),
+                    left_out: left_out.as_mut_ptr(),
+                };
+                let mut count = 0;
+                for &spot in spots {
+                    let mut mask = std::mem::take(&mut work.masks[spot as usize]);
+                    let spot = &self.spots[spot as usize];
+                    if !spot.committed {
+                        mask &= !committed;
+                    }
+                    if mask == 0 {
+                        continue;
+                    }
+                    for expand in spot.expand.get().map(Vec::as_slice).unwrap_or_default() {
+                        // SAFETY: the code was made for this program. The mask has a bit for states of `range` only, all of
+                        // which are in `states` (asserted above). Each step of each of them is written at most once, by
+                        // the one part that has it; there are at most `most` of them from these spots (see `most_steps` and
+                        // `fitting`), which is what all four lists have room for. Sets of steps have a bit for each
+                        // (asserted above, or made so), and there is a set and a number for each state of a block.
+                        count = unsafe { expand(&mut context, mask, count) };
+                    }
                 }
-                if mask == 0 {
-                    continue;
+                fault_count = context.fault_count as usize;
+                if *sources == Sources::Current {
+                    room.sources[..count as usize].fill(room.current);
                 }
-                for expand in spot.expand.get().map(Vec::as_slice).unwrap_or_default() {
-                    // SAFETY: the code was made for this program. The mask has a bit for states of `range` only, all of
-                    // which are in `states` (asserted above). Each step of each of them is written at most once, by
-                    // the one part that has it; there are at most `most` of them (see `most_steps`), which is what all
-                    // four lists have room for. Sets of steps have a bit for each (asserted above, or made so), and there
-                    // is a set and a number for each state of a block.
-                    count = unsafe { expand(&mut context, mask, count) };
-                }
+                count as usize
+            });
+            let found = work.faults[..fault_count].iter();
+            work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
+            if !rest.is_empty() && out.is_stopped() {
+                break;
             }
-            fault_count = context.fault_count as usize;
-            if *sources == Sources::Current {
-                room.sources[..count as usize].fill(room.current);
-            }
-            count as usize
-        });
+        }
+        if out.stop().is_some() {
+            // What was not expanded has its mask still.
+            met.iter().for_each(|&spot| work.masks[spot as usize] = 0);
+        }
+        met.clear();
+        work.met = met;
         for number in range.clone().filter(|&number| left_out[number] > 0) {
             out.leave_out_of(number, left_out[number].into());
         }
-        let found = work.faults[..fault_count].iter();
-        work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
         true
+    }
+
+    /// The first of these spots whose steps, together, there is room for, and how many these can be: one spot at least.
+    fn fitting<'s>(&self, spots: &'s [u32], masks: &[u64]) -> (&'s [u32], usize) {
+        let (mut count, mut sum) = (0, 0);
+        for &spot in spots {
+            let steps = self.spots[spot as usize].most * masks[spot as usize].count_ones() as usize;
+            if count > 0 && sum + steps > self.room {
+                break;
+            }
+            (count, sum) = (count + 1, sum + steps);
+        }
+        (&spots[..count], sum)
     }
 }
 
@@ -428,9 +497,9 @@ fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>
     parts
 }
 
-/// The most steps, faults counted, that one state can have: in each process those of its richest location, where a
-/// send counts once for each receive that can be ready at the same time.
-fn most_steps(program: &Program) -> usize {
+/// The most steps, faults counted, that one state can have from a location with these transitions; a send counts once for each
+/// receive that can be ready at the same time.
+fn most_steps(program: &Program, transitions: Range<u32>) -> usize {
     let steps = |number: u32| {
         let transition = &program.transitions[number as usize];
         match function::starts(program, transition) {
@@ -442,15 +511,7 @@ fn most_steps(program: &Program) -> usize {
             _ => function::steps(program, transition),
         }
     };
-    let locations = |process: &crate::ir::Process| {
-        process
-            .locations
-            .iter()
-            .map(|location| location.transitions.clone().map(steps).sum::<usize>())
-            .max()
-            .unwrap_or(0)
-    };
-    program.processes.iter().map(locations).sum()
+    transitions.map(steps).sum()
 }
 
 impl Engine for Native {

@@ -6,10 +6,10 @@
 //! deeper than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
 //! Expressions are read in `expression.rs`.
 
-use crate::MAX_FINDINGS;
 use crate::ast::{Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Process, Sync, Transition};
 use crate::ir::Type;
 use crate::token::{self, Token};
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 
 /// How deeply parentheses, indices and signs may nest.
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
             self.findings = stop.into();
             return true;
         }
-        self.findings.len() >= MAX_FINDINGS
+        self.findings.len() >= MOST_DIAGNOSTICS
     }
 
     fn model(&mut self) {

@@ -47,7 +47,7 @@ const UNCHECKED: &str = "the analysis says that this cannot fail in a reachable 
 
 fn asynchronous(program: &Program, source: &[i32], action: u32) -> Result<Option<Vec<i32>>, Why> {
     let Some(&step) = program.steps.get(action as usize) else { return Ok(None) };
-    let mut values = source.to_vec();
+    let mut values;
     match step {
         Step::Alone(id) => {
             let transition = program.transition(id);
@@ -58,6 +58,7 @@ fn asynchronous(program: &Program, source: &[i32], action: u32) -> Result<Option
             if !guard(program, source, transition)? {
                 return Ok(None);
             }
+            values = source.to_vec();
             if let Some(buffer) = buffer {
                 transfer(program, source, &mut values, transition, buffer)?;
             }
@@ -79,6 +80,7 @@ fn asynchronous(program: &Program, source: &[i32], action: u32) -> Result<Option
                 let lines = (send.place.line, receive.place.line);
                 return Err(format!("sender (line {}) and receiver (line {}) both assign `{name}`", lines.0, lines.1));
             }
+            values = source.to_vec();
             handshake(program, source, &mut values, send, receive)?;
             effects(program, &mut values, receive)?;
             effects(program, &mut values, send)?;
@@ -147,7 +149,8 @@ fn stands(program: &Program, values: &[i32], transition: &Transition) -> bool {
     let at = |process: &crate::ir::Process| values[process.location.0 as usize] as u32;
     let process = &program.processes[transition.process.0 as usize];
     let committed = |process: &crate::ir::Process| process.locations[at(process) as usize].committed;
-    at(process) == transition.from && (committed(process) || !program.processes.iter().any(committed))
+    let bound = program.has_commit && program.processes.iter().any(committed);
+    at(process) == transition.from && (committed(process) || !bound)
 }
 
 /// Whether the buffer lets the transition go on.

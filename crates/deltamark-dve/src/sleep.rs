@@ -50,22 +50,14 @@ impl Sleep {
         }
         let (count, words) = (program.steps.len(), words(program));
         let touched: Vec<Touched> = program.steps.iter().map(|step| Touched::of(program, step)).collect();
-        // For each cell the steps that read it, and those that write it: so a step meets only those that it has a cell
+        // For each cell and array the steps that read it, and those that write it: so a step meets only those that it has one
         // in common with, and not all others.
-        let mut readers = vec![0u64; words * program.cells.len()];
-        let mut writers = readers.clone();
-        for (step, Touched { reads, writes }) in touched.iter().enumerate() {
-            members(reads).for_each(|cell| readers[cell * words + step / 64] |= 1 << (step % 64));
-            members(writes).for_each(|cell| writers[cell * words + step / 64] |= 1 << (step % 64));
-        }
+        let readers = Users::new(program, touched.iter().map(|touched| &touched.reads[..]));
+        let writers = Users::new(program, touched.iter().map(|touched| &touched.writes[..]));
         let mut rows = vec![0u64; words * (count + 1)];
         for (step, (Touched { reads, writes }, row)) in touched.iter().zip(rows.chunks_exact_mut(words)).enumerate() {
-            let mut concerns = |steps: &[u64], cell: usize| {
-                let of_cell = &steps[cell * words..][..words];
-                row.iter_mut().zip(of_cell).for_each(|(word, other)| *word |= other);
-            };
-            members(writes).for_each(|cell| concerns(&readers, cell));
-            members(writes).chain(members(reads)).for_each(|cell| concerns(&writers, cell));
+            writes.iter().for_each(|&unit| readers.add_to(row, unit));
+            writes.iter().chain(reads).for_each(|&unit| writers.add_to(row, unit));
             // Those that it does not concern, if they come later.
             for (word, first) in row.iter_mut().zip((0..).step_by(64)) {
                 *word = !*word & below(count, first) & !below(step + 1, first);
@@ -82,29 +74,112 @@ impl Sleep {
     }
 }
 
-/// The numbers in a set that has a bit for each.
-fn members(set: &[u64]) -> impl Iterator<Item = usize> {
-    set.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
-        let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
-        rest.take_while(|&rest| rest != 0).map(move |rest| first + rest.trailing_zeros() as usize)
-    })
-}
-
 /// The numbers below a bound, in a word that begins with the number `first`.
 fn below(bound: usize, first: usize) -> u64 {
     1u64.checked_shl(bound.saturating_sub(first) as u32).map_or(u64::MAX, |bit| bit - 1)
 }
 
-/// The cells that a step reads and writes: a bit each.
+/// What a step reads or writes: a cell, or some element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unit {
+    Cell(u32),
+    Array(u32),
+}
+
+/// The steps that use each unit. What this takes is in proportion to what steps use, not to the number of cells times that of steps.
+struct Users {
+    /// By cell, then by array the steps that use it as a whole.
+    units: Vec<StepSet>,
+    /// For each array the steps that use it or any of its elements.
+    any: Vec<StepSet>,
+    /// The array of each cell.
+    array_of: Vec<Option<u32>>,
+    cells: usize,
+}
+
+/// A set of steps: a list while that is shorter than a bit for each.
+#[derive(Clone, Debug)]
+enum StepSet {
+    List(Vec<u32>),
+    Bits(Vec<u64>),
+}
+
+impl StepSet {
+    /// Takes in a step, the last so far, of a set of so many words.
+    fn push(&mut self, step: u32, words: usize) {
+        if let StepSet::List(list) = self {
+            if list.last() == Some(&step) {
+                return;
+            }
+            if list.len() < 2 * words {
+                return list.push(step);
+            }
+            let mut bits = vec![0; words];
+            list.iter().for_each(|&step| bits[step as usize / 64] |= 1 << (step % 64));
+            *self = StepSet::Bits(bits);
+        }
+        if let StepSet::Bits(bits) = self {
+            bits[step as usize / 64] |= 1 << (step % 64);
+        }
+    }
+
+    fn add_to(&self, row: &mut [u64]) {
+        match self {
+            StepSet::List(list) => list.iter().for_each(|&step| row[step as usize / 64] |= 1 << (step % 64)),
+            StepSet::Bits(bits) => row.iter_mut().zip(bits).for_each(|(word, other)| *word |= other),
+        }
+    }
+}
+
+impl Users {
+    /// The users, where each step in order uses these units.
+    fn new<'a>(program: &Program, used: impl Iterator<Item = &'a [Unit]>) -> Self {
+        let (cells, words) = (program.cells.len(), words(program));
+        let mut array_of = vec![None; cells];
+        for (number, array) in program.arrays.iter().enumerate() {
+            array_of[array.first.0 as usize..(array.first.0 + array.length) as usize].fill(Some(number as u32));
+        }
+        let empty = || StepSet::List(Vec::new());
+        let mut units = vec![empty(); cells + program.arrays.len()];
+        let mut any = vec![empty(); program.arrays.len()];
+        for (step, used) in (0..).zip(used) {
+            for &unit in used {
+                let (place, array) = match unit {
+                    Unit::Cell(cell) => (cell as usize, array_of[cell as usize]),
+                    Unit::Array(array) => (cells + array as usize, Some(array)),
+                };
+                units[place].push(step, words);
+                if let Some(array) = array {
+                    any[array as usize].push(step, words);
+                }
+            }
+        }
+        Users { units, any, array_of, cells }
+    }
+
+    /// Adds to a row the steps that may use what this unit is.
+    fn add_to(&self, row: &mut [u64], unit: Unit) {
+        match unit {
+            Unit::Cell(cell) => {
+                self.units[cell as usize].add_to(row);
+                if let Some(array) = self.array_of[cell as usize] {
+                    self.units[self.cells + array as usize].add_to(row);
+                }
+            }
+            Unit::Array(array) => self.any[array as usize].add_to(row),
+        }
+    }
+}
+
+/// What a step reads and writes, each once.
 struct Touched {
-    reads: Vec<u64>,
-    writes: Vec<u64>,
+    reads: Vec<Unit>,
+    writes: Vec<Unit>,
 }
 
 impl Touched {
     fn of(program: &Program, step: &Step) -> Self {
-        let words = program.cells.len().div_ceil(64);
-        let mut touched = Touched { reads: vec![0; words], writes: vec![0; words] };
+        let mut touched = Touched { reads: Vec::new(), writes: Vec::new() };
         match *step {
             Step::Alone(transition) => touched.transition(program, transition),
             Step::Pair { send, receive, .. } => {
@@ -112,15 +187,20 @@ impl Touched {
                 touched.transition(program, receive);
             }
         }
+        for units in [&mut touched.reads, &mut touched.writes] {
+            units.sort_unstable();
+            units.dedup();
+            units.shrink_to_fit();
+        }
         touched
     }
 
     fn read(&mut self, cell: CellId) {
-        self.reads[cell.0 as usize / 64] |= 1 << (cell.0 % 64);
+        self.reads.push(Unit::Cell(cell.0));
     }
 
     fn write(&mut self, cell: CellId) {
-        self.writes[cell.0 as usize / 64] |= 1 << (cell.0 % 64);
+        self.writes.push(Unit::Cell(cell.0));
     }
 
     fn transition(&mut self, program: &Program, id: TransitionId) {
@@ -154,8 +234,7 @@ impl Touched {
             Target::Cell(cell) => self.write(cell),
             Target::Element { array, index, .. } => {
                 self.expr(program, index);
-                let array = &program.arrays[array.0 as usize];
-                (0..array.length).for_each(|element| self.write(CellId(array.first.0 + element)));
+                self.writes.push(Unit::Array(array.0));
             }
         }
     }
@@ -168,8 +247,7 @@ impl Touched {
                 Expr::Const(_) => {}
                 Expr::Cell(cell) => self.read(cell),
                 Expr::Element { array, index, .. } => {
-                    let array = &program.arrays[array.0 as usize];
-                    (0..array.length).for_each(|element| self.read(CellId(array.first.0 + element)));
+                    self.reads.push(Unit::Array(array.0));
                     open.push(index);
                 }
                 Expr::Lookup { index, .. } => open.push(index),
@@ -186,11 +264,12 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     /// Seventy processes, so that a row has several words: each has a variable of its own and one that it shares with a
     /// neighbour, and every tenth sends to the next.
     fn model() -> String {
-        let mut text = String::from("byte shared[70]; channel c;\n");
+        let mut text = String::from("byte shared[70]; byte rare[3]; channel c;\n");
         for number in 0..70 {
             let next = (number + 1) % 70;
             let sync = match number % 10 {
@@ -198,10 +277,16 @@ mod tests {
                 1 => "sync c?own;",
                 _ => "",
             };
+            // Some that read or write any element.
+            let any = match number % 35 {
+                17 => ", s -> s { guard shared[own] == 1; }",
+                34 => ", s -> s { effect rare[own] = rare[1]; }",
+                _ => "",
+            };
             text += &format!(
                 "process P_{number} {{ byte own; state s, t; init s; trans
                    s -> t {{ guard shared[{next}] == 0; {sync} effect shared[{number}] = 1; }},
-                   t -> s {{ effect own = 1 - own; }}; }}\n"
+                   t -> s {{ effect own = 1 - own; }}{any}; }}\n"
             );
         }
         text + "system async;"
@@ -212,13 +297,22 @@ mod tests {
         let program = crate::parse(model().as_bytes()).expect("a model");
         let sleep = Sleep::new(&program).expect("some steps do not concern each other");
         let touched: Vec<Touched> = program.steps.iter().map(|step| Touched::of(&program, step)).collect();
-        let meet = |one: &[u64], other: &[u64]| one.iter().zip(other).any(|(one, other)| one & other != 0);
+        let cells = |units: &[Unit]| -> HashSet<u32> {
+            let cells = units.iter().flat_map(|unit| match *unit {
+                Unit::Cell(cell) => cell..cell + 1,
+                Unit::Array(array) => {
+                    let array = &program.arrays[array as usize];
+                    array.first.0..array.first.0 + array.length
+                }
+            });
+            cells.collect()
+        };
+        let touched: Vec<_> = touched.iter().map(|one| (cells(&one.reads), cells(&one.writes))).collect();
+        let meet = |one: &HashSet<u32>, other: &HashSet<u32>| !one.is_disjoint(other);
         let mut left_out = 0;
         for (a, one) in touched.iter().enumerate() {
             for (b, other) in touched.iter().enumerate() {
-                let apart = !meet(&one.writes, &other.writes)
-                    && !meet(&one.writes, &other.reads)
-                    && !meet(&one.reads, &other.writes);
+                let apart = !meet(&one.1, &other.1) && !meet(&one.1, &other.0) && !meet(&one.0, &other.1);
                 let expected = a < b && apart;
                 assert_eq!(sleep.row(Action(a as u32))[b / 64] >> (b % 64) & 1 == 1, expected, "{a} and {b}");
                 left_out += u32::from(expected);

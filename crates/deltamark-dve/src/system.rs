@@ -77,12 +77,25 @@ impl DveSystem {
         self
     }
 
-    /// What is wrong with a step that an engine calls a fault.
+    /// What is wrong with a step that an engine calls a fault; the cells of its source.
     #[cold]
-    fn fault(&self, source: &[Slot], action: Action) -> String {
-        match reference::step(&self.program, &reference::unpack(&self.program, source), action.0) {
+    fn fault(&self, cells: &[i32], action: Action) -> String {
+        match reference::step(&self.program, cells, action.0) {
             Outcome::Fault(why) => why,
             other => panic!("engines agree: the {} calls {action:?} a fault, but it is {other:?}", self.engine.name()),
+        }
+    }
+
+    /// Appends the faults of one source. There may be as many as there are steps, so its cells are unpacked once, and their words
+    /// count as what the process holds.
+    #[cold]
+    fn faults(&self, source: &[Slot], actions: impl Iterator<Item = Action>, out: &mut Batch) {
+        let cells = reference::unpack(&self.program, source);
+        for action in actions {
+            if out.is_stopped() {
+                break;
+            }
+            out.fault(Some(action), self.fault(&cells, action));
         }
     }
 
@@ -103,14 +116,11 @@ impl DveSystem {
             }
         }
         steps(&self.program, &mut work.engine, out, &mut work.block_faults);
-        for (index, action) in work.block_faults.drain(..) {
-            // Finding the words takes long where states are wide.
-            if out.is_stopped() {
-                break;
-            }
-            out.begin(index);
-            out.fault(Some(action), self.fault(block.state(index), action));
+        for faults in work.block_faults.chunk_by(|(one, _), (other, _)| one == other) {
+            out.begin(faults[0].0);
+            self.faults(block.state(faults[0].0), faults.iter().map(|&(_, action)| action), out);
         }
+        work.block_faults.clear();
     }
 
     /// Tells the assertions that do not hold in a state.
@@ -173,11 +183,8 @@ impl System for DveSystem {
         let work = scratch.get::<Work>();
         self.assert(&mut work.values, source, out);
         self.engine.successors(&self.program, &mut work.engine, source, out, &mut work.faults);
-        for action in work.faults.drain(..) {
-            if out.is_stopped() {
-                break;
-            }
-            out.fault(Some(action), self.fault(source, action));
+        if !work.faults.is_empty() {
+            self.faults(source, work.faults.drain(..), out);
         }
         Ok(())
     }
@@ -201,7 +208,7 @@ impl System for DveSystem {
         Ok(match self.engine.fire(&self.program, &mut work.engine, source, action, target) {
             Taken::Done => Fired::Done,
             Taken::Disabled => Fired::Disabled,
-            Taken::Fault => Fired::Fault(self.fault(source, action)),
+            Taken::Fault => Fired::Fault(self.fault(&reference::unpack(&self.program, source), action)),
         })
     }
 

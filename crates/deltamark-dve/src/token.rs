@@ -3,7 +3,7 @@
 //! In: the text of a model. Out: its tokens with their places, and a diagnostic for every piece that
 //! belongs to none. What stays true: tokens lie in order, do not overlap, and are never empty.
 
-use crate::MAX_FINDINGS;
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Diagnostic, Span};
 use logos::{Filter, Lexer, Logos};
 
@@ -173,7 +173,7 @@ pub(crate) fn tokens(text: &str) -> (Vec<(Token, Span)>, Vec<Diagnostic>) {
             Ok(token) => tokens.push((token, span)),
             Err(()) => findings.push(foreign(text, span)),
         }
-        if findings.len() >= MAX_FINDINGS {
+        if findings.len() >= MOST_DIAGNOSTICS {
             break;
         }
     }

@@ -324,3 +324,11 @@ fn places_are_those_of_the_file() {
     let program = deltamark_dve::parse_macros(right.as_bytes(), &[]).expect("a model");
     assert_eq!(program.transitions[0].place.line, 2);
 }
+
+#[test]
+fn the_expansion_ends_when_the_run_must() {
+    let control = deltamark_core::Control::new();
+    control.cancel.cancel();
+    let ended = deltamark_dve::macros::expand_under(b"byte x;", &[], &control).unwrap_err();
+    assert_eq!(ended[0].stop, Some(deltamark_core::Stop::Cancelled));
+}

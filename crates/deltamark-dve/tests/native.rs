@@ -261,3 +261,37 @@ fn several_threads_make_code_and_run_it() {
     });
     assert!(counts.iter().all(|&count| count == counts[0]), "{counts:?}");
 }
+
+/// States of 20 kB with some hundred steps each: there is room for a few of these at a time.
+#[test]
+fn wide_states_are_expanded_in_pieces() {
+    let mut text = String::from("byte far[20000]; channel c;\n");
+    for number in 0..90 {
+        let sync = match number % 9 {
+            0 => "sync c!;",
+            1 => "sync c?;",
+            _ => "",
+        };
+        text += &format!(
+            "process P_{number} {{ byte i; state s, t; init s; trans
+               s -> t {{ {sync} effect i = i + 1; }}, t -> s {{ guard i < 2; effect far[{number} * 200 + i] = i; }},
+               t -> t {{ guard i == 2; effect i = 3 / (i - 2); }}; }}\n"
+        );
+    }
+    let (states, edges) = compare("wide", &(text + "system async;"), 70);
+    assert!(states > 1000 && edges > 5000, "{states} {edges}");
+}
+
+#[test]
+fn there_is_no_code_for_very_many_pairs() {
+    let model = |receivers: usize| {
+        let mut text = String::from("channel c; process S { state s; init s; trans s -> s { sync c!; }; }\n");
+        for number in 0..receivers {
+            text += &format!("process R_{number} {{ state s; init s; trans s -> s {{ sync c?; }}; }}\n");
+        }
+        parse((text + "system async;").as_bytes()).expect("a model")
+    };
+    assert!(Native::new(&model(256)).is_ok());
+    let why = Native::new(&model(257)).err().expect("too many");
+    assert!(why.contains("more than 256 receives of one channel, as `c` has"), "{why}");
+}

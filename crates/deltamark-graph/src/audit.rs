@@ -10,21 +10,21 @@
 use crate::BitSet;
 use crate::block::{STATES, Unpacked};
 use crate::graph::Graph;
-use crate::meta::{FileError, damaged};
-use deltamark_core::Budget;
-use std::sync::Arc;
+use crate::meta::{FileError, damaged, go_on};
+use deltamark_core::{Control, Stop};
 
 impl Graph {
     /// Compares what the head says with the blocks: one pass over all edges, and one bit a state.
-    pub fn audit(&self, budget: &Arc<Budget>) -> Result<(), FileError> {
+    pub fn audit(&self, control: &Control) -> Result<(), FileError> {
         let meta = self.meta();
-        let mut reached = BitSet::new(self.states(), budget).ok_or(FileError::Memory)?;
+        let mut reached = BitSet::new(self.states(), &control.budget).ok_or(Stop::Memory)?;
         meta.initial.iter().for_each(|&number| _ = reached.insert(number));
         let mut levels = Levels::begin(self, &reached)?;
         let (mut edges, mut ends) = (0, 0);
         let mut unpacked = Unpacked::default();
         let mut rows: Vec<(u8, u64)> = Vec::new();
         for block in 0..self.blocks() {
+            go_on(control)?;
             self.unpack(block, &mut unpacked)?;
             let first = block * STATES as u64;
             let count = (self.states() - first).min(STATES as u64);

@@ -9,12 +9,12 @@
 //! takes the place of index, low link and membership of the stack.
 
 use crate::bitset::BitSet;
+use crate::block::STATES;
 use crate::graph::Graph;
-use crate::meta::{FileError, damaged};
+use crate::meta::{FileError, damaged, go_on};
 use crate::packed::Packed;
 use crate::trail::Trail;
-use deltamark_core::{Budget, Edge};
-use std::sync::Arc;
+use deltamark_core::{Control, Edge, Stop};
 
 /// The components of a graph.
 #[derive(Debug)]
@@ -50,9 +50,10 @@ struct Rows {
 }
 
 /// Finds the components.
-pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, FileError> {
+pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileError> {
     let states = graph.states();
-    let no_room = || FileError::Memory;
+    let budget = &control.budget;
+    let no_room = || FileError::from(Stop::Memory);
     let done = states + 1;
     let mut rows = Rows {
         rank: Packed::new(states, done, budget).ok_or_else(no_room)?,
@@ -77,6 +78,8 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
     let mut trail = Trail::new(graph);
     let mut index = 1;
     let mut result = Ok(());
+    // Steps down and back until it is asked whether to go on.
+    let mut until_asked = 0;
     'all: for &root in &graph.meta().initial {
         if rows.rank.get(root) != 0 {
             continue;
@@ -86,6 +89,11 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
         let mut entering = true;
         let mut read = graph.edges(state, &mut edges);
         loop {
+            if until_asked == 0 {
+                until_asked = STATES;
+                read = read.and(go_on(control).map_err(FileError::from));
+            }
+            until_asked -= 1;
             if let Err(error) = read {
                 result = Err(error);
                 break 'all;
@@ -116,7 +124,7 @@ pub fn components(graph: &Graph, budget: &Arc<Budget>) -> Result<Components, Fil
                 if next.len() == next.capacity() {
                     let more = next.capacity().max(1 << 12);
                     if !budget.request(4 * more as u64) {
-                        result = Err(FileError::Memory);
+                        result = Err(no_room());
                         break 'all;
                     }
                     granted += 4 * more as u64;

@@ -7,9 +7,9 @@
 use crate::block::{Bounds, Packed, STATES, Unpacked};
 use crate::index::Index;
 use crate::map::Mapped;
-use crate::meta::{FileError, Meta, Places, damaged};
+use crate::meta::{FileError, Meta, Places, damaged, go_on};
 use crate::table;
-use deltamark_core::{Budget, Edge};
+use deltamark_core::{Budget, Control, Edge};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ impl std::fmt::Debug for Graph {
 }
 
 impl Graph {
-    /// Opens a file and compares its checksums.
-    pub fn open(path: &Path) -> Result<Self, FileError> {
+    /// Opens a file and compares its checksums, as far as `control` lets it.
+    pub fn open(path: &Path, control: &Control) -> Result<Self, FileError> {
         let bytes = Mapped::open(path).map_err(|error| {
             FileError::Unreadable(match error.kind() {
                 io::ErrorKind::NotFound => "there is no such file".into(),
@@ -54,15 +54,15 @@ impl Graph {
                 _ => error.to_string(),
             })
         })?;
-        Self::from_bytes(bytes)
+        Self::from_bytes(bytes, control)
     }
 
     /// Reads a graph from bytes in memory.
     pub fn read(bytes: Vec<u8>) -> Result<Self, FileError> {
-        Self::from_bytes(Mapped::Memory(bytes))
+        Self::from_bytes(Mapped::Memory(bytes), &Control::new())
     }
 
-    pub(crate) fn from_bytes(bytes: Mapped) -> Result<Self, FileError> {
+    pub(crate) fn from_bytes(bytes: Mapped, control: &Control) -> Result<Self, FileError> {
         let (meta, places, head) = Meta::decode(&bytes)?;
         if places.end != bytes.len() as u64 {
             let how = if places.end > bytes.len() as u64 { "shorter" } else { "longer" };
@@ -76,7 +76,7 @@ impl Graph {
             None if end as u64 != places.end => return Err(damaged("something stands behind its index")),
             None => {}
         }
-        graph.verify()?;
+        graph.verify(control)?;
         Ok(graph)
     }
 
@@ -87,9 +87,10 @@ impl Graph {
     }
 
     /// Compares the checksum of every block.
-    fn verify(&self) -> Result<(), FileError> {
+    fn verify(&self, control: &Control) -> Result<(), FileError> {
         let mut at = self.head;
         for number in 0..self.blocks() {
+            go_on(control)?;
             let (block, sum) = self.index.block(&self.bytes, number)?;
             let start = block.as_ptr() as usize - self.bytes.as_ptr() as usize;
             if start != at {

@@ -6,10 +6,9 @@
 use crate::BitSet;
 use crate::block::{STATES, Unpacked};
 use crate::graph::Graph;
-use crate::meta::{FileError, damaged};
+use crate::meta::{FileError, damaged, go_on};
 use crate::packed::Packed;
-use deltamark_core::{Action, Budget, Edge};
-use std::sync::Arc;
+use deltamark_core::{Action, Control, Edge, Stop};
 
 /// A way from an initial state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +22,17 @@ pub struct Path {
 }
 
 /// The largest distance of a state from the initial ones.
-pub fn depth(graph: &Graph, budget: &Arc<Budget>) -> Result<u64, FileError> {
+pub fn depth(graph: &Graph, control: &Control) -> Result<u64, FileError> {
     if let Some(depth) = graph.meta().depth {
         return Ok(depth);
     }
     if graph.meta().levels {
-        return depth_in_order(graph);
+        return depth_in_order(graph, control);
     }
     let mut depth = 0;
     search(
         graph,
-        budget,
+        control,
         |_, _| {},
         |_, level| {
             depth = level;
@@ -44,11 +43,12 @@ pub fn depth(graph: &Graph, budget: &Arc<Budget>) -> Result<u64, FileError> {
 }
 
 /// The depth of a graph that is numbered level by level: a level ends where the largest target of the level before it is.
-fn depth_in_order(graph: &Graph) -> Result<u64, FileError> {
+fn depth_in_order(graph: &Graph, control: &Control) -> Result<u64, FileError> {
     let mut unpacked = Unpacked::default();
     let mut end = graph.meta().initial.iter().max().map_or(0, |&last| last + 1);
     let (mut most, mut depth) = (end, 0);
     for block in 0..graph.blocks() {
+        go_on(control)?;
         graph.unpack(block, &mut unpacked)?;
         let first = block * STATES as u64;
         if first + STATES as u64 <= end {
@@ -74,20 +74,20 @@ fn depth_in_order(graph: &Graph) -> Result<u64, FileError> {
 
 /// A shortest way to one of the states in `goals`; of several equally near ones to the first that is found. Nothing, if
 /// none can be reached.
-pub fn path_to(graph: &Graph, goals: &BitSet, budget: &Arc<Budget>) -> Result<Option<Path>, FileError> {
+pub fn path_to(graph: &Graph, goals: &BitSet, control: &Control) -> Result<Option<Path>, FileError> {
     let initial = &graph.meta().initial;
     if let Some((index, &end)) = initial.iter().enumerate().find(|&(_, &number)| goals.contains(number)) {
         return Ok(Some(Path { initial: index as u32, actions: Vec::new(), end }));
     }
-    let mut parents = Packed::new(graph.states(), graph.states(), budget).ok_or(FileError::Memory)?;
+    let mut parents = Packed::new(graph.states(), graph.states(), &control.budget).ok_or(Stop::Memory)?;
     let mut end = None;
     if graph.meta().levels {
         end = goals.iter().next();
-        end.map_or(Ok(()), |end| parents_in_order(graph, end, &mut parents))?;
+        end.map_or(Ok(()), |end| parents_in_order(graph, end, &mut parents, control))?;
     } else {
         search(
             graph,
-            budget,
+            control,
             |parent, child| parents.set(child, parent + 1),
             |number, _| {
                 end = goals.contains(number).then_some(number);
@@ -100,6 +100,9 @@ pub fn path_to(graph: &Graph, goals: &BitSet, budget: &Arc<Budget>) -> Result<Op
     let mut edges = Vec::new();
     let mut number = end;
     while !initial.contains(&number) {
+        if actions.len().is_multiple_of(STATES) {
+            go_on(control)?;
+        }
         let parent = parents.get(number).checked_sub(1).ok_or_else(|| damaged("a state cannot be reached"))?;
         graph.edges(parent, &mut edges)?;
         let edge = edges.iter().find(|edge| edge.target == number);
@@ -116,9 +119,10 @@ pub fn path_to(graph: &Graph, goals: &BitSet, budget: &Arc<Budget>) -> Result<Op
 
 /// The smallest source of an edge to each state up to `end`, plus one, in a graph that is numbered level by level. The smallest
 /// number is of the least level, so such sources are on shortest ways.
-fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed) -> Result<(), FileError> {
+fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed, control: &Control) -> Result<(), FileError> {
     let mut unpacked = Unpacked::default();
     for block in 0..=end / STATES as u64 {
+        go_on(control)?;
         graph.unpack(block, &mut unpacked)?;
         for &(source, edge) in unpacked.edges() {
             let source = block * STATES as u64 + u64::from(source) + 1;
@@ -135,14 +139,14 @@ fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed) -> Result<(),
 /// distance, until that says to stop.
 fn search(
     graph: &Graph,
-    budget: &Arc<Budget>,
+    control: &Control,
     mut found: impl FnMut(u64, u64),
     mut visit: impl FnMut(u64, u64) -> bool,
 ) -> Result<(), FileError> {
     let states = graph.states();
-    let mut seen = BitSet::new(states, budget).ok_or(FileError::Memory)?;
+    let mut seen = BitSet::new(states, &control.budget).ok_or(Stop::Memory)?;
     // Every state is queued once, so a row of all of them is queue enough.
-    let mut queue = Packed::new(states, states, budget).ok_or(FileError::Memory)?;
+    let mut queue = Packed::new(states, states, &control.budget).ok_or(Stop::Memory)?;
     let mut queued = 0;
     for &number in &graph.meta().initial {
         if seen.insert(number) {
@@ -159,6 +163,9 @@ fn search(
         if next == end {
             level += 1;
             end = queued;
+        }
+        if next.is_multiple_of(STATES as u64) {
+            go_on(control)?;
         }
         let number = queue.get(next);
         next += 1;

@@ -5,6 +5,7 @@
 //! the rest is covered by a checksum. The fields are listed in `docs/graph-file.md`.
 
 use crate::bits::MOST_BITS;
+use deltamark_core::{Control, Stop};
 use std::fmt;
 
 /// The first bytes of every file.
@@ -89,8 +90,8 @@ pub enum FileError {
     Version(u32),
     /// It was damaged: what was found, as a clause.
     Damaged(String),
-    /// There is no memory to look at it.
-    Memory,
+    /// Looking at it had to end: for want of memory, at the deadline, or on request.
+    Stopped(Stop),
 }
 
 impl fmt::Display for FileError {
@@ -102,12 +103,26 @@ impl fmt::Display for FileError {
                 write!(f, "it is written in version {version} of the format; this program reads version {VERSION}")
             }
             FileError::Damaged(what) => write!(f, "the file is damaged: {what}"),
-            FileError::Memory => f.write_str("the memory limit leaves no room for it"),
+            FileError::Stopped(Stop::Memory) => f.write_str("the memory limit leaves no room for it"),
+            FileError::Stopped(Stop::Time) => f.write_str("the time limit was reached"),
+            FileError::Stopped(_) => f.write_str("the run was ended"),
         }
     }
 }
 
 impl std::error::Error for FileError {}
+
+impl From<Stop> for FileError {
+    fn from(stop: Stop) -> Self {
+        FileError::Stopped(stop)
+    }
+}
+
+/// An error if the run must end. What these passes hold was granted by the budget, and pages of a mapped file are no memory that is
+/// taken, so what the process holds is not asked for.
+pub(crate) fn go_on(control: &Control) -> Result<(), Stop> {
+    control.stop_without_memory().map_or(Ok(()), Err)
+}
 
 /// The error of a damaged file.
 pub(crate) fn damaged(what: impl Into<String>) -> FileError {

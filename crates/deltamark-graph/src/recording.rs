@@ -216,7 +216,7 @@ impl Recording {
                 let keep = (out.len() as u64).min(held.1);
                 self.budget.release(held.1 - keep);
                 held.1 = keep;
-                let graph = Graph::from_bytes(Mapped::Memory(out)).map_err(|error| error.to_string())?;
+                let graph = Graph::from_bytes(Mapped::Memory(out), &self.control).map_err(|error| error.to_string())?;
                 Ok((graph.granted(held), written))
             }
             Part::File(writer, part) => {
@@ -232,8 +232,9 @@ impl Recording {
                     Ok(written)
                 });
                 let written = written.map_err(wrong)?;
+                // Before it has its name: if the run must end now, there is no file.
+                let graph = Graph::open(new.path(), &self.control).map_err(|error| error.to_string())?;
                 fs::rename(new.path(), &path).map_err(wrong)?;
-                let graph = Graph::open(&path).map_err(|error| error.to_string())?;
                 Ok((graph, written))
             }
         }
@@ -244,8 +245,13 @@ impl Recording {
         let states = self.order.recorded();
         // Numbers have no gaps, so a place for each below the count is a place for all.
         let missing = |number: u64| io::Error::other(format!("state {number} was never recorded"));
-        if let Some(gap) = (0..states).find(|&number| self.order.place(number).is_none()) {
-            return Err(missing(gap));
+        for number in 0..states {
+            if number.is_multiple_of(ASKED) {
+                goes_on(&self.control)?;
+            }
+            if self.order.place(number).is_none() {
+                return Err(missing(number));
+            }
         }
         let actions = self.actions.max(about.actions.as_ref().map_or(0, |table| table.len() as u32));
         let meta = Meta {
@@ -262,7 +268,7 @@ impl Recording {
         };
         let places = Places { table: about.actions.is_some().then_some(0), ..Places::default() };
         let mut file = Writer::begin(out, meta, places, &self.control)?;
-        match Renumbered::new(states, records, &file.meta.initial, &self.budget)? {
+        match Renumbered::new(states, records, &file.meta.initial, &self.budget, &self.control)? {
             Some(renumbered) => renumbered.write(records, &mut file)?,
             None => self.write_as_recorded(records, &mut file)?,
         }
@@ -289,6 +295,9 @@ impl Recording {
         Ok(())
     }
 }
+
+/// States of a quick pass from one look at the clock to the next.
+const ASKED: u64 = 1024;
 
 /// An error if the run must end.
 fn goes_on(control: &Control) -> io::Result<()> {
@@ -393,11 +402,20 @@ struct Renumbered {
 
 impl Renumbered {
     /// Prepares to number states anew, if there is memory for it.
-    fn new(states: u64, bytes: &[u8], initial: &[u64], budget: &Arc<Budget>) -> io::Result<Option<Self>> {
+    fn new(
+        states: u64,
+        bytes: &[u8],
+        initial: &[u64],
+        budget: &Arc<Budget>,
+        control: &Control,
+    ) -> io::Result<Option<Self>> {
         let rows = [bytes.len() as u64, states, states].map(|largest| Packed::new(states, largest, budget));
         let [Some(mut records), Some(numbers), Some(queue)] = rows else { return Ok(None) };
         let mut reader = Records { bytes, at: 0, last: 0 };
-        for _ in 0..states {
+        for read in 0..states {
+            if read.is_multiple_of(ASKED) {
+                goes_on(control)?;
+            }
             let at = reader.at;
             let number = reader.skip()?;
             // What comes before a record tells its number; so the place behind the number is kept.

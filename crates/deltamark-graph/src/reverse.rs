@@ -12,10 +12,9 @@
 
 use crate::block::{STATES, Unpacked};
 use crate::graph::Graph;
-use crate::meta::FileError;
+use crate::meta::{FileError, go_on};
 use crate::{BitSet, Packed};
-use deltamark_core::Budget;
-use std::sync::Arc;
+use deltamark_core::{Control, Stop};
 
 /// The sources of all edges, by target.
 #[derive(Debug)]
@@ -26,12 +25,12 @@ pub struct Reverse {
 
 impl Reverse {
     /// Turns the edges of a graph round.
-    pub fn new(graph: &Graph, budget: &Arc<Budget>) -> Result<Self, FileError> {
+    pub fn new(graph: &Graph, control: &Control) -> Result<Self, FileError> {
         let (states, edges) = (graph.states(), graph.meta().edges);
-        let mut starts = Packed::new(states + 1, edges, budget).ok_or(FileError::Memory)?;
-        let mut sources = Packed::new(edges, states.saturating_sub(1), budget).ok_or(FileError::Memory)?;
+        let mut starts = Packed::new(states + 1, edges, &control.budget).ok_or(Stop::Memory)?;
+        let mut sources = Packed::new(edges, states.saturating_sub(1), &control.budget).ok_or(Stop::Memory)?;
         let mut count = 0;
-        each_edge(graph, |_, target| {
+        each_edge(graph, control, |_, target| {
             count += 1;
             if count <= edges {
                 starts.set(target, starts.get(target) + 1);
@@ -46,7 +45,7 @@ impl Reverse {
             sum += starts.get(state);
             starts.set(state, sum);
         }
-        each_edge(graph, |source, target| {
+        each_edge(graph, control, |source, target| {
             let place = starts.get(target) - 1;
             starts.set(target, place);
             sources.set(place, source);
@@ -60,9 +59,9 @@ impl Reverse {
     }
 
     /// Adds to a set all states from which one of it can be reached.
-    pub fn close(&self, set: &mut BitSet, budget: &Arc<Budget>) -> Result<(), FileError> {
+    pub fn close(&self, set: &mut BitSet, control: &Control) -> Result<(), FileError> {
         let states = set.len();
-        let mut queue = Packed::new(states, states, budget).ok_or(FileError::Memory)?;
+        let mut queue = Packed::new(states, states, &control.budget).ok_or(Stop::Memory)?;
         let mut queued = 0;
         for state in set.iter() {
             queue.set(queued, state);
@@ -70,6 +69,9 @@ impl Reverse {
         }
         let mut next = 0;
         while next < queued {
+            if next.is_multiple_of(STATES as u64) {
+                go_on(control)?;
+            }
             let state = queue.get(next);
             next += 1;
             for source in self.sources(state) {
@@ -84,9 +86,10 @@ impl Reverse {
 }
 
 /// Calls `each` with source and target of every edge.
-fn each_edge(graph: &Graph, mut each: impl FnMut(u64, u64)) -> Result<(), FileError> {
+fn each_edge(graph: &Graph, control: &Control, mut each: impl FnMut(u64, u64)) -> Result<(), FileError> {
     let mut unpacked = Unpacked::default();
     for block in 0..graph.blocks() {
+        go_on(control)?;
         graph.unpack(block, &mut unpacked)?;
         unpacked
             .edges()

@@ -124,8 +124,6 @@ impl From<FileError> for Blocked {
     }
 }
 
-/// How often the clock is looked at, in blocks.
-const CHECK_EVERY: u32 = 64;
 /// How often the listener is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
@@ -138,7 +136,6 @@ pub struct Walk<'a> {
     control: &'a Control,
     started: Instant,
     told: Duration,
-    until_check: u32,
     seen: u64,
     widenings: u64,
     peak: u64,
@@ -162,8 +159,8 @@ impl<'a> Walk<'a> {
             return Err(WalkError::Misfit(what));
         }
         let started = Instant::now();
-        let (told, until_check) = (Duration::ZERO, 0);
-        Ok(Walk { graph, system, actions, control, started, told, until_check, seen: 0, widenings: 0, peak: 0 })
+        let told = Duration::ZERO;
+        Ok(Walk { graph, system, actions, control, started, told, seen: 0, widenings: 0, peak: 0 })
     }
 
     /// How often the layout was widened.
@@ -236,11 +233,6 @@ impl<'a> Walk<'a> {
         if self.control.cancel.is_cancelled() {
             return Some(Stop::Cancelled);
         }
-        if self.until_check > 0 {
-            self.until_check -= 1;
-            return None;
-        }
-        self.until_check = CHECK_EVERY;
         let elapsed = self.started.elapsed();
         if self.control.limits.time.is_some_and(|limit| elapsed >= limit) {
             return Some(Stop::Time);

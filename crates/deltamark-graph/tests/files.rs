@@ -1,9 +1,9 @@
 //! Graphs written and read back: every edge, the size, and what happens to files that were damaged.
 
-use deltamark_core::{Action, Budget, Edge, Recorder};
+use deltamark_core::{Action, Budget, Control, Edge, Recorder, Stop};
 use deltamark_graph::block::Unpacked;
 use deltamark_graph::graph::seal;
-use deltamark_graph::{About, BitSet, Graph, ModelId, Recording, Reverse, components, levels};
+use deltamark_graph::{About, BitSet, FileError, Graph, ModelId, Recording, Reverse, components, levels};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -129,13 +129,14 @@ proptest! {
     fn paths_components_and_sources_are_those_of_a_dull_search(graph in graphs(60), goal in any::<u64>()) {
         let (read, _) = record(&graph, memory(), |number| number);
         let budget = Arc::new(Budget::unlimited());
+        let control = Control { budget: Arc::clone(&budget), ..Control::new() };
         let (numbers, _) = breadth_first(&graph);
         let all = reachable(&graph);
         // A shortest path.
         let goal = numbers[goal as usize % graph.len()];
         let mut goals = BitSet::new(read.states(), &budget).expect("memory");
         goals.insert(goal);
-        let path = levels::path_to(&read, &goals, &budget).expect("a graph").expect("a path");
+        let path = levels::path_to(&read, &goals, &control).expect("a graph").expect("a path");
         let mut at = 0;
         let mut row = Vec::new();
         for action in &path.actions {
@@ -149,7 +150,7 @@ proptest! {
             .collect();
         classes.sort();
         classes.dedup();
-        let found = components(&read, &budget).expect("components");
+        let found = components(&read, &control).expect("components");
         prop_assert_eq!(found.count, classes.len() as u64);
         prop_assert_eq!(found.largest, classes.iter().map(BTreeSet::len).max().unwrap_or(0) as u64);
         let bottom: Vec<_> = classes.iter().filter(|class| class.iter().all(|&state| all[state as usize] == **class)).collect();
@@ -161,14 +162,14 @@ proptest! {
         });
         prop_assert_eq!(found.trivial, trivial.count() as u64);
         // Edges the other way round.
-        let reverse = Reverse::new(&read, &budget).expect("memory");
+        let reverse = Reverse::new(&read, &control).expect("memory");
         let turned: Vec<(u64, u64)> = (0..read.states()).flat_map(|to| reverse.sources(to).map(move |from| (from, to))).collect();
         let mut expected: Vec<(u64, u64)> = edges(&read).into_iter().map(|(from, _, to)| (from, to)).collect();
         let mut sorted = turned.clone();
         sorted.sort_unstable();
         expected.sort_unstable();
         prop_assert_eq!(sorted, expected);
-        reverse.close(&mut goals, &budget).expect("memory");
+        reverse.close(&mut goals, &control).expect("memory");
         let leading: BTreeSet<u64> = (0..graph.len())
             .filter(|&state| all[state].iter().any(|&other| numbers[other as usize] == goal))
             .map(|state| numbers[state])
@@ -206,6 +207,7 @@ fn bytes_of(graph: &Plain) -> Vec<u8> {
 /// Does everything with a file that may be none; nothing may panic or take long.
 fn use_all(bytes: Vec<u8>) {
     let budget = Arc::new(Budget::new(64 << 20));
+    let control = Control { budget: Arc::clone(&budget), ..Control::new() };
     let Ok(graph) = Graph::read(bytes) else { return };
     let mut row = Vec::new();
     let mut unpacked = Unpacked::default();
@@ -215,12 +217,12 @@ fn use_all(bytes: Vec<u8>) {
     for block in 0..graph.blocks().min(1000) {
         let _ = graph.unpack(block, &mut unpacked);
     }
-    let _ = levels::depth(&graph, &budget);
-    let _ = components(&graph, &budget);
-    let _ = Reverse::new(&graph, &budget);
+    let _ = levels::depth(&graph, &control);
+    let _ = components(&graph, &control);
+    let _ = Reverse::new(&graph, &control);
     if let Some(mut goals) = BitSet::new(graph.states(), &budget) {
         goals.insert(graph.states() - 1);
-        let _ = levels::path_to(&graph, &goals, &budget);
+        let _ = levels::path_to(&graph, &goals, &control);
     }
 }
 
@@ -292,8 +294,45 @@ fn without_memory_for_new_numbers_those_of_the_recording_stay() {
     assert!(edges(&read) == renamed(&graph, &numbers), "numbers are places in the recording");
     assert_eq!((read.meta().initial.clone(), read.meta().depth, read.meta().levels), (vec![899], None, false));
     assert!(written.packed <= written.allowance(), "{written:?}");
-    assert_eq!(levels::depth(&read, &Arc::new(Budget::unlimited())), Ok(58));
+    assert_eq!(levels::depth(&read, &Control::new()), Ok(58));
     assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn every_pass_ends_when_the_run_must() {
+    let path = file("ended");
+    record(&grid(30), Recording::to_file(&path, Arc::new(Budget::unlimited())).expect("a file"), |number| number);
+    let control = Control::new();
+    let graph = Graph::open(&path, &control).expect("a graph");
+    // Recorded backwards in little memory, so that its levels have to be looked for.
+    let budget = Arc::new(Budget::new((1 << 19) + 8192 + 64 * 64));
+    let unordered = file("ended-unordered");
+    let (unordered, _) =
+        record(&grid(30), Recording::to_file(&unordered, budget).expect("a file"), |number| 1000 - number);
+    let mut goals = BitSet::new(900, &control.budget).expect("memory");
+    goals.insert(graph.states() - 1);
+    let mut first = BitSet::new(900, &control.budget).expect("memory");
+    first.insert(0);
+    let reverse = Reverse::new(&graph, &control).expect("memory");
+    control.cancel.cancel();
+    let passes: [(&str, Result<(), FileError>); 8] = [
+        ("opening", Graph::open(&path, &control).map(drop)),
+        ("audit", graph.audit(&control)),
+        ("depth", levels::depth(&unordered, &control).map(drop)),
+        ("path", levels::path_to(&graph, &goals, &control).map(drop)),
+        ("path without levels", levels::path_to(&unordered, &first, &control).map(drop)),
+        ("components", components(&graph, &control).map(drop)),
+        ("reverse", Reverse::new(&graph, &control).map(drop)),
+        ("closure", reverse.close(&mut goals, &control)),
+    ];
+    for (pass, ended) in passes {
+        assert_eq!(ended, Err(FileError::Stopped(Stop::Cancelled)), "{pass}");
+    }
+    std::fs::remove_file(&path).expect("the file");
+    // A run that must end leaves no file.
+    let recording = Recording::to_file(&path, Arc::new(Budget::unlimited())).expect("a file").under(&control);
+    assert!(recording.finish(About::default()).is_err());
+    assert!(!path.exists());
 }
 
 #[test]

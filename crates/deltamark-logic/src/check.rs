@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Kind, Observable, Observe, Span};
 
-use crate::MAX_FINDINGS;
 use crate::ast::{Arithmetic, Comparison, Expr, Level, Name, Node};
 use crate::parse::{parse, shortened};
 use crate::program::{Compiled, Depths, Junction, Operation};
 use crate::token::quote;
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// Reads an expression, looks up its names, and makes it ready to be evaluated.
 pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
@@ -88,7 +88,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     /// Emits code for an expression that must be a truth value.
     fn truth(&mut self, expr: &Expr) {
-        if self.findings.len() >= MAX_FINDINGS {
+        if self.findings.len() >= MOST_DIAGNOSTICS {
             return;
         }
         let span = expr.span;
@@ -136,7 +136,7 @@ impl Checker<'_> {
 
     /// Emits code for an expression that must be a number.
     fn number(&mut self, expr: &Expr) {
-        if self.findings.len() >= MAX_FINDINGS {
+        if self.findings.len() >= MOST_DIAGNOSTICS {
             return;
         }
         let span = expr.span;

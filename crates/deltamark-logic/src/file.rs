@@ -17,17 +17,26 @@
 
 use std::collections::HashSet;
 
-use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Observe, Property, Span};
+use deltamark_core::diagnostic::{MOST_DIAGNOSTICS, did_you_mean};
+use deltamark_core::{Control, Diagnostic, Observe, Property, Span};
 
+use crate::PropertyKind;
 use crate::parse::shortened;
-use crate::{MAX_FINDINGS, PropertyKind};
 
 /// How many bytes a property file may take.
 pub const MAX_FILE_LENGTH: usize = 1 << 24;
 
 /// Reads a property file.
 pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Vec<Diagnostic>> {
+    parse_file_under(text, observe, &Control::new())
+}
+
+/// The same, as far as `control` lets it. One property is short, so it is asked between two.
+pub fn parse_file_under(
+    text: &str,
+    observe: &dyn Observe,
+    control: &Control,
+) -> Result<Vec<Property>, Vec<Diagnostic>> {
     if text.len() > MAX_FILE_LENGTH {
         return Err(vec![Diagnostic::new(format!(
             "the file is {} bytes long; at most {MAX_FILE_LENGTH} are accepted",
@@ -38,9 +47,10 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
     let mut properties = Vec::new();
     let mut names = HashSet::new();
     for entry in entries(text, &mut findings) {
-        if findings.len() >= MAX_FINDINGS {
+        if findings.len() >= MOST_DIAGNOSTICS {
             break;
         }
+        control.check()?;
         match read(text, entry, observe) {
             Ok((name, property)) => {
                 if let Some((name, span)) = name
@@ -56,7 +66,7 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
             Err(wrong) => findings.extend(wrong),
         }
     }
-    findings.truncate(MAX_FINDINGS);
+    findings.truncate(MOST_DIAGNOSTICS);
     if findings.is_empty() { Ok(properties) } else { Err(findings) }
 }
 

@@ -69,13 +69,9 @@ mod token;
 
 pub use ast::{Arithmetic, Comparison, Expr, Name, Node};
 pub use check::compile;
-pub use file::{MAX_FILE_LENGTH, parse_file};
+pub use file::{MAX_FILE_LENGTH, parse_file, parse_file_under};
 pub use measure::{MAX_PARTS, measure};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
 pub use program::Compiled;
 pub use property::{PropertyKind, invariant, reachable};
 pub use token::quote;
-
-/// No more findings than this are reported at once: nobody reads on, and looking for
-/// suggestions takes time.
-const MAX_FINDINGS: usize = 20;

@@ -10,9 +10,9 @@
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 
-use crate::MAX_FINDINGS;
 use crate::ast::{Arithmetic, Expr, Level, Name, Node};
 use crate::token::{self, Token};
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// How deeply expressions may nest.
 pub const MAX_DEPTH: usize = 250;
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     match parsed {
         Ok(expr) if parser.findings.is_empty() => Ok(expr),
         _ => {
-            parser.findings.truncate(MAX_FINDINGS);
+            parser.findings.truncate(MOST_DIAGNOSTICS);
             Err(parser.findings)
         }
     }

@@ -7,8 +7,8 @@
 use deltamark_core::{Diagnostic, Span};
 use logos::Logos;
 
-use crate::MAX_FINDINGS;
 use crate::ast::{Arithmetic, Comparison, Level};
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// A token of the property language. Its text is found through its place.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Vec<Diagnostic>> 
             Ok(token) => tokens.push((token, span)),
             Err(()) => findings.push(foreign(text, span)),
         }
-        if findings.len() >= MAX_FINDINGS {
+        if findings.len() >= MOST_DIAGNOSTICS {
             break;
         }
     }

@@ -1,13 +1,11 @@
 //! The list of what is wrong with one file.
 //!
-//! In: diagnostics, in any order. Out: at most [`LIMIT`] of them, in the order of the
+//! In: diagnostics, in any order. Out: at most [`MOST_DIAGNOSTICS`] of them, in the order of the
 //! text. What stays true: a file with many mistakes gives a short list, at a bounded cost.
 
+use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Stop};
 use std::cell::Cell;
-
-/// More than this nobody reads.
-pub const LIMIT: usize = 20;
 
 /// Collects diagnostics. A reader whose list is full gives up; so does one whose run must end, which looks the same to it.
 #[derive(Default)]
@@ -56,7 +54,7 @@ impl Findings {
         {
             self.stop.set(control.ask().err());
         }
-        self.list.len() >= LIMIT || self.stop.get().is_some()
+        self.list.len() >= MOST_DIAGNOSTICS || self.stop.get().is_some()
     }
 
     /// The same as [`is_full`](Self::is_full), before one more entry of so many bytes comes to a table that holds `len` of

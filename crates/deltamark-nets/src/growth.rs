@@ -15,6 +15,9 @@ use deltamark_core::Growth;
 /// Steps of a walk; each marking is compared with all before it.
 const STEPS: usize = 600;
 const WALKS: u64 = 8;
+/// The bytes of all markings of a walk at most: it is taken when a run has come to its limit on memory. Nets of very many places get
+/// shorter walks.
+const BYTES: usize = 2 << 20;
 /// How much the walks may look at in all: well below a second.
 const EFFORT: usize = 100_000_000;
 /// How many places are named.
@@ -72,11 +75,13 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     let mut effort = 0;
     let mut pumped = vec![false; net.places.len()];
     let mut first = None;
+    let steps = STEPS.min(BYTES / (net.places.len() * size_of::<u64>()).max(1));
     for number in 0..WALKS {
         let mut walk = Walk::new(net, effects, number);
         let mut markings = vec![walk.marking.clone()];
         let mut fired = Vec::new();
-        while fired.len() < STEPS && effort < EFFORT {
+        while fired.len() < steps && effort < EFFORT {
+            effort += net.places.len() + net.transitions.len();
             let Some(chosen) = walk.step() else { break };
             fired.push(chosen);
             // The latest covered marking gives the shortest cycle.

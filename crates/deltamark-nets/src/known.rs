@@ -188,7 +188,7 @@ pub(crate) const TAPAAL: &[Row] = &[
     (ARCS, "@inscription", Used),
     (ARCS, "@weight", Used),
     (&["arc"], "@type", Used),
-    (&["arc"], "@transportID", Harmless("which ends belong together only matters to the age of tokens")),
+    (&["arc"], "@transportID", Used),
     (&["transportArc"], "@transition", Used),
     (ARCS, "inscription", Once),
     (&["inscription"], "value", Once),
@@ -286,6 +286,10 @@ impl Checker<'_> {
         let mut seen = HashSet::new();
         let mut texts = 0;
         for child in node.children() {
+            // An element may have very many children, each with something wrong.
+            if self.findings.is_full() {
+                return;
+            }
             if child.is_text() && !matches!(context, "text" | "value") {
                 self.stray(child, context);
             }
@@ -323,9 +327,10 @@ impl Checker<'_> {
                 Some(Refused(reason)) => self.refuse(child, reason.into()),
                 None => {
                     let span = xml::tag_span(self.text, child.range().start);
-                    let diagnostic = Diagnostic::at(span, format!("`{name}` is not known in `{}`", name_of(node)));
                     let help = self.close(context, name, false);
-                    self.findings.add(|| diagnostic.help(help));
+                    self.findings.add(|| {
+                        Diagnostic::at(span, format!("`{name}` is not known in `{}`", name_of(node))).help(help)
+                    });
                 }
             }
         }
@@ -385,6 +390,9 @@ impl Checker<'_> {
             Some(Tool::Decoration(known, reason)) => {
                 let is_known = |part: Node<'_, '_>| known.is_none_or(|known| known.contains(&name_of(part)));
                 for part in elements(node).filter(|&part| !is_known(part)) {
+                    if self.findings.is_full() {
+                        return;
+                    }
                     let message = format!("`{}` is not known in what {tool} keeps here ({reason})", name_of(part));
                     self.refuse(part, message);
                 }

@@ -7,6 +7,7 @@
 //! generators ─┘
 //! ```
 
+mod ahead;
 mod build;
 mod compile;
 pub mod findings;
@@ -33,6 +34,7 @@ pub mod workflow;
 pub mod write;
 pub mod xml;
 
+pub use ahead::Ahead;
 pub use format::{Format, LARGEST_FILE, parse_bytes, parse_bytes_under};
 pub use net::{Arc, Net, Place, Transition, unique_names};
 pub use system::NetSystem;

@@ -61,7 +61,8 @@ fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnosti
             None => (root_span, "no".into()),
         };
         let plural = if nets.len() == 1 { "" } else { "s" };
-        return Err(Diagnostic::at(span, format!("the file holds {count} net{plural}, where one is expected")));
+        let finding = Diagnostic::at(span, format!("the file holds {count} net{plural}, where one is expected"));
+        return Err(if nets.len() > 1 { finding.help("put each net into a file of its own") } else { finding });
     };
     let Some(kind) = net.attribute_node("type") else { return Ok(net) };
     let (value, span) = (kind.value().trim(), Span::from(kind.range_value()));

@@ -17,7 +17,7 @@
 
 use crate::{Net, NetSystem};
 use deltamark_core::separate::{LARGEST, Separation, gcd, monotone, separate};
-use deltamark_core::{Kind, Measure, Observable, Progress, Rank, Weighted};
+use deltamark_core::{Control, Kind, Measure, Observable, Progress, Rank, Stop, Weighted};
 
 /// Nets with more places or transitions get the simplest measures only.
 const MOST_NODES: usize = 6000;
@@ -60,7 +60,7 @@ fn quoted(name: &str) -> String {
 
 impl NetSystem {
     /// Measures worth trying, for a system that runs this net and observes its places as numbers from `first` on.
-    pub fn measures_from(&self, first: u32) -> Vec<Box<dyn Measure>> {
+    pub fn measures_from(&self, first: u32, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
         let (net, effects) = (self.net(), self.effects());
         let mut candidates: Vec<Vec<i64>> = Vec::new();
         let mut add = |weights: Option<Vec<i64>>| {
@@ -73,24 +73,24 @@ impl NetSystem {
         let count = effects.len();
         let model: Vec<u64> = (0..count as u64).collect();
         let reversed: Vec<u64> = (0..count as u64).rev().collect();
-        let (often, late) = fired(self);
+        let (often, late) = fired(self, control)?;
         for taste in [&often, &late, &model, &reversed] {
-            let Separation { weights, cyclic } = separate(net.places.len(), effects, taste);
+            let Separation { weights, cyclic } = separate(net.places.len(), effects, taste, control)?;
             add(weights);
             if std::ptr::eq(taste, &often) && cyclic.iter().any(|&cyclic| cyclic) {
-                add(monotone(net.places.len(), effects, cyclic));
+                add(monotone(net.places.len(), effects, cyclic, control)?);
             }
             if net.places.len() + count > MOST_NODES {
                 break;
             }
         }
-        candidates.into_iter().filter_map(|weights| linear(net, effects, weights, first)).collect()
+        Ok(candidates.into_iter().filter_map(|weights| linear(net, effects, weights, first)).collect())
     }
 }
 
 impl Progress for NetSystem {
-    fn measures(&self) -> Vec<Box<dyn Measure>> {
-        self.measures_from(0)
+    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+        self.measures_from(0, control)
     }
 
     fn gains_of(&self, terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
@@ -105,7 +105,7 @@ impl Progress for NetSystem {
 }
 
 /// For each transition how often it fires in short walks, and when it first does: the smaller, the sooner it is given up.
-fn fired(system: &NetSystem) -> (Vec<u64>, Vec<u64>) {
+fn fired(system: &NetSystem, control: &Control) -> Result<(Vec<u64>, Vec<u64>), Stop> {
     let (net, effects) = (system.net(), system.effects());
     let count = net.transitions.len();
     let (mut often, mut first) = (vec![0u64; count], vec![u64::MAX; count]);
@@ -115,6 +115,7 @@ fn fired(system: &NetSystem) -> (Vec<u64>, Vec<u64>) {
     for _ in 0..walks {
         let mut marking: Vec<u64> = net.places.iter().map(|place| u64::from(place.initial)).collect();
         for step in 0..100u64 {
+            control.check()?;
             let enabled: Vec<usize> =
                 (0..count).filter(|&t| net.transitions[t].enabled(|place| marking[place as usize])).collect();
             if enabled.is_empty() {
@@ -132,5 +133,5 @@ fn fired(system: &NetSystem) -> (Vec<u64>, Vec<u64>) {
         }
     }
     // Those that fire late are given up first.
-    (often, first.iter().map(|&step| u64::MAX - step).collect())
+    Ok((often, first.iter().map(|&step| u64::MAX - step).collect()))
 }

@@ -5,6 +5,7 @@
 //! instead of being cut. Threads learn of a new layout at their next call, through a
 //! version number.
 
+use crate::ahead::Ahead;
 use crate::compile::Compiled;
 use crate::fire::{Overflow, Workspace};
 use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
@@ -39,6 +40,7 @@ pub struct NetSystem {
     version: AtomicU64,
     /// Counts that did not fit, since the last widening.
     overflows: Mutex<Vec<Overflow>>,
+    ahead: Mutex<Ahead>,
 }
 
 impl NetSystem {
@@ -106,6 +108,7 @@ impl NetSystem {
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
             overflows: Mutex::new(Vec::new()),
+            ahead: Mutex::default(),
             net,
         })
     }
@@ -222,6 +225,9 @@ impl System for NetSystem {
         let mut overflow = Vec::new();
         let mut target = source.to_vec();
         for step in &compiled.steps {
+            if out.is_stopped() {
+                break;
+            }
             let number = step.transition as usize;
             if self.enabled(layout, source, &self.net.transitions[number]) {
                 self.overflow_of(layout, source, number, &mut overflow);
@@ -307,12 +313,13 @@ impl System for NetSystem {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(&current);
         let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
-        let mut widened = Vec::new();
+        let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
         for (place, count) in self.overflows.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let place = place as usize;
             let needed = bits_for(count);
             assert!(needed <= MAX_BITS, "what no field holds is cut off and not noted");
             if needed > bits[place] {
+                outgrown.push((place, old.layout.fields[place].bits));
                 bits[place] = needed;
                 widened.push(self.net.places[place].name.as_str());
             }
@@ -323,6 +330,8 @@ impl System for NetSystem {
             [first, rest @ ..] => format!("place `{first}` and {} others outgrew their fields", rest.len()),
             [] => "nothing outgrew its field".into(),
         };
+        // Where a field has the most bits, states are expanded one by one: none gets there before it must.
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).widen(&mut bits, &outgrown, MAX_BITS - 1);
         let new = Arc::new(Compiled::new(&self.net, layout(&self.net, &bits), old.version + 1));
         *current = Arc::clone(&new);
         self.slots.store(new.layout.slots, Release);

@@ -5,10 +5,10 @@
 //!
 //! Several nets are *components* of one: places and transitions of the same name as a shared one are that one. What
 //! stays true: time is refused wherever it could matter. The interval `[0,inf)` and the invariant `< inf` say nothing; so a
-//! transport arc takes a token here and adds one there, and urgency is without effect. Queries are not read, which the net's
+//! transport arc takes a token here and adds one there (its two halves must pair), and urgency is without effect. Queries are not read, which the net's
 //! notes say, as they say which components are switched off.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::Node;
@@ -73,6 +73,15 @@ struct Reader<'a> {
     components: usize,
     /// The value of `priority` and of `timed` that all transitions have.
     firing: Option<(Option<&'a str>, Option<&'a str>)>,
+    /// The halves of transport arcs of the component that is read, by transition and number.
+    halves: BTreeMap<(u32, &'a str), Vec<Half<'a>>>,
+}
+
+/// An arc of type `transport`: the one from a place to a transition or the one from there to a place.
+struct Half<'a> {
+    arc: Node<'a, 'a>,
+    enters: bool,
+    weight: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -131,6 +140,74 @@ impl<'a> Reader<'a> {
                 return;
             }
             self.arc(arc, &nodes);
+        }
+        // A half that was refused would make a second complaint of the other.
+        if self.findings.is_empty() {
+            self.pair_transports();
+        }
+    }
+
+    /// Notes one half of a transport arc, if the arc is one. Others have no number.
+    fn half(&mut self, arc: Node<'a, 'a>, transition: u32, enters: bool, weight: u32) {
+        let suffix = arc.attribute_node("inscription").and_then(|inscription| {
+            let (_, number) = inscription.value().split_once(':')?;
+            Some((number.trim(), Span::from(inscription.range_value())))
+        });
+        let attribute = arc.attribute_node("transportID").map(|id| (id.value().trim(), Span::from(id.range_value())));
+        let is_transport = name_of(arc) == "arc" && arc.attribute("type") == Some("transport");
+        match (is_transport, suffix, attribute) {
+            (false, None, None) => {}
+            (false, Some((_, span)), _) | (false, None, Some((_, span))) => {
+                let message = "this arc has the number of a transport arc, but is of another type";
+                self.findings
+                    .add(|| Diagnostic::at(span, message).help("make its type `transport`, or remove the number"));
+            }
+            (true, None, None) => self.refuse(
+                arc,
+                "this transport arc has no number (`transportID`, or `:1` after its interval), so that nothing says \
+                 which other half belongs to it",
+            ),
+            (true, Some((suffix, _)), Some((id, span))) if suffix != id => {
+                let message = format!("this transport arc has two numbers, `{suffix}` after its interval and `{id}`");
+                self.findings.add(|| Diagnostic::at(span, message));
+            }
+            (true, suffix, attribute) => {
+                let number = attribute.or(suffix).map(|(number, _)| number).unwrap_or_default();
+                self.halves.entry((transition, number)).or_default().push(Half { arc, enters, weight });
+            }
+        }
+    }
+
+    /// Refuses transport arcs whose halves do not pair: one enters the transition and one leaves it, with the same number and the
+    /// same weight, so that each token that is taken is put somewhere.
+    fn pair_transports(&mut self) {
+        let halves = std::mem::take(&mut self.halves);
+        for ((_, number), halves) in halves {
+            match halves.as_slice() {
+                [one, other] if one.enters != other.enters && one.weight == other.weight => {}
+                [one, other] if one.enters != other.enters => {
+                    let message = format!(
+                        "the two halves of transport arc {number} have different weights, {} and {}",
+                        one.weight, other.weight
+                    );
+                    self.refuse(other.arc, &message);
+                }
+                [one] => {
+                    let (here, there) = if one.enters { ("enters", "leaves") } else { ("leaves", "enters") };
+                    let message = format!(
+                        "this half of transport arc {number} {here} a transition, but none of that number {there} it"
+                    );
+                    self.refuse(one.arc, &message);
+                }
+                _ => {
+                    let message = format!(
+                        "the number {number} has more than one transport arc of this transition, so that nothing says which belong together"
+                    );
+                    if let Some(last) = halves.last() {
+                        self.refuse(last.arc, &message);
+                    }
+                }
+            }
         }
     }
 
@@ -194,6 +271,7 @@ impl<'a> Reader<'a> {
             let Some(transition) = self.end(arc, "transition", nodes) else { return };
             match (source, transition, target) {
                 (End::Place(from), End::Transition(transition), End::Place(to)) => {
+                    self.half(arc, transition, true, weight);
                     self.connect(arc, transition, from, ArcKind::Input, weight);
                     self.connect(arc, transition, to, ArcKind::Output, weight);
                 }
@@ -203,9 +281,11 @@ impl<'a> Reader<'a> {
         }
         match (source, target, name_of(arc), kind) {
             (End::Place(place), End::Transition(transition), "arc" | "inputArc" | "inhibitorArc", kind) => {
+                self.half(arc, transition, true, weight);
                 self.connect(arc, transition, place, kind, weight);
             }
             (End::Transition(transition), End::Place(place), "arc" | "outputArc", ArcKind::Input) => {
+                self.half(arc, transition, false, weight);
                 self.connect(arc, transition, place, ArcKind::Output, weight);
             }
             _ => self.refuse(arc, "this arc does not lead from where to where its kind does"),

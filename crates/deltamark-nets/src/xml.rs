@@ -30,6 +30,11 @@ const MOST_NODES: u32 = 32 << 20;
 const NODE: u64 = 80;
 const ATTRIBUTE: u64 = 72;
 
+/// An attribute of so many bytes is long: it is asked for memory for all copies that readers make of it at once.
+const LONG: u64 = 1 << 16;
+/// How many copies that may be: an identifier of 20 MiB made a process hold 166 MiB.
+const COPIES: u64 = 7;
+
 /// Parses a document.
 pub fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
     open_under(text, &Control::new())
@@ -43,7 +48,7 @@ pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, 
         let finding = Diagnostic::at(Span::at(start), "this is not XML: it does not start with `<`");
         return Err(finding.help("is it a TINA net? Then read it with `--format tina`, or let its name end in .net"));
     }
-    scan(text, control)?;
+    let long = scan(text, control)?;
     if control.limits.memory.is_some() {
         let cost = |pair: &[u8]| match pair {
             [b'<', next] if *next != b'/' => NODE,
@@ -51,17 +56,18 @@ pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, 
             [b'=', _] => ATTRIBUTE,
             _ => 0,
         };
-        control.ask_for(text.as_bytes().windows(2).map(cost).sum())?;
+        let tree: u64 = text.as_bytes().windows(2).map(cost).sum();
+        control.ask_for(tree + COPIES * long)?;
     }
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| explain(text, &error))
 }
 
-/// Refuses what would cost the parser more than the text is long.
-fn scan(text: &str, control: &Control) -> Result<(), Diagnostic> {
+/// Refuses what would cost the parser more than the text is long. Gives the bytes of all attributes that are [`LONG`].
+fn scan(text: &str, control: &Control) -> Result<u64, Diagnostic> {
     let bytes = text.as_bytes();
     let mut prefixes = HashSet::new();
-    let (mut depth, mut at) = (0_usize, 0);
+    let (mut depth, mut at, mut long) = (0_usize, 0, 0);
     while let Some(found) = find(bytes, at, b"<") {
         control.ask()?;
         let rest = &bytes[found..];
@@ -77,7 +83,7 @@ fn scan(text: &str, control: &Control) -> Result<(), Diagnostic> {
             depth = depth.saturating_sub(1);
             find(bytes, found, b">").map(|end| end + 1)
         } else {
-            let end = tag(text, found, &mut prefixes)?;
+            let end = tag(text, found, &mut prefixes, &mut long)?;
             if end.is_some_and(|end| bytes[end - 2] != b'/') {
                 depth += 1;
                 if depth > DEEPEST {
@@ -90,11 +96,16 @@ fn scan(text: &str, control: &Control) -> Result<(), Diagnostic> {
         let Some(end) = end else { break };
         at = end;
     }
-    Ok(())
+    Ok(long)
 }
 
-/// The byte behind a start tag, if it ends. Quoted `>` do not end it.
-fn tag<'a>(text: &'a str, start: usize, prefixes: &mut HashSet<&'a [u8]>) -> Result<Option<usize>, Diagnostic> {
+/// The byte behind a start tag, if it ends. Quoted `>` do not end it. Adds to `long` the bytes of its long attributes.
+fn tag<'a>(
+    text: &'a str,
+    start: usize,
+    prefixes: &mut HashSet<&'a [u8]>,
+    long: &mut u64,
+) -> Result<Option<usize>, Diagnostic> {
     let bytes = text.as_bytes();
     let (mut attributes, mut at) = (0, start + 1);
     while let Some(&byte) = bytes.get(at) {
@@ -107,7 +118,10 @@ fn tag<'a>(text: &'a str, start: usize, prefixes: &mut HashSet<&'a [u8]>) -> Res
                     return Err(Diagnostic::at(tag_span(text, start), message));
                 }
                 match find(bytes, at + 1, &[byte]) {
-                    Some(end) => at = end,
+                    Some(end) => {
+                        *long += Some((end - at) as u64).filter(|length| *length >= LONG).unwrap_or(0);
+                        at = end;
+                    }
                     None => return Ok(None),
                 }
             }
@@ -199,6 +213,10 @@ fn explain(text: &str, error: &Error) -> Diagnostic {
         }
         Error::NodesLimitReached => {
             Diagnostic::new(format!("the document is too large: more than {MOST_NODES} elements and texts"))
+        }
+        Error::UnknownToken(_) if text[..here.start].trim_end().ends_with("</pnml>") => {
+            Diagnostic::at(here, "something is left after `</pnml>`, where the file should end")
+                .help("two files may have been joined; remove what does not belong here")
         }
         other => {
             // The library ends its sentences with " at line:column", which the span says better.

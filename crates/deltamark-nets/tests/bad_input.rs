@@ -134,6 +134,9 @@ fn other_kinds_of_nets() {
     kind("x", "2:19 nets of type `x` are not known");
     xml("<nets/>", &["1:1 this is XML, but not PNML: its outermost element is `nets`"]);
     xml("\n<pnml/>", &["2:1 the file holds no nets, where one is expected"]);
+    for rest in ["more", "<pnml/>"] {
+        xml(&format!("<pnml></pnml>\n{rest}"), &["2:1 something is left after `</pnml>`, where the file should end"]);
+    }
     xml(
         "<pnml><net id='a'/>\n<net id='b'/><net id='c'/></pnml>",
         &["2:1 the file holds 3 nets, where one is expected"],

@@ -303,3 +303,82 @@ fn what_tapaal_has_beyond_nets_is_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn the_halves_of_transport_arcs_pair() {
+    let start =
+        "<pnml><net id='n' active='true'><place id='p' initialMarking='3'/><place id='q'/><transition id='t'/>\n";
+    let enters = "<arc source='p' target='t' type='transport' inscription='[0,inf):1' weight='2'/>\n";
+    let leaves = "<arc source='t' target='q' type='transport' inscription='[0,inf):1' weight='2'/>\n";
+    let unpaired = "this half of transport arc";
+    let cases: &[(String, &[&str])] = &[
+        (format!("{enters}{leaves}"), &[]),
+        (format!("{leaves}{enters}"), &[]),
+        (format!("{enters}{leaves}{}{}", enters.replace(":1", ":2"), leaves.replace(":1", ":2")), &[]),
+        (
+            format!("{}{}", enters.replace(":1'", "' transportID='7'"), leaves.replace(":1'", ":7' transportID='7'")),
+            &[],
+        ),
+        (enters.into(), &["2:1 @ 1 enters a transition, but none of that number leaves it"]),
+        (leaves.into(), &["2:1 @ 1 leaves a transition, but none of that number enters it"]),
+        (
+            format!("{enters}{}", leaves.replace(":1", ":2")),
+            &[
+                "2:1 @ 1 enters a transition, but none of that number leaves it",
+                "3:1 @ 2 leaves a transition, but none of that number enters it",
+            ],
+        ),
+        (
+            format!("{enters}{}", leaves.replace("weight='2'", "weight='1'")),
+            &["3:1 the two halves of transport arc 1 have different weights, 2 and 1"],
+        ),
+        (
+            format!("{enters}{leaves}{leaves}"),
+            &[
+                "4:1 the number 1 has more than one transport arc of this transition, so that nothing says which belong \
+                together",
+            ],
+        ),
+        (
+            format!("{enters}{}", leaves.replace(":1", "")),
+            &[
+                "3:1 this transport arc has no number (`transportID`, or `:1` after its interval), so that nothing says \
+                which other half belongs to it",
+            ],
+        ),
+        (
+            format!("{}{leaves}", enters.replace(":1'", ":1' transportID='2'")),
+            &["2:82 this transport arc has two numbers, `1` after its interval and `2`"],
+        ),
+        (
+            enters.replace("type='transport'", "type='timed'"),
+            &["2:54 this arc has the number of a transport arc, but is of another type"],
+        ),
+    ];
+    for (arcs, expected) in cases {
+        let text = format!("{start}{arcs}</net></pnml>");
+        let expected: Vec<String> = expected.iter().map(|words| words.replace('@', unpaired)).collect();
+        match expected.as_slice() {
+            [] => drop(read(&text)),
+            expected => assert_eq!(complaints(&text, pnml::parse(&text)), expected, "{arcs}"),
+        }
+    }
+}
+
+#[test]
+fn very_many_mistakes_are_told_in_short_and_soon() {
+    let began = std::time::Instant::now();
+    let element = "<ark/>".repeat(100_000);
+    let place: String = (0..50_000).map(|number| format!("<place id='p{number}' hue='red'/>")).collect();
+    let arc = "<arc source='nowhere' target='there'/>".repeat(50_000);
+    let words = "words<place/>".repeat(50_000);
+    let tool = format!("<toolspecific tool='ProM'>{element}</toolspecific>");
+    for inner in [element, place, arc, words, tool] {
+        for kind in ["", " active='true'"] {
+            let text = format!("<pnml><net id='n'{kind}>{inner}</net></pnml>");
+            let found = pnml::parse(&text).expect_err("very much is wrong");
+            assert_eq!(found.len(), deltamark_core::diagnostic::MOST_DIAGNOSTICS);
+        }
+    }
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}

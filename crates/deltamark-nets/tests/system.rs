@@ -179,3 +179,19 @@ fn models_of_the_repository_conform() {
         check_system(&NetSystem::new(parse_bytes(format, &bytes).expect("a valid net")));
     }
 }
+
+/// Fields that outgrow their widths one after the other are widened together after a while: a run stays linear.
+#[test]
+fn widenings_are_few_however_many_places_outgrow_their_fields() {
+    // The walks that guess the widths begin like the search, so the places that grow come after a long way.
+    let chain: String = (0..80).map(|i| format!("tr t{i} p{i} -> p{}\n", i + 1)).collect();
+    let filled: String = (0..200).map(|i| format!("tr t{i} c{i} -> c{} p{i}*2\ntr u{i} x -> p{i}\n", i + 1)).collect();
+    for (net, text) in [("chain", format!("pl p0 (2)\n{chain}")), ("filled", format!("pl c0 (1)\n{filled}"))] {
+        let mut net_of = deltamark_nets::tina::parse(&text).unwrap_or_else(|found| panic!("{net}: {found:?}"));
+        // Every field begins with one bit.
+        net_of.declared_safe = true;
+        let system = NetSystem::new(net_of);
+        let widenings = deltamark_testkit::oracle::explore(&system).widenings;
+        assert!((13..=22).contains(&widenings), "{net}: {widenings} widenings");
+    }
+}

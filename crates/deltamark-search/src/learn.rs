@@ -12,7 +12,7 @@
 
 use crate::trial::Sample;
 use deltamark_core::separate::{LARGEST, gcd, monotone, separate};
-use deltamark_core::{Kind, Measure, Observable, System, Weighted};
+use deltamark_core::{Control, Kind, Measure, Observable, Stop, System, Weighted};
 use std::collections::HashMap;
 
 /// The most numbers that are looked at.
@@ -25,9 +25,10 @@ const MOST_CHANGES: usize = 3000;
 /// What a change takes in the table of changes, beside its numbers, twice: the table doubles.
 const ENTRY: u64 = 160;
 
-/// Measures that the sample suggests, as far as its budget has room for the values of states.
-pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
-    let Some(observe) = system.observe() else { return Vec::new() };
+/// Measures that the sample suggests, as far as its budget has room for the values of states; an error, if `control` has the search
+/// for them end.
+pub fn learnt(system: &dyn System, sample: &Sample, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
+    let Some(observe) = system.observe() else { return Ok(Vec::new()) };
     let resolve = |name: String| observe.resolve(&name).map(|found| (name, found));
     let mut features: Vec<(String, Observable)> = observe.names().into_iter().filter_map(resolve).collect();
     features.extend(system.progress().map(|progress| progress.features()).unwrap_or_default());
@@ -39,10 +40,11 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let fits = |states: &usize| memory.holds(bytes(*states));
     let Some(states) = std::iter::successors(Some(most), |states| (*states > 64).then_some(states / 2)).find(fits)
     else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let held = bytes(states);
-    let values: Vec<Vec<i64>> = features.iter().map(|feature| sample.values(system, feature.1, states)).collect();
+    let values = features.iter().map(|feature| sample.values(system, feature.1, states, control));
+    let values = values.collect::<Result<Vec<Vec<i64>>, Stop>>()?;
     // What never changes cannot progress.
     let changing = |values: &Vec<i64>| values.windows(2).any(|pair| pair[0] != pair[1]);
     let (features, values): (Vec<_>, Vec<_>) =
@@ -50,6 +52,7 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
     let mut taken = 0;
     let mut changes: HashMap<Vec<(u32, i64)>, u64> = HashMap::new();
     for (source, target) in sample.edges(states) {
+        control.ask()?;
         let change = |values: &Vec<i64>| values[target].saturating_sub(values[source]).clamp(-LARGEST, LARGEST);
         let change: Vec<(u32, i64)> = (0u32..).zip(values.iter().map(change)).filter(|&(_, by)| by != 0).collect();
         if let Some(often) = changes.get_mut(&change) {
@@ -74,10 +77,10 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
         features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
     let calmed: Vec<Vec<(u32, i64)>> =
         vectors.iter().map(|vector| vector.iter().copied().filter(|&(at, _)| calm[at as usize]).collect()).collect();
-    let found = separate(features.len(), &vectors, &often);
-    let quiet = separate(features.len(), &calmed, &often);
-    let still = monotone(features.len(), &vectors, found.cyclic);
-    let calm_still = monotone(features.len(), &calmed, quiet.cyclic);
+    let found = separate(features.len(), &vectors, &often, control)?;
+    let quiet = separate(features.len(), &calmed, &often, control)?;
+    let still = monotone(features.len(), &vectors, found.cyclic, control)?;
+    let calm_still = monotone(features.len(), &calmed, quiet.cyclic, control)?;
     let mut measures: Vec<Box<dyn Measure>> = Vec::new();
     for mut weights in [Some(steady), calm_still, still, quiet.weights, found.weights].into_iter().flatten() {
         let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
@@ -89,7 +92,7 @@ pub fn learnt(system: &dyn System, sample: &Sample) -> Vec<Box<dyn Measure>> {
             features.iter().cloned().zip(weights).map(|((name, observable), weight)| (name, observable, weight));
         measures.push(Box::new(Weighted::new(named.filter(|term| term.2 != 0), None)));
     }
-    measures
+    Ok(measures)
 }
 
 /// The sum of what never decreases, less what never increases.

@@ -570,7 +570,9 @@ impl<'a> Run<'a> {
     /// Has the budget count what this thread holds: its part of the frontier, and its batch.
     #[must_use]
     pub fn holds(&mut self, bytes: u64) -> bool {
-        let batch = self.batch.held_bytes() + (self.answers.capacity() * size_of::<Insert>()) as u64;
+        let asked_by_itself = self.batch.granted_bytes();
+        let batch = self.batch.held_bytes().saturating_sub(asked_by_itself)
+            + (self.answers.capacity() * size_of::<Insert>()) as u64;
         let more = (bytes + batch).saturating_sub(self.working_granted);
         let granted = more == 0 || self.plan.control.budget.request(more);
         if granted {

@@ -6,7 +6,8 @@
 
 use crate::learn;
 use deltamark_core::{
-    BLOCK, Batch, Block, Budget, Kind, Measure, Observable, Rank, Scratch, StateId, States, System, Widen,
+    BLOCK, Batch, Block, Budget, Control, Kind, Measure, Observable, Rank, Scratch, StateId, States, Stop, System,
+    Widen,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -104,10 +105,10 @@ impl Sample {
         self.states.len()
     }
 
-    /// At most about `most` states of a system, and no more than the budget has room for.
-    pub fn new(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Self {
+    /// At most about `most` states of a system, and no more than the budget of `control` has room for; an error, if the run must end.
+    pub fn new(system: &dyn System, most: usize, control: &Control) -> Result<Self, Stop> {
         loop {
-            match Self::attempt(system, most, budget) {
+            match Self::attempt(system, most, control) {
                 Ok(sample) => return sample,
                 // The layout changes; what was sampled is void.
                 Err(Widen) => drop(system.widen()),
@@ -115,11 +116,11 @@ impl Sample {
         }
     }
 
-    fn attempt(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Result<Self, Widen> {
-        let mut memory = Memory { budget: Arc::clone(budget), granted: 0 };
+    fn attempt(system: &dyn System, most: usize, control: &Control) -> Result<Result<Self, Stop>, Widen> {
+        let mut memory = Memory { budget: Arc::clone(&control.budget), granted: 0 };
         let width = system.width();
         let mut scratch = system.scratch();
-        let (mut block, mut batch) = (Block::new(width), Batch::new(width));
+        let (mut block, mut batch) = (Block::new(width), Batch::new(width).under(control));
         let mut states = States::new(width);
         let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
         system.initial(&mut scratch, &mut batch)?;
@@ -153,6 +154,9 @@ impl Sample {
             block.push(StateId::NAMELESS, states.get(next));
             batch.reset(width);
             system.expand(&mut scratch, &block, &mut batch)?;
+            if let Some(stop) = batch.stop().or_else(|| control.check().err()) {
+                return Ok(Err(stop));
+            }
             // As if all were new, and as much again because rows grow by doubling.
             let slots = batch.targets().slots().len() as u64;
             let more = 8 * slots + (BESIDE + 4) * batch.len() as u64;
@@ -166,14 +170,14 @@ impl Sample {
             starts.push(targets.len() as u32);
             next += 1;
         }
-        Ok(Sample { states, starts, targets, initial, complete, memory })
+        Ok(Ok(Sample { states, starts, targets, initial, complete, memory }))
     }
 
-    /// Sweeps over the sample. Gives up, with what it has, after expanding every state many times.
-    pub fn trial(&self, system: &dyn System, measure: &dyn Measure) -> Trial {
+    /// Sweeps over the sample. Gives up, with what it has, after expanding every state many times; with an error, if the run must end.
+    pub fn trial(&self, system: &dyn System, measure: &dyn Measure, control: &Control) -> Result<Trial, Stop> {
         const MOST: u64 = 6;
         let count = self.states.len();
-        let ranks = self.ranks(system, measure);
+        let ranks = self.ranks(system, measure, control)?;
         let edges_of =
             |state: u32| &self.targets[self.starts[state as usize] as usize..self.starts[state as usize + 1] as usize];
         let mut trial = Trial {
@@ -186,6 +190,7 @@ impl Sample {
             edges: self.targets.len() as u64,
         };
         for state in 0..count as u32 {
+            control.ask()?;
             let regresses = |&&target: &&u32| ranks[target as usize] < ranks[state as usize];
             trial.regress_edges += edges_of(state).iter().filter(regresses).count() as u64;
         }
@@ -203,6 +208,7 @@ impl Sample {
             while let Some((line, mut layer)) = layers.pop_first() {
                 let mut next = 0;
                 while next < layer.len() {
+                    control.ask()?;
                     for &target in edges_of(layer[next]) {
                         if std::mem::replace(&mut held[target as usize], true) {
                             continue;
@@ -234,27 +240,34 @@ impl Sample {
             // No end is in sight: as bad as can be.
             trial.peak = trial.states;
         }
-        trial
+        Ok(trial)
     }
 
-    fn ranks(&self, system: &dyn System, measure: &dyn Measure) -> Vec<Rank> {
+    fn ranks(&self, system: &dyn System, measure: &dyn Measure, control: &Control) -> Result<Vec<Rank>, Stop> {
         let mut ranks = Vec::with_capacity(self.states.len());
-        self.blocks(system, self.states.len(), |scratch, block| measure.ranks(system, scratch, block, &mut ranks));
-        ranks
+        let rank = |scratch: &mut Scratch, block: &Block| measure.ranks(system, scratch, block, &mut ranks);
+        self.blocks(system, self.states.len(), control, rank)?;
+        Ok(ranks)
     }
 
     /// The value of an observable in each of the first `count` states.
-    pub(crate) fn values(&self, system: &dyn System, observable: Observable, count: usize) -> Vec<i64> {
+    pub(crate) fn values(
+        &self,
+        system: &dyn System,
+        observable: Observable,
+        count: usize,
+        control: &Control,
+    ) -> Result<Vec<i64>, Stop> {
         let mut all = Vec::with_capacity(count);
-        let Some(observe) = system.observe() else { return vec![0; count] };
+        let Some(observe) = system.observe() else { return Ok(vec![0; count]) };
         let mut values = [0; BLOCK];
-        self.blocks(system, count, |scratch, block| {
+        self.blocks(system, count, control, |scratch, block| {
             observe.read_block(scratch, block, observable, &mut values);
             // As `Learnt` reads it.
             let read = |&value: &i64| if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
             all.extend(values[..block.len()].iter().map(read));
-        });
-        all
+        })?;
+        Ok(all)
     }
 
     /// All steps among the first `count` states: source and target.
@@ -267,7 +280,13 @@ impl Sample {
     }
 
     /// Shows the first `count` states, a block at a time.
-    fn blocks(&self, system: &dyn System, count: usize, mut show: impl FnMut(&mut Scratch, &Block)) {
+    fn blocks(
+        &self,
+        system: &dyn System,
+        count: usize,
+        control: &Control,
+        mut show: impl FnMut(&mut Scratch, &Block),
+    ) -> Result<(), Stop> {
         let mut scratch = system.scratch();
         let mut block = Block::new(system.width());
         for start in (0..count).step_by(BLOCK) {
@@ -275,22 +294,31 @@ impl Sample {
             for index in start..count.min(start + BLOCK) {
                 block.push(StateId::NAMELESS, self.states.get(index));
             }
+            control.check()?;
             show(&mut scratch, &block);
         }
+        Ok(())
     }
 }
 
+/// A measure, and how well it did.
+pub type Tried = (Box<dyn Measure>, Trial);
+
 /// The best of the measures that the system proposes and of those that a sample of about `most` states suggests, or of as many as
-/// the budget has room for.
-pub fn best(system: &dyn System, most: usize, budget: &Arc<Budget>) -> Option<(Box<dyn Measure>, Trial)> {
-    let sample = Sample::new(system, most, budget);
-    let mut measures = system.progress().map(|progress| progress.measures()).unwrap_or_default();
+/// the budget of `control` has room for. An error, if the run must end before.
+pub fn best(system: &dyn System, most: usize, control: &Control) -> Result<Option<Tried>, Stop> {
+    let sample = Sample::new(system, most, control)?;
+    let mut measures = match system.progress() {
+        Some(progress) => progress.measures(control)?,
+        None => Vec::new(),
+    };
     if measures.is_empty() {
-        measures = learn::learnt(system, &sample);
+        measures = learn::learnt(system, &sample, control)?;
     }
-    let trials = measures.into_iter().map(|measure| {
-        let trial = sample.trial(system, &*measure);
-        (measure, trial)
-    });
-    trials.min_by(|(_, one), (_, other)| one.cost().total_cmp(&other.cost()))
+    let mut trials = Vec::with_capacity(measures.len());
+    for measure in measures {
+        let trial = sample.trial(system, &*measure, control)?;
+        trials.push((measure, trial));
+    }
+    Ok(trials.into_iter().min_by(|(_, one), (_, other)| one.cost().total_cmp(&other.cost())))
 }

@@ -355,7 +355,7 @@ mod random_nets {
         fn agree(net in bounded_nets(7, 8), weights in proptest::collection::vec(-3i64..4, 7)) {
             let oracle = NetSystem::new(net.clone());
             let expected = explore(&oracle);
-            let mut measures = oracle.measures();
+            let mut measures = oracle.measures(&Control::new()).unwrap();
             let terms: Vec<_> = (0..).zip(weights).map(|(index, weight)| {
                 (deltamark_core::Observable { index, kind: deltamark_core::Kind::Int }, weight)
             }).filter(|(observable, _)| (observable.index as usize) < net.places.len()).collect();

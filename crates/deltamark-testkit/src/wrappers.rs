@@ -160,6 +160,7 @@ mod tests {
     use super::*;
     use crate::explore;
     use crate::systems::{Counters, Odometer, Workers};
+    use deltamark_core::Control;
     use deltamark_nets::{NetSystem, generate::generate};
     use std::collections::HashSet;
 
@@ -201,7 +202,8 @@ mod tests {
             system.initial(scratch, &mut batch).expect("the layout fits");
             let observe = system.observe().expect("nets have places");
             let progress = system.progress().expect("nets know measures");
-            let measures: Vec<String> = progress.measures().iter().map(|measure| measure.text()).collect();
+            let measures: Vec<String> =
+                progress.measures(&Control::new()).expect("no limits").iter().map(|measure| measure.text()).collect();
             (
                 (system.independence().is_some(), system.reversible().is_some(), system.components().is_some()),
                 (system.action_count(), system.table_bytes(), system.dump(), system.as_any().is_some()),

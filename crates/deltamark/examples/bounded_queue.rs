@@ -45,7 +45,8 @@ impl Model for Queue {
             } else if self.wake_all || s.waits == [false; THREADS] {
                 actions.push(Action::Pass(who, None));
             } else {
-                actions.extend((0..THREADS).filter(|&other| s.waits[other]).map(|other| Action::Pass(who, Some(other))));
+                actions
+                    .extend((0..THREADS).filter(|&other| s.waits[other]).map(|other| Action::Pass(who, Some(other))));
             }
         }
     }

@@ -103,6 +103,8 @@ pub enum CheckError {
     Graph(String),
     /// The memory limit has no room for what a walk over the graph needs: a sentence.
     GraphTooLarge(String),
+    /// The run had to end before there was anything to report.
+    Stopped(Stop),
     /// A trace could not be replayed: a bug of Deltamark or of the system.
     Replay {
         /// The property it belongs to.
@@ -138,6 +140,11 @@ impl fmt::Display for CheckError {
                 }
                 Ok(())
             }
+            CheckError::Stopped(stop) => f.write_str(match stop {
+                Stop::Memory => "the memory limit was reached",
+                Stop::Time => "the time limit was reached",
+                _ => "the run was ended",
+            }),
             CheckError::Replay { property, error } => {
                 write!(f, "the trace of `{property}` does not replay ({error}), so its answer is not to be trusted")
             }
@@ -228,7 +235,18 @@ impl<'a> Check<'a> {
 
     /// Asks for all properties of a text; `name` is how errors call it.
     pub fn properties(self, name: &str, text: &str) -> Result<Self, CheckError> {
-        let found = parsed(name, text, self.system, |observe| deltamark_logic::parse_file(text, observe))?;
+        self.properties_under(name, text, &Control::new())
+    }
+
+    /// The same, as far as `control` lets it.
+    pub fn properties_under(self, name: &str, text: &str, control: &Control) -> Result<Self, CheckError> {
+        let parse = |observe: &dyn Observe| deltamark_logic::parse_file_under(text, observe, control);
+        let found = parsed(name, text, self.system, parse).map_err(|error| match &error {
+            CheckError::Property { diagnostics, .. } => {
+                diagnostics.iter().find_map(|one| one.stop).map_or(error, CheckError::Stopped)
+            }
+            _ => error,
+        })?;
         Ok(found.into_iter().fold(self, Check::property))
     }
 
@@ -442,7 +460,12 @@ impl<'a> Check<'a> {
                 observer: surveyor.map(|surveyor| surveyor as &mut dyn Observer),
                 recorder,
             };
-            let (outcome, sweep) = sweep::explore(self.system, sweeping)?;
+            let (outcome, sweep) = match sweep::explore(self.system, sweeping) {
+                Err(CheckError::Stopped(stop)) => {
+                    return Ok(Report::before_search(self.info, "measuring", stop, memory_limit, self.since));
+                }
+                explored => explored?,
+            };
             // What it holds, it holds in full.
             self.store = StoreSpec::named("plain");
             let unfolding = sweep.swept.as_ref().is_some_and(|swept| swept.unfolding);

@@ -108,7 +108,8 @@ impl EdgeLog {
 
     /// Prepares to keep a graph in memory.
     pub(crate) fn in_memory(control: &Control) -> Self {
-        Self::recording(Recording::in_memory(Arc::clone(&control.budget)), ModelId::default(), control)
+        let recording = Recording::in_memory(Arc::clone(&control.budget)).under(control);
+        Self::recording(recording, ModelId::default(), control)
     }
 
     fn recording(recording: Recording, model: ModelId, control: &Control) -> Self {
@@ -383,8 +384,9 @@ impl Condensed {
         let limit = asked.limit.unwrap_or(LARGEST_FILE);
         let wrong = |error| CondensedError::File { path: path.into(), error };
         let misfit = |what: String| CondensedError::Misfit(format!("`{path}` cannot be used: {what}"));
-        let graph = Graph::open(Path::new(path)).map_err(wrong)?;
-        graph.audit(&Arc::new(Budget::new(limit))).map_err(wrong)?;
+        let graph = Graph::open(Path::new(path), control).map_err(wrong)?;
+        let within = Control { budget: Arc::new(Budget::new(limit)), ..control.clone() };
+        graph.audit(&within).map_err(wrong)?;
         let id = &graph.meta().model;
         let Some(format) = Format::by_name(&id.format).filter(|format| format.name == id.format) else {
             return Err(misfit(format!("its model is in a format `{}`, which this program does not know", id.format)));
@@ -474,7 +476,8 @@ impl Condensed {
     pub(crate) fn wrong(&self, error: &WalkError) -> CheckError {
         let message = format!("`{}` cannot be used: {error}", self.path);
         match error {
-            WalkError::File(FileError::Memory) => CheckError::GraphTooLarge(message),
+            WalkError::File(FileError::Stopped(Stop::Memory)) => CheckError::GraphTooLarge(message),
+            WalkError::File(FileError::Stopped(stop)) => CheckError::Stopped(*stop),
             _ => CheckError::Graph(message),
         }
     }
@@ -529,7 +532,7 @@ impl Condensed {
     /// state, so they are the only component that no edge leaves, if there is only one.
     pub fn components(&self, limits: Limits, cancel: Cancel) -> Result<ComponentsReport, CheckError> {
         let (control, _) = control(limits, cancel, Arc::new(deltamark_core::Silent), Instant::now())?;
-        let found = deltamark_graph::components(&self.graph, &control.budget).map_err(|error| self.broken(error))?;
+        let found = deltamark_graph::components(&self.graph, &control).map_err(|error| self.broken(error))?;
         let (home, initial) = (found.has_home(), &self.graph.meta().initial);
         let known = !self.graph.meta().unfolding;
         Ok(ComponentsReport {
@@ -705,7 +708,7 @@ impl Walked<'_, '_> {
         let started = Instant::now();
         let meta = graph.meta();
         let may_fault = condensed.model.info.can_fault != Some(false) && meta.faulty != Some(0);
-        let no_room = || condensed.broken(FileError::Memory);
+        let no_room = || condensed.broken(Stop::Memory.into());
         let set = || BitSet::new(graph.states(), &control.budget).ok_or_else(no_room);
         let mut found = Vec::new();
         for _ in properties {
@@ -734,13 +737,17 @@ impl Walked<'_, '_> {
         } else {
             scan(condensed, &mut asker, &control)?
         };
-        let stopped_by = match ended {
+        let mut stopped_by = match ended {
             Ended::Whole | Ended::Enough => None,
             Ended::Stopped(stop) => Some(stop),
         };
         if let Some(surveyor) = &mut asker.surveyor {
             let mut unpacked = Unpacked::default();
             for block in 0..graph.blocks() {
+                if let Some(stop) = control.stop_without_memory() {
+                    stopped_by.get_or_insert(stop);
+                    break;
+                }
                 graph.unpack(block, &mut unpacked).map_err(|error| condensed.broken(error))?;
                 unpacked.edges().iter().for_each(|(_, edge)| surveyor.happens(condensed.action(edge.action)));
             }
@@ -749,9 +756,13 @@ impl Walked<'_, '_> {
         let (deadlocks, found) = (asker.deadlocks, asker.found);
         let mut answers = Vec::with_capacity(properties.len());
         for (property, found) in properties.iter().zip(found) {
-            let verdict = verdict(condensed, property, found, stopped_by, &control)?;
+            let mut verdict = verdict(condensed, property, found, stopped_by, &control)?;
             let misfit = |what: String| condensed.wrong(&WalkError::Misfit(what));
-            confirm::confirm(system, &property.goal, &verdict).map_err(misfit)?;
+            if let Err(stop) = confirm::confirm(system, &property.goal, &verdict, &control).map_err(misfit)? {
+                // What was not confirmed is the word of the file alone.
+                stopped_by.get_or_insert(stop);
+                verdict = Verdict::Unknown;
+            }
             let story = verdict.trace().map(|trace| Story::tell_under(system, trace, &control)).transpose();
             let story = story.map_err(|error| misfit(error.to_string()))?;
             let untold = story.as_ref().and_then(|story| story.as_ref().err().copied());
@@ -766,7 +777,14 @@ impl Walked<'_, '_> {
             let (kind, name, text) = ((&property.goal).into(), property.name.clone(), property.text.clone());
             answers.push(Answer { kind, name, text, verdict, story, untraced });
         }
-        let depth = levels::depth(graph, &control.budget).map_err(|error| condensed.broken(error))?;
+        let depth = match levels::depth(graph, &control) {
+            // As of any run that ended early, it is the depth that is known.
+            Err(FileError::Stopped(stop)) => {
+                stopped_by.get_or_insert(stop);
+                0
+            }
+            depth => depth.map_err(|error| condensed.broken(error))?,
+        };
         let statistics = Statistics {
             states: meta.states,
             edges: meta.edges,
@@ -838,10 +856,10 @@ fn verdict(
         if control.stop_without_memory().is_some() {
             return Ok(None);
         }
-        let path = match levels::path_to(&condensed.graph, goals, &control.budget) {
+        let path = match levels::path_to(&condensed.graph, goals, control) {
             Ok(path) => path,
             // The answer stands without a trace.
-            Err(FileError::Memory) => return Ok(None),
+            Err(FileError::Stopped(_)) => return Ok(None),
             Err(error) => return Err(condensed.broken(error)),
         };
         let path = path.ok_or_else(|| condensed.broken(FileError::Damaged("a state cannot be reached".into())))?;
@@ -856,7 +874,7 @@ fn verdict(
             }
             if found.any_other && stopped_by.is_none() {
                 let trace = trace_to(&found.others)?;
-                let message = no_value(condensed, &**predicate, trace.as_ref());
+                let message = no_value(condensed, &**predicate, trace.as_ref(), control);
                 return Ok(Verdict::Violated(trace, message));
             }
             Ok(undecided(Verdict::Violated(None, None)))
@@ -867,7 +885,7 @@ fn verdict(
             let none = if found.any_other { trace_to(&found.others)? } else { None };
             let nearer = |trace: &Option<Trace>| trace.as_ref().map_or(usize::MAX, Trace::len);
             if found.any_other && (!found.any || nearer(&none) < nearer(&bad)) {
-                let message = no_value(condensed, &**predicate, none.as_ref());
+                let message = no_value(condensed, &**predicate, none.as_ref(), control);
                 return Ok(Verdict::Violated(none, message));
             }
             Ok(if found.any { Verdict::Violated(bad, None) } else { undecided(Verdict::Holds(None)) })
@@ -879,24 +897,36 @@ fn verdict(
             let nearer = |trace: &Option<Trace>| trace.as_ref().map_or(usize::MAX, Trace::len);
             // The step itself makes its trace one longer.
             let of_state = found.any_other && (!found.any || nearer(&state) <= nearer(&step));
-            Ok(fault(condensed, if of_state { state } else { step }, of_state))
+            Ok(fault(condensed, if of_state { state } else { step }, of_state, control))
         }
         Goal::DeadlockFree | Goal::FaultFree => Ok(undecided(Verdict::Holds(None))),
     }
 }
 
-/// The last state of a trace, as a block.
-fn last_state(system: &dyn System, trace: &Trace) -> Option<Block> {
-    let replay = trace.replay(system).ok()?;
+/// The last state of a trace, as a block; `None` also if the run must end before.
+fn last_state(system: &dyn System, trace: &Trace, control: &Control) -> Option<Block> {
+    let mut last = Vec::new();
+    let seen = trace.follow(system, |_, state| {
+        control.ask()?;
+        last.clear();
+        last.extend_from_slice(state);
+        Ok(())
+    });
+    seen.ok()?.ok()?;
     let mut block = Block::new(system.width());
-    block.push(StateId::new(0), replay.states.last()?);
+    block.push(StateId::new(0), &last);
     Some(block)
 }
 
 /// Why a predicate has no value at the end of a trace.
-fn no_value(condensed: &Condensed, predicate: &dyn Predicate, trace: Option<&Trace>) -> Option<String> {
+fn no_value(
+    condensed: &Condensed,
+    predicate: &dyn Predicate,
+    trace: Option<&Trace>,
+    control: &Control,
+) -> Option<String> {
     let system = condensed.model.system.as_ref();
-    let told = trace.and_then(|trace| last_state(system, trace)).and_then(|block| {
+    let told = trace.and_then(|trace| last_state(system, trace, control)).and_then(|block| {
         predicate.evaluate(system, &mut system.scratch(), &block, 0).err().map(|undefined| undefined.message)
     });
     Some(match told {
@@ -906,12 +936,12 @@ fn no_value(condensed: &Condensed, predicate: &dyn Predicate, trace: Option<&Tra
 }
 
 /// The verdict on a fault at the end of a trace.
-fn fault(condensed: &Condensed, trace: Option<Trace>, of_state: bool) -> Verdict {
+fn fault(condensed: &Condensed, trace: Option<Trace>, of_state: bool, control: &Control) -> Verdict {
     let system = condensed.model.system.as_ref();
     let Some(mut trace) = trace else { return Verdict::Violated(None, Some("the model has a fault".into())) };
     let mut batch = Batch::new(system.width());
     loop {
-        let Some(block) = last_state(system, &trace) else { return Verdict::Violated(Some(trace), None) };
+        let Some(block) = last_state(system, &trace, control) else { return Verdict::Violated(Some(trace), None) };
         batch.reset(system.width());
         match system.expand(&mut system.scratch(), &block, &mut batch) {
             Ok(()) => break,

@@ -146,7 +146,11 @@ pub fn read_under(path: &str, limit: u64, control: &Control) -> Result<Vec<u8>, 
     let read_all = |reader: &mut dyn Read| {
         let mut bytes = Vec::new();
         reader.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > limit { Err(LoadError::TooBig { path: path.into(), limit }) } else { Ok(bytes) }
+        if bytes.len() as u64 > limit {
+            Err(LoadError::TooBig { path: path.into(), limit, unpacked: false })
+        } else {
+            Ok(bytes)
+        }
     };
     if path == "-" {
         return read_all(&mut Patient::new(|| Ok(std::io::stdin()), control));
@@ -164,7 +168,7 @@ pub fn read_under(path: &str, limit: u64, control: &Control) -> Result<Vec<u8>, 
     // Told by its size before a byte is read; pipes and devices have none and are
     // caught while reading.
     if about.len() > limit {
-        return Err(LoadError::TooBig { path: path.into(), limit });
+        return Err(LoadError::TooBig { path: path.into(), limit, unpacked: false });
     }
     control.ask_for(about.len()).map_err(|stop| unreadable(crate::input::Stopped(stop).into()))?;
     read_all(&mut Watched::new(file, control))

@@ -34,6 +34,7 @@ pub mod stats;
 pub mod story;
 pub mod sweep;
 mod unpack;
+mod watched;
 
 pub use check::{Check, CheckError};
 pub use condensed::{Condensed, CondensedError};

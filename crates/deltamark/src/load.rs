@@ -7,13 +7,16 @@
 pub use crate::input::{read, read_under};
 use crate::recognise::{GREATSPN, Recognised, by_ending, recognise};
 use crate::unpack::{Failed, unpack};
+use crate::watched::watched;
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Limits, Stop, System};
 use deltamark_dve::{DveSystem, EngineChoice};
 use deltamark_nets::NetSystem;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The largest file that [`load`] reads.
 pub const LARGEST_FILE: u64 = 1 << 30;
@@ -489,6 +492,8 @@ pub enum LoadError {
         path: String,
         /// The most bytes that are read.
         limit: u64,
+        /// Whether it is so after it was unpacked or decoded.
+        unpacked: bool,
     },
     /// The file holds another text than it should.
     Changed {
@@ -533,8 +538,9 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::Unreadable { path, reason, .. } => write!(f, "cannot read {}: {reason}", shown(path)),
-            LoadError::TooBig { path, limit } => {
-                write!(f, "{} is larger than {limit} bytes, the most that is read here", shown(path))
+            LoadError::TooBig { path, limit, unpacked } => {
+                let unpacked = if *unpacked { "unpacked, " } else { "" };
+                write!(f, "{unpacked}{} is larger than {limit} bytes, the most that is read here", shown(path))
             }
             LoadError::Changed { path } => write!(f, "{} has changed", shown(path)),
             LoadError::UnknownFormat { message, .. } | LoadError::Meaningless { message, .. } => f.write_str(message),
@@ -602,23 +608,34 @@ fn load_if(
     let named = format.map(|name| Format::by_name(name).ok_or_else(|| no_such_format(name))).transpose()?;
     let limit = options.limit.min(LARGEST_FILE);
     let packed = read_under(path, limit, control)?;
-    let checksum = text_of(&packed);
+    let checksum = text_of(&packed, control).map_err(|stop| LoadError::Stopped {
+        path: path.into(),
+        format: named.map(|format| format.name),
+        phase: "loading",
+        stop,
+    })?;
     if text.is_some_and(|text| text != checksum) {
         return Err(LoadError::Changed { path: path.into() });
     }
     // A library is loaded from its file, as it is.
     if let Some(format) = named.filter(|format| format.is_code()) {
-        return parse_both(path, format, &packed, None, options, control);
+        let text = Text { name: path, bytes: &packed, companion: None, options, control };
+        return parsed(&text, format, checksum, None, || (format.parse)(&text));
     }
     let unpacked = unpack(&packed, path, limit, control).map_err(|failed| match failed {
-        Failed::TooBig => LoadError::TooBig { path: path.into(), limit },
+        Failed::TooBig => LoadError::TooBig { path: path.into(), limit, unpacked: true },
         Failed::Stopped(stop) => LoadError::Stopped { path: path.into(), format: None, phase: "loading", stop },
         Failed::Wrong(diagnostic) => {
             LoadError::Malformed { source: Source::new(path, &packed), diagnostics: vec![diagnostic] }
         }
     })?;
-    let bytes = unpacked.bytes;
-    let inner = Path::new(&unpacked.name);
+    let inner = unpacked.name;
+    let inner = Path::new(&inner);
+    let owned = match unpacked.bytes {
+        Cow::Owned(bytes) => Some(bytes),
+        Cow::Borrowed(_) => None,
+    };
+    let bytes = Arc::new(owned.unwrap_or(packed));
     let format = match (named, Format::by_path(inner)) {
         (Some(format), _) => format,
         // Two languages share this ending, of which we read one.
@@ -637,35 +654,72 @@ fn load_if(
     let companion = match companion {
         Some(path) => {
             let bytes = read_under(&path, options.limit.min(LARGEST_FILE), control)?;
-            Some((path, bytes))
+            Some((path, Arc::new(bytes)))
         }
         None => None,
     };
-    let companion = companion.as_ref().map(|(name, bytes)| (name.as_str(), &bytes[..]));
-    let mut loaded = parse_both(path, format, &bytes, companion, options, control)?;
-    // The file is what another run can compare, packed as it is.
-    loaded.info.text = Some(checksum);
-    Ok(loaded)
+    let beside = companion.as_ref().map(|(_, bytes)| &bytes[..]);
+    let text = Text { name: path, bytes: &bytes, companion: beside, options, control };
+    let name = companion.as_ref().map(|(name, _)| name.as_str());
+    if bytes.len() < ALONE {
+        parsed(&text, format, checksum, name, || (format.parse)(&text))
+    } else {
+        let beside = companion.as_ref().map(|(_, bytes)| Arc::clone(bytes));
+        parsed(&text, format, checksum, name, || parse_alone(path, format, &bytes, beside, options, control))
+    }
 }
 
 /// Loads the model in a text of this format; `name` is how reports call it.
 pub fn parse(name: &str, format: &'static Format, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
-    parse_both(name, format, bytes, None, options, &Control::new())
+    let text = Text { name, bytes, companion: None, options, control: &Control::new() };
+    let checksum = (bytes.len() as u64, deltamark_graph::text_hash([bytes]));
+    parsed(&text, format, checksum, None, || (format.parse)(&text))
 }
 
 /// What tells a text from others: its length and a checksum.
-fn text_of(bytes: &[u8]) -> (u64, u64) {
-    (bytes.len() as u64, deltamark_graph::text_hash([bytes]))
+fn text_of(bytes: &[u8], control: &Control) -> Result<(u64, u64), Stop> {
+    // The checksum of a GiB takes more than a second.
+    const PIECE: usize = 1 << 16;
+    let mut asked = Ok(());
+    let pieces = bytes.chunks(PIECE).take_while(|_| {
+        asked = control.check();
+        asked.is_ok()
+    });
+    let hash = deltamark_graph::text_hash(pieces);
+    asked.map(|()| (bytes.len() as u64, hash))
 }
 
-fn parse_both(
+/// Texts from this length on are parsed by a thread of their own, so that the run can end while a step takes long that asks nobody:
+/// the XML parser takes half a second and half a GiB for 100 MiB.
+const ALONE: usize = 1 << 20;
+
+/// Parses, and leaves the parser to itself when the run must end.
+fn parse_alone(
     name: &str,
     format: &'static Format,
-    bytes: &[u8],
-    companion: Option<(&str, &[u8])>,
+    bytes: &Arc<Vec<u8>>,
+    companion: Option<Arc<Vec<u8>>>,
     options: &LoadOptions,
     control: &Control,
+) -> Result<Parsed, Wrong> {
+    let (name, bytes, options, inner) = (name.to_string(), Arc::clone(bytes), options.clone(), control.clone());
+    let parse = move || {
+        let companion = companion.as_ref().map(|bytes| &bytes[..]);
+        (format.parse)(&Text { name: &name, bytes: &bytes, companion, options: &options, control: &inner })
+    };
+    watched(control, parse).unwrap_or_else(|stop| Err(Vec::<Diagnostic>::from(stop).into()))
+}
+
+/// The model that `parse` makes of a text, or what is wrong with it. `checksum` is that of the file, which
+/// another run can compare, packed as it is; `companion` is the name of the file beside it.
+fn parsed(
+    text: &Text<'_>,
+    format: &'static Format,
+    checksum: (u64, u64),
+    companion: Option<&str>,
+    parse: impl FnOnce() -> Result<Parsed, Wrong>,
 ) -> Result<Loaded, LoadError> {
+    let &Text { name, bytes, options, .. } = text;
     if let Some((parameter, value)) = options.parameters.first().filter(|_| !format.parameters) {
         return Err(LoadError::Meaningless {
             message: format!("{} has no parameters, so `{parameter}={value}` means nothing to it", shown(name)),
@@ -682,7 +736,7 @@ fn parse_both(
             help: "leave the option out".into(),
         });
     }
-    match (format.parse)(&Text { name, bytes, companion: companion.map(|(_, bytes)| bytes), options, control }) {
+    match parse() {
         Ok(Parsed { coloured: None, .. }) if options.unfold != Unfold::Auto => Err(LoadError::Meaningless {
             message: format!("{} has no colours, so there is nothing to unfold", shown(name)),
             help: "leave out `--unfold`".into(),
@@ -697,7 +751,7 @@ fn parse_both(
                 counts_tokens: format.counts_tokens,
                 final_markings,
                 remarks,
-                text: Some(text_of(bytes)),
+                text: Some(checksum),
                 options: options.words(),
                 ..ModelInfo::code()
             };
@@ -714,7 +768,7 @@ fn parse_both(
                 let phase = if unfolding { "unfolding" } else { "loading" };
                 return Err(LoadError::Stopped { path: name.into(), format: Some(format.name), phase, stop });
             }
-            let (name, bytes) = companion.filter(|_| beside).unwrap_or((name, bytes));
+            let (name, bytes) = companion.zip(text.companion).filter(|_| beside).unwrap_or((name, bytes));
             Err(LoadError::Malformed { source: Source::new(name, bytes), diagnostics })
         }
     }
@@ -809,5 +863,40 @@ mod tests {
         }
         let options = LoadOptions { format: Some("net".into()), limit: 3, ..LoadOptions::default() };
         assert!(matches!(load_with("src/lib.rs", &options), Err(LoadError::TooBig { limit: 3, .. })));
+    }
+
+    #[test]
+    fn very_many_mistakes_are_told_in_short_and_soon_in_every_language() {
+        use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
+        const MANY: usize = 50_000;
+        let lines = |line: &dyn Fn(usize) -> String| (0..MANY).map(line).collect::<String>();
+        let processes = |inner: String| format!("process P {{ {inner} }}\nsystem async;\n");
+        let names = lines(&|number| format!("byte name{number};\n"));
+        let unknown = lines(&|number| format!("s -> s {{ effect nome{number} = 1; }},\n"));
+        let coloured = "<pnml><net id='n' type='http://www.pnml.org/version-2009/grammar/symmetricnet'>";
+        let cases: Vec<(&str, String)> = vec![
+            ("pnml", format!("{coloured}{}</net></pnml>", "<plaice/>".repeat(MANY))),
+            ("pnml", format!("{coloured}<page id='g'>{}</page></net></pnml>", "<place hue='1'/>".repeat(MANY))),
+            ("tina", lines(&|number| format!("zz {number}\n"))),
+            ("tina", lines(&|number| format!("tr t{number} [1,2] p -> q\n"))),
+            ("lna", "n { plaice p { dom : epsilon; } }".replace("plaice", &"plaice ".repeat(MANY))),
+            ("lna", format!("n {{ {} }}", lines(&|number| format!("place p{number} {{ dom : t{number}; }}\n")))),
+            ("dve", lines(&|number| format!("bite x{number};\n"))),
+            ("dve", processes(format!("state s; init s; trans {} s -> s {{}};", lines(&|_| "s -> x {}, ".into())))),
+            ("dve", names + &processes(format!("state s; init s; trans {unknown} s -> s {{}};"))),
+            ("mdve", lines(&|number| format!("bite x{number};\n"))),
+        ];
+        for (format, text) in cases {
+            let began = std::time::Instant::now();
+            let format = Format::by_name(format).expect("a format");
+            let start: String = text.chars().take(100).collect();
+            match parse("x", format, text.as_bytes(), &LoadOptions::default()) {
+                Err(LoadError::Malformed { diagnostics, .. }) => {
+                    assert!((1..=MOST_DIAGNOSTICS).contains(&diagnostics.len()), "{}: {start}", diagnostics.len());
+                }
+                other => panic!("{start}: {:?}", other.err()),
+            }
+            assert!(began.elapsed().as_secs() < 20, "{:?}: {start}", began.elapsed());
+        }
     }
 }

@@ -42,7 +42,7 @@ static FOREIGN: &[Foreign] = &[
     Foreign {
         what: "a system of timed automata for UPPAAL",
         endings: &["xta", "ta"],
-        help: "timed automata are not read",
+        help: "models with time are not read; without its clocks it can be written in DVE (docs/dve.md)",
     },
     Foreign {
         what: "a model in Promela, the language of Spin",

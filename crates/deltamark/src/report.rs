@@ -101,7 +101,8 @@ pub struct Report {
     pub answers: Vec<Answer>,
     /// Why the run ended before every reachable state was expanded, if it did.
     pub stopped_by: Option<Stop>,
-    /// What was being done then, if it was not the search: "loading" or "unfolding" the model.
+    /// What was being done then, if it was not the search: "loading" or "unfolding" the model, reading its "properties", or
+    /// "measuring", which is the search for a progress measure.
     pub stopped_while: Option<&'static str>,
     /// What the search counted.
     pub statistics: Statistics,
@@ -174,10 +175,22 @@ impl Report {
     pub fn of_loading(error: &LoadError, memory_limit: Option<u64>, since: Instant) -> Option<Report> {
         let LoadError::Stopped { path, format, phase, stop } = error else { return None };
         let format = format.unwrap_or_else(|| Format::of_path(path).map_or("unknown", |format| format.name));
-        Some(Report {
-            model: ModelInfo { path: Some(path.clone()), format, ..ModelInfo::code() },
+        let model = ModelInfo { path: Some(path.clone()), format, ..ModelInfo::code() };
+        Some(Self::before_search(model, phase, *stop, memory_limit, since))
+    }
+
+    /// A run that ended before its search began, while doing what [`stopped_while`](Self::stopped_while) lists.
+    pub fn before_search(
+        model: ModelInfo,
+        phase: &'static str,
+        stop: Stop,
+        memory_limit: Option<u64>,
+        since: Instant,
+    ) -> Report {
+        Report {
+            model,
             answers: Vec::new(),
-            stopped_by: Some(*stop),
+            stopped_by: Some(stop),
             stopped_while: Some(phase),
             statistics: Statistics::default(),
             store: StoreSpec::default(),
@@ -194,7 +207,7 @@ impl Report {
             sweep: None,
             graph: None,
             notes: Vec::new(),
-        })
+        }
     }
 
     /// What all answers come to. A run without properties has its answer when it is

@@ -128,7 +128,8 @@ enum Completion {
     Possible,
     /// A path to a marking from which no final one can be reached.
     Lost(Option<Trace>),
-    NoRoom,
+    /// There was no room or no time to find out.
+    Stopped(Stop),
 }
 
 impl Check<'_> {
@@ -195,8 +196,11 @@ impl Check<'_> {
             None => None,
             Some(initial) => {
                 let completion = match log.into_graph(system, initial) {
-                    Ok(graph) => option_to_complete(&graph, mark, &control).unwrap_or(Completion::NoRoom),
-                    Err(_) => Completion::NoRoom,
+                    Ok(graph) => match option_to_complete(&graph, mark, &control) {
+                        Err(FileError::Stopped(stop)) => Completion::Stopped(stop),
+                        completion => completion.map_err(|error| CheckError::Graph(error.to_string()))?,
+                    },
+                    Err(_) => Completion::Stopped(control.stop_without_memory().unwrap_or(Stop::Memory)),
                 };
                 Some(completion)
             }
@@ -205,8 +209,8 @@ impl Check<'_> {
         let option = match completion {
             Some(Completion::Possible) => Verdict::Holds(None),
             Some(Completion::Lost(trace)) => Verdict::Violated(trace, lost()),
-            Some(Completion::NoRoom) => {
-                stopped_by = Some(control.stop_without_memory().unwrap_or(Stop::Memory));
+            Some(Completion::Stopped(stop)) => {
+                stopped_by = Some(stop);
                 Verdict::Unknown
             }
             // Every transition of a workflow net adds a token or leaves one, and none takes from the sink: what is beside a
@@ -400,30 +404,40 @@ fn never_fire(names: &[&str]) -> String {
     format!("never {verb}: {}", list.join(", "))
 }
 
+/// An error if the run must end.
+fn go_on(control: &Control) -> Result<(), Stop> {
+    control.stop_without_memory().map_or(Ok(()), Err)
+}
+
 /// Goes backwards from the final markings.
 fn option_to_complete(graph: &Graph, mark: Action, control: &Control) -> Result<Completion, FileError> {
-    let set = || BitSet::new(graph.states(), &control.budget).ok_or(FileError::Memory);
+    let set = || BitSet::new(graph.states(), &control.budget).ok_or(FileError::Stopped(Stop::Memory));
     let mut reaching = set()?;
     let mut unpacked = Unpacked::default();
     for block in 0..graph.blocks() {
+        go_on(control)?;
         graph.unpack(block, &mut unpacked)?;
         for (source, _) in unpacked.edges().iter().filter(|(_, edge)| edge.action == mark) {
             reaching.insert(block * STATES as u64 + u64::from(*source));
         }
     }
-    Reverse::new(graph, &control.budget)?.close(&mut reaching, &control.budget)?;
+    Reverse::new(graph, control)?.close(&mut reaching, control)?;
     let mut lost = set()?;
     let mut any = false;
-    for number in (0..graph.states()).filter(|&number| !reaching.contains(number)) {
-        lost.insert(number);
-        any = true;
+    // A block of a graph is a word of a set.
+    for block in 0..graph.blocks() {
+        go_on(control)?;
+        let count = (graph.states() - block * STATES as u64).min(STATES as u64);
+        let rest = u64::MAX >> (STATES as u64 - count) & !reaching.word(block);
+        lost.insert_word(block, rest);
+        any |= rest != 0;
     }
     if !any {
         return Ok(Completion::Possible);
     }
-    // The answer stands without a path, if there is no room to find one.
-    let path = match levels::path_to(graph, &lost, &control.budget) {
-        Err(FileError::Memory) => None,
+    // The answer stands without a path, if there is neither room nor time to find one.
+    let path = match levels::path_to(graph, &lost, control) {
+        Err(FileError::Stopped(_)) => None,
         path => path?,
     };
     let trace = |path: levels::Path| Trace { initial: path.initial, actions: path.actions, ends_in_fault: false };

@@ -6,7 +6,7 @@
 use crate::check::{CheckError, control};
 use crate::load::Source;
 use deltamark_core::{
-    Budget, Cancel, Control, Directions, Limits, Measure, Outcome, Property, Recorder, Remember, Silent, System, Window,
+    Cancel, Control, Directions, Limits, Measure, Outcome, Property, Recorder, Remember, Silent, System, Window,
 };
 use deltamark_search::trial::{Sample, Trial};
 use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
@@ -67,19 +67,20 @@ pub fn given(system: &dyn System, name: &str, text: &str) -> Result<Box<dyn Meas
     })
 }
 
-/// The measure that was given, or the best of those that the system proposes; tried on a sample, within these bytes or what the
-/// machine has left.
-pub fn find(system: &dyn System, given: Option<Box<dyn Measure>>, memory: Option<u64>) -> Result<Found, CheckError> {
-    let limits = Limits { memory, ..Limits::default() };
-    let (control, _) = control(limits, Cancel::new(), Arc::new(Silent), Instant::now())?;
-    find_within(system, given, &control.budget)
-}
-
-fn find_within(
+/// The measure that was given, or the best of those that the system proposes; tried on a sample, within these limits of a run that
+/// began at `since`.
+pub fn find(
     system: &dyn System,
     given: Option<Box<dyn Measure>>,
-    budget: &Arc<Budget>,
+    limits: Limits,
+    cancel: Cancel,
+    since: Instant,
 ) -> Result<Found, CheckError> {
+    let (control, _) = control(limits, cancel, Arc::new(Silent), since)?;
+    find_within(system, given, &control)
+}
+
+fn find_within(system: &dyn System, given: Option<Box<dyn Measure>>, control: &Control) -> Result<Found, CheckError> {
     let none = |message: &str| CheckError::Sweep {
         message: message.into(),
         help: "give one with `--progress EXPR`: a number that most steps of the model increase or leave as it is, \
@@ -87,13 +88,14 @@ fn find_within(
             .into(),
     };
     if let Some(measure) = given {
-        let trial = Sample::new(system, SAMPLE, budget).trial(system, &*measure);
+        let sample = Sample::new(system, SAMPLE, control).map_err(CheckError::Stopped)?;
+        let trial = sample.trial(system, &*measure, control).map_err(CheckError::Stopped)?;
         return Ok(Found { measure, automatic: false, trial });
     }
     if system.progress().is_none() && system.observe().is_none() {
         return Err(none("no progress measure is known for models of this kind"));
     }
-    match deltamark_search::trial::best(system, SAMPLE, budget) {
+    match deltamark_search::trial::best(system, SAMPLE, control).map_err(CheckError::Stopped)? {
         Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
         None => Err(none("no progress measure was found for this model: nothing in it progresses")),
     }
@@ -140,7 +142,7 @@ pub(crate) fn explore(system: &dyn System, sweeping: Sweeping<'_>) -> Result<(Ou
             (measure, SweepReport { measure: text, automatic: false, directions, trial: None, swept: None })
         }
         None => {
-            let found = find_within(system, None, &control.budget)?;
+            let found = find_within(system, None, control)?;
             let report = SweepReport::new(&found);
             (found.measure, report)
         }

@@ -2,15 +2,17 @@
 //!
 //! In: bytes as they were read, the file's name, the most bytes to make of them. Out: UTF-8 text without byte order mark, and
 //! the name that tells its format, or what is wrong. What stays true: what is packed is counted while it is unpacked, so that a small
-//! archive cannot become more than the limit; what does not decode is refused, never replaced; places in messages are those of the
-//! decoded text.
+//! archive cannot become more than the limit; names in an archive only tell formats, nothing is written; what does not decode is
+//! refused, never replaced; places in messages are those of the decoded text.
 
 use crate::input::{Watched, stop_of};
 use deltamark_core::{Control, Diagnostic, Stop};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::borrow::Cow;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::Path;
+use zip::CompressionMethod;
+use zip::result::ZipError;
 
 /// What came out of a file.
 pub(crate) struct Unpacked<'a> {
@@ -39,18 +41,23 @@ impl From<Diagnostic> for Failed {
 /// Takes bytes out of gzip or a zip archive, if they are in one, and decodes them.
 pub(crate) fn unpack<'a>(bytes: &'a [u8], name: &str, limit: u64, control: &Control) -> Result<Unpacked<'a>, Failed> {
     let mut unpacked = Unpacked { bytes: Cow::Borrowed(bytes), name: name.into() };
-    if bytes.starts_with(&[0x1F, 0x8B]) {
+    if bytes.starts_with(GZIP) {
         let reader = Watched::new(flate2::read::MultiGzDecoder::new(bytes), control);
-        let inner = bounded(reader, limit, "the file is damaged: it is no sound gzip file")?;
-        let path = Path::new(name);
-        let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-        let name = if packed { path.with_extension("").display().to_string() } else { name.into() };
-        unpacked = Unpacked { bytes: Cow::Owned(inner), name };
-    } else if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+        let inner = bounded(reader, limit, "gzip file")?;
+        unpacked = Unpacked { bytes: Cow::Owned(inner), name: without_gz(name) };
+    } else if bytes.starts_with(ZIP) || bytes.starts_with(EMPTY_ZIP) {
         unpacked = only_file(bytes, limit, control)?;
+    } else if bytes.starts_with(PART_OF_ZIP) {
+        let message = "the file is one part of a zip archive of several, which is not read";
+        return Err(Diagnostic::new(message).help(UNPACK).into());
     }
-    if unpacked.bytes.starts_with(&[0x1F, 0x8B]) || unpacked.bytes.starts_with(b"PK\x03\x04") {
-        return Err(Diagnostic::new("there is an archive in the archive").help("unpack the outer one").into());
+    let outer = matches!(unpacked.bytes, Cow::Owned(_));
+    if let Some(kind) = packed_as(&unpacked.bytes) {
+        let message = match outer {
+            true => format!("there is {kind} in the archive, where a model is expected"),
+            false => format!("the file is {kind}, which is not read"),
+        };
+        return Err(Diagnostic::new(message).help(UNPACK).into());
     }
     control.ask_for(unpacked.bytes.len() as u64).map_err(Failed::Stopped)?;
     if let Some(decoded) = decode(&unpacked.bytes)? {
@@ -62,39 +69,113 @@ pub(crate) fn unpack<'a>(bytes: &'a [u8], name: &str, limit: u64, control: &Cont
     Ok(unpacked)
 }
 
+/// How a file in each format begins.
+const GZIP: &[u8] = &[0x1F, 0x8B];
+const ZIP: &[u8] = b"PK\x03\x04";
+const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
+const PART_OF_ZIP: &[u8] = b"PK\x07\x08";
+
+const UNPACK: &str = "unpack it, and give the model itself; gzip and zip are read, each with one model in it";
+const AGAIN: &str = "it may have been cut off or changed on its way: fetch or pack it again";
+
+/// What bytes are packed as, in a few words.
+fn packed_as(bytes: &[u8]) -> Option<&'static str> {
+    const KINDS: &[(&[u8], &str)] = &[
+        (GZIP, "a gzip file"),
+        (ZIP, "a zip archive"),
+        (EMPTY_ZIP, "a zip archive"),
+        (b"\xFD7zXZ\0", "packed by xz"),
+        (b"BZh", "packed by bzip2"),
+        (b"\x28\xB5\x2F\xFD", "packed by zstd"),
+        (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
+        (b"Rar!\x1A\x07", "a RAR archive"),
+    ];
+    let tar = bytes.get(257..262) == Some(b"ustar");
+    KINDS.iter().find(|(start, _)| bytes.starts_with(start)).map(|&(_, kind)| kind).or(tar.then_some("a tar archive"))
+}
+
+/// The name of what is in a gzip file of this name.
+fn without_gz(name: &str) -> String {
+    let path = Path::new(name);
+    let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+    if packed { path.with_extension("").display().to_string() } else { name.into() }
+}
+
 /// All that comes out of a reader, if it is not too much.
-fn bounded(reader: impl Read, limit: u64, wrong: &str) -> Result<Vec<u8>, Failed> {
+fn bounded(reader: impl Read, limit: u64, kind: &str) -> Result<Vec<u8>, Failed> {
     let mut bytes = Vec::new();
     let mut reader = reader.take(limit + 1);
-    reader.read_to_end(&mut bytes).map_err(|error| match stop_of(&error) {
-        Some(stop) => Failed::Stopped(stop),
-        None => Diagnostic::new(format!("{wrong} ({error})")).into(),
+    reader.read_to_end(&mut bytes).map_err(|error| {
+        if let Some(stop) = stop_of(&error) {
+            return Failed::Stopped(stop);
+        }
+        let message = match error.kind() {
+            ErrorKind::UnexpectedEof => format!("the {kind} ends too early"),
+            _ if error.to_string().contains("checksum") => format!("the {kind} is damaged: its checksum is wrong"),
+            _ => format!("the {kind} is damaged ({error})"),
+        };
+        Diagnostic::new(message).help(AGAIN).into()
     })?;
     if bytes.len() as u64 > limit { Err(Failed::TooBig) } else { Ok(bytes) }
 }
 
 /// The one file of a zip archive.
 fn only_file<'a>(bytes: &[u8], limit: u64, control: &Control) -> Result<Unpacked<'a>, Failed> {
-    const DAMAGED: &str = "the file is damaged: it is no sound zip archive";
-    let damaged = |error: zip::result::ZipError| Diagnostic::new(format!("{DAMAGED} ({error})"));
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(not_opened)?;
     // What some systems add to every archive is no model.
     let added = |name: &str| name.starts_with("__MACOSX/") || name.rsplit('/').next().unwrap_or(name).starts_with('.');
     let mut names = Vec::new();
     for name in archive.file_names() {
-        let name = name.map_err(damaged)?.into_owned();
+        let name = name.map_err(not_opened)?.into_owned();
         if !name.ends_with('/') && !added(&name) {
             names.push(name);
         }
     }
     let [name] = names.as_slice() else {
-        let message = format!("the archive holds {} files, where one model is expected", names.len());
-        let some = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-        return Err(Diagnostic::new(message).help(format!("unpack it and give the model itself ({some})")).into());
+        let message = match names.len() {
+            0 => "the zip archive is empty, where one model is expected".to_string(),
+            count => format!("the zip archive holds {count} files, where one model is expected"),
+        };
+        let some = names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let help = match names.len() {
+            0 => "give the model itself".to_string(),
+            1..=5 => format!("unpack it, and give the model itself; it holds {some}"),
+            _ => format!("unpack it, and give the model itself; it holds {some} and others"),
+        };
+        return Err(Diagnostic::new(message).help(help).into());
     };
-    let file = archive.by_name(name).map_err(damaged)?;
-    let bytes = bounded(Watched::new(file, control), limit, DAMAGED)?;
+    // Which of them is meant nobody can say, and the library shows the last.
+    if archive.has_duplicate_names() {
+        let message = "the zip archive holds several files of the same name, where one model is expected";
+        return Err(Diagnostic::new(message).help(UNPACK).into());
+    }
+    let file = archive.by_name(name).map_err(not_opened)?;
+    // Others are told by the library when the first byte is read, as if the archive were damaged.
+    if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
+        let message = "the file in the zip archive is packed by a method that is not read";
+        return Err(Diagnostic::new(message).help("pack it again by deflate, or give the model itself").into());
+    }
+    let bytes = bounded(Watched::new(file, control), limit, "zip archive")?;
     Ok(Unpacked { bytes: Cow::Owned(bytes), name: name.clone() })
+}
+
+/// Why a zip archive, or a file in it, cannot be read.
+fn not_opened(error: ZipError) -> Diagnostic {
+    match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) | ZipError::InvalidPassword => {
+            Diagnostic::new("the file in the zip archive is encrypted").help("unpack it with its password")
+        }
+        ZipError::UnsupportedArchive(what) => {
+            Diagnostic::new(format!("the zip archive is of a kind that is not read ({what})")).help(UNPACK)
+        }
+        ZipError::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Diagnostic::new("the zip archive ends too early").help(AGAIN)
+        }
+        ZipError::InvalidArchive(why) if why.contains("EOCD") => {
+            Diagnostic::new("the zip archive ends too early: its table of contents is missing").help(AGAIN)
+        }
+        error => Diagnostic::new(format!("the zip archive is damaged ({error})")).help(AGAIN),
+    }
 }
 
 /// The text, where the bytes are not UTF-8 without a byte order mark already: as their mark says, or their XML declaration.
@@ -190,6 +271,9 @@ mod tests {
             (gzip(b"plain"), "x.GZ", ("plain", "x")),
             (gzip(b"plain"), "-", ("plain", "-")),
             (zip(&[("dir/y.pnml", b"plain")]), "x.zip", ("plain", "dir/y.pnml")),
+            (zip(&[("../../etc/y.net", b"plain")]), "x.zip", ("plain", "../../etc/y.net")),
+            (zip(&[("/etc/y.net", b"plain")]), "x.zip", ("plain", "/etc/y.net")),
+            ([gzip(b"pl"), gzip(b"ain")].concat(), "x.net.gz", ("plain", "x.net")),
             (zip(&[("__MACOSX/y", b"1"), ("y.net", b"plain"), (".DS_Store", b"2")]), "x.zip", ("plain", "y.net")),
             (b"\xEF\xBB\xBFplain".to_vec(), "x", ("plain", "x")),
             (utf16("\u{FEFF}größer", u16::to_le_bytes), "x", ("größer", "x")),
@@ -209,14 +293,51 @@ mod tests {
     #[test]
     fn what_does_not_come_out_is_told() {
         let bomb = gzip(&vec![0; 1 << 20]);
+        let packed = gzip(b"some words");
+        let archive = zip(&[("x.net", b"pl a (1)")]);
+        let changed = |bytes: &[u8], at: usize| {
+            let mut bytes = bytes.to_vec();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let mut tar = vec![b'x'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        // The headers of the file, at its start and in the table of contents, and their fields: flags, method, checksum.
+        let central = archive.windows(4).position(|bytes| bytes == b"PK\x01\x02").expect("a table of contents");
+        let mut encrypted = archive.clone();
+        (encrypted[6], encrypted[central + 8]) = (encrypted[6] | 1, encrypted[central + 8] | 1);
+        let mut foreign = archive.clone();
+        (foreign[8], foreign[central + 10]) = (97, 97);
+        let stored_wrong = changed(&changed(&archive, 14), central + 16);
+        let mut twice = zip(&[("a.net", b"1"), ("b.net", b"2")]);
+        for at in 0..twice.len() - 5 {
+            if &twice[at..at + 5] == b"b.net" {
+                twice[at] = b'a';
+            }
+        }
         let cases: Vec<(Vec<u8>, &str)> = vec![
             (bomb, "too big"),
             (zip(&[("x", &[0; 100_000])]), "too big"),
-            (gzip(&zip(&[("x", b"1")])), "there is an archive in the archive"),
-            (gzip(b"some words")[..20].to_vec(), "the file is damaged: it is no sound gzip file"),
-            (b"PK\x03\x04 and no more".to_vec(), "the file is damaged: it is no sound zip archive"),
-            (zip(&[]), "the archive holds 0 files, where one model is expected"),
-            (zip(&[("a", b"1"), ("b", b"2")]), "the archive holds 2 files, where one model is expected"),
+            (gzip(&zip(&[("x", b"1")])), "there is a zip archive in the archive, where a model is expected"),
+            (zip(&[("x", &gzip(b"1"))]), "there is a gzip file in the archive, where a model is expected"),
+            (gzip(&tar), "there is a tar archive in the archive, where a model is expected"),
+            (tar, "the file is a tar archive, which is not read"),
+            (b"\xFD7zXZ\0".to_vec(), "the file is packed by xz, which is not read"),
+            (b"BZh91AY".to_vec(), "the file is packed by bzip2, which is not read"),
+            (packed[..20].to_vec(), "the gzip file ends too early"),
+            (packed[..5].to_vec(), "the gzip file ends too early"),
+            (changed(&packed, packed.len() - 6), "the gzip file is damaged: its checksum is wrong"),
+            ([&packed[..], b"some more words"].concat(), "the gzip file is damaged ("),
+            (b"PK\x03\x04 and no more".to_vec(), "the zip archive ends too early: its table of contents is missing"),
+            (archive[..archive.len() / 2].to_vec(), "the zip archive ends too early: its table of contents is missing"),
+            (stored_wrong, "the zip archive is damaged: its checksum is wrong"),
+            (encrypted, "the file in the zip archive is encrypted"),
+            (foreign, "the file in the zip archive is packed by a method that is not read"),
+            (twice, "the zip archive holds several files of the same name, where one model is expected"),
+            (zip(&[]), "the zip archive is empty, where one model is expected"),
+            (zip(&[("a/", b"")]), "the zip archive is empty, where one model is expected"),
+            (zip(&[("a", b"1"), ("b", b"2")]), "the zip archive holds 2 files, where one model is expected"),
+            (b"PK\x07\x08 more".to_vec(), "the file is one part of a zip archive of several, which is not read"),
             (
                 b"<?xml encoding='EBCDIC-X'?>".to_vec(),
                 "the file says that its encoding is `EBCDIC-X`, which is not known",

@@ -117,7 +117,8 @@ fn every_measure_of_a_net_agrees() {
         let Some(states) = row.number("states").filter(|&states| states <= 8000) else { continue };
         let model = load(&corpus.file("pnml", &format!("{name}.pnml")).to_string_lossy(), None).expect("a net");
         let system = model.system.as_ref();
-        for measure in system.progress().map(|progress| progress.measures()).unwrap_or_default() {
+        for measure in system.progress().map(|progress| progress.measures(&Control::new()).unwrap()).unwrap_or_default()
+        {
             let (found, swept) = sweep(system, &*measure);
             let label = format!("{name}, {}", measure.text());
             let never = measure.directions().is_some_and(|directions| directions.regress == 0);

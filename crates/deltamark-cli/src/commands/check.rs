@@ -3,13 +3,14 @@
 //! In: a model and properties. Out: the answers, on standard output.
 
 use super::{explored_as, progressing};
-use crate::args;
+use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print, print_aside, tell, write_file};
-use crate::{render, text};
-use deltamark::core::{Diagnostic, Span};
-use deltamark::load::{self, LARGEST_FILE, Source};
-use deltamark::{Check, Loaded, Report};
+use crate::{render, signals, text};
+use deltamark::check::steering;
+use deltamark::core::{Control, Diagnostic, Span, Stop};
+use deltamark::load::{self, LARGEST_FILE, LoadError, ModelInfo, Source};
+use deltamark::{Check, CheckError, Loaded, Report};
 use std::io::Write;
 use std::time::Instant;
 
@@ -27,24 +28,39 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     )?;
     let say = &arguments.say;
     let memory = arguments.explore.memory();
+    let control = steering(&arguments.explore.limits(), &signals::cancel(), since);
     let model = match arguments.model.load(&arguments.explore.limits(), memory, since) {
-        Err(Failure::Stopped(report)) => return show(&report, arguments.trace.as_deref(), memory.is_some(), say),
+        Err(Failure::Stopped(report)) => {
+            return show(&report, arguments.trace.as_deref(), memory.is_some(), say, &control);
+        }
         loaded => loaded?,
     };
-    let check = progressing(Check::loaded(&model), &arguments.explore)?;
-    let check = with_properties(check, &model, &arguments.asked)?;
+    let check = progressing(Check::loaded(&model), &model, &arguments.explore, since)
+        .and_then(|check| with_properties(check, &model, &arguments.asked, &control, since));
+    let check = match check {
+        Err(Failure::Stopped(report)) => {
+            return show(&report, arguments.trace.as_deref(), memory.is_some(), say, &control);
+        }
+        check => check?,
+    };
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = if arguments.soundness { check.soundness() } else { check.run() };
     live.clear();
     let report = result?;
-    let exit = show(&report, arguments.trace.as_deref(), arguments.explore.memory().is_some(), say)?;
+    let exit = show(&report, arguments.trace.as_deref(), memory.is_some(), say, &control)?;
     let aside = arguments.trace.as_deref() == Some("-");
     explain(&report, arguments.explore.explain && !say.json, aside)?;
     Ok(exit)
 }
 
 /// Shows a report, and writes its traces.
-pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
+pub(super) fn show(
+    report: &Report,
+    trace: Option<&str>,
+    memory_given: bool,
+    say: &args::Say,
+    control: &Control,
+) -> Result<Exit, Failure> {
     if let Some(warning) = &report.warning {
         render::warning(warning);
     }
@@ -72,7 +88,7 @@ pub(super) fn show(report: &Report, trace: Option<&str>, memory_given: bool, say
     if aside { print_aside(write) } else { print(write) }?;
     // After the answers, which are not to be lost with a disk that is full.
     if let Some(path) = trace {
-        write_file(path, |out| report.write_traces(out))?;
+        write_file(path, control, |out| report.write_traces(out))?;
         if report.answers.iter().all(|answer| answer.story.is_none()) {
             render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
         }
@@ -118,7 +134,7 @@ pub(super) fn refuse_mixtures(
     outputs: &[Option<&str>],
     json: bool,
 ) -> Result<(), Failure> {
-    let properties = asked.properties.as_deref();
+    let properties = asked.file();
     if model == "-" && properties == Some("-") {
         return Err(Failure::new("the model and the properties cannot both come from standard input")
             .help("put one of them into a file"));
@@ -136,44 +152,67 @@ fn shown_output(path: &str) -> String {
     if path == "-" { "standard output".into() } else { format!("`{path}`") }
 }
 
-/// Adds the properties of the command line; what is wrong with any of them is told.
+/// A run that had to end while properties or a measure were read.
+pub(super) fn reading_ended(info: &ModelInfo, stop: Stop, control: &Control, since: Instant) -> Failure {
+    let report = Report::before_search(info.clone(), "properties", stop, control.limits.memory, since);
+    Failure::Stopped(Box::new(report))
+}
+
+/// Adds the properties of the command line, in its order; what is wrong with any of them is told.
 pub(super) fn with_properties<'a>(
     mut check: Check<'a>,
     model: &Loaded,
     arguments: &args::Properties,
+    control: &Control,
+    since: Instant,
 ) -> Result<Check<'a>, Failure> {
-    if arguments.deadlock {
-        check = check.deadlock_free();
-    }
-    for text in &arguments.invariant {
-        check = check.invariant(text)?;
-    }
-    for text in &arguments.reach {
-        check = check.reachable(text)?;
+    for asked in &arguments.asked {
+        check = match asked {
+            Asked::Deadlock => check.deadlock_free(),
+            Asked::Invariant(text) => check.invariant(text)?,
+            Asked::Reach(text) => check.reachable(text)?,
+            Asked::File(path) => with_file(check, model, path, control, since)?,
+        };
     }
     for text in &arguments.finals {
         check = check.ends_in(text)?;
     }
-    if let Some(path) = &arguments.properties {
-        let bytes = load::read_under(path, LARGEST_FILE, &crate::signals::control())?;
-        let source = Source::new(path.as_str(), &bytes);
-        let wrong = |message: &str, place: usize| {
-            let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
-            Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
-        };
-        // A zero byte is valid UTF-8, but no text has one.
-        let text = source.text.find('\0').unwrap_or(source.text.len());
-        if text < bytes.len() {
-            return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
-        }
-        if path.ends_with(".prop.lna") {
-            return with_helena(check, model, &source);
-        }
-        let before = check.property_count();
-        check = check.properties(&source.name, &source.text)?;
-        if check.property_count() == before {
-            return Err(wrong("this file holds no property", 0));
-        }
+    Ok(check)
+}
+
+/// Adds the properties of a file.
+fn with_file<'a>(
+    check: Check<'a>,
+    model: &Loaded,
+    path: &str,
+    control: &Control,
+    since: Instant,
+) -> Result<Check<'a>, Failure> {
+    let ended = |stop| reading_ended(&model.info, stop, control, since);
+    let bytes = match load::read_under(path, LARGEST_FILE, control) {
+        Err(LoadError::Stopped { stop, .. }) => return Err(ended(stop)),
+        bytes => bytes?,
+    };
+    let source = Source::new(path, &bytes);
+    let wrong = |message: &str, place: usize| {
+        let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
+        Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
+    };
+    // A zero byte is valid UTF-8, but no text has one.
+    let text = source.text.find('\0').unwrap_or(source.text.len());
+    if text < bytes.len() {
+        return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
+    }
+    if path.ends_with(".prop.lna") {
+        return with_helena(check, model, &source);
+    }
+    let before = check.property_count();
+    let check = match check.properties_under(&source.name, &source.text, control) {
+        Err(CheckError::Stopped(stop)) => return Err(ended(stop)),
+        check => check?,
+    };
+    if check.property_count() == before {
+        return Err(wrong("this file holds no property", 0));
     }
     Ok(check)
 }

@@ -5,7 +5,7 @@
 
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::write_file;
+use crate::output::print;
 use deltamark::core::Limits;
 use std::time::Instant;
 
@@ -16,6 +16,6 @@ pub fn run(arguments: &args::Dump) -> Result<Exit, Failure> {
         let message = format!("models in the format `{}` have no dump", model.info.format);
         return Err(Failure::new(message).help("there is one for languages that are compiled: dve"));
     };
-    write_file("-", |out| out.write_all(text.as_bytes()))?;
+    print(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Good)
 }

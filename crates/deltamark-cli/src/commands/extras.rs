@@ -43,7 +43,7 @@ fn write_page(dir: &Path, command: &Command) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let page = clap_mangen::Man::new(command.clone());
     let path = dir.join(format!("{name}.1"));
-    write_file(&path.to_string_lossy(), |out| page.render(&mut Through(out)))
+    write_file(&path.to_string_lossy(), &crate::signals::control(), |out| page.render(&mut Through(out)))
 }
 
 /// A writer of known size in front of one that is not: the page's renderer asks for it.

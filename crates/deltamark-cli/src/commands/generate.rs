@@ -5,6 +5,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
+use crate::signals;
 use deltamark::load::Format;
 use deltamark::nets::generate::generate;
 use deltamark::nets::write::{to_pnml, to_tina};
@@ -24,7 +25,7 @@ pub fn run(arguments: &args::Generate) -> Result<Exit, Failure> {
         let failure = Failure::new(wrong.message);
         wrong.help.into_iter().fold(failure, Failure::help)
     })?;
-    write_file(&arguments.output, |out| out.write_all(write(&net).as_bytes()))?;
+    write_file(&arguments.output, &signals::control(), |out| out.write_all(write(&net).as_bytes()))?;
     Ok(Exit::Good)
 }
 

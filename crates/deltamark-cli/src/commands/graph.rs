@@ -101,7 +101,7 @@ fn left(limits: Limits, since: Instant) -> Limits {
 
 fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool, control: &Control) -> Result<Exit, Failure> {
     let states = graph.states() as u64;
-    write_file(output, |out| graph.write(format, &mut Watched { out, control })).map_err(|failure| {
+    write_file(output, control, |out| graph.write(format, &mut Watched { out, control })).map_err(|failure| {
         match control.stop_without_memory() {
             Some(stop) => refusal(GraphError::Stopped(stop, states), "", ""),
             None => failure,
@@ -148,10 +148,13 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
     let mut exit = Exit::Good;
     if !arguments.asked.is_empty() {
         let (check, live) = check();
-        let check = with_properties(check, &condensed.model, &arguments.asked)?;
+        let check = match with_properties(check, &condensed.model, &arguments.asked, &control, since) {
+            Err(Failure::Stopped(report)) => return show(&report, arguments.trace.as_deref(), given, say, &control),
+            check => check?,
+        };
         let report = check.run();
         live.clear();
-        exit = show(&report?, arguments.trace.as_deref(), given, say)?;
+        exit = show(&report?, arguments.trace.as_deref(), given, say, &control)?;
     }
     if arguments.stats {
         let (check, live) = check();

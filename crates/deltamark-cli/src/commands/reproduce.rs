@@ -59,5 +59,7 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
-    write_file(&folder.join(name).display().to_string(), |out| out.write_all(text.as_bytes()))
+    write_file(&folder.join(name).display().to_string(), &crate::signals::control(), |out| {
+        out.write_all(text.as_bytes())
+    })
 }

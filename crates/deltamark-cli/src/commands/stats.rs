@@ -6,11 +6,12 @@ use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, keep_inputs, print};
-use crate::{render, text};
+use crate::{render, signals, text};
+use deltamark::check::steering;
 use deltamark::search::Strategy;
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
-use deltamark::{Check, Loaded, json};
+use deltamark::{Check, CheckError, Loaded, Report, json};
 use std::time::Instant;
 
 /// Explores everything.
@@ -20,14 +21,18 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         keep_inputs(graph, &[("the model", &arguments.model.model)])?;
     }
     let memory = arguments.explore.memory();
+    let control = steering(&arguments.explore.limits(), &signals::cancel(), since);
     let model = match arguments.model.load(&arguments.explore.limits(), memory, since) {
-        Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say),
+        Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say, &control),
         loaded => loaded?,
     };
     if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Strategy::Sweep) {
-        return measured(&model, given, arguments);
+        return measured(&model, given, arguments, since);
     }
-    let check = progressing(Check::loaded(&model), &arguments.explore)?;
+    let check = match progressing(Check::loaded(&model), &model, &arguments.explore, since) {
+        Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say, &control),
+        check => check?,
+    };
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = check.stats();
     live.clear();
@@ -56,13 +61,23 @@ pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say
 }
 
 /// Tells what a measure is worth, without the long run.
-fn measured(model: &Loaded, given: &str, arguments: &args::Stats) -> Result<Exit, Failure> {
+fn measured(model: &Loaded, given: &str, arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
+    let (limits, cancel) = (arguments.explore.limits(), signals::cancel());
+    let control = steering(&limits, &cancel, since);
     let system = model.system.as_ref();
-    let given = match measure(given)? {
+    let given = match measure(given, &model.info, &control, since)? {
         Some((name, text)) => Some(sweep::given(system, &name, &text)?),
         None => None,
     };
-    let report = SweepReport::new(&sweep::find(system, given, arguments.explore.memory())?);
+    let found = match sweep::find(system, given, limits, cancel, since) {
+        Err(CheckError::Stopped(stop)) => {
+            let info = model.info.clone();
+            let report = Report::before_search(info, "measuring", stop, control.limits.memory, since);
+            return super::check::show(&report, None, arguments.explore.memory().is_some(), &arguments.say, &control);
+        }
+        found => found?,
+    };
+    let report = SweepReport::new(&found);
     print(|out| {
         if arguments.say.json {
             json::write_measure(&model.info, &report, out)?;

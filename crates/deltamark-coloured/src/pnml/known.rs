@@ -224,6 +224,9 @@ fn children<'a>(text: &str, node: Node<'a, 'a>, row: &Known, open: &mut Vec<Node
     let mut seen: Vec<&str> = Vec::new();
     let mut terms = 0;
     for child in elements(node) {
+        if findings.is_full() {
+            return;
+        }
         let name = name_of(child);
         let span = xml::tag_span(text, child.range().start);
         if is_harmless(name) {

@@ -70,7 +70,8 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
     let &[net] = nets.as_slice() else {
         let span = xml::tag_span(text, nets.get(1).map_or(root, |second| *second).range().start);
         let message = format!("the file holds {} nets, where one is expected", nets.len());
-        return Err(Diagnostic::at(span, message).into());
+        let finding = Diagnostic::at(span, message);
+        return Err(if nets.len() > 1 { finding.help("put each net into a file of its own") } else { finding }.into());
     };
     let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
     known::refuse_others(text, root, &mut reader.findings);

@@ -68,17 +68,24 @@ impl Compiler {
         })
     }
 
-    /// The functions that expand these parts.
-    pub fn expand(&mut self, program: &Program, facts: &Facts, parts: &[Part]) -> Result<Vec<Expand>, String> {
-        let addresses = self.compile(program, facts, parts, &EXPAND)?;
+    /// The functions that expand these parts; `None` if the run is `stopped` before all are made.
+    pub fn expand(
+        &mut self,
+        program: &Program,
+        facts: &Facts,
+        parts: &[Part],
+        stopped: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<Expand>>, String> {
+        let Some(addresses) = self.compile(program, facts, parts, &EXPAND, stopped)? else { return Ok(None) };
         // SAFETY: the functions were written with the parameters and the result of `Expand`, for the calling
         // convention of C on this machine.
-        Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Expand>(address) }).collect())
+        let function = |address| unsafe { std::mem::transmute::<*const u8, Expand>(address) };
+        Ok(Some(addresses.into_iter().map(function).collect()))
     }
 
     /// The functions that fire these parts.
     pub fn fire(&mut self, program: &Program, facts: &Facts, parts: &[Part]) -> Result<Vec<Fire>, String> {
-        let addresses = self.compile(program, facts, parts, &FIRE)?;
+        let addresses = self.compile(program, facts, parts, &FIRE, &mut || false)?.unwrap_or_default();
         // SAFETY: as above, for `Fire`.
         Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Fire>(address) }).collect())
     }
@@ -89,12 +96,13 @@ impl Compiler {
         facts: &Facts,
         parts: &[Part],
         kind: &Kind,
-    ) -> Result<Vec<*const u8>, String> {
+        stopped: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<*const u8>>, String> {
         let started = Instant::now();
-        let made = self.define_all(program, facts, parts, kind).map_err(|error| error.to_string());
+        let made = self.define_all(program, facts, parts, kind, stopped).map_err(|error| error.to_string());
         self.spent += started.elapsed();
         self.failed |= made.is_err();
-        self.functions += parts.len() as u32;
+        self.functions += made.as_ref().map_or(0, |made| made.as_ref().map_or(0, Vec::len)) as u32;
         made
     }
 
@@ -104,12 +112,17 @@ impl Compiler {
         facts: &Facts,
         parts: &[Part],
         kind: &Kind,
-    ) -> Result<Vec<*const u8>, Box<ModuleError>> {
+        stopped: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<*const u8>>, Box<ModuleError>> {
         let Compiler { module: Some(module), config, context, builder, .. } = self else {
             unreachable!("there is a module until the compiler is dropped");
         };
         let mut ids: Vec<FuncId> = Vec::with_capacity(parts.len());
         for &part in parts {
+            // What was defined before stays, and is never called.
+            if stopped() {
+                return Ok(None);
+            }
             let mut signature = module.make_signature();
             signature.params.extend(kind.parameters.map(AbiParam::new));
             signature.returns.push(AbiParam::new(kind.result));
@@ -122,7 +135,7 @@ impl Compiler {
             ids.push(id);
         }
         module.finalize_definitions()?;
-        Ok(ids.into_iter().map(|id| module.get_finalized_function(id)).collect())
+        Ok(Some(ids.into_iter().map(|id| module.get_finalized_function(id)).collect()))
     }
 }
 

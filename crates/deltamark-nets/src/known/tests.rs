@@ -28,6 +28,7 @@ const TAPN: &str = r#"<pnml><constant name="C" value="2"/><shared-place name="s"
 <place id="p" name="idle" initialMarking="1"/><place id="s" name="s"/>
 <transition id="t" name="go" priority="1" timed="true"/><transition id="u" name="u" priority="1" timed="true"/><transition id="x" name="x"/>
 <arc id="a" source="p" target="t" type="timed" inscription="[0,inf)" weight="C"/><arc id="b" source="t" target="s" type="normal" inscription="1"/>
+<arc source="p" target="u" type="transport" transportID="4"/><arc source="u" target="s" type="transport" transportID="4"/>
 <arc id="c" source="p" target="x" type="tapnInhibitor" inscription="[0,inf)"/></net>
 <net id="B" active="true"><place id="q" name="q" initialMarking="4"/><place id="s" name="s"/><transition id="x" name="x"/>
 <transition id="y" name="y" priority="1" timed="true"/>

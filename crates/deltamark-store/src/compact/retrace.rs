@@ -11,6 +11,7 @@
 //! expand a round of blocks together; then one takes the notes.
 
 use crate::compact::Compact;
+use crate::compact::sample;
 use crate::integers::packed::Packed;
 use crate::rebuilding::spanning::{From, NONE, Spanning};
 use deltamark_core::{
@@ -23,8 +24,10 @@ use std::thread::{Builder, scope};
 
 /// Blocks that are expanded before it is noted what they yield.
 const ROUND: usize = 128;
+/// Successors of a round, about: with more of a state than four there are fewer blocks, or smaller ones.
+const ROUND_YIELD: usize = ROUND * BLOCK * 4;
 /// The bytes that this takes until it is noted, about.
-const ROUND_BYTES: u64 = (ROUND * BLOCK * 4 * size_of::<Found>()) as u64;
+const ROUND_BYTES: u64 = (ROUND_YIELD * size_of::<Found>()) as u64;
 /// Fewer blocks are not worth starting a thread for.
 const FEW: usize = 8;
 
@@ -84,8 +87,10 @@ impl Search<'_> {
             if level.len() == 0 {
                 return None;
             }
-            for start in (0..level.len()).step_by(self.round * BLOCK) {
-                let count = ((level.len() - start).div_ceil(BLOCK as u64) as usize).min(self.round);
+            let mut start = 0;
+            while start < level.len() {
+                let (size, most) = self.sizes(walkers.iter().filter_map(|walker| walker.fan_out).max());
+                let count = ((level.len() - start).div_ceil(size as u64) as usize).min(most);
                 let next = AtomicUsize::new(0);
                 let work = |walker: &mut Walker| {
                     loop {
@@ -96,7 +101,7 @@ impl Search<'_> {
                             *yielded.lock().unwrap_or_else(PoisonError::into_inner) = None;
                             continue;
                         }
-                        let found = walker.expand(self, &notes, &level, first, start + (at * BLOCK) as u64);
+                        let found = walker.expand(self, &notes, &level, first, start + (at * size) as u64, size);
                         *yielded.lock().unwrap_or_else(PoisonError::into_inner) = found;
                     }
                 };
@@ -118,9 +123,18 @@ impl Search<'_> {
                         }
                     }
                 }
+                start += (count * size) as u64;
             }
             first += level.len();
         }
+    }
+
+    /// How many states make a block, and how many blocks a round, where states have had up to so many successors; before any was
+    /// expanded, they may have all actions that there are.
+    fn sizes(&self, fan_out: Option<usize>) -> (usize, usize) {
+        let fan_out = fan_out.unwrap_or_else(|| self.system.action_count().unwrap_or(1) as usize);
+        let size = sample::expanded_together(self.state.len(), fan_out);
+        (size, (ROUND_YIELD / (size * fan_out.max(4))).clamp(1, self.round))
     }
 
     /// Inserts the initial states; gives the path, if the state is one of them.
@@ -147,16 +161,19 @@ struct Walker {
     block: Block,
     batch: Batch,
     answers: Vec<Insert>,
+    /// The most successors of a state, in the average of a block, of all that were expanded.
+    fan_out: Option<usize>,
 }
 
 impl Walker {
     fn new(search: &Search<'_>) -> Self {
         let width = search.system.width();
         Walker {
+            fan_out: None,
             system_scratch: search.system.scratch(),
             scratch: search.store.scratch(),
             block: Block::new(width),
-            batch: Batch::new(width),
+            batch: Batch::new(width).under(search.control),
             answers: Vec::new(),
         }
     }
@@ -170,10 +187,11 @@ impl Walker {
         level: &Packed,
         first: u64,
         start: u64,
+        size: usize,
     ) -> Option<Vec<Found>> {
-        let Walker { system_scratch, scratch, block, batch, answers } = self;
+        let Walker { system_scratch, scratch, block, batch, answers, fan_out } = self;
         let Search { system, store, state, .. } = *search;
-        let ids = (start..level.len().min(start + BLOCK as u64)).map(|index| StateId::new(level.get(index)));
+        let ids = (start..level.len().min(start + size as u64)).map(|index| StateId::new(level.get(index)));
         block.reset(system.width());
         block.fill(ids, |ids, states| Recall::recall(store, scratch, ids, states));
         batch.reset(system.width());
@@ -186,6 +204,10 @@ impl Walker {
             }
             None => system.expand(system_scratch, block, batch).ok()?,
         }
+        if batch.stop().is_some() {
+            return None;
+        }
+        *fan_out = (*fan_out).max(Some(batch.len() / block.len().max(1) + 1));
         answers.clear();
         store.insert_batch(scratch, block, batch, answers);
         let mut found = Vec::new();

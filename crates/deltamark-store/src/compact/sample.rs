@@ -151,7 +151,7 @@ fn batch(system: &dyn System, control: Option<&Control>) -> Batch {
 
 /// How many states to expand together, where one of them had so many successors: a batch of wide states with very many
 /// successors each would take more memory than the sample itself.
-fn expanded_together(slots: usize, successors: usize) -> usize {
+pub(crate) fn expanded_together(slots: usize, successors: usize) -> usize {
     const BATCH: usize = 8 << 20;
     (BATCH / (2 * (successors + 1) * (slots * size_of::<Slot>() + 16))).clamp(1, BLOCK)
 }
@@ -169,6 +169,7 @@ pub(crate) fn walks(system: &dyn System, control: Option<&Control>) -> States {
         seen: HashSet::new(),
         block: Block::new(system.width()),
         batch: batch(system, control),
+        control,
         random: 0,
     };
     walk.go(most(if let Width::Fixed(slots) = system.width() { slots } else { 1 }));
@@ -183,6 +184,7 @@ struct Walk<'a> {
     seen: HashSet<u64>,
     block: Block,
     batch: Batch,
+    control: Option<&'a Control>,
     random: u64,
 }
 
@@ -220,7 +222,7 @@ impl Walk<'_> {
             return walkers;
         }
         let first = self.batch.target(0).to_vec();
-        let mut successors = Batch::new(self.system.width());
+        let mut successors = batch(self.system, self.control);
         let found = self.system.successors(&mut self.scratch, &first, &mut successors).map_or(1, |()| successors.len());
         let count = expanded_together(first.len(), found);
         for index in 0..count {
@@ -242,7 +244,7 @@ impl Walk<'_> {
         if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
             // Somebody has come to where the layout ends: only the others go on.
             self.batch.reset(self.system.width());
-            let mut alone = Batch::new(self.system.width());
+            let mut alone = batch(self.system, self.control);
             for (walker, state) in walkers.iter().enumerate() {
                 alone.reset(self.system.width());
                 if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {

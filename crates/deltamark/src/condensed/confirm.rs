@@ -5,16 +5,23 @@
 //! successors that the model itself has, because the actions of coloured nets are in the file too; and the last state is
 //! asked for what the answer says of it.
 
-use deltamark_core::{Batch, Block, Goal, Replay, Scratch, StateId, System, Trace, Verdict, Widen};
+use deltamark_core::{
+    Action, Batch, Block, Control, Goal, Scratch, Slot, StateId, Stop, System, Trace, Verdict, Widen,
+};
 
-/// Confirms that the trace of a verdict ends in a state that decides the property as the verdict does.
-pub(super) fn confirm(system: &dyn System, goal: &Goal, verdict: &Verdict) -> Result<(), String> {
-    let Some(trace) = verdict.trace() else { return Ok(()) };
+/// Confirms that the trace of a verdict ends in a state that decides the property as the verdict does, unless the run must end
+/// before.
+pub(super) fn confirm(
+    system: &dyn System,
+    goal: &Goal,
+    verdict: &Verdict,
+    control: &Control,
+) -> Result<Result<(), Stop>, String> {
+    let Some(trace) = verdict.trace() else { return Ok(Ok(())) };
     let holds = matches!(verdict, Verdict::Holds(_));
     loop {
         // A layout that had to widen voids the states of the replay: start over.
-        let replay = trace.replay(system).map_err(|error| error.to_string())?;
-        match attempt(system, goal, trace, holds, &replay) {
+        match attempt(system, goal, trace, holds, control) {
             Ok(confirmed) => return confirmed,
             Err(Widen) => drop(system.widen()),
         }
@@ -26,27 +33,46 @@ fn attempt(
     goal: &Goal,
     trace: &Trace,
     holds: bool,
-    replay: &Replay,
-) -> Result<Result<(), String>, Widen> {
+    control: &Control,
+) -> Result<Result<Result<(), Stop>, String>, Widen> {
     let mut scratch = system.scratch();
     let mut batch = Batch::new(system.width());
-    for (index, &action) in replay.actions.iter().enumerate() {
-        batch.reset(system.width());
-        system.successors(&mut scratch, &replay.states[index], &mut batch)?;
-        let found = match replay.states.get(index + 1) {
-            Some(target) => (0..batch.len()).any(|one| batch.action(one) == action && batch.target(one) == target),
-            None => batch.faults().iter().any(|fault| fault.action == Some(action)),
-        };
-        if !found {
-            return Ok(Err(format!("step {} of a path is none of the model's", index + 1)));
+    let mut last: Vec<Slot> = Vec::new();
+    // Why the replay was ended, if it was not the control.
+    let mut found: Result<Option<usize>, Widen> = Ok(None);
+    let followed = trace.follow(system, |number, state| {
+        control.ask()?;
+        if number > 0 {
+            match is_successor(system, &mut scratch, &mut batch, &last, trace.actions[number - 1], Some(state)) {
+                Ok(true) => {}
+                Ok(false) => found = Ok(Some(number)),
+                Err(Widen) => found = Err(Widen),
+            }
+            if found != Ok(None) {
+                return Err(Stop::Answered);
+            }
         }
+        last.clear();
+        last.extend_from_slice(state);
+        Ok(())
+    });
+    let none = |step: usize| Err(format!("step {step} of a path is none of the model's"));
+    match (found?, followed) {
+        (Some(step), _) => return Ok(none(step)),
+        (None, Err(error)) => return Ok(Err(error.to_string())),
+        (None, Ok(Err(stop))) => return Ok(Ok(Err(stop))),
+        (None, Ok(Ok(_))) => {}
+    }
+    if let (true, Some(&action)) = (trace.ends_in_fault, trace.actions.last())
+        && !is_successor(system, &mut scratch, &mut batch, &last, action, None)?
+    {
+        return Ok(none(trace.actions.len()));
     }
     if trace.ends_in_fault {
-        return Ok(if matches!(goal, Goal::FaultFree) { Ok(()) } else { Err("a path ends in a fault".into()) });
+        return Ok(if matches!(goal, Goal::FaultFree) { Ok(Ok(())) } else { Err("a path ends in a fault".into()) });
     }
-    let Some(last) = replay.states.last() else { return Ok(Err("a path has no states".into())) };
     batch.reset(system.width());
-    system.successors(&mut scratch, last, &mut batch)?;
+    system.successors(&mut scratch, &last, &mut batch)?;
     let dead = batch.is_empty() && batch.faults().is_empty();
     let shows = match goal {
         Goal::DeadlockFree => dead,
@@ -54,11 +80,28 @@ fn attempt(
         Goal::Invariant(predicate) | Goal::Reachable(predicate) => {
             let mut scratch: Scratch = system.scratch();
             let mut block = Block::new(system.width());
-            block.push(StateId::new(0), last);
+            block.push(StateId::new(0), &last);
             // Where a predicate has no value an invariant is violated and a goal is not reached.
             let truth = predicate.evaluate(system, &mut scratch, &block, dead.into()).is_ok_and(|mask| mask & 1 == 1);
             truth == holds
         }
     };
-    Ok(if shows { Ok(()) } else { Err("a path ends in another state than the graph says".into()) })
+    Ok(if shows { Ok(Ok(())) } else { Err("a path ends in another state than the graph says".into()) })
+}
+
+/// Whether the model has this step: to a target, or into a fault.
+fn is_successor(
+    system: &dyn System,
+    scratch: &mut Scratch,
+    batch: &mut Batch,
+    source: &[Slot],
+    action: Action,
+    target: Option<&[Slot]>,
+) -> Result<bool, Widen> {
+    batch.reset(system.width());
+    system.successors(scratch, source, batch)?;
+    Ok(match target {
+        Some(target) => (0..batch.len()).any(|one| batch.action(one) == action && batch.target(one) == target),
+        None => batch.faults().iter().any(|fault| fault.action == Some(action)),
+    })
 }
