@@ -9,6 +9,7 @@
 
 mod build;
 mod compile;
+mod facts;
 pub mod findings;
 mod fire;
 mod format;
@@ -22,7 +23,6 @@ mod planes;
 pub mod pnml;
 mod progress;
 mod sample;
-mod sleep;
 mod step;
 mod survey;
 mod system;
