@@ -104,3 +104,22 @@ impl Facts for NetFacts<'_> {
         Form::Lists
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    #[test]
+    fn lists_do_not_outgrow_the_net() {
+        for (transitions, states) in [(1_000, true), (2_000, false)] {
+            let mut text = String::from("pl p (1)\n");
+            for number in 1..=transitions {
+                writeln!(text, "tr t{number} p*{number} -> q").expect("a string grows");
+            }
+            let system = NetSystem::new(crate::tina::parse(&text).expect("a valid net"));
+            let facts = NetFacts::new(&system, &Control::new()).expect("no limit");
+            assert_eq!(facts.is_some(), states, "{transitions} weights at one place");
+        }
+    }
+}
