@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Edges a second are those of the model, as counts have them. A search by levels follows only some of them (see `sleep.rs` of the
-//! crate `deltamark-dve`); how many of these a second stands beside.
+//! crate `deltamark-core`); how many of these a second stands beside.
 //!
 //! SPIN is run where it is installed and the folder has `NAME.pm` or `NAME.pml`, as `tools.rs` says. The sources in `systems`
 //! have the states and transitions of BEEM's models, one for one; where a source has others, its states are told.

@@ -1,50 +1,48 @@
-//! Which steps of a search by levels may be left out.
+//! Sleep sets of native coloured nets.
 //!
-//! In: the action that led to a state, and one that is enabled there. Out: whether the second may be
-//! left out. What stays true: when it may, the two do not concern each other.
+//! In: the action that reached a state, and one that is enabled there. Out: whether the second is
+//! skipped. What stays true: only if the two can be exchanged ([`Exchange`]); that no state is lost by it
+//! is shown in [`deltamark_core::sleep`].
 //!
-//! # The idea
-//! Let `s` have been reached from `p` by `a`, and let `b` be enabled in `s` and have the larger number.
-//! If `b` was enabled in `p` already, and `a` is enabled after it, then both orders end in the same
-//! state, and one of them is enough: `b` is left out in `s`. Why no state gets lost by that is
-//! shown in `sleep.rs` of the crate `deltamark-nets`; the argument needs no more than that actions keep
-//! their numbers, which they do.
+//! Actions are bindings, numbered as they are found, so there is no relation over all of them to
+//! build before the run: a thread memoises what it has asked.
 //!
-//! # What is looked at
-//! Tokens, not places: two actions of one transition with different bindings mostly have nothing to do
-//! with each other. The two may be exchanged if
+//! # What is compared
+//! Tokens, not places: two actions of one transition with different bindings mostly have no token in common. `b`
+//! after `a` can be exchanged if
 //!
 //! - `a` adds no token that `b` requires: `b` was enabled before `a`;
 //! - `b` takes no token that `a` requires: `a` is enabled after `b`;
-//! - `a` takes no token that `b` adds: where there was room for `b` after `a`, there was before;
+//! - `a` takes no token that `b` adds: where `b` exceeds no capacity after `a`, it exceeds none before;
 //! - neither changes a place that an inhibitor of the other looks at;
 //! - both depend on the state by nothing else: no guard that looks at the marking, no inhibitor with variables of
-//!   its own. Nets with priorities leave nothing out.
+//!   its own. Nets with priorities skip nothing.
 //!
-//! A step that would be a fault is not left out: an action that always is one, and one that
-//! fills a place beyond its capacity, which is looked up in the state ([`ActionRef::ceilings`]).
+//! A fault is never skipped: neither an action that always is one, nor one that exceeds a
+//! capacity, which is looked up in the state ([`ActionRef::ceilings`]).
 //!
 //! # Layout in memory
 //! ```text
-//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, left out, not left out, left out if
+//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, skipped, not skipped, skipped if
 //!                           it is no fault
 //! ```
-//! A thread has its own rows. Rows are made when they are needed, and actions from number [`MOST`] on are
-//! never left out, so a thread needs 8 MiB at most.
+//! A thread has its own rows, allocated on demand. Actions from number [`MOST`] on are never skipped, so a
+//! thread needs 8 MiB at most.
 //!
 //! [`ActionRef::ceilings`]: crate::actions::ActionRef::ceilings
+//! [`Exchange`]: deltamark_core::Exchange
 
 use deltamark_core::Action;
 
 use crate::actions::ActionRef;
 use crate::engine::Engine;
 
-/// Actions from this number on are never left out.
+/// Actions from this number on are never skipped.
 const MOST: u32 = 8192;
 const PER_WORD: u32 = 32;
-const LEFT_OUT: u64 = 1;
+const SKIPPED: u64 = 1;
 const NEEDED: u64 = 2;
-/// Left out where no place gets more than it may hold.
+/// Skipped where no place gets more than it may hold.
 const IF_FITS: u64 = 3;
 
 /// What a thread knows of pairs of actions.
@@ -55,10 +53,10 @@ pub(crate) struct Sleep {
 }
 
 impl Sleep {
-    /// Whether `action`, which is enabled in the state with these markings, may be left out there
+    /// Whether `action`, which is enabled in the state with these markings, is skipped there
     /// when the state was reached by `arrival`.
     #[inline]
-    pub fn leaves_out(&mut self, engine: &Engine, arrival: Action, action: u32, markings: &[u32]) -> bool {
+    pub fn skips(&mut self, engine: &Engine, arrival: Action, action: u32, markings: &[u32]) -> bool {
         if action <= arrival.0 || action >= MOST {
             return false;
         }
@@ -66,7 +64,7 @@ impl Sleep {
         let known = self.rows.get(arrival.0 as usize).and_then(|row| row.get(word)).map_or(0, |bits| bits >> shift & 3);
         let answer = if known == 0 { self.work_out(engine, arrival.0, action) } else { known };
         match answer {
-            LEFT_OUT => true,
+            SKIPPED => true,
             IF_FITS => fits(engine, engine.actions.get(action), markings),
             _ => false,
         }
@@ -76,8 +74,8 @@ impl Sleep {
     #[inline(never)]
     fn work_out(&mut self, engine: &Engine, arrival: u32, action: u32) -> u64 {
         let (before, after) = (engine.actions.get(arrival), engine.actions.get(action));
-        let answer = match apart(engine, before, after) {
-            true if after.ceilings().next().is_none() => LEFT_OUT,
+        let answer = match exchangeable(engine, before, after) {
+            true if after.ceilings().next().is_none() => SKIPPED,
             true => IF_FITS,
             false => NEEDED,
         };
@@ -118,8 +116,8 @@ fn fits(engine: &Engine, action: ActionRef<'_>, markings: &[u32]) -> bool {
     })
 }
 
-/// Whether `b`, if it is enabled after `a`, is enabled before it too, and `a` after `b`.
-fn apart(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
+/// Whether `b`, if it is enabled after `a`, is enabled before it too, and `a` after `b`; neither is a fault.
+pub(crate) fn exchangeable(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
     if a.is_late() || b.is_late() || a.is_fault() || b.is_fault() {
         return false;
     }

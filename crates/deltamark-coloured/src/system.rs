@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Fired, Independence, Observe, Portable, Progress,
-    Recoding, Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Observe, Portable, Progress, Recoding,
+    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;
@@ -29,7 +29,7 @@ use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
 use crate::place::View;
 use crate::reuse::{Reuse, Spot};
-use crate::sleep::Sleep;
+use crate::sleep::{self, Sleep};
 use crate::steps::Steps;
 
 /// The number of changes of an action that is a fault.
@@ -285,7 +285,7 @@ impl ColouredSystem {
                 if out.is_stopped() {
                     return Ok(());
                 }
-                if sleep.leaves_out(&self.engine, arrival, number, markings) {
+                if sleep.skips(&self.engine, arrival, number, markings) {
                     out.leave_out(1 << out.current());
                     continue;
                 }
@@ -475,6 +475,18 @@ impl System for ColouredSystem {
         self.expand_all(work, block.len(), |row| block.state(row), 0, |_| Action::NONE, out)
     }
 
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        _: &deltamark_core::Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let work = self.work(scratch);
+        self.expand_all(work, block.len(), |row| block.state(row), 0, |index| arrivals[index], out)
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -591,7 +603,7 @@ impl System for ColouredSystem {
         Some(self)
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
+    fn exchange(&self) -> Option<&dyn Exchange> {
         if self.engine.prioritised { None } else { Some(self) }
     }
 
@@ -612,16 +624,10 @@ impl System for ColouredSystem {
     }
 }
 
-impl Independence for ColouredSystem {
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        let work = self.work(scratch);
-        self.expand_all(work, block.len(), |row| block.state(row), 0, |index| arrivals[index], out)
+impl Exchange for ColouredSystem {
+    fn exchangeable(&self, a: Action, b: Action) -> bool {
+        let [a, b] = [a, b].map(|action| self.engine.actions.get(action.0));
+        sleep::exchangeable(&self.engine, a, b)
     }
 }
 

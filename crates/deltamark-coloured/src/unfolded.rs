@@ -13,9 +13,10 @@ use std::any::Any;
 use std::sync::atomic::AtomicU64;
 use std::sync::{PoisonError, RwLock};
 
+use deltamark_core::facts::{Form, joined};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Bytes, Control, Diagnostic, Fired, Independence, Layer, Measure, Observable,
-    Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
+    Action, ActionFacts, BLOCK, Batch, Block, Bound, Bytes, Change, Control, Diagnostic, Facts, Fired, Layer, Measure,
+    Observable, Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
 };
 use deltamark_nets::NetSystem;
 
@@ -211,14 +212,13 @@ impl Layer for UnfoldedSystem {
         self.engine.bytes()
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
-        // Steps that are faults are not to be left out.
-        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
-        if watched.is_empty() && self.capacities.iter().all(|&capacity| capacity == u64::MAX) {
-            self.inner.independence()
-        } else {
-            None
+    fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        // The P/T net knows nothing of capacities, and so of faults.
+        if self.capacities.iter().any(|&capacity| capacity != u64::MAX) {
+            return Ok(None);
         }
+        let inner = self.inner.facts(control)?;
+        Ok(inner.map(|inner| Box::new(UnfoldedFacts { system: self, inner }) as Box<dyn Facts + '_>))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -319,6 +319,41 @@ impl Layer for UnfoldedSystem {
             }
         }
         self.inner.gains_of(&inner)
+    }
+}
+
+/// What the P/T net states, with the coloured net's observables.
+struct UnfoldedFacts<'s> {
+    system: &'s UnfoldedSystem,
+    inner: Box<dyn Facts + 's>,
+}
+
+impl Facts for UnfoldedFacts<'_> {
+    fn actions(&self) -> &ActionFacts {
+        self.inner.actions()
+    }
+
+    fn holds(&self, scratch: &mut Scratch, state: &[Slot], condition: u32) -> bool {
+        self.inner.holds(scratch, state, condition)
+    }
+
+    fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {
+        let UnfoldedSystem { engine, parts, .. } = self.system;
+        let transition = (observable.index as usize).wrapping_sub(engine.net.places.len());
+        if transition < engine.net.transitions.len() {
+            let is_binding =
+                |(_, action): &(u32, &u32)| engine.actions.get(**action).transition() as usize == transition;
+            let bindings = (0..).zip(&parts.actions).filter(is_binding);
+            let changes = |(binding, _)| self.inner.actions().changes_of_enabled(Action(binding));
+            return Some(joined(bindings.flat_map(changes).collect()));
+        }
+        let gains = (0..).map(Action).zip(Layer::gains_of(self.system, &[(observable, 1)])?);
+        let change = |gain: i64| if gain > 0 { Change::Increases } else { Change::Decreases };
+        Some(gains.filter(|&(_, gain)| gain != 0).map(|(action, gain)| (action, change(gain))).collect())
+    }
+
+    fn form(&self) -> Form {
+        self.inner.form()
     }
 }
 

@@ -404,8 +404,8 @@ impl Batch {
         self.faults.push(Fault { source: self.current, action, message });
     }
 
-    /// Says that the sources set in `sources` have one successor more each, which is left out: see
-    /// [`Independence`](crate::Independence).
+    /// Says that the sources set in `sources` have one successor more each, which is skipped: see
+    /// [`sleep`](crate::sleep).
     #[inline]
     pub fn leave_out(&mut self, sources: u64) {
         self.left_out += u64::from(sources.count_ones());

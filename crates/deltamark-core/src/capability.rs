@@ -3,7 +3,7 @@
 //! In: nothing. Out: one small trait a capability; [`System`] hands them
 //! out as options, so that a search or a store can ask and say clearly what it misses.
 
-use crate::{Action, Batch, Block, Scratch, Slot, States, System, Widen, Width};
+use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};
 
 /// Steps can be undone.
 pub trait Reversible: System {
@@ -39,30 +39,12 @@ pub trait Reversible: System {
     }
 }
 
-/// Steps that can be exchanged.
-pub trait Independence {
-    /// Appends successors of the states of `block` for a search that goes level by level, and
-    /// leaves out such as other states will yield. `arrivals` holds for each state the action by
-    /// which it was reached, from a state one level before; [`Action::NONE`] for initial states.
-    ///
-    /// What is left out is [counted](Batch::leave_out). What must hold: actions have an order (such as that of
-    /// their numbers), and `b` is left out in a state that `a` led to from `p` only if `a` comes before `b`, and `b` leads
-    /// from `p` to a state from which `a` leads to the same state as `b` does here. So, when all states at distance
-    /// `d` have been expanded in this way, each from whatever state reached it first, every
-    /// state at distance `d + 1` was among the successors.
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen>;
-
-    /// The same with another order of the actions: those for which `first` says so come before all others. Nothing, if the
-    /// system has one order only.
-    fn reordered(&self, _first: &dyn Fn(Action) -> bool) -> Option<Box<dyn Independence + '_>> {
-        None
-    }
+/// Which actions can be exchanged, for systems that number actions while they run and so cannot state
+/// [facts](crate::Facts) about all of them.
+pub trait Exchange {
+    /// Whether, wherever `a` leads from `p` to `s` and `b` from `s` to `t`, `b` leads from `p` to a state from which `a` leads to
+    /// `t`. Both were found before. `false` if that is not known.
+    fn exchangeable(&self, a: Action, b: Action) -> bool;
 }
 
 /// Sources found by undoing steps.

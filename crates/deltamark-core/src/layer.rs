@@ -22,17 +22,18 @@
 //! Inheritance cannot know which methods a change concerns. A layer that changes
 //!
 //! * *hashes* overrides whatever hands them out: `initial`, `successors`, `expand`, `hash`,
-//!   `hashes`, `predecessors`, `unfire_each`, `independence`;
+//!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`;
 //! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
-//!   `unfire_each`, and hides `independence` unless the facts still hold;
-//! * *the layout of states* overrides whatever takes or gives a state, and hides or replaces `as_any`.
+//!   `unfire_each` and `expand_awake`, and hides `facts` and `exchange` unless they still hold;
+//! * *the layout of states* overrides whatever takes or gives a state, and hides `facts` and `as_any`;
+//! * *observables* overrides `facts`, which states what changes them.
 //!
 //! The suite `check_system` of the test kit compares all of these with each other.
 
 use crate::{
-    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Fired, Growth, Independence, Measure,
-    Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, Undone, Value,
-    Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Exchange, Facts, Fired, Growth, Measure,
+    Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone,
+    Value, Widen, Width,
 };
 use std::any::Any;
 
@@ -90,6 +91,18 @@ pub trait Layer: Send + Sync {
     /// See [`System::expand`].
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         self.inner().expand(scratch, block, out)
+    }
+
+    /// See [`System::expand_awake`].
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.inner().expand_awake(scratch, block, sleep, arrivals, out)
     }
 
     /// See [`System::fire`].
@@ -156,9 +169,14 @@ pub trait Layer: Send + Sync {
         self.inner().portable()
     }
 
-    /// See [`System::independence`].
-    fn independence(&self) -> Option<&dyn Independence> {
-        self.inner().independence()
+    /// See [`System::facts`].
+    fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        self.inner().facts(control)
+    }
+
+    /// See [`System::exchange`].
+    fn exchange(&self) -> Option<&dyn Exchange> {
+        self.inner().exchange()
     }
 
     /// See [`System::progress`].
@@ -341,6 +359,17 @@ impl<L: Layer> System for L {
         Layer::expand(self, scratch, block, out)
     }
 
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        Layer::expand_awake(self, scratch, block, sleep, arrivals, out)
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -395,8 +424,12 @@ impl<L: Layer> System for L {
         Layer::portable(self)
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
-        Layer::independence(self)
+    fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Layer::facts(self, control)
+    }
+
+    fn exchange(&self) -> Option<&dyn Exchange> {
+        Layer::exchange(self)
     }
 
     fn progress(&self) -> Option<&dyn Progress> {

@@ -22,6 +22,7 @@ pub mod bytes;
 pub mod capability;
 pub mod control;
 pub mod diagnostic;
+pub mod facts;
 pub mod hash;
 pub mod layer;
 pub mod outcome;
@@ -30,6 +31,7 @@ pub mod property;
 pub mod record;
 pub mod scratch;
 pub mod separate;
+pub mod sleep;
 pub mod state;
 pub mod store;
 pub mod system;
@@ -42,17 +44,19 @@ pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Growth, Independence, Kind, Observable, Observe, Portable, Reversible, UNDEFINED,
-    Undone, Value, survey_by_reading,
+    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Portable, Reversible, UNDEFINED, Undone,
+    Value, survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
+pub use facts::{ActionFact, ActionFacts, Change, Facts};
 pub use layer::Layer;
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
 pub use record::{Edge, Recorder};
 pub use scratch::Scratch;
+pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
 pub use store::{Arrival, FieldId, Fields, Guarantee, Insert, Order, Recall, Store};
 pub use system::{Fired, Recoding, System, Widen};

@@ -15,8 +15,8 @@
 //! the next call. Systems of known layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Describe, Independence, Observe, Portable, Progress, Reversible, Scratch,
-    Slot, States, Width, hash,
+    Action, Batch, Block, Bytes, Components, Control, Describe, Exchange, Facts, Observe, Portable, Progress,
+    Reversible, Scratch, Sleep, Slot, States, Stop, Width, hash, sleep,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -64,6 +64,22 @@ pub trait System: Send + Sync {
             self.successors(scratch, state, out)?;
         }
         Ok(())
+    }
+
+    /// Appends the successors of the states of `block`, but for those that `sleep` skips, which are
+    /// [counted](Batch::leave_out). `arrivals` holds for each state the action that reached it, [`Action::NONE`] for
+    /// initial states; `sleep` was built for this system. Faults are never skipped.
+    ///
+    /// Provided by skipping what was expanded; worth overriding where a successor that is skipped need not be made.
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        sleep::expand_then_skip(self, scratch, block, sleep, arrivals, out)
     }
 
     /// Writes the successor of `source` under `action` to `target`, replacing what it held.
@@ -155,8 +171,14 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// Whether it knows which steps can be exchanged.
-    fn independence(&self) -> Option<&dyn Independence> {
+    /// What it can state about its actions, worked out now, unless `control` has it end before. `None` for systems
+    /// whose actions are not numbered beforehand, and for those that know nothing.
+    fn facts(&self, _control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Ok(None)
+    }
+
+    /// Which actions can be exchanged, where there are no facts to tell it by.
+    fn exchange(&self) -> Option<&dyn Exchange> {
         None
     }
 

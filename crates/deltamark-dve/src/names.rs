@@ -256,7 +256,7 @@ impl DveSystem {
     }
 
     /// What an observable is.
-    fn observed(&self, index: u32) -> Observed {
+    pub(crate) fn observed(&self, index: u32) -> Observed {
         let (cells, locations) = (self.names.cells, self.names.locations.len() as u32);
         if index < cells {
             Observed::Cell(index as usize)
@@ -269,7 +269,8 @@ impl DveSystem {
     }
 }
 
-enum Observed {
+/// What an observable is.
+pub(crate) enum Observed {
     Cell(usize),
     At(usize, i32),
     Fireable(Action),

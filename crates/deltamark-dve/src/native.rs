@@ -17,7 +17,7 @@
 //!
 //! # What is not worked out again
 //! What guards of a location have in common is worked out once for a state. A step that may be left out because another path
-//! leads to its target too (see `sleep.rs`) is found enabled and counted, but neither hashed nor looked for. Guards are not
+//! leads to its target too (see `deltamark_core::sleep`) is found enabled and counted, but neither hashed nor looked for. Guards are not
 //! remembered from a state to its successors: that could save 2 to 10 % of a run, before what it costs (`docs/dve.md`, *What was
 //! tried and dropped*).
 //!
@@ -42,9 +42,9 @@ mod function;
 mod step;
 
 use crate::engine::{Engine, Taken};
+use crate::facts::words;
 use crate::interpreter::Interpreter;
 use crate::ir::{Channel, Effect, Program, Step, Sync, Target, Timing, TransitionId};
-use crate::sleep;
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
 use facts::Facts;
@@ -234,7 +234,7 @@ impl Native {
         };
         Ok(Native {
             fired_by: program.steps.iter().map(first).collect(),
-            nothing: vec![0; sleep::words(program).max(1)],
+            nothing: vec![0; words(program).max(1)],
             // Each process is in one location.
             most: processes
                 .iter()
@@ -365,7 +365,7 @@ impl Native {
         let mut left_out = [0; BLOCK];
         let mut rows = [self.nothing.as_ptr(); BLOCK];
         for (row, set) in rows.iter_mut().zip(asleep.unwrap_or_default()) {
-            assert!(set.len() >= sleep::words(program), "there is a bit for each step");
+            assert!(set.len() >= words(program), "there is a bit for each step");
             *row = set.as_ptr();
         }
         assert!(states.len() >= range.end * width && range.end <= BLOCK, "there are as many states as are asked for");

@@ -8,14 +8,14 @@
 use crate::code::{Code, NodeId};
 use crate::dump::Dump;
 use crate::engine::{Engine, Taken};
+use crate::facts::DveFacts;
 use crate::interpreter::Interpreter;
 use crate::ir::{Accept, Place, Program, Timing};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
-use crate::sleep::Sleep;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Components, Describe, Fired, Independence, Observe, Scratch, Slot, States, System,
-    Widen, Width,
+    Action, BLOCK, Batch, Block, Components, Control, Describe, Facts, Fired, Observe, Scratch, Sleep, Slot, States,
+    Stop, System, Widen, Width, sleep,
 };
 
 /// A DVE model that can be run.
@@ -25,7 +25,6 @@ pub struct DveSystem {
     pub(crate) names: Names,
     initial: Vec<Slot>,
     assertions: Option<Assertions>,
-    sleep: Option<Sleep>,
 }
 
 /// What must hold, by process and location.
@@ -40,7 +39,7 @@ pub(crate) struct Work {
     pub engine: Scratch,
     faults: Vec<Action>,
     block_faults: Vec<(usize, Action)>,
-    values: Vec<i32>,
+    pub values: Vec<i32>,
 }
 
 impl DveSystem {
@@ -57,8 +56,7 @@ impl DveSystem {
             cell.field.write(&mut initial, cell.initial);
         }
         let assertions = program.has_asserts.then(|| Assertions::new(&program));
-        let sleep = Sleep::new(&program);
-        DveSystem { names: Names::new(&program), program, engine, initial, assertions, sleep }
+        DveSystem { names: Names::new(&program), program, engine, initial, assertions }
     }
 
     /// The intermediate form.
@@ -196,6 +194,25 @@ impl System for DveSystem {
         Ok(())
     }
 
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let Sleep::Rows(rows) = sleep else {
+            return sleep::expand_then_skip(self, scratch, block, sleep, arrivals, out);
+        };
+        let mut asleep = [&[][..]; BLOCK];
+        asleep.iter_mut().zip(arrivals).for_each(|(row, &arrival)| *row = rows.row(arrival));
+        self.expand_with(scratch, block, out, |program, scratch, out, faults| {
+            self.engine.expand_awake(program, scratch, block, &asleep[..arrivals.len()], out, faults);
+        });
+        Ok(())
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -233,8 +250,8 @@ impl System for DveSystem {
         Some(Dump(&self.program).to_string())
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
-        self.sleep.as_ref().map(|_| self as &dyn Independence)
+    fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Ok(DveFacts::new(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
     }
 
     fn components(&self) -> Option<&dyn Components> {
@@ -271,24 +288,6 @@ impl DveSystem {
             sentences.push("in a synchronous system channels and committed locations mean nothing".into());
         }
         sentences
-    }
-}
-
-impl Independence for DveSystem {
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        let Some(sleep) = &self.sleep else { return self.expand(scratch, block, out) };
-        let mut asleep = [&[][..]; BLOCK];
-        asleep.iter_mut().zip(arrivals).for_each(|(row, &arrival)| *row = sleep.row(arrival));
-        self.expand_with(scratch, block, out, |program, scratch, out, faults| {
-            self.engine.expand_awake(program, scratch, block, &asleep[..arrivals.len()], out, faults);
-        });
-        Ok(())
     }
 }
 

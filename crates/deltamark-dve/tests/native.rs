@@ -1,7 +1,7 @@
 //! Native code does what the interpreter does, block by block and action by action.
 #![cfg(feature = "native")]
 
-use deltamark_core::{Action, BLOCK, Batch, Block, Fired, Scratch, Slot, StateId, System, Width};
+use deltamark_core::{Action, BLOCK, Batch, Block, Control, Fired, Scratch, Sleep, Slot, StateId, System, Width};
 use deltamark_dve::engine::Engine;
 use deltamark_dve::native::Native;
 use deltamark_dve::{DveSystem, EngineChoice, parse};
@@ -28,7 +28,13 @@ fn found(batch: &Batch) -> Vec<Found> {
 }
 
 /// What both find when steps are left out as if the states of a block had been reached by some actions or other.
-fn compare_awake(name: &str, oracle: (&DveSystem, &mut Scratch), native: (&DveSystem, &mut Scratch), block: &Block) {
+fn compare_awake(
+    name: &str,
+    oracle: (&DveSystem, &mut Scratch),
+    native: (&DveSystem, &mut Scratch),
+    sleep: &Sleep,
+    block: &Block,
+) {
     let count = native.0.action_count().unwrap_or(1).max(1);
     let action = |index: usize| {
         if index.is_multiple_of(5) { Action::NONE } else { Action((index * 2_654_435_761) as u32 % count) }
@@ -37,9 +43,8 @@ fn compare_awake(name: &str, oracle: (&DveSystem, &mut Scratch), native: (&DveSy
     let arrivals: Vec<Action> = (0..block.len()).map(|index| action(start * BLOCK + index)).collect();
     let [expected, actual] = [oracle, native].map(|(system, scratch)| {
         let mut batch = Batch::new(system.width());
-        let independence = system.independence()?;
-        independence.expand_level(scratch, block, &arrivals, &mut batch).expect("the layout is known");
-        Some((found(&batch), batch.moved(), batch.left_out()))
+        system.expand_awake(scratch, block, sleep, &arrivals, &mut batch).expect("the layout is known");
+        (found(&batch), batch.moved(), batch.left_out())
     });
     assert_eq!(actual, expected, "{name}");
 }
@@ -49,6 +54,7 @@ fn compare(name: &str, text: &str, most: usize) -> (usize, usize) {
     let program = || parse(text.as_bytes()).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
     let oracle = DveSystem::run_by(program(), EngineChoice::Interpreter).expect("the interpreter runs everything");
     let native = DveSystem::run_by(program(), EngineChoice::Native).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let sleep = Sleep::new(&oracle, None, &Control::new()).expect("no limit");
     let (mut one, mut other) = (oracle.scratch(), native.scratch());
     let mut batch = Batch::new(oracle.width());
     oracle.initial(&mut one, &mut batch).expect("the layout is known");
@@ -65,7 +71,9 @@ fn compare(name: &str, text: &str, most: usize) -> (usize, usize) {
         let (actual, native_moved) = expanded(&native, &mut other, &block);
         assert_eq!(actual, expected, "{name}");
         assert_eq!(native_moved, moved, "{name}");
-        compare_awake(name, (&oracle, &mut one), (&native, &mut other), &block);
+        if let Some(sleep) = &sleep {
+            compare_awake(name, (&oracle, &mut one), (&native, &mut other), sleep, &block);
+        }
         // Some states alone, and their actions one by one; now and then an action that may not be possible.
         let sample = next % 7 == 0 || next < 500;
         for (index, state) in block.states().iter().enumerate().filter(|(index, _)| sample && index % 9 == 0) {

@@ -13,7 +13,7 @@
 use crate::compile::{Compiled, Group, Step, Threshold};
 use crate::layout::word;
 use crate::planes::transpose;
-use crate::sleep::Sleep;
+use deltamark_core::sleep::SleepLists;
 use deltamark_core::{Action, BLOCK, Batch, Block, Slot, Widen};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Workspace {
     words: Vec<u64>,
     hashes: [u64; BLOCK],
     truths: Vec<u64>,
-    /// For each transition the states of the block in which it is left out; empty if none is.
+    /// For each transition the states of the block in which it is skipped; empty if it is in none.
     asleep: Vec<u64>,
     runs: Vec<(u32, u64)>,
 }
@@ -153,10 +153,10 @@ impl Workspace {
         self.fire_all(block, out)
     }
 
-    /// Appends successors of the states of `block`, but those that [`Sleep`] lets leave out.
-    pub fn expand_level(
+    /// Appends the successors of all states of `block` but those that are skipped.
+    pub fn expand_awake(
         &mut self,
-        sleep: &Sleep,
+        sleep: &SleepLists,
         block: &Block,
         arrivals: &[Action],
         out: &mut Batch,

@@ -10,6 +10,7 @@
 mod ahead;
 mod build;
 mod compile;
+mod facts;
 pub mod findings;
 mod fire;
 mod format;
@@ -23,7 +24,6 @@ mod planes;
 pub mod pnml;
 mod progress;
 mod sample;
-mod sleep;
 mod step;
 mod survey;
 mod system;

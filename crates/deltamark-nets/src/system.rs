@@ -7,15 +7,15 @@
 
 use crate::ahead::Ahead;
 use crate::compile::Compiled;
+use crate::facts::NetFacts;
 use crate::fire::{Overflow, Workspace};
 use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
-use crate::sleep::Sleep;
 use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
 use crate::{Net, Transition, growth, sample};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Control, Describe, Fired, Growth, Independence, Kind, Observable, Observe,
-    Progress, Recoding, Reversible, Scratch, Slot, States, Stop, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Fired, Growth, Kind, Observable, Observe, Progress,
+    Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value, Widen, Width, sleep,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
@@ -28,7 +28,6 @@ const NAME_BYTES: u64 = 40;
 pub struct NetSystem {
     net: Net,
     effects: Vec<Vec<(u32, i64)>>,
-    sleep: Option<Sleep>,
     /// The transitions by falling priority; empty where all have the same.
     ranked: Vec<u32>,
     place_names: HashMap<String, u32>,
@@ -92,7 +91,6 @@ impl NetSystem {
         };
         let place_names = names(net.places.iter().map(|place| (&place.id, &place.name)).collect())?;
         let transition_names = names(net.transitions.iter().map(|t| (&t.id, &t.name)).collect())?;
-        let sleep = Sleep::under(&net, &effects, None, control)?;
         let mut ranked: Vec<u32> = Vec::new();
         if net.has_priorities() {
             ranked.extend(0..net.transitions.len() as u32);
@@ -102,7 +100,6 @@ impl NetSystem {
             ranked,
             place_names,
             transition_names,
-            sleep,
             effects,
             slots: AtomicUsize::new(compiled.layout.slots),
             current: RwLock::new(Arc::new(compiled)),
@@ -131,6 +128,11 @@ impl NetSystem {
     /// What firing each transition adds to each place it changes, ascending by place.
     pub(crate) fn effects(&self) -> &[Vec<(u32, i64)>] {
         &self.effects
+    }
+
+    /// The tokens of a place in a state.
+    pub(crate) fn count(&self, scratch: &mut Scratch, state: &[Slot], place: u32) -> u64 {
+        self.workspace(scratch).compiled.layout.fields[place as usize].read(state)
     }
 
     fn compiled(&self) -> Arc<Compiled> {
@@ -258,6 +260,27 @@ impl System for NetSystem {
         })
     }
 
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let Sleep::Lists(lists) = sleep else {
+            return sleep::expand_then_skip(self, scratch, block, sleep, arrivals, out);
+        };
+        if self.workspace(scratch).compiled.widest {
+            return self.expand_singly(scratch, block, out);
+        }
+        let workspace = self.workspace(scratch);
+        workspace.expand_awake(lists, block, arrivals, out).map_err(|Widen| {
+            let compiled = Arc::clone(&workspace.compiled);
+            self.note_overflows(&compiled.layout, block.states().iter())
+        })
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -357,8 +380,8 @@ impl System for NetSystem {
         Some(self)
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
-        self.sleep.as_ref().map(|_| self as &dyn Independence)
+    fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Ok(NetFacts::new(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
     }
 
     fn observe(&self) -> Option<&dyn Observe> {
@@ -367,62 +390,6 @@ impl System for NetSystem {
 
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         Some(self)
-    }
-}
-
-impl Independence for NetSystem {
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        let Some(sleep) = &self.sleep else { return self.expand(scratch, block, out) };
-        self.expand_asleep(scratch, sleep, block, arrivals, out)
-    }
-
-    fn reordered(&self, first: &dyn Fn(Action) -> bool) -> Option<Box<dyn Independence + '_>> {
-        let sleep = Sleep::new(&self.net, &self.effects, Some(first))?;
-        Some(Box::new(Reordered { system: self, sleep }))
-    }
-}
-
-/// A net whose transitions have another order.
-struct Reordered<'n> {
-    system: &'n NetSystem,
-    sleep: Sleep,
-}
-
-impl Independence for Reordered<'_> {
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        self.system.expand_asleep(scratch, &self.sleep, block, arrivals, out)
-    }
-}
-
-impl NetSystem {
-    fn expand_asleep(
-        &self,
-        scratch: &mut Scratch,
-        sleep: &Sleep,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        if self.workspace(scratch).compiled.widest {
-            return self.expand_singly(scratch, block, out);
-        }
-        let workspace = self.workspace(scratch);
-        workspace.expand_level(sleep, block, arrivals, out).map_err(|Widen| {
-            let compiled = Arc::clone(&workspace.compiled);
-            self.note_overflows(&compiled.layout, block.states().iter())
-        })
     }
 }
 
@@ -489,7 +456,7 @@ impl Describe for NetSystem {
 
 impl NetSystem {
     /// Observables are numbered places first, then transitions.
-    fn transition_of(&self, observable: Observable) -> Option<u32> {
+    pub(crate) fn transition_of(&self, observable: Observable) -> Option<u32> {
         observable.index.checked_sub(self.net.places.len() as u32)
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Worker<'a> {
     /// One of so many threads.
     fn new(plan: &Plan<'a>, threads: usize) -> Self {
         let run = Run::new(plan.clone());
-        let later = Later::new(run.store, run.system.width(), threads, plan.leaves_out());
+        let later = Later::new(run.store, run.system.width(), threads, plan.sleep().is_some());
         Worker {
             run,
             later,
@@ -142,9 +142,9 @@ type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
-    let plan = Plan::new(task);
+    let plan = Plan::new(task).by_levels();
     let count = threads.count.max(1);
-    let level = Level::new(plan.store, plan.system, count, plan.leaves_out());
+    let level = Level::new(plan.store, plan.system, count, plan.sleep().is_some());
     let search = Search {
         level: RwLock::new(level),
         workers: (0..count).map(|_| Apart(Mutex::new(None))).collect(),
@@ -293,11 +293,11 @@ impl<'a> Search<'a> {
         let Worker { run, arrivals, again, .. } = worker;
         let last = self.last.load(Relaxed);
         level.fill(run, numbers.clone());
-        let expanded = match run.system.independence().filter(|_| self.plan.leaves_out() && !last) {
-            Some(independence) => {
+        let expanded = match self.plan.sleep().filter(|_| !last) {
+            Some(sleep) => {
                 arrivals.clear();
                 level.arrivals(numbers.clone(), arrivals);
-                run.expand_level(independence, arrivals)
+                run.expand_awake(sleep, arrivals)
             }
             None => run.expand(),
         };

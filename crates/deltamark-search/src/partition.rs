@@ -156,7 +156,8 @@ pub fn run_partitioned(task: Partitioned<'_>) -> Outcome {
     assert!(!stores.is_empty(), "a partitioned search has at least one part");
     let sequential = |store: &&dyn Store| store.recall().is_some_and(|recall| recall.sequential() && recall.whole());
     assert!(stores.iter().all(sequential), "stores of parts number their states and recall them");
-    let plan = Plan::new(Task { system, store: stores[0], properties, control, explore_all, observer: None });
+    let plan =
+        Plan::new(Task { system, store: stores[0], properties, control, explore_all, observer: None }).by_levels();
     let common = Common {
         stores,
         hurry: AtomicBool::new(false),
@@ -288,7 +289,7 @@ impl<'a> Part<'a> {
             number,
             run: Run::new(plan.clone()),
             control,
-            level: Level::new(store, system, 1, plan.leaves_out()),
+            level: Level::new(store, system, 1, plan.sleep().is_some()),
             depth: 0,
             last: false,
             outgoing: post.iter().map(|_| Batch::new(system.width())).collect(),
@@ -428,12 +429,11 @@ impl<'a> Part<'a> {
     /// Expands a block and sends its successors on their way.
     fn block(&mut self, numbers: Range<u64>, common: &Common<'_>) {
         self.level.fill(&mut self.run, numbers.clone());
-        let system = self.run.system;
-        let expanded = match system.independence().filter(|_| self.plan.leaves_out() && !self.last) {
-            Some(independence) => {
+        let expanded = match self.plan.sleep().filter(|_| !self.last) {
+            Some(sleep) => {
                 self.arrivals.clear();
                 self.level.arrivals(numbers.clone(), &mut self.arrivals);
-                self.run.expand_level(independence, &self.arrivals)
+                self.run.expand_awake(sleep, &self.arrivals)
             }
             None => self.run.expand(),
         };

@@ -11,9 +11,9 @@
 use crate::quota::Quota;
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Independence, Insert, Outcome,
-    Predicate, Property, PropertyOutcome, Recoding, Scratch, Slot, Snapshot, StateId, Statistics, Stop, Store, System,
-    Trace, Verdict, Widen, Width, budget,
+    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Predicate, Property,
+    PropertyOutcome, Recoding, Scratch, Sleep, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace,
+    Verdict, Widen, Width, budget,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,7 +82,7 @@ pub(crate) struct Plan<'a> {
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`], [`STEP`].
     settled: Arc<[AtomicU8]>,
     pub quota: Arc<Quota>,
-    leaves_out: bool,
+    sleep: Option<Arc<Sleep>>,
     /// Whether a successor was [cut off](Batch::cut_off).
     cut_off: Arc<AtomicBool>,
 }
@@ -97,13 +97,12 @@ const STEP: u8 = 4;
 impl<'a> Plan<'a> {
     pub fn new(task: Task<'a>) -> Self {
         let Task { system, store, properties, control, explore_all, observer } = task;
-        let exact = matches!(store.guarantee(), Guarantee::Exact);
         // Earlier runs under the same budget may have left memory with the allocator.
         if let Some(resident) = (control.resident)() {
             control.budget.observe(resident);
         }
         Plan {
-            leaves_out: system.independence().is_some() && observer.is_none() && exact,
+            sleep: None,
             system,
             store,
             properties,
@@ -121,11 +120,19 @@ impl<'a> Plan<'a> {
         Plan { store, ..self.clone() }
     }
 
-    /// Whether successors that other states will yield are left out. A store that takes states for
-    /// others may lose the one that would have yielded a successor, and an observer wants to see
-    /// all of them.
-    pub fn leaves_out(&self) -> bool {
-        self.leaves_out
+    /// The same for a search by levels, which skips edges by [sleep sets](deltamark_core::sleep) where the system has them. A
+    /// store that takes states for others may lose the one whose edge is followed instead, and an observer wants to see
+    /// all edges. If the run must end meanwhile, its first check finds out.
+    pub fn by_levels(mut self) -> Self {
+        if self.observer.is_none() && matches!(self.store.guarantee(), Guarantee::Exact) {
+            self.sleep = Sleep::new(self.system, None, self.control).unwrap_or_default().map(Arc::new);
+        }
+        self
+    }
+
+    /// Which edges are skipped.
+    pub fn sleep(&self) -> Option<&Sleep> {
+        self.sleep.as_deref()
     }
 
     fn is_settled(&self, property: usize, what: u8) -> bool {
@@ -312,11 +319,10 @@ impl<'a> Run<'a> {
         self.plan.cut_off.store(true, Relaxed);
     }
 
-    /// The same, but for successors that other states of the level will yield; `arrivals` tells how
-    /// the states of the block were reached.
-    pub fn expand_level(&mut self, independence: &dyn Independence, arrivals: &[Action]) -> Result<(), Widen> {
+    /// The same without the edges that are skipped where `arrivals` reached the states of the block.
+    pub fn expand_awake(&mut self, sleep: &Sleep, arrivals: &[Action]) -> Result<(), Widen> {
         self.batch.reset(self.system.width());
-        independence.expand_level(&mut self.system_scratch, &self.block, arrivals, &mut self.batch)?;
+        self.system.expand_awake(&mut self.system_scratch, &self.block, sleep, arrivals, &mut self.batch)?;
         self.note_cut_off();
         Ok(())
     }

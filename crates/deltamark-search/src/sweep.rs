@@ -47,7 +47,7 @@
 //!
 //! # Edges that are not followed
 //! Where every action has a gain of its own and none is negative, steps may be left out as in a search by levels
-//! ([`Independence`]): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
+//! ([sleep sets](deltamark_core::sleep)): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
 //! left out, if `a` comes before `b`. There that rests on levels; here on ranks, and on levels within a rank.
 //!
 //! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain on which it is
@@ -78,8 +78,8 @@ use crate::guided;
 use crate::run::{Finding, Plan, Recode, Run, Step};
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Block, Bytes, Control, Edge, Entrants, Guarantee, Independence, Insert, Measure, Outcome,
-    Property, Rank, Recoding, Recorder, Remember, Scratch, Slot, Snapshot, StateId, Stop, Store, System, Widen, Window,
+    Action, Arrival, BLOCK, Block, Bytes, Control, Edge, Entrants, Guarantee, Insert, Measure, Outcome, Property, Rank,
+    Recoding, Recorder, Remember, Scratch, Sleep, Slot, Snapshot, StateId, Stop, Store, System, Widen, Window,
 };
 
 /// Up to this many initial states are kept for good.
@@ -138,7 +138,7 @@ pub struct Swept {
 /// When a trace does not replay: a bug, which must not be taken for an answer.
 pub fn run_sweep(task: SweepTask<'_>) -> (Outcome, Swept) {
     let SweepTask { system, window: make, measure, properties, control, explore_all, observer, recorder } = task;
-    let mut ranking = Ranking::new(system, measure, observer.is_none() && recorder.is_none());
+    let mut ranking = Ranking::new(system, measure, observer.is_none() && recorder.is_none(), control);
     let remember = Remember { numbers: recorder.is_some(), actions: ranking.leaves_out() };
     let window = make(remember);
     let shown = Shown(&*window);
@@ -185,7 +185,7 @@ pub(crate) struct Ranking<'a> {
     measure: &'a dyn Measure,
     pub gains: Option<&'a [Rank]>,
     /// How steps are left out, if they are: actions that advance come first.
-    independence: Option<Box<dyn Independence + 'a>>,
+    sleep: Option<Sleep>,
     /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
     pub advances: bool,
     part: Option<Block>,
@@ -194,17 +194,17 @@ pub(crate) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    pub fn new(system: &'a dyn System, measure: &'a dyn Measure, may_leave_out: bool) -> Self {
+    pub fn new(system: &'a dyn System, measure: &'a dyn Measure, may_leave_out: bool, control: &Control) -> Self {
         let gains = measure.gains();
         let monotone = gains.filter(|gains| may_leave_out && gains.iter().all(|&gain| gain >= 0));
         let reordered = |gains: &[Rank]| {
             let first = |action: Action| gains.get(action.0 as usize).is_some_and(|&gain| gain > 0);
-            system.independence()?.reordered(&first)
+            Sleep::new(system, Some(&first), control).unwrap_or_default()
         };
         Ranking {
             measure,
             gains,
-            independence: monotone.and_then(reordered),
+            sleep: monotone.and_then(reordered),
             advances: gains.is_some_and(|gains| gains.iter().all(|&gain| gain > 0)),
             part: None,
             ranks: Vec::new(),
@@ -213,7 +213,7 @@ impl<'a> Ranking<'a> {
 
     /// Whether steps are left out.
     pub fn leaves_out(&self) -> bool {
-        self.independence.is_some()
+        self.sleep.is_some()
     }
 
     /// Works out the ranks of the batch of a run, whose sources have these ranks; of initial states,
@@ -434,8 +434,8 @@ impl<'s, 'a> Sweep<'s, 'a> {
     }
 
     fn expand(&mut self, run: &mut Run<'_>) -> Result<(), Widen> {
-        match &self.ranking.independence {
-            Some(independence) => run.expand_level(&**independence, &self.arrivals),
+        match &self.ranking.sleep {
+            Some(sleep) => run.expand_awake(sleep, &self.arrivals),
             None => run.expand(),
         }
     }

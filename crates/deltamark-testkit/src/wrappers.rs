@@ -8,9 +8,7 @@
 //! * [`Renamed`] calls every action by another name: the least that a layer can be.
 
 use deltamark_core::hash::mix;
-use deltamark_core::{
-    Action, Batch, Block, Independence, Layer, Reversible, Scratch, Slot, States, System, Undone, Widen,
-};
+use deltamark_core::{Action, Batch, Block, Layer, Reversible, Scratch, Sleep, Slot, States, System, Undone, Widen};
 
 /// The same system with a hash of few bits.
 pub struct PoorHash {
@@ -70,8 +68,15 @@ impl Layer for PoorHash {
         out.extend(self.whole(scratch, states).into_iter().map(|hash| self.poor(hash)));
     }
 
-    fn independence(&self) -> Option<&dyn Independence> {
-        self.inner.independence().map(|_| self as _)
+    fn expand_awake(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        sleep: &Sleep,
+        arrivals: &[Action],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.append(out, |out| self.inner.expand_awake(scratch, block, sleep, arrivals, out))
     }
 
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch) {
@@ -95,19 +100,6 @@ impl Layer for PoorHash {
         let below = self.inner.reversible().expect("only a reversible system undoes steps");
         below.unfire_each(scratch, targets, &whole, actions, out);
         out.hashes[start..].iter_mut().for_each(|hash| *hash = self.poor(*hash));
-    }
-}
-
-impl Independence for PoorHash {
-    fn expand_level(
-        &self,
-        scratch: &mut Scratch,
-        block: &Block,
-        arrivals: &[Action],
-        out: &mut Batch,
-    ) -> Result<(), Widen> {
-        let below = self.inner.independence().expect("only a system that knows independence is asked for it");
-        self.append(out, |out| below.expand_level(scratch, block, arrivals, out))
     }
 }
 
@@ -205,7 +197,11 @@ mod tests {
             let measures: Vec<String> =
                 progress.measures(&Control::new()).expect("no limits").iter().map(|measure| measure.text()).collect();
             (
-                (system.independence().is_some(), system.reversible().is_some(), system.components().is_some()),
+                (
+                    system.facts(&Control::new()).expect("no limit").is_some(),
+                    system.reversible().is_some(),
+                    system.components().is_some(),
+                ),
                 (system.action_count(), system.table_bytes(), system.dump(), system.as_any().is_some()),
                 (observe.names(), observe.action_names(), measures),
                 system.describe().state(batch.target(0)),

@@ -18,8 +18,8 @@
 
 use super::emitter::{Emitter, Number};
 use super::facts::Facts;
+use crate::facts::possible;
 use crate::ir::{ChannelId, Program, Step, Sync, Transition, TransitionId};
-use crate::sleep;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
@@ -173,7 +173,7 @@ pub(super) fn expand<'f>(
     let targets = pointer(&mut builder, offset_of!(Context, targets));
     let actions = pointer(&mut builder, offset_of!(Context, actions));
     let origins = pointer(&mut builder, offset_of!(Context, origins));
-    let sets = sleep::possible(program).then(|| {
+    let sets = possible(program).then(|| {
         let sets = pointer(&mut builder, offset_of!(Context, asleep));
         (sets, pointer(&mut builder, offset_of!(Context, left_out)))
     });

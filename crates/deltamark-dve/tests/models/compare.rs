@@ -9,7 +9,7 @@
 
 use crate::model::Model;
 use crate::oracle::{Behind, Label, Oracle};
-use deltamark_core::{Action, BLOCK, Batch, Block, Fired, Scratch, Slot, StateId, System};
+use deltamark_core::{Action, BLOCK, Batch, Block, Control, Fired, Scratch, Sleep, Slot, StateId, System};
 use deltamark_dve::ir::{Program, Step, TransitionId};
 use deltamark_dve::reference::{self, Outcome};
 use deltamark_dve::{DveSystem, parse};
@@ -165,6 +165,7 @@ fn levels(system: &DveSystem, most: usize) -> (usize, usize, usize) {
     let mut scratch = system.scratch();
     let mut batch = Batch::new(system.width());
     system.initial(&mut scratch, &mut batch).expect("no layout widens");
+    let sleep = Sleep::new(system, None, &Control::new()).expect("no limit");
     let mut level = vec![(batch.target(0).to_vec(), Action::NONE)];
     let mut known: HashSet<Vec<Slot>> = level.iter().map(|(state, _)| state.clone()).collect();
     let (mut edges, mut faults) = (0, 0);
@@ -176,8 +177,8 @@ fn levels(system: &DveSystem, most: usize) -> (usize, usize, usize) {
             states.iter().for_each(|(state, _)| block.push(StateId::NAMELESS, state));
             let arrivals: Vec<Action> = states.iter().map(|&(_, arrival)| arrival).collect();
             batch.reset(system.width());
-            match system.independence() {
-                Some(independence) => independence.expand_level(&mut scratch, &block, &arrivals, &mut batch),
+            match &sleep {
+                Some(sleep) => system.expand_awake(&mut scratch, &block, sleep, &arrivals, &mut batch),
                 None => system.expand(&mut scratch, &block, &mut batch),
             }
             .expect("no layout widens");
@@ -238,6 +239,7 @@ fn blocks(
     packed.iter().for_each(|slots| block.push(StateId::NAMELESS, slots));
     let (mut one, mut other) = (interpreter.scratch(), native.scratch());
     let count = native.action_count().unwrap_or(0);
+    let sleep = Sleep::new(native, None, &Control::new()).expect("no limit");
     // Twice: with `auto` the first block may be the interpreter's.
     for _ in 0..2 {
         let mut batch = Batch::new(native.width());
@@ -249,8 +251,8 @@ fn blocks(
             (0..block.len() as u32).map(|n| Action(n.wrapping_mul(2_654_435_761) % count.max(1))).collect();
         let mut batches = [Batch::new(native.width()), Batch::new(native.width())];
         for (system, scratch, batch) in [(interpreter, &mut one, 0), (native, &mut other, 1)] {
-            let Some(independence) = system.independence() else { continue };
-            independence.expand_level(scratch, &block, &arrivals, &mut batches[batch]).expect("no layout widens");
+            let Some(sleep) = &sleep else { continue };
+            system.expand_awake(scratch, &block, sleep, &arrivals, &mut batches[batch]).expect("no layout widens");
         }
         for (number, state) in states.iter().enumerate() {
             same("native steps, some left out", state, found(&batches[1], number), found(&batches[0], number))?;

@@ -15,7 +15,7 @@ use crate::compact::sample;
 use crate::integers::packed::Packed;
 use crate::rebuilding::spanning::{From, NONE, Spanning};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Budget, Control, Insert, Order, Recall, Scratch, Slot, StateId, Store,
+    Action, Arrival, BLOCK, Batch, Block, Budget, Control, Insert, Order, Recall, Scratch, Sleep, Slot, StateId, Store,
     System, Trace,
 };
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -42,7 +42,8 @@ pub(crate) fn retrace(
     control: &Control,
 ) -> Option<Trace> {
     let granted = budget.request(ROUND_BYTES);
-    let search = Search { system, store, state, round: if granted { ROUND } else { 1 }, control };
+    let sleep = Sleep::new(system, None, control).unwrap_or_default();
+    let search = Search { system, store, state, round: if granted { ROUND } else { 1 }, control, sleep };
     let trace = search.run(budget, threads);
     if granted {
         budget.release(ROUND_BYTES);
@@ -59,6 +60,8 @@ struct Search<'a> {
     /// Blocks of a round.
     round: usize,
     control: &'a Control,
+    /// Which edges are skipped.
+    sleep: Option<Sleep>,
 }
 
 /// A state that was not there before.
@@ -195,12 +198,12 @@ impl Walker {
         block.reset(system.width());
         block.fill(ids, |ids, states| Recall::recall(store, scratch, ids, states));
         batch.reset(system.width());
-        match system.independence() {
-            // What other states yield is left out, as in the search before.
-            Some(independence) => {
+        match &search.sleep {
+            // The same edges are skipped as in the search before.
+            Some(sleep) => {
                 let numbers = first + start..first + start + block.len() as u64;
                 let arrivals: Vec<Action> = numbers.map(|number| notes.arrival(number)).collect();
-                independence.expand_level(system_scratch, block, &arrivals, batch).ok()?;
+                system.expand_awake(system_scratch, block, sleep, &arrivals, batch).ok()?;
             }
             None => system.expand(system_scratch, block, batch).ok()?,
         }

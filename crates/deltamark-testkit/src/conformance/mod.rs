@@ -2,6 +2,7 @@
 //!
 //! In: what is to be tested. Out: nothing, or a panic that names the contract broken.
 
+mod facts;
 mod question;
 pub mod search;
 pub mod store;

@@ -5,11 +5,12 @@
 //! every way to ask for the same thing (one state, a block, one action, backwards, in
 //! another layout) must give the same.
 
+use super::facts;
 use crate::random::Rng;
 use crate::wrappers::PoorHash;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Fired, Kind, Observable, Observe, Recoding, Scratch, Slot, StateId, States,
-    System, Undone, Width,
+    Action, BLOCK, Batch, Block, Bound, Control, Fired, Kind, Observable, Observe, Recoding, Scratch, Sleep, Slot,
+    StateId, States, System, Undone, Width,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -40,7 +41,8 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
     check.firing_many();
     check.reversing();
     check.reversing_many();
-    check.leaving_out();
+    facts::check_facts(system, &check.reached);
+    check.skipping();
     check.components();
     check.description();
     check.observables();
@@ -48,15 +50,15 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
 }
 
 /// A step as a system tells it: action, target, hash.
-type Edge = (Action, Vec<Slot>, u64);
+pub(super) type Edge = (Action, Vec<Slot>, u64);
 /// A fault as a system tells it.
-type Wrong = (Option<Action>, String);
+pub(super) type Wrong = (Option<Action>, String);
 
 /// States that were expanded, with their steps.
-struct Reached {
-    states: Vec<Vec<Slot>>,
-    edges: Vec<Vec<Edge>>,
-    faults: Vec<Vec<Wrong>>,
+pub(super) struct Reached {
+    pub states: Vec<Vec<Slot>>,
+    pub edges: Vec<Vec<Edge>>,
+    pub faults: Vec<Vec<Wrong>>,
     /// Every action met anywhere.
     actions: BTreeSet<Action>,
 }
@@ -143,7 +145,7 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list
 }
 
-const FITS: &str = "a layout that held a state's successors before holds them again";
+pub(super) const FITS: &str = "a layout that held a state's successors before holds them again";
 
 struct Check<'a> {
     system: &'a dyn System,
@@ -396,8 +398,9 @@ impl Check<'_> {
 
     /// Goes level by level, and tells the system of each state one of the actions that lead to it
     /// from the level before, chosen at random: no state of the next level may be missing.
-    fn leaving_out(&self) {
-        let Some(independence) = self.system.independence() else { return };
+    fn skipping(&self) {
+        let sleep = Sleep::new(self.system, None, &Control::new()).expect("no limit");
+        let Some(sleep) = sleep else { return };
         let numbers: HashMap<&[Slot], usize> = self.states().map(|(number, state)| (state, number)).collect();
         let mut first = Batch::new(self.system.width());
         self.system.initial(&mut self.system.scratch(), &mut first).expect(FITS);
@@ -428,19 +431,19 @@ impl Check<'_> {
                     }
                     let arrivals: Vec<Action> = now.iter().map(|&(_, action)| action).collect();
                     batch.reset(self.system.width());
-                    independence.expand_level(&mut scratch, &block, &arrivals, &mut batch).expect(FITS);
+                    self.system.expand_awake(&mut scratch, &block, &sleep, &arrivals, &mut batch).expect(FITS);
                     let mut all = 0;
                     for (source, &(number, _)) in now.iter().enumerate() {
                         let edges = &self.reached.edges[number];
                         all += edges.len() as u64;
                         let moves = !edges.is_empty() || !self.reached.faults[number].is_empty();
-                        assert_eq!(batch.moved() >> source & 1 == 1, moves, "what is left out is a step all the same");
+                        assert_eq!(batch.moved() >> source & 1 == 1, moves, "what is skipped is a step all the same");
                         for edge in edges_of(&batch, source) {
-                            assert!(edges.contains(&edge), "what is not left out is a successor");
+                            assert!(edges.contains(&edge), "what is not skipped is a successor");
                             missing.remove(&edge.1[..]);
                         }
                     }
-                    assert_eq!(batch.len() as u64 + batch.left_out(), all, "what is left out is counted");
+                    assert_eq!(batch.len() as u64 + batch.left_out(), all, "what is skipped is counted");
                 }
                 assert!(missing.is_empty(), "every state of the next level is a successor: {missing:?} are not");
                 let next = ways.iter().map(|(state, ways)| Some((*numbers.get(state)?, ways[rng.below(ways.len())])));

@@ -1,0 +1,195 @@
+//! What a system states about its actions, compared with what they do.
+//!
+//! In: a system, and states of it with their successors. Out: nothing, or a panic that names the statement
+//! (F1 to F6 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are
+//! only compared with steps that the system takes, so one that is never tried is not refuted.
+
+use super::system::{FITS, Reached};
+use crate::random::Rng;
+use deltamark_core::{Action, Change, Control, Facts, Fired, Observable, Sleep, Slot, System};
+use std::collections::{HashMap, HashSet};
+
+/// The most states, and edges of a state, that are looked at.
+const STATES: usize = 300;
+const EDGES: usize = 12;
+/// About how many truth values of conditions are read.
+const TRUTHS: usize = 2_000_000;
+
+/// Two steps, one after the other: `a` from `p` to `s`, and `b` from there to `t`.
+struct Path<'a> {
+    p: usize,
+    a: Action,
+    b: Action,
+    t: &'a [Slot],
+}
+
+/// Compares every statement with the states reached.
+pub(super) fn check_facts(system: &dyn System, reached: &Reached) {
+    let control = Control::new();
+    let check = Check { system, reached, numbers: reached.states.iter().map(Vec::as_slice).zip(0..).collect() };
+    if let Some(facts) = system.facts(&control).expect("no limit") {
+        let count = system.action_count().map(|count| count as usize);
+        assert_eq!(Some(facts.actions().len()), count, "facts are stated of every action");
+        check.conditions(&*facts);
+        check.competing(&*facts);
+        check.faults(&*facts);
+        check.observables(&*facts);
+    }
+    if let Some(exchange) = system.exchange() {
+        check.exchanging("actions that are said to be exchangeable are", |a, b| exchange.exchangeable(a, b));
+    }
+    if let Some(sleep) = Sleep::new(system, None, &control).expect("no limit") {
+        check.exchanging("an action that is skipped could have come first", |a, b| sleep.skips(system, a, b));
+    }
+}
+
+struct Check<'a> {
+    system: &'a dyn System,
+    reached: &'a Reached,
+    numbers: HashMap<&'a [Slot], usize>,
+}
+
+impl<'a> Check<'a> {
+    /// The numbers of some states, spread evenly.
+    fn some_states(&self, most: usize) -> impl Iterator<Item = usize> + use<> {
+        let count = self.reached.states.len();
+        (0..count).step_by(count.div_ceil(most.max(1)).max(1))
+    }
+
+    /// Some edges of a state.
+    fn some_edges(&self, state: usize, rng: &mut Rng) -> impl Iterator<Item = (Action, &'a [Slot])> + use<'a> {
+        let mut edges: Vec<(Action, &[Slot])> =
+            self.reached.edges[state].iter().map(|(action, target, _)| (*action, target.as_slice())).collect();
+        rng.shuffle(&mut edges);
+        edges.into_iter().take(EDGES)
+    }
+
+    fn some_paths(&self) -> Vec<Path<'a>> {
+        let mut rng = Rng::new(5);
+        let mut paths = Vec::new();
+        for p in self.some_states(STATES) {
+            for (a, s) in self.some_edges(p, &mut rng) {
+                let Some(&s) = self.numbers.get(s) else { continue };
+                paths.extend(self.some_edges(s, &mut rng).map(|(b, t)| Path { p, a, b, t }));
+            }
+        }
+        paths
+    }
+
+    /// The state to which an action leads.
+    fn target(&self, state: usize, action: Action) -> Option<&'a [Slot]> {
+        let edge = self.reached.edges[state].iter().find(|edge| edge.0 == action);
+        edge.map(|(_, target, _)| target.as_slice())
+    }
+
+    /// F1, F2 and F3.
+    fn conditions(&self, facts: &dyn Facts) {
+        let actions = facts.actions();
+        let mut scratch = self.system.scratch();
+        let mut truths = |state: &[Slot]| -> Vec<bool> {
+            (0..actions.conditions).map(|condition| facts.holds(&mut scratch, state, condition)).collect()
+        };
+        let mut rng = Rng::new(4);
+        let most = TRUTHS / EDGES / (actions.conditions as usize + 1);
+        for number in self.some_states(most.clamp(20, STATES)) {
+            let state = &self.reached.states[number];
+            let before = truths(state);
+            let steps = self.reached.edges[number].iter().map(|edge| edge.0);
+            let faults = self.reached.faults[number].iter().filter_map(|fault| fault.0);
+            let enabled: HashSet<Action> = steps.chain(faults).collect();
+            for action in 0..actions.len() {
+                let holds = actions.needs.row(action).iter().all(|&condition| before[condition as usize]);
+                let action = Action(action as u32);
+                assert_eq!(
+                    enabled.contains(&action),
+                    holds,
+                    "F1: {action:?} is enabled in {state:?} if and only if its conditions hold"
+                );
+            }
+            for (action, target) in self.some_edges(number, &mut rng) {
+                let row = action.0 as usize;
+                for (condition, (before, after)) in (0..).zip(before.iter().zip(truths(target))) {
+                    let (lists, text) = match (before, after) {
+                        (false, true) => (&actions.enables, "F2: what becomes true is enabled"),
+                        (true, false) => (&actions.disables, "F3: what becomes false is disabled"),
+                        _ => continue,
+                    };
+                    let stated = lists.row(row).contains(&condition);
+                    assert!(stated, "{text}: condition {condition} by {action:?} in {state:?}");
+                }
+            }
+        }
+    }
+
+    /// F4.
+    fn competing(&self, facts: &dyn Facts) {
+        let mut scratch = self.system.scratch();
+        let mut target = Vec::new();
+        for Path { p, a, b, t } in self.some_paths() {
+            let state = &self.reached.states[p];
+            let faults = || self.reached.faults[p].iter().any(|fault| fault.0 == Some(b));
+            if facts.actions().compete(a, b) {
+                continue;
+            }
+            let Some(between) = self.target(p, b) else {
+                assert!(!faults(), "F4: effects that do not compete commute, {a:?} and {b:?} in {state:?}");
+                continue;
+            };
+            match self.system.fire(&mut scratch, between, a, &mut target).expect(FITS) {
+                Fired::Disabled => {}
+                fired => assert!(
+                    fired == Fired::Done && target == t,
+                    "F4: effects that do not compete commute, {a:?} and {b:?} in {state:?}"
+                ),
+            }
+        }
+    }
+
+    /// F5.
+    fn faults(&self, facts: &dyn Facts) {
+        for action in self.reached.faults.iter().flatten().filter_map(|fault| fault.0) {
+            assert!(facts.actions().may_fail[action.0 as usize], "F5: {action:?} may fail");
+        }
+    }
+
+    /// F6.
+    fn observables(&self, facts: &dyn Facts) {
+        let Some(observe) = self.system.observe() else { return };
+        let names = observe.names().into_iter().take(60).filter_map(|name| Some((observe.resolve(&name)?, name)));
+        let actions = observe.action_names().into_iter().take(60);
+        let actions = actions.filter_map(|name| Some((observe.fireable(&name)?, name)));
+        let stated = |(observable, name): (Observable, String)| {
+            let changes: HashMap<Action, Change> = facts.changes(observable)?.into_iter().collect();
+            Some((observable, name, changes))
+        };
+        let stated: Vec<_> = names.chain(actions).filter_map(stated).collect();
+        let mut scratch = self.system.scratch();
+        let mut rng = Rng::new(6);
+        for number in self.some_states(STATES / 3) {
+            let state = &self.reached.states[number];
+            for (action, target) in self.some_edges(number, &mut rng).take(4) {
+                for (observable, name, changes) in &stated {
+                    let [before, after] = [state, target].map(|state| observe.read(&mut scratch, state, *observable));
+                    let change = if before < after { Change::Increases } else { Change::Decreases };
+                    let stated = [Some(change), Some(Change::Either)].contains(&changes.get(&action).copied());
+                    assert!(before == after || stated, "F6: `{name}` changes from {before} to {after} by {action:?}");
+                }
+            }
+        }
+    }
+
+    /// Where `exchangeable` says so, the second of two steps leads to a state from which the first leads to the same.
+    fn exchanging(&self, promise: &str, mut exchangeable: impl FnMut(Action, Action) -> bool) {
+        let mut scratch = self.system.scratch();
+        let mut target = Vec::new();
+        for Path { p, a, b, t } in self.some_paths() {
+            if !exchangeable(a, b) {
+                continue;
+            }
+            let between = self.target(p, b);
+            let fired = between.map(|between| self.system.fire(&mut scratch, between, a, &mut target).expect(FITS));
+            let same = fired == Some(Fired::Done) && target == t;
+            assert!(same, "{promise}: {a:?} and {b:?} in {:?}", self.reached.states[p]);
+        }
+    }
+}
