@@ -126,7 +126,7 @@ pub struct Fault {
     pub message: String,
 }
 
-/// Room for successors, for [`Batch::write`]: successor `i` is at position `i` of each slice.
+/// Room for successors, for [`Batch::write`]: each has an entry in every slice.
 pub struct Room<'a> {
     /// The slots of the targets, contiguous.
     pub targets: &'a mut [Slot],
