@@ -1,11 +1,11 @@
-//! What several threads change, on lines of the cache of its own.
+//! Cache-line padding against false sharing.
 //!
-//! A counter that all threads write to takes its line away from all others each time. What lies
-//! beside it and is only read would be fetched again and again.
+//! A write to a counter shared by all threads invalidates its cache line in all other processors.
+//! Read-only data on the same line would be fetched again each time.
 
 use std::ops::{Deref, DerefMut};
 
-/// A value on lines of its own: two, because processors fetch them in pairs.
+/// A value on cache lines of its own: two, because processors prefetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);

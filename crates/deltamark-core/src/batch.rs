@@ -1,15 +1,15 @@
 //! Blocks of source states and batches of their successors.
 //!
-//! In: a [`Block`] of up to [`BLOCK`] source states, put together by a search. Out: a
-//! [`Batch`], filled by a system and handed to a store as a whole. What stays true:
-//! both are reused from block to block, so that nothing is allocated per successor.
+//! In: a [`Block`] of up to [`BLOCK`] source states, assembled by a search. Out: a [`Batch`],
+//! filled by a system and passed to a store as a whole. Invariant: both are reused from block to
+//! block, so there is no allocation per successor.
 
 use crate::{Action, Arrival, Control, Slot, StateId, States, Stop, Width, hash};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The most states a block holds: one per bit of a `u64`, so that a fact about each
-/// state of a block fits in one word.
+/// The maximum number of states of a block: one per bit of a `u64`, so a predicate over the states
+/// of a block fits in one word.
 pub const BLOCK: usize = 64;
 
 /// Source states that are expanded together.
@@ -35,7 +35,7 @@ impl Block {
         self.serial = next_serial();
     }
 
-    /// Appends a state, and the id its store knows it by.
+    /// Appends a state and its id in the store.
     pub fn push(&mut self, id: StateId, state: &[Slot]) {
         debug_assert!(self.len() < BLOCK);
         self.states.push(state);
@@ -51,7 +51,7 @@ impl Block {
         assert_eq!(self.states.len(), self.ids.len(), "one state for each id");
     }
 
-    /// How many states the block holds.
+    /// The number of states of the block.
     #[inline]
     pub fn len(&self) -> usize {
         self.states.len()
@@ -80,9 +80,9 @@ impl Block {
         self.ids[index]
     }
 
-    /// What tells this block, as it is now, from every other: a system may keep what it
-    /// worked out about a block in its scratch as long as the serial is the same. Between
-    /// two resets a block only grows, so its length completes its number.
+    /// Identifies the current contents of this block among all blocks: a system may cache results
+    /// about a block in its scratch as long as the serial is unchanged. Between two resets a block
+    /// only grows, so its length completes its serial number.
     pub fn serial(&self) -> (u64, usize) {
         (self.serial, self.len())
     }
@@ -114,23 +114,23 @@ fn next_serial() -> u64 {
     })
 }
 
-/// A step the model itself declares wrong: division by zero, an index out of range,
-/// a failed assertion.
+/// A step that the model itself declares wrong: division by zero, an index out of range, a failed
+/// assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which state of the block it happens in.
+    /// The index of its source state in the block.
     pub source: u8,
-    /// The action that fails, or nothing when it is the state itself that is wrong.
+    /// The failing action; `None` if the state itself is wrong.
     pub action: Option<Action>,
-    /// What went wrong, in the modeller's words.
+    /// The reason, in the terms of the model.
     pub message: String,
 }
 
-/// Room for successors, to be written by [`Batch::write`]: each has a place in every one of these.
+/// Room for successors, for [`Batch::write`]: each has an entry in every slice.
 pub struct Room<'a> {
-    /// The slots of the targets, one target behind the other.
+    /// The slots of the targets, contiguous.
     pub targets: &'a mut [Slot],
-    /// Which state of the block each comes from.
+    /// The index of each source state in the block.
     pub sources: &'a mut [u8],
     /// The actions.
     pub actions: &'a mut [Action],
@@ -196,14 +196,14 @@ impl Batch {
         }
     }
 
-    /// The same for a run that ends when `control` says so, even while a block is expanded.
+    /// The same for a run that `control` may end, even during the expansion of a block.
     pub fn under(mut self, control: &Control) -> Self {
         self.control = Some(control.clone());
         self
     }
 
-    /// Whether the run must end, so that a system which takes long to expand a block may leave it as it is. The search then drops
-    /// the block: see [`stop`](Self::stop).
+    /// Whether the run must end. A system that takes long to expand a block may then return early.
+    /// The search discards the block: see [`stop`](Self::stop).
     #[inline]
     pub fn is_stopped(&mut self) -> bool {
         if self.until_asked > 0 {
@@ -226,17 +226,18 @@ impl Batch {
         self.stop.is_some()
     }
 
-    /// Who is asked whether to go on, for systems that ask in places where the batch is not.
+    /// The control, for systems that poll it where the batch is not accessible.
     pub fn control(&self) -> Option<&Control> {
         self.control.as_ref()
     }
 
-    /// Says that the block is not expanded as a whole, for this reason.
+    /// Marks the block as incompletely expanded, for this reason.
     pub fn halt(&mut self, stop: Stop) {
         (self.stop, self.until_asked) = (Some(stop), 0);
     }
 
-    /// Why the block was not expanded as a whole, if it was not: then nothing of the batch may be used.
+    /// Why the block was not expanded completely, if so: the contents of the batch must then not be
+    /// used.
     pub fn stop(&self) -> Option<Stop> {
         self.stop
     }
@@ -253,15 +254,15 @@ impl Batch {
         self.cut_off = 0;
     }
 
-    /// Says that what is pushed from now on comes from this state of the block.
+    /// Sets the source state, by its index in the block, of the successors pushed from now on.
     #[inline]
     pub fn begin(&mut self, source: usize) {
         debug_assert!(source < BLOCK);
         self.current = source as u8;
     }
 
-    /// Records that these states have successors that the system cannot hold, because a count is beyond what it counts. The
-    /// search ends there, with [`Stop::Count`]: neither fault nor deadlock.
+    /// Records that these states have successors that the system cannot represent, because a count
+    /// exceeds its range. The search ends there, with [`Stop::Count`]: neither fault nor deadlock.
     pub fn cut_off(&mut self, sources: u64) {
         self.moved |= sources;
         self.cut_off |= sources;
@@ -272,14 +273,14 @@ impl Batch {
         self.cut_off
     }
 
-    /// Appends a successor, for systems that keep [`System::hash`](crate::System::hash) as it is provided.
+    /// Appends a successor, for systems that do not override [`System::hash`](crate::System::hash).
     #[inline]
     pub fn push(&mut self, action: Action, target: &[Slot]) {
         self.push_hashed(action, target, hash::slots(target));
     }
 
-    /// Appends a successor with its hash, which must be what
-    /// [`System::hash`](crate::System::hash) gives for it.
+    /// Appends a successor with its hash, which must equal its
+    /// [`System::hash`](crate::System::hash).
     #[inline]
     pub fn push_hashed(&mut self, action: Action, target: &[Slot], hash: u64) {
         self.len += 1;
@@ -412,7 +413,7 @@ impl Batch {
         self.moved |= sources;
     }
 
-    /// Says that one source has so many successors more, all of which are left out.
+    /// Counts `count` skipped successors of one source.
     #[inline]
     pub fn leave_out_of(&mut self, source: usize, count: u64) {
         debug_assert!(source < BLOCK);
@@ -420,8 +421,8 @@ impl Batch {
         self.moved |= u64::from(count > 0) << source;
     }
 
-    /// Leaves out those successors for whose source and action `out` says so, as
-    /// [`leave_out`](Self::leave_out) does; for systems that make them all first.
+    /// Removes the successors whose source and action satisfy `out` and counts them as skipped, as
+    /// [`leave_out`](Self::leave_out) does; for systems that generate all successors first.
     pub fn leave_out_where(&mut self, mut out: impl FnMut(usize, Action) -> bool) {
         let mut kept = 0;
         let Batch { targets, len, sources, actions, hashes, .. } = self;
@@ -439,23 +440,23 @@ impl Batch {
         self.len = kept;
     }
 
-    /// Replaces the hashes of all successors from number `start` on, for a layer that hashes in its own way.
+    /// Replaces the hashes of all successors from index `start` on, for a layer with its own hash.
     pub fn rehash(&mut self, start: usize, hash: impl Fn(u64) -> u64) {
         self.hashes[start..self.len].iter_mut().for_each(|old| *old = hash(*old));
     }
 
-    /// Which state of the block what is pushed now comes from.
+    /// The index in the block of the current source state.
     pub fn current(&self) -> usize {
         usize::from(self.current)
     }
 
-    /// How many successors were left out.
+    /// The number of skipped successors.
     #[inline]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How many successors the batch holds.
+    /// The number of successors.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -466,13 +467,13 @@ impl Batch {
         self.len == 0
     }
 
-    /// Which state of the block successor `index` comes from.
+    /// The index in the block of the source state of successor `index`.
     #[inline]
     pub fn source(&self, index: usize) -> usize {
         self.sources[..self.len][index] as usize
     }
 
-    /// The action that leads to successor `index`.
+    /// The action of successor `index`.
     #[inline]
     pub fn action(&self, index: usize) -> Action {
         self.actions()[index]
@@ -515,13 +516,12 @@ impl Batch {
         &self.hashes[..self.len]
     }
 
-    /// What went wrong in the model.
+    /// The faults of the block.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// A word with a bit for each source that has a successor or a fault. The others
-    /// are deadlocks.
+    /// A word with a bit for each source that has a successor or a fault. The others are deadlocks.
     #[inline]
     pub fn moved(&self) -> u64 {
         self.moved

@@ -1,14 +1,13 @@
-//! How much memory may still be taken.
+//! The memory budget.
 //!
-//! In: requests before memory is taken, releases after it is given back. Out: yes or
-//! no. What stays true: the sum of granted bytes never exceeds the limit, whatever the
-//! number of threads that ask; nothing is granted once the process has [run out of
-//! memory](run_out).
+//! In: requests before memory is allocated, releases after it is freed. Out: yes or no. Invariants:
+//! the sum of granted bytes never exceeds the limit, regardless of the number of threads; nothing
+//! is granted once the process has [run out of memory](run_out).
 //!
-//! # What nobody asks for
-//! Scratch memory, the allocator's slack and machine code are resident and not granted. Whoever knows
-//! what the process holds says so now and then ([`Budget::observe`]); what is there
-//! beyond the grants, and beyond what was set aside for it, is not granted to anybody else.
+//! # Memory outside of the budget
+//! Scratch memory, the allocator's slack and machine code are resident but not granted. The
+//! resident size of the process is reported from time to time ([`Budget::observe`]). The part of it
+//! beyond the grants, and beyond the amount reserved for it, is not granted to others.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -17,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Whether an allocation has failed.
 static RAN_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Says that the process has no more memory: budgets grant nothing from now on, and searches end. Called by an
-/// allocator that kept something back for this.
+/// Records that the process has no more memory: budgets grant nothing from now on, and searches
+/// end. Called by an allocator that kept a reserve for this.
 pub fn run_out() {
     RAN_OUT.store(true, Relaxed);
 }
@@ -34,8 +33,8 @@ thread_local! {
     static OPTIONAL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Takes memory that can be done without (`try_reserve` of something that makes a run quicker): an allocator that keeps
-/// something back need not give that for it.
+/// Allocates optional memory (`try_reserve` of something that only makes a run faster): an
+/// allocator with a reserve need not spend it on this.
 pub fn optional<R>(take: impl FnOnce() -> R) -> R {
     let before = OPTIONAL.replace(true);
     let taken = take();
@@ -43,12 +42,12 @@ pub fn optional<R>(take: impl FnOnce() -> R) -> R {
     taken
 }
 
-/// Whether this thread can do without what it [allocates now](optional).
+/// Whether the current allocation of this thread is [`optional`].
 pub fn is_optional() -> bool {
     OPTIONAL.try_with(Cell::get).unwrap_or(false)
 }
 
-/// A counter of bytes with an upper limit, shared by all who hold large memory.
+/// A counter of bytes with an upper limit, shared by all owners of large memory.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,
@@ -69,7 +68,7 @@ impl Budget {
         Self::beside(limit, u64::MAX)
     }
 
-    /// A budget of `limit` bytes for a process that may hold `beside` more.
+    /// A budget of `limit` bytes for a process that may hold `beside` additional bytes.
     pub fn beside(limit: u64, beside: u64) -> Self {
         let zero = AtomicU64::default;
         Budget {
@@ -83,12 +82,13 @@ impl Budget {
         }
     }
 
-    /// A budget that always says yes, and counts.
+    /// A budget that grants every request, and counts.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX)
     }
 
-    /// Asks for `bytes` more. `false` means: do not take them. Who asks for none gets them.
+    /// Requests `bytes` more. On `false` they must not be allocated. A request of 0 bytes is always
+    /// granted.
     #[must_use]
     pub fn request(&self, bytes: u64) -> bool {
         if bytes == 0 {
@@ -106,20 +106,20 @@ impl Budget {
         }
     }
 
-    /// Gives back `bytes` that were granted before.
+    /// Releases `bytes` that were granted.
     pub fn release(&self, bytes: u64) {
         let before = self.used.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes, "released more than was granted");
     }
 
-    /// Takes note of what the process holds.
+    /// Records the resident size of the process.
     pub fn observe(&self, resident: u64) {
         let expected = self.beside.saturating_add(self.used());
         self.unasked.store(resident.saturating_sub(expected), Relaxed);
     }
 
-    /// Asks for what the tables of the system, which take so many bytes now, have grown by since this was called first.
-    /// They stay from one run to the next, so nothing is given back.
+    /// Requests the growth of the system's tables, which now take `bytes`, since the first call.
+    /// They persist from run to run, so nothing is released.
     #[must_use]
     pub fn tables(&self, bytes: u64) -> bool {
         let bytes = bytes.saturating_sub(*self.tables_before.get_or_init(|| bytes));
@@ -150,7 +150,7 @@ impl Budget {
         if ran_out() { 0 } else { self.limit.saturating_sub(self.unasked.load(Relaxed)).saturating_sub(self.used()) }
     }
 
-    /// The most bytes that were granted at one time.
+    /// The peak of granted bytes.
     pub fn peak(&self) -> u64 {
         self.peak.load(Relaxed)
     }

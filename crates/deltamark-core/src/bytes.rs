@@ -1,8 +1,8 @@
 //! Exact accounting of memory, by part.
 //!
-//! In: parts and their sizes, as the owner of the memory knows them. Out: the sum and
-//! the list, for reports. What stays true: a part counts what is held, not what is
-//! used: empty slots of a table and the unused end of a buffer are in it.
+//! In: parts and their sizes, as reported by their owners. Out: the sum and the list, for reports.
+//! Invariant: a part counts allocated bytes, not used ones: empty slots of a table and the unused
+//! end of a buffer are included.
 
 /// Bytes held, by part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,24 +1,24 @@
-//! What a system may be able to do beyond running.
+//! Optional capabilities of a system.
 //!
-//! In: nothing. Out: one small trait a capability; [`System`] hands them
-//! out as options, so that a search or a store can ask and say clearly what it misses.
+//! In: nothing. Out: one small trait per capability; [`System`] returns them as options, so a
+//! search or a store can query them and report precisely what is missing.
 
 use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};
 
-/// Steps can be undone.
+/// Actions can be undone.
 pub trait Reversible: System {
-    /// Writes to `source` the one state from which `action` leads to `target`, and says
-    /// whether there is one that the layout in use can hold. One that does not fit
-    /// cannot be in any store, so for confirming a visit it does not exist.
+    /// Writes to `source` the unique state from which `action` leads to `target`, and returns
+    /// whether it exists and fits the current layout. A state that does not fit cannot be in any
+    /// store, so for confirming a visit it does not exist.
     fn unfire(&self, scratch: &mut Scratch, target: &[Slot], action: Action, source: &mut Vec<Slot>) -> bool;
 
     /// Appends every (action, source) that leads to `target`: the batch's targets are
     /// the sources. Sources need not be reachable.
     fn predecessors(&self, scratch: &mut Scratch, target: &[Slot], out: &mut Batch);
 
-    /// Undoes in each of `targets`, whose hashes are given, the action of the same number,
-    /// and appends those sources that there are, in order. Worth overriding: stores that keep
-    /// no states check with it whether they know one.
+    /// Undoes, in each of `targets`, whose hashes are given, the action of the same index, and
+    /// appends the sources that exist, in order. Override it for speed: stores without state
+    /// vectors confirm visits with it.
     fn unfire_each(
         &self,
         scratch: &mut Scratch,
@@ -47,14 +47,14 @@ pub trait Exchange {
     fn exchangeable(&self, a: Action, b: Action) -> bool;
 }
 
-/// Sources found by undoing steps.
+/// Sources found by undoing actions.
 #[derive(Clone, Debug)]
 pub struct Undone {
     /// The sources.
     pub states: States,
     /// The hash of each.
     pub hashes: Vec<u64>,
-    /// The number of the target each comes from, ascending.
+    /// The index of the target of each, ascending.
     pub from: Vec<u32>,
 }
 
@@ -72,25 +72,25 @@ impl Undone {
     }
 }
 
-/// Actions whose numbers are given as they come, and differ from run to run, can be carried over to another run of the same
-/// model. Systems that number an action alike in every run need nothing of the kind.
+/// Actions that are numbered dynamically, differently in each run, can be transferred to another
+/// run of the same model. Systems with the same action numbers in every run do not need this.
 pub trait Portable {
-    /// What an action is, in bytes that mean the same in every run.
+    /// A serialised action, with the same meaning in every run.
     fn carry(&self, action: Action) -> Vec<u8>;
 
-    /// The number of the action that these bytes stand for, which it gets now unless it has one. Nothing, if they stand for
-    /// none; whatever the bytes are.
+    /// The number of the serialised action, assigned now if it has none. `None` if the bytes, which
+    /// may be arbitrary, are no action.
     fn receive(&self, bytes: &[u8]) -> Option<Action>;
 }
 
-/// States fall into components (a process, a channel, a group of places).
+/// States consist of components (a process, a channel, a group of places).
 pub trait Components {
-    /// Appends the slot indices at which a component of `state` begins, ascending; the
-    /// first is 0 and all are below the state's length.
+    /// Appends the slot indices at which a component of `state` begins, ascending; the first is 0
+    /// and all are less than the state's length.
     fn boundaries(&self, state: &[Slot], out: &mut Vec<usize>);
 }
 
-/// A value in the modeller's words.
+/// A value in the terms of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number.
@@ -108,36 +108,36 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// What grows in a model.
+/// Unbounded growth in a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
     /// What grows, as a sentence without a full stop.
     pub sentence: String,
-    /// Whether it is proved that there is no end to it, so that no limit is large enough.
+    /// Whether unboundedness is proved, so that no limit is large enough.
     pub proved: bool,
 }
 
-/// States and actions in the modeller's words.
+/// States and actions in the terms of the model.
 pub trait Describe {
-    /// The state's variables and values, in the order of the model. What is at rest
-    /// (an empty place) may be left out.
+    /// The state's variables and values, in the order of the model. Default values (an empty place)
+    /// may be omitted.
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)>;
 
-    /// The value of a variable that [`state`](Self::state) leaves out.
+    /// The value of a variable that [`state`](Self::state) omits.
     fn rest(&self) -> Value {
         Value::Int(0)
     }
 
-    /// What grows without end, or seems to, for the report of a run that ended early.
+    /// Proved or apparent unbounded growth, for the report of a run that ended early.
     fn growth(&self) -> Option<Growth> {
         None
     }
 
-    /// The action's name, as it happens in `source`.
+    /// The name of the action in `source`.
     fn action(&self, source: &[Slot], action: Action) -> String;
 }
 
-/// What kind of value an [`Observable`] has.
+/// The type of an [`Observable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An integer.
@@ -146,26 +146,26 @@ pub enum Kind {
     Bool,
 }
 
-/// Something about a state that a property can speak of: the count of a place, the
-/// value of a variable, whether a transition can fire. The number is the system's own.
+/// A term over states that a property can refer to: the count of a place, the value of a variable,
+/// whether a transition is enabled. The number is assigned by the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Observable {
-    /// The system's own number for it.
+    /// The number that the system assigned.
     pub index: u32,
     /// The kind of its values.
     pub kind: Kind,
 }
 
-/// What properties may speak of.
+/// The observables that properties can refer to.
 pub trait Observe {
     /// The observable of this name.
     fn resolve(&self, name: &str) -> Option<Observable>;
 
-    /// Whether the transition of this name can fire, as an observable.
+    /// Whether the transition of this name is enabled, as an observable.
     fn fireable(&self, name: &str) -> Option<Observable>;
 
-    /// The names by which the things are known that the model's file calls by this one name, if it does so with several: whoever
-    /// says the name must be asked which is meant.
+    /// If the model's file uses this name for several things, the unambiguous names of each; a
+    /// property that uses the name is refused.
     fn namesakes(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
@@ -175,20 +175,20 @@ pub trait Observe {
         Vec::new()
     }
 
-    /// The names [`resolve`](Self::resolve) knows, for suggestions and reports.
+    /// The names that [`resolve`](Self::resolve) accepts, for suggestions and reports.
     fn names(&self) -> Vec<String>;
 
-    /// The names [`fireable`](Self::fireable) knows, for suggestions and reports.
+    /// The names that [`fireable`](Self::fireable) accepts, for suggestions and reports.
     fn action_names(&self) -> Vec<String>;
 
-    /// Whether several actions may have one name: the bindings of a transition. Actions then need not be numbered
-    /// beforehand.
+    /// Whether several actions may share one name, as the bindings of a transition do. Actions then
+    /// need not be numbered in advance.
     fn groups_actions(&self) -> bool {
         false
     }
 
-    /// The number of an action's name among [`action_names`](Self::action_names), where actions are
-    /// [grouped](Self::groups_actions) or there are as many of them as names.
+    /// The index of an action's name among [`action_names`](Self::action_names), if actions are
+    /// [grouped](Self::groups_actions) or correspond to names one to one.
     fn name_of_action(&self, action: Action) -> usize {
         action.0 as usize
     }
@@ -196,22 +196,22 @@ pub trait Observe {
     /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
 
-    /// Why a truth value is [`UNDEFINED`] in a state, in a sentence without a full stop.
+    /// Why a truth value is [`UNDEFINED`] in a state, as a sentence without a full stop.
     fn why_undefined(&self, _scratch: &mut Scratch, _state: &[Slot], _observable: Observable) -> String {
         "it has no value".into()
     }
 
-    /// Its values in all states of a block, written to the first places of `out`.
+    /// Its values in all states of a block, written to the start of `out`.
     fn read_block(&self, scratch: &mut Scratch, block: &Block, observable: Observable, out: &mut [i64; crate::BLOCK]) {
         for (state, value) in block.states().iter().zip(out) {
             *value = self.read(scratch, state, observable);
         }
     }
 
-    /// Widens `bounds[i]` to the values of `observables[i]` in all states of a block, for
-    /// each `i`, and says what the values of all observables come to in the state where that
-    /// is most. The block holds at least one state. Worth overriding where many values can be
-    /// looked at together: a survey calls this for every block.
+    /// Extends `bounds[i]` to the values of `observables[i]` in all states of a block, for each
+    /// `i`, and returns the maximum over the states of the sum of all observables. The block holds
+    /// at least one state. Override it if many values can be read together: a survey calls this for
+    /// every block.
     fn survey_block(
         &self,
         scratch: &mut Scratch,
@@ -243,10 +243,10 @@ pub fn survey_by_reading(
     sums[..states].iter().copied().max().unwrap_or(0)
 }
 
-/// What [`Observe::read`] gives for a truth value that has no value in a state.
+/// Returned by [`Observe::read`] for a truth value that is undefined in a state.
 pub const UNDEFINED: i64 = i64::MIN;
 
-/// The least and the largest value something had.
+/// The minimum and maximum of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The least value.
@@ -256,10 +256,10 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The bound of no value: less than the least, more than the largest.
+    /// The empty bound: minimum above maximum.
     pub const NONE: Bound = Bound { least: i64::MAX, most: i64::MIN };
 
-    /// Takes this value in.
+    /// Extends the bound to this value.
     #[inline]
     pub fn widen(&mut self, value: i64) {
         self.least = self.least.min(value);

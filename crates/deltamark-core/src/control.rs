@@ -1,9 +1,9 @@
-//! What steers a run from outside, and what it tells while it goes on.
+//! External control of a run, and its events.
 //!
-//! In: limits, a cancel flag, a listener. Out: [`Event`]s that a front end of any kind
-//! can show, and [`Control::ask`], which whoever works long asks whether to go on: loaders, unfolding,
-//! searches, those who look for traces. What stays true: a run looks at its limits at least every few thousand
-//! states, and telling costs nothing when nobody listens.
+//! In: limits, a cancel flag, a listener. Out: [`Event`]s that any user interface can show, and
+//! [`Control::ask`], which all long computations poll: loading, unfolding, searches, trace
+//! reconstruction. Invariants: a run checks its limits at least every few thousand states, and
+//! events cost nothing without a listener.
 
 use crate::{Budget, Bytes, Stop};
 use std::fmt;
@@ -18,20 +18,21 @@ const CLOCK_EVERY: u32 = 32;
 /// half a second a GiB, so the limit is overrun by a megabyte or two at most.
 const MEMORY_EVERY: u64 = 500;
 
-/// When to give up.
+/// The limits of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// The most bytes the process may hold.
+    /// The maximum resident bytes of the process.
     pub memory: Option<u64>,
-    /// The longest a search may take, from its own beginning. The end of everything is [`Control::deadline`].
+    /// The maximum time of a search, from its own start. The limit of the whole run is
+    /// [`Control::deadline`].
     pub time: Option<Duration>,
-    /// The most states to find.
+    /// The maximum number of states.
     pub states: Option<u64>,
-    /// The largest distance from an initial state to look at.
+    /// The maximum distance from an initial state.
     pub depth: Option<u64>,
 }
 
-/// A flag by which a run can be asked to stop, from a signal handler for instance.
+/// A flag that requests a run to stop, for example from a signal handler.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
@@ -45,23 +46,24 @@ impl Cancel {
         Self::default()
     }
 
-    /// Asks the run to stop soon.
+    /// Requests the run to stop soon.
     pub fn cancel(&self) {
         self.flag.store(true, Relaxed);
     }
 
-    /// A flag for a part of the run: it is set when this one is set, and can be set by itself.
+    /// A child flag for a part of the run: it is set when this one is set, and can be set
+    /// independently.
     pub fn below(&self) -> Self {
         Cancel { flag: Arc::default(), above: Some(Arc::new(self.clone())) }
     }
 
-    /// Whether the run was asked to stop.
+    /// Whether a stop was requested.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Relaxed) || self.above.as_ref().is_some_and(|above| above.is_cancelled())
     }
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// States found.
@@ -70,32 +72,32 @@ pub struct Snapshot {
     pub edges: u64,
     /// States found but not expanded.
     pub frontier: u64,
-    /// The present distance from the initial states.
+    /// The current distance from the initial states.
     pub depth: u64,
-    /// What the store holds, by part.
+    /// The bytes of the store, by part.
     pub store_bytes: Bytes,
-    /// What the frontier holds.
+    /// The bytes of the frontier.
     pub frontier_bytes: u64,
-    /// What the process holds, where that is known.
+    /// The resident bytes of the process, if known.
     pub resident_bytes: Option<u64>,
     /// Time since the search began.
     pub elapsed: Duration,
 }
 
-/// What a run tells.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// The run goes on. Sent several times a second.
+    /// The run continues. Sent several times a second.
     Progress(&'a Snapshot),
     /// The system changed its layout: why.
     Widened(&'a str),
-    /// A property got its answer: its name and the word for it.
+    /// A property was answered: its name and the verdict's word.
     Answered(&'a str, &'static str),
 }
 
-/// Whoever wants to be told.
+/// A receiver of events.
 pub trait Listener: Send + Sync {
-    /// Takes an event. Called from the search's own threads: be quick.
+    /// Handles an event. Called from the threads of the search, so it must be fast.
     fn event(&self, event: &Event<'_>);
 }
 
@@ -107,29 +109,30 @@ impl Listener for Silent {
     fn event(&self, _event: &Event<'_>) {}
 }
 
-/// All that steers a run.
+/// The external control of a run.
 #[derive(Clone)]
 pub struct Control {
-    /// When to give up.
+    /// The limits of a run.
     pub limits: Limits,
-    /// How to be asked to stop.
+    /// The cancel flag.
     pub cancel: Cancel,
-    /// Who is told.
+    /// The receiver of events.
     pub listener: Arc<dyn Listener>,
-    /// Where large memory is asked for.
+    /// The memory budget.
     pub budget: Arc<Budget>,
-    /// Tells what the process holds. This crate does no input or output, so the front
-    /// end brings the function that asks the operating system.
+    /// Returns the resident bytes of the process. This crate does no input or output, so the front
+    /// end supplies the function that queries the operating system.
     pub resident: fn() -> Option<u64>,
-    /// When everything must have ended, loading and looking for traces included.
+    /// The deadline of the whole run, including loading and trace reconstruction.
     pub deadline: Option<Instant>,
-    /// Reads the clock, which is for the front end too. Without one there is no deadline.
+    /// Reads the clock, also supplied by the front end. Without one there is no deadline.
     pub clock: fn() -> Option<Instant>,
-    /// When clock and memory were looked at last.
+    /// When clock and memory were last checked.
     pub pace: Arc<Pace>,
 }
 
-/// When clock and memory were looked at last, by all who [ask](Control::ask) the same control.
+/// When clock and memory were last checked, shared by all who [poll](Control::ask) the same
+/// control.
 #[derive(Debug, Default)]
 pub struct Pace {
     asked: AtomicU32,
@@ -139,7 +142,7 @@ pub struct Pace {
 }
 
 impl Control {
-    /// No limits, nobody listening.
+    /// No limits, no listener.
     pub fn new() -> Self {
         Control {
             limits: Limits::default(),
@@ -153,13 +156,14 @@ impl Control {
         }
     }
 
-    /// Whether all work must end now, and why: on request, at the deadline, or because the process holds more than
-    /// it may. Reads the clock and asks the operating system, which takes microseconds.
+    /// Whether all work must end now, and why: on request, at the deadline, or because the process
+    /// exceeds its memory limit. Reads the clock and queries the operating system, which takes
+    /// microseconds.
     pub fn stop(&self) -> Option<Stop> {
         self.stop_without_memory().or_else(|| self.over(0).then_some(Stop::Memory))
     }
 
-    /// The same but for memory, for work that takes none or that has been granted what it takes.
+    /// The same without the memory limit, for work that allocates nothing or only granted memory.
     pub fn stop_without_memory(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {
             return Some(Stop::Cancelled);
@@ -168,8 +172,9 @@ impl Control {
         (self.clock)().is_some_and(|now| now >= deadline).then_some(Stop::Time)
     }
 
-    /// The same as [`stop`](Self::stop), and cheap enough to be called in every round of a loop: most calls look at the cancel
-    /// flag alone. Between two calls a caller should take less than some 10 microseconds, and less than some 100 kilobytes.
+    /// The same as [`stop`](Self::stop), and cheap enough for every iteration of a loop: most calls
+    /// only read the cancel flag. Between two calls a caller should spend less than some 10
+    /// microseconds, and allocate less than some 100 kilobytes.
     pub fn ask(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
@@ -180,8 +185,8 @@ impl Control {
         self.check()
     }
 
-    /// The same as [`ask`](Self::ask), for rounds that take longer: the clock is looked at in every call, and memory every half a
-    /// millisecond.
+    /// The same as [`ask`](Self::ask), for longer iterations: the clock is read in every call, and
+    /// memory checked every half a millisecond.
     #[cold]
     pub fn check(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
@@ -204,8 +209,8 @@ impl Control {
         Ok(())
     }
 
-    /// The same as [`stop`](Self::stop), before a step that takes this many bytes at once: it is not to be taken if it would
-    /// make the process hold more than it may.
+    /// The same as [`stop`](Self::stop), before an allocation of this many bytes: it is refused if
+    /// the process would exceed its memory limit.
     pub fn ask_for(&self, bytes: u64) -> Result<(), Stop> {
         match self.stop_without_memory() {
             Some(stop) => Err(stop),

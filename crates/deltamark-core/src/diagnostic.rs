@@ -1,7 +1,7 @@
-//! What is wrong with an input, where, and what to do.
+//! Errors in an input: what, where, and how to fix them.
 //!
-//! In: findings of a parser or checker. Out: plain data; whoever talks to the user
-//! renders it. What stays true: a span lies within the text it speaks of.
+//! In: errors found by a parser or checker. Out: plain data, rendered by the user interface.
+//! Invariant: a span is within the text it refers to.
 
 use crate::Stop;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub const MOST_DIAGNOSTICS: usize = 20;
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The byte behind the last.
+    /// The byte after the last.
     pub end: usize,
 }
 
@@ -24,7 +24,7 @@ impl Span {
         Span { start, end }
     }
 
-    /// One place in the text.
+    /// An empty span at this offset.
     pub fn at(offset: usize) -> Self {
         Span { start: offset, end: offset }
     }
@@ -41,68 +41,68 @@ impl From<Range<usize>> for Span {
     }
 }
 
-/// One thing that is wrong with an input.
+/// An error in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong, in one sentence without a full stop.
+    /// The error, in one sentence without a full stop.
     pub message: String,
-    /// Where, if it has a place in the text.
+    /// Its position in the text, if it has one.
     pub span: Option<Span>,
-    /// A few words to put at that place.
+    /// A short label for that position.
     pub label: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// Nothing is wrong: reading ended here, for this reason.
+    /// Set if this is no error: reading was stopped, for this reason.
     pub stop: Option<Stop>,
 }
 
 impl Diagnostic {
-    /// Something wrong with the input as a whole.
+    /// An error without a position.
     pub fn new(message: impl Into<String>) -> Self {
         Diagnostic { message: message.into(), span: None, label: None, help: None, stop: None }
     }
 
-    /// Something wrong at a place.
+    /// An error at a position.
     pub fn at(span: impl Into<Span>, message: impl Into<String>) -> Self {
         Diagnostic { span: Some(span.into()), ..Self::new(message) }
     }
 
-    /// The same with a few words to put at the place.
+    /// The same with a label for the position.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// The same with advice.
+    /// The same with a hint.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 }
 
-/// So that `?` passes one thing on where several may be wrong.
+/// Lets `?` propagate one error where several are possible.
 impl From<Diagnostic> for Vec<Diagnostic> {
     fn from(diagnostic: Diagnostic) -> Self {
         vec![diagnostic]
     }
 }
 
-/// Reading that was asked to end passes this on as if something were wrong, so that `?` does.
+/// A stopped reader propagates this like an error, so that `?` works.
 impl From<Stop> for Diagnostic {
     fn from(stop: Stop) -> Self {
         Diagnostic { stop: Some(stop), ..Diagnostic::new(format!("reading was ended ({})", stop.word())) }
     }
 }
 
-/// The same where several may be wrong.
+/// The same where several errors are possible.
 impl From<Stop> for Vec<Diagnostic> {
     fn from(stop: Stop) -> Self {
         vec![stop.into()]
     }
 }
 
-/// Line and column, both from 1, of a byte offset. Columns count characters; an offset
-/// inside a character counts as its start, one behind the text as its end.
+/// Line and column, both from 1, of a byte offset. Columns count characters; an offset inside a
+/// character counts as its start, one past the text as its end.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {

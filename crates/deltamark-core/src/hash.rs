@@ -1,11 +1,11 @@
-//! The hash of a state as stores see it.
+//! Hashes of states.
 //!
-//! In: slots. Out: 64 well-mixed bits. What stays true: equal states have equal
-//! hashes on every machine and in every run, so that runs can be repeated.
+//! In: slots. Out: 64 well-mixed bits. Invariant: equal states have equal hashes on every machine
+//! and in every run, so runs are reproducible.
 //!
-//! A system may bring its own hash (see [`System::hash`](crate::System::hash)), for
-//! instance one that is linear in the state's content, so that a step updates it by
-//! one addition. Such a hash has poor low bits; stores pass it through [`mix`].
+//! A system may define its own hash (see [`System::hash`](crate::System::hash)), for example one
+//! that is linear in the state, so that an action updates it by one addition. Such a hash has weak
+//! low bits; stores pass it through [`mix`].
 
 use crate::{Slot, States, Width};
 
@@ -18,7 +18,7 @@ const fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// The provided hash of a state: folded multiplication, two slots at a time.
+/// The default hash of a state: folded multiplication, two slots at a time.
 #[inline]
 pub fn slots(state: &[Slot]) -> u64 {
     let mut hash = SEED ^ (state.len() as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -58,7 +58,7 @@ pub(crate) fn all(states: &States, start: usize, out: &mut [u64]) {
     }
 }
 
-/// A bijection of 64-bit words that spreads every input bit over all output bits.
+/// A bijection of 64-bit words in which every input bit affects all output bits.
 #[inline]
 pub const fn mix(hash: u64) -> u64 {
     let mut x = hash ^ (hash >> 32);

@@ -1,12 +1,11 @@
 //! Systems over systems.
 //!
-//! In: a system, and what a layer changes of it. Out: a system. What stays true: whatever a layer
-//! does not change is that of the system below, for methods that exist today and for those that will
-//! be added.
+//! In: a system, and a layer's changes to it. Out: a system. Invariant: whatever a layer does not
+//! override is inherited from the system below, including methods that are added later.
 //!
 //! The idea is LTSmin's (Blom, van de Pol, Weber, *LTSmin: distributed and symbolic reachability*,
-//! CAV 2010): a wrapper is of the type that it wraps and inherits what it does not override, so that
-//! reductions, products and changes of names stack in any order.
+//! CAV 2010): a wrapper has the type that it wraps and inherits what it does not override, so
+//! reductions, products and renamings compose in any order.
 //!
 //! ```text
 //! trait Layer            inner() is required, everything else is forwarded to it
@@ -15,11 +14,11 @@
 //! ```
 //!
 //! A layer overrides methods of [`Layer`], never of [`System`]. The implementations in this file
-//! forward every method, the provided ones too; `clippy::missing_trait_methods` is denied for them,
-//! so a method that is added to one of the traits and not to [`Layer`] does not pass.
+//! forward every method, including provided ones; `clippy::missing_trait_methods` is denied for
+//! them, so a method that is added to one of the traits but not to [`Layer`] is rejected.
 //!
-//! # What belongs together
-//! Inheritance cannot know which methods a change concerns. A layer that changes
+//! # Methods that must be overridden together
+//! Inheritance cannot know which methods a change affects. A layer that changes
 //!
 //! * *hashes* overrides whatever hands them out: `initial`, `successors`, `expand`, `hash`,
 //!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`;
@@ -37,7 +36,7 @@ use crate::{
 };
 use std::any::Any;
 
-/// A system over another one, from which it inherits all that it does not override.
+/// A system over another one, from which it inherits everything that it does not override.
 ///
 /// ```
 /// use deltamark_core::{Action, Layer, Slot, System};
@@ -73,7 +72,8 @@ pub trait Layer: Send + Sync {
         self.inner().width()
     }
 
-    /// See [`System::scratch`]: the working memory of all layers is that of the lowest system, unless a layer needs its own.
+    /// See [`System::scratch`]: all layers share the scratch of the lowest system, unless a layer
+    /// needs its own.
     fn scratch(&self) -> Scratch {
         self.inner().scratch()
     }
@@ -156,7 +156,7 @@ pub trait Layer: Send + Sync {
         self.inner().action_count()
     }
 
-    /// See [`System::reversible`]. A layer is reversible where the system below is.
+    /// See [`System::reversible`]. A layer is reversible if the system below is.
     fn reversible(&self) -> Option<&dyn Reversible>
     where
         Self: Sized,
@@ -200,7 +200,7 @@ pub trait Layer: Send + Sync {
         self.inner().observe().map(|_| self as &dyn Observe)
     }
 
-    /// See [`System::as_any`]: what is asked of one language only is asked of the lowest system.
+    /// See [`System::as_any`]: language-specific queries go to the lowest system.
     fn as_any(&self) -> Option<&dyn Any> {
         self.inner().as_any()
     }

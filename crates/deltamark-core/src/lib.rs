@@ -1,8 +1,8 @@
-//! The shapes every part of Deltamark shares.
+//! The interfaces that all parts of Deltamark share.
 //!
-//! In: nothing. Out: the traits and plain data that languages, stores and searches
-//! agree on. What stays true: this crate uses the standard library only, does no
-//! input or output, and names no language, no store and no search.
+//! In: nothing. Out: the traits and plain data between languages, stores and searches. Invariant:
+//! this crate uses only the standard library, does no input or output, and names no language, no
+//! store and no search.
 //!
 //! ```text
 //! System ──expand──▶ Batch ──insert_batch──▶ Store
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! * [`System`] is a model that can be run: initial states and successors.
-//! * [`Block`] is what a search hands to a system, [`Batch`] what it gets back.
+//! * [`Block`] is the input that a search passes to a system, [`Batch`] the result.
 //! * [`Store`] is the set of visited states.
-//! * [`Outcome`] is what a search returns; a [`Trace`] can only be shown by replaying it.
+//! * [`Outcome`] is the result of a search; showing a [`Trace`] requires replaying it.
 
 pub mod apart;
 pub mod batch;

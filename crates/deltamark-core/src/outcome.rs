@@ -1,8 +1,8 @@
 //! What a search returns.
 //!
-//! In: what the search found. Out: verdicts, statistics, and why the run ended. What
-//! stays true: "holds" for all states is said only of a complete run with an exact
-//! store; everything else says what it is worth.
+//! In: the findings of a search. Out: verdicts, statistics, and why the run ended. Invariant:
+//! "holds" for all states is reported only for a complete run with an exact store; every other
+//! verdict states its reliability.
 
 use crate::{Bytes, Guarantee, Trace};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Why a run ended before every reachable state was expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Every property had its answer.
+    /// Every property was answered.
     Answered,
     /// The memory limit.
     Memory,
@@ -20,9 +20,9 @@ pub enum Stop {
     States,
     /// The limit on the depth.
     Depth,
-    /// A count grew beyond what the system counts.
+    /// A count exceeded its range.
     Count,
-    /// The user asked to stop.
+    /// The user requested it.
     Cancelled,
 }
 
@@ -41,18 +41,18 @@ impl Stop {
     }
 }
 
-/// The answer to one property.
+/// The verdict on one property.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// It holds. A reachability goal comes with the trace that reaches it.
+    /// It holds. A reachability goal has a witness, the trace that reaches it.
     Holds(Option<Trace>),
-    /// It does not hold. A trace shows why, except for a goal that no state reaches.
-    /// The message says what went wrong where the trace alone does not.
+    /// It does not hold. A counterexample shows why, except for a goal that no state reaches. The
+    /// message gives the reason if the trace alone does not.
     Violated(Option<Trace>, Option<String>),
-    /// Nothing speaks against it, but the store may have missed states: with this
-    /// probability, see [`Guarantee::Omission`].
+    /// No violation was found, but the store may have missed states: with this probability, see
+    /// [`Guarantee::Omission`].
     NoViolationFound(f64),
-    /// The run ended too early to tell.
+    /// The run ended before a verdict.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ impl Verdict {
         }
     }
 
-    /// The trace that comes with it.
+    /// Its trace.
     pub fn trace(&self) -> Option<&Trace> {
         match self {
             Verdict::Holds(trace) | Verdict::Violated(trace, _) => trace.as_ref(),
@@ -76,16 +76,17 @@ impl Verdict {
     }
 }
 
-/// A property's name, text and answer.
+/// A property's name, text and verdict.
 #[derive(Clone, Debug)]
 pub struct PropertyOutcome {
     /// Its name.
     pub name: String,
     /// The property as the user wrote it.
     pub text: String,
-    /// The answer.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why the answer has no trace, where one was to be found: memory or time did not suffice, or the user asked to stop.
+    /// Why a trace could not be found although one exists: memory or time did not suffice, or the
+    /// user requested a stop.
     pub untraced: Option<Stop>,
 }
 
@@ -94,22 +95,22 @@ pub struct PropertyOutcome {
 pub struct Statistics {
     /// States found.
     pub states: u64,
-    /// Pairs of an expanded state and an action that leads from it to a state; a fault
-    /// leads to none.
+    /// Pairs of an expanded state and an action that leads from it to a state; a fault leads to
+    /// none.
     pub edges: u64,
-    /// Edges among these that were counted and not followed, because other states were known
-    /// to lead to the same ones.
+    /// Edges among these that were counted but skipped, because other states lead to the same
+    /// targets.
     pub left_out: u64,
     /// Expanded states without successors.
     pub deadlocks: u64,
     /// The largest distance from an initial state, for breadth-first search; the
     /// longest path that was on the stack, for depth-first search.
     pub depth: u64,
-    /// States that were expanded. All of them, after a complete run.
+    /// Expanded states. All states, after a complete run.
     pub expanded: u64,
-    /// How often the layout was widened.
+    /// The number of times the layout was widened.
     pub widenings: u64,
-    /// The most bytes the frontier held.
+    /// The peak of the bytes of the frontier.
     pub frontier_peak_bytes: u64,
     /// The time the search itself took.
     pub search_time: Duration,
@@ -118,17 +119,17 @@ pub struct Statistics {
 /// What a search returns.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The answers, in the order the properties were given.
+    /// The verdicts, in the order the properties were given.
     pub properties: Vec<PropertyOutcome>,
-    /// Why the run ended early; nothing when every reachable state was expanded.
+    /// Why the run ended early; `None` if every reachable state was expanded.
     pub stopped_by: Option<Stop>,
     /// What the search counted.
     pub statistics: Statistics,
-    /// What the store held at the end, by part.
+    /// The bytes of the store at the end, by part.
     pub store_bytes: Bytes,
-    /// What answers that rest on the store are worth.
+    /// What verdicts based on the store guarantee.
     pub guarantee: Guarantee,
-    /// What makes them worth less than that, if the store knows of anything.
+    /// A reason to doubt that guarantee, if the store knows one.
     pub warning: Option<String>,
 }
 
@@ -138,7 +139,7 @@ impl Outcome {
         self.stopped_by.is_none()
     }
 
-    /// What the store held per state.
+    /// The bytes of the store per state.
     pub fn bytes_per_state(&self) -> f64 {
         self.store_bytes.total() as f64 / self.statistics.states.max(1) as f64
     }

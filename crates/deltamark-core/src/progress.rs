@@ -1,27 +1,27 @@
-//! How far a state has come.
+//! Progress measures.
 //!
-//! In: states. Out: a [`Rank`] for each, by which a sweep orders them. What stays true: a rank is
-//! a function of the state alone. Nothing else is asked of a measure: a poor one costs a
-//! sweep memory and time, never an answer.
+//! In: states. Out: a [`Rank`] for each, by which a sweep orders them. Invariant: a rank is a
+//! function of the state alone. There is no other requirement: a poor measure costs a sweep memory
+//! and time, never correctness.
 
 use crate::{BLOCK, Block, Control, Kind, Observable, Scratch, Stop, System};
 
-/// How far a state has come, as a number.
+/// The progress of a state.
 pub type Rank = i128;
 
-/// In which direction the steps of a model lead, as far as that is known before they are taken.
+/// How the transitions of a model change the rank, as far as known statically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
-    /// Transitions that always lead to a higher rank.
+    /// Transitions that always increase the rank.
     pub advance: usize,
     /// Transitions that never change the rank.
     pub stay: usize,
-    /// Transitions that lead to a lower rank, or may.
+    /// Transitions that decrease the rank, or may.
     pub regress: usize,
 }
 
 impl Directions {
-    /// How many transitions there are.
+    /// The number of transitions.
     pub fn total(self) -> usize {
         self.advance + self.stay + self.regress
     }
@@ -29,20 +29,20 @@ impl Directions {
 
 /// A progress measure.
 pub trait Measure: Send + Sync {
-    /// The measure as people read it.
+    /// The measure as readable text.
     fn text(&self) -> String;
 
     /// Appends the rank of each state of a block, in order.
     fn ranks(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, out: &mut Vec<Rank>);
 
-    /// What each action adds to the rank, by its number, if that does not depend on the state it
-    /// is taken in. Ranks of successors are then additions, and a search may rely on what it knows
-    /// of the actions beforehand.
+    /// What each action adds to the rank, by its number, if that does not depend on the source
+    /// state. Ranks of successors are then computed by addition, and a search may rely on the gains
+    /// in advance.
     fn gains(&self) -> Option<&[Rank]> {
         None
     }
 
-    /// In which direction the model's transitions lead, where that is known.
+    /// How the model's transitions change the rank, if known.
     fn directions(&self) -> Option<Directions> {
         let gains = self.gains()?;
         let count = |which: fn(&&Rank) -> bool| gains.iter().filter(which).count();
@@ -54,7 +54,7 @@ pub trait Measure: Send + Sync {
     }
 }
 
-/// The measure that is a sum of observables, each with a weight.
+/// A weighted sum of observables.
 pub struct Weighted {
     terms: Vec<(Observable, i64)>,
     gains: Option<Vec<Rank>>,
@@ -62,8 +62,8 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    /// The sum of these terms, each with its name as people write it. `gains` is what each action adds to it, where
-    /// that is known.
+    /// The sum of these terms, each with its readable name. `gains` is what each action adds to it,
+    /// if known.
     pub fn new(terms: impl IntoIterator<Item = (String, Observable, i64)>, gains: Option<Vec<Rank>>) -> Self {
         let mut sum = Weighted { terms: Vec::new(), gains, text: String::new() };
         for (name, observable, weight) in terms {
@@ -109,19 +109,20 @@ impl Measure for Weighted {
     }
 }
 
-/// A system that knows measures of its own progress.
+/// A system that provides progress measures.
 pub trait Progress {
     /// Measures worth trying, the most promising first; none, if there is nothing that progresses. An error, if `control` has the
     /// search for them end.
     fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop>;
 
-    /// What a measure that is learnt from a sample may look at, beside all [names](crate::Observe::names): how it is called, and
-    /// itself.
+    /// Additional features for a measure learnt from a sample, beside all
+    /// [names](crate::Observe::names): name and observable.
     fn features(&self) -> Vec<(String, Observable)> {
         Vec::new()
     }
 
-    /// What each action, by its number, adds to a sum of observables, each with a factor, if that does not depend on the state.
+    /// What each action, by its number, adds to a weighted sum of observables, if that does not
+    /// depend on the state.
     fn gains_of(&self, _terms: &[(Observable, i64)]) -> Option<Vec<i64>> {
         None
     }

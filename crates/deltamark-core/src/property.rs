@@ -1,27 +1,27 @@
-//! What is asked of a system.
+//! Properties of a system.
 //!
 //! In: predicates over states. Out: [`Property`], a named goal that a search decides.
 
 use crate::{Block, Scratch, System};
 
-/// A truth about single states, evaluated for a block at a time.
+/// A state predicate, evaluated for a block at a time.
 pub trait Predicate: Send + Sync {
-    /// A word with a bit for each state of the block in which the predicate is true.
-    /// `dead` has a bit for each state without successors. An error says why the
-    /// predicate has no value (a division by zero, say) and in which state of the block.
+    /// A word with a bit for each state of the block that satisfies the predicate. `dead` has a bit
+    /// for each state without successors. An error gives the reason why the predicate is undefined
+    /// (a division by zero, for example) and the state of the block.
     fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined>;
 }
 
-/// A predicate has no value in a state.
+/// A predicate is undefined in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undefined {
-    /// Which state of the block.
+    /// The index of the state in the block.
     pub state: usize,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub message: String,
 }
 
-/// What a property asks for.
+/// What a property requires.
 pub enum Goal {
     /// Every reachable state has a successor.
     DeadlockFree,
@@ -33,13 +33,13 @@ pub enum Goal {
     Reachable(Box<dyn Predicate>),
 }
 
-/// A named question about a system.
+/// A named property of a system.
 pub struct Property {
     /// A short name for reports.
     pub name: String,
     /// The property as the user wrote it.
     pub text: String,
-    /// What it asks for.
+    /// What it requires.
     pub goal: Goal,
 }
 

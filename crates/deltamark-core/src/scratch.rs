@@ -1,9 +1,9 @@
 //! Working memory of one thread.
 //!
-//! In: whatever a system or a store needs between two calls on the same thread:
-//! buffers, caches, the layout in use. Out: the same, by its type. What stays true: a
-//! scratch is used by one thread at a time and only with the system or store that made
-//! it, so systems and stores themselves can be shared without locks.
+//! In: whatever a system or a store needs between two calls on the same thread: buffers, caches,
+//! the current layout. Out: the same, by type. Invariant: a scratch is used by one thread at a time
+//! and only with the system or store that created it, so systems and stores can be shared without
+//! locks.
 
 use std::any::Any;
 
@@ -16,7 +16,7 @@ impl Scratch {
         Scratch(Box::new(value))
     }
 
-    /// Working memory for those who need none.
+    /// An empty scratch.
     pub fn none() -> Self {
         Scratch::new(())
     }
@@ -24,7 +24,7 @@ impl Scratch {
     /// The value given to [`new`](Self::new).
     ///
     /// # Panics
-    /// When the scratch was made by somebody else: a bug of the caller.
+    /// If the scratch was created by another system or store: a bug of the caller.
     #[inline]
     pub fn get<T: Any + Send>(&mut self) -> &mut T {
         match self.0.downcast_mut() {

@@ -1,15 +1,18 @@
-//! Weights under which vectors gain.
+//! Weights under which vectors have a positive gain.
 //!
-//! In: vectors, each what a step adds to a number of counts. Out: a weight for each count such that the weighted
-//! sums of most vectors are positive. What stays true: weights are integers, and found within bounded time; whoever uses them works
-//! the gains out anew.
+//! In: vectors, each the effect of a step on a number of counts. Out: a weight for each count such
+//! that the weighted sums of most vectors are positive. Invariant: weights are integers, found
+//! within bounded time; users recompute the gains.
 //!
-//! * The *perceptron* (F. Rosenblatt, 1958): as long as some vector does not gain, add it to the weights. If there are weights
-//!   under which all gain, this ends and has found some; they are integers from the first to the last step.
-//! * If there are none, then by Gordan's theorem some of the vectors, each taken a number of times, add up to nothing: a
-//!   cycle. The perceptron then turns round and round it. One of those that it came by most often is given up: it may regress.
-//! * Instead of letting one vector of a cycle regress, all of them may be asked to have no gain at all. Weights under which
-//!   they have none are found by elimination, and among these the perceptron looks for such under which the others gain.
+//! * The *perceptron* (F. Rosenblatt, 1958): as long as some vector does not gain, add it to the
+//!   weights. If there are weights under which all gain, this terminates with such weights; all
+//!   intermediate weights are integers.
+//! * Otherwise, by Gordan's theorem, a non-negative combination of the vectors is zero: a cycle.
+//!   The perceptron then does not terminate. One of the vectors that it added most often is given
+//!   up: it may regress.
+//! * Alternatively, all vectors of a cycle may be required to have gain zero. Weights with that
+//!   property are found by elimination, and among these the perceptron searches for weights under
+//!   which the others gain.
 
 use crate::{Control, Stop};
 
@@ -19,7 +22,7 @@ const ASKED: u64 = 1 << 12;
 const MOST_WORK: u64 = 100_000_000;
 /// How often the perceptron may add each vector, on average, before one is given up.
 const ROUNDS: u64 = 40;
-/// Weights beyond this are no use: ranks could overflow.
+/// Larger weights are useless: ranks could overflow.
 pub const LARGEST: i64 = 1 << 24;
 
 /// The greatest common divisor.
@@ -33,11 +36,12 @@ pub fn gcd(mut a: u64, mut b: u64) -> u64 {
 /// A vector: the counts it changes, ascending, and by how much.
 pub type Vector = Vec<(u32, i64)>;
 
-/// What came of looking for weights.
+/// The result of the search for weights.
 pub struct Separation {
-    /// Weights under which all vectors gain but those that were given up; nothing, if none were found in time.
+    /// Weights under which all vectors gain except those given up; `None` if none were found in
+    /// time.
     pub weights: Option<Vec<i64>>,
-    /// Vectors that were met on cycles, about.
+    /// Vectors found on cycles, approximately.
     pub cyclic: Vec<bool>,
 }
 

@@ -1,15 +1,15 @@
 //! States as slices of slots, and reusable lists of them.
 //!
-//! In: packed slots from a front end. Out: [`States`], the flat list that blocks,
-//! batches and queues are made of. What stays true: a list holds its states one
-//! behind the other in one allocation, which is kept when the list is cleared.
+//! In: packed slots from a front end. Out: [`States`], the flat list that blocks, batches and
+//! queues consist of. Invariant: the states of a list are contiguous in one allocation, which is
+//! kept when the list is cleared.
 
 use std::fmt;
 
 /// The unit a state is made of. A front end packs many small fields into one slot.
 ///
-/// 32 bits and not 64, because a net whose fields need 65 to 96 bits then takes 12 bytes
-/// instead of 16. Narrow states are still compared 64 bits at a time: the compiler sees to it.
+/// 32 bits rather than 64: a net whose fields need 65 to 96 bits then takes 12 bytes instead of 16.
+/// The compiler still compares narrow states 64 bits at a time.
 pub type Slot = u32;
 
 /// The number of a state in its store, stable for the whole run.
@@ -17,7 +17,7 @@ pub type Slot = u32;
 pub struct StateId(u64);
 
 impl StateId {
-    /// What a store answers that can tell that it knows a state but not which one it is.
+    /// Returned by a store that recognises a state but cannot return its id.
     pub const NAMELESS: StateId = StateId(u64::MAX);
 
     /// The id with this number.
@@ -45,8 +45,8 @@ impl fmt::Debug for StateId {
     }
 }
 
-/// What happens in a step. Together with its source state an action names exactly
-/// one successor, so that a path can be stored as actions and replayed.
+/// The label of an edge. An action and its source state determine exactly one successor, so a path
+/// can be stored as actions and replayed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Action(pub u32);
 
@@ -55,10 +55,10 @@ impl Action {
     pub const NONE: Action = Action(u32::MAX);
 }
 
-/// How many slots a state takes.
+/// The number of slots of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
-    /// Every state takes this many slots.
+    /// Every state has this number of slots.
     Fixed(usize),
     /// States of one system differ in length.
     Varies,
@@ -71,7 +71,7 @@ const LARGE: usize = 1 << 18;
 /// library's function would take longer.
 const SHORT: usize = 4;
 
-/// Whether two states are equal; quicker than `==` for short ones.
+/// Whether two states are equal; faster than `==` for short ones.
 #[inline]
 pub fn same(one: &[Slot], other: &[Slot]) -> bool {
     if one.len() != other.len() || one.len() > SHORT {
@@ -82,8 +82,8 @@ pub fn same(one: &[Slot], other: &[Slot]) -> bool {
 
 /// A reusable flat list of states.
 ///
-/// Clearing keeps the memory, and pushing onto memory that is already there neither
-/// allocates nor zeroes: the list may hold stale slots behind its end.
+/// Clearing keeps the memory, and pushing into existing memory neither allocates nor zeroes: there
+/// may be stale slots past the end of the list.
 #[derive(Clone, Debug)]
 pub struct States {
     width: Width,
@@ -129,7 +129,7 @@ impl States {
         };
     }
 
-    /// Keeps those states for whose numbers `stays` says so, in order.
+    /// Keeps the states whose indices satisfy `stays`, in order.
     pub fn retain(&mut self, mut stays: impl FnMut(usize) -> bool) {
         let (mut kept, mut used, mut start) = (0, 0, 0);
         for index in 0..self.len {
@@ -152,7 +152,7 @@ impl States {
         self.truncate(kept);
     }
 
-    /// How many states the list holds.
+    /// The number of states.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -170,19 +170,19 @@ impl States {
         self.width
     }
 
-    /// All slots of all states, one state behind the other.
+    /// All slots of all states, contiguous.
     #[inline]
     pub fn slots(&self) -> &[Slot] {
         &self.slots[..self.used]
     }
 
-    /// The bytes this list holds on to, used or not.
+    /// The bytes allocated by this list, used or not.
     pub fn held_bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<Slot>() + self.ends.capacity() * size_of::<usize>()) as u64
     }
 
-    /// How many more bytes it may hold, for a moment, when `states` more states of `slots`
-    /// slots in all are pushed: growing copies to larger memory, and both are there meanwhile.
+    /// The additional bytes it may temporarily allocate when `states` more states of `slots` slots
+    /// in total are pushed: growth copies to a larger allocation, and both exist meanwhile.
     pub fn growth(&self, states: usize, slots: usize) -> u64 {
         let mut bytes = 0;
         if self.used + slots > self.slots.len() {
@@ -221,8 +221,8 @@ impl States {
         }
     }
 
-    /// Appends a state of `width` slots and gives them to the caller to fill; they
-    /// hold stale values until then.
+    /// Appends a state of `width` slots and returns them for the caller to fill; they contain stale
+    /// values until then.
     #[inline]
     pub fn push_with(&mut self, width: usize) -> &mut [Slot] {
         match self.width {
@@ -233,7 +233,7 @@ impl States {
         self.extend_slots(width)
     }
 
-    /// Appends the states of another list with these numbers, in order.
+    /// Appends the states of another list with these indices, in order.
     pub fn gather(&mut self, from: &States, numbers: &[u32]) {
         debug_assert_eq!(self.width, from.width);
         match self.width {
@@ -254,8 +254,8 @@ impl States {
         }
     }
 
-    /// Appends `count` states of a fixed-width list at once and gives their slots to
-    /// the caller to fill; they hold stale values until then.
+    /// Appends `count` states of a fixed-width list at once and returns their slots for the caller
+    /// to fill; they contain stale values until then.
     #[inline]
     pub fn grow(&mut self, count: usize) -> &mut [Slot] {
         let Width::Fixed(width) = self.width else {

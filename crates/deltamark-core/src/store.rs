@@ -1,87 +1,86 @@
 //! The set of visited states.
 //!
-//! In: states with the way they were reached. Out: for each, whether it is new, and its
-//! id. What stays true: a store is shared by all threads (`insert` takes `&self`); it
-//! grows by itself; it never takes memory that its [`Budget`](crate::Budget) refuses;
-//! and what it cannot store it answers with [`Insert::Full`], so nothing gets lost.
+//! In: states and how they were reached. Out: for each, whether it is new, and its id. Invariants:
+//! a store is shared by all threads (`insert` takes `&self`); it grows automatically; it never
+//! allocates memory that its [`Budget`](crate::Budget) refuses; a state that cannot be stored is
+//! answered with [`Insert::Full`], so no state is lost.
 
 use std::ops::Range;
 
 use crate::{Action, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
 
-/// In what order states reach a store.
+/// The order in which states are inserted into a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Level by level: first the initial states, then everything one step from them, and so
-    /// on. The parents of a batch are of the level before, in the order they were found, and
+    /// Level by level (breadth-first): first the initial states, then their successors, and so on.
+    /// The parents of a batch are of the previous level, in the order of discovery, and
     /// [`Store::end_level`] is called after each level.
     Levels,
-    /// Any order in which a parent comes before its children.
+    /// Any order in which parents precede their children.
     Any,
 }
 
 /// How a state was reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// The state it was reached from; nothing for an initial state.
+    /// The predecessor; `None` for an initial state.
     pub parent: Option<(StateId, &'a [Slot])>,
-    /// The action that led to it; for an initial state its number among them.
+    /// The action of the edge; for an initial state its index among them.
     pub action: Action,
 }
 
-/// What became of a state.
+/// The result of inserting a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insert {
-    /// It was not there and now is, under this id.
+    /// The state is new and now has this id.
     New(StateId),
-    /// It was there already, under this id ([`StateId::NAMELESS`] if the store cannot tell).
+    /// The state is a duplicate and has this id ([`StateId::NAMELESS`] if the store cannot return
+    /// it).
     Seen(StateId),
-    /// It was not there, and the budget has no room for it.
+    /// The state is new, and the budget has no room for it.
     Full,
 }
 
-/// What an answer that rests on a store is worth.
+/// What a verdict based on a store guarantees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Guarantee {
-    /// No state is ever taken for another.
+    /// Distinct states are never treated as equal.
     Exact,
-    /// With this probability some state was missed in the run so far, as far as the store can
-    /// tell: by a formula or an estimate that takes hashes as random. How it is worked out is
-    /// for each store to say.
+    /// The probability that some state was missed in the run so far, as the store computes it: by
+    /// a formula or an estimate that assumes random hashes. Each store documents its own.
     Omission(f64),
 }
 
 /// The set of visited states.
 pub trait Store: Send + Sync {
-    /// Inserts a state. `hash` is what the system's `hash` gives for it.
+    /// Inserts a state. `hash` must be its [`System::hash`](crate::System::hash).
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert;
 
-    /// Inserts the successors of a block and appends an answer for each, in the order of the
-    /// batch. After an [`Insert::Full`] the rest may be left out.
+    /// Inserts the successors of a block and appends an answer for each, in the order of the batch.
+    /// After an [`Insert::Full`] the rest may be omitted.
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
         insert_one_by_one(self, scratch, block, batch, out);
     }
 
-    /// The id of a state that is there. Stores that cannot tell ids answer
+    /// The id of a stored state, `None` if it is absent. Stores without ids return
     /// [`StateId::NAMELESS`].
     fn find(&self, scratch: &mut Scratch, state: &[Slot], hash: u64) -> Option<StateId>;
 
-    /// How many states are there.
+    /// The number of stored states.
     fn len(&self) -> u64;
 
-    /// Whether no state is there.
+    /// Whether the store is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes it holds, by part.
+    /// The bytes allocated, by part.
     fn bytes(&self) -> Bytes;
 
-    /// What an answer that rests on it is worth now.
+    /// What a verdict based on the store currently guarantees.
     fn guarantee(&self) -> Guarantee;
 
-    /// What makes an answer that rests on it worth less than it seems, if anything: a clause
-    /// without a full stop.
+    /// A reason to doubt the guarantee, if there is one: a clause without a full stop.
     fn warning(&self) -> Option<String> {
         None
     }
@@ -91,45 +90,45 @@ pub trait Store: Send + Sync {
         Scratch::none()
     }
 
-    /// Whether it can give states back by their id.
+    /// `Some` if states can be recalled by id.
     fn recall(&self) -> Option<&dyn Recall> {
         None
     }
 
-    /// Whether small values can hang on its states.
+    /// `Some` if small values can be attached to states.
     fn fields(&self) -> Option<&dyn Fields> {
         None
     }
 
-    /// Ends a level: what was inserted since the last call is the level to be expanded next.
-    /// A search that goes level by level calls it after the initial states and after each
-    /// level; others never do. On `false` the budget had no room, and the run must end.
+    /// Ends a level: the states inserted since the last call are the next level to be expanded. A
+    /// level-by-level search calls it after the initial states and after each level; others never
+    /// do. On `false` the budget had no room, and the run must end.
     #[must_use]
     fn end_level(&self) -> bool {
         true
     }
 
-    /// Bytes it holds for states that are still to be expanded and that it will give back
-    /// after that. They count as frontier and are not in [`bytes`](Self::bytes).
+    /// Bytes held for states that are not expanded yet, and freed after their expansion. They count
+    /// as frontier and are not part of [`bytes`](Self::bytes).
     fn frontier_bytes(&self) -> u64 {
         0
     }
 
-    /// How a state of the level in hand was reached, if the store can tell without help, and if
-    /// there is memory enough to find out, and time by the word of `control`.
+    /// The path to a state of the current level; `None` if the store cannot compute it, or if
+    /// memory or, according to `control`, time does not suffice.
     fn path(&self, _scratch: &mut Scratch, _id: StateId, _control: &Control) -> Option<Trace> {
         None
     }
 
-    /// Translates every state it holds; ids stay. Called by one thread while no other
-    /// uses the store. On `false` the budget had no room, and the store still holds its
-    /// states in the old layout: it can be counted and dropped, nothing else.
+    /// Translates every stored state; ids are unchanged. Called by one thread while no other uses
+    /// the store. On `false` the budget had no room, and the store still holds its states in the
+    /// old layout: it can only be counted and dropped.
     #[must_use]
     fn recode(&self, recoding: &Recoding) -> bool;
 }
 
-/// Inserts the successors of a block one after the other, up to the first that finds no room:
-/// what [`Store::insert_batch`] does unless a store does better.
+/// Inserts the successors of a block sequentially, up to the first that finds no room: the default
+/// of [`Store::insert_batch`].
 pub fn insert_one_by_one<S: Store + ?Sized>(
     store: &S,
     scratch: &mut Scratch,
@@ -146,31 +145,30 @@ pub fn insert_one_by_one<S: Store + ?Sized>(
     }
 }
 
-/// A store that gives states back by their id.
+/// A store that recalls states by id.
 pub trait Recall {
-    /// Appends the states of these ids to `out`, in order.
+    /// Appends the states with these ids to `out`, in order.
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States);
 
-    /// Appends the states with these numbers to `out`, in order.
+    /// Appends the states with these consecutive ids to `out`, in order.
     fn recall_range(&self, scratch: &mut Scratch, ids: Range<u64>, out: &mut States) {
         for id in ids {
             self.recall(scratch, &[StateId::new(id)], out);
         }
     }
 
-    /// Whether ids are 0, 1, 2 …, so that everything inserted in a stretch of time is a
-    /// range of ids and needs no queue. Within a batch they may be given in any order.
+    /// Whether ids are 0, 1, 2 …, so that the states inserted during a period are a range of ids
+    /// and need no queue. Within a batch ids may be assigned in any order.
     fn sequential(&self) -> bool;
 
-    /// Whether [`Store::path`] tells how any state was reached, so that a search need not take
-    /// note of it. It may take as long as the search did, and needs some memory meanwhile.
+    /// Whether [`Store::path`] finds the path to any state, so that a search need not record back
+    /// edges. It may take as long as the search did, and needs some memory meanwhile.
     fn retraces(&self) -> bool {
         false
     }
 
-    /// Whether every state can be given back. If not, only those of the level that is being
-    /// expanded can; ids of others may be [`StateId::NAMELESS`], and [`Store::path`] tells how
-    /// a state was reached.
+    /// Whether every state can be recalled. If not, only those of the current level can; ids of
+    /// others may be [`StateId::NAMELESS`], and [`Store::path`] returns how a state was reached.
     fn whole(&self) -> bool {
         true
     }
@@ -180,21 +178,21 @@ pub trait Recall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldId(pub u32);
 
-/// A store on whose states small values can hang: colours of a nested search, numbers of
-/// components, counters. Several threads may use them at once.
+/// A store that attaches small values to its states: colours of a nested search, component numbers,
+/// counters. Several threads may use them concurrently.
 pub trait Fields {
-    /// A new field of this many bits, 1 to 32, which is 0 for all states there are and will be.
+    /// A new field of this many bits, 1 to 32, initially 0 for all present and future states.
     fn attach(&self, bits: u32) -> Option<FieldId>;
 
     /// The value of a field.
     fn get(&self, field: FieldId, state: StateId) -> u32;
 
-    /// Changes a value in one go, and gives what it was: `change` is given the value and says what
-    /// it shall be, or nothing to leave it; it may be called again when others change it
-    /// meanwhile. Nothing, if there is no memory for it.
+    /// Atomically changes a value and returns the old one. `change` maps the old value to the new
+    /// one, or to `None` to keep it; it may be called again after a conflict with another thread.
+    /// Returns `None` if there is no memory for the value.
     fn update(&self, field: FieldId, state: StateId, change: &mut dyn FnMut(u32) -> Option<u32>) -> Option<u32>;
 
-    /// Sets a value, and gives what it was. Nothing, if there is no memory for it.
+    /// Sets a value and returns the old one, or `None` if there is no memory for it.
     fn set(&self, field: FieldId, state: StateId, value: u32) -> Option<u32> {
         self.update(field, state, &mut |_| Some(value))
     }

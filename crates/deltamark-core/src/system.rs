@@ -1,18 +1,17 @@
 //! A model that can be run.
 //!
-//! In: a model, compiled by a front end. Out: initial states, successors, and what
-//! else the model can do (its capabilities). What stays true: a system is shared by
-//! all threads; what changes from call to call lives in a [`Scratch`].
+//! In: a model, compiled by a front end. Out: initial states, successors, and further capabilities.
+//! Invariant: a system is shared by all threads; mutable data is in a [`Scratch`] per thread.
 //!
-//! A front end must implement four methods; the others are provided. One that can do
-//! better on many states at once overrides [`System::expand`] and [`System::hashes`].
+//! A front end must implement four methods; the others are provided. A front end with a faster
+//! batch implementation overrides [`System::expand`] and [`System::hashes`].
 //!
 //! # Layouts that widen
-//! A system whose fields have no known bound starts with narrow ones. When a count
-//! does not fit, a method returns [`Widen`]; the search then pauses all threads, calls
-//! [`System::widen`] once, has the store and its own queues translated by the returned
-//! [`Recoding`], and repeats the call. A scratch stays good: it learns of the new layout at
-//! the next call. Systems of known layout never return `Widen`.
+//! A system whose fields have no known bound starts with narrow fields. When a count overflows its
+//! field, a method returns [`Widen`]; the search then pauses all threads, calls [`System::widen`]
+//! once, translates the store and its own queues by the returned [`Recoding`], and repeats the
+//! call. A scratch remains valid: it adopts the new layout at the next call. Systems with a known
+//! layout never return `Widen`.
 
 use crate::{
     Action, Batch, Block, Bytes, Components, Control, Describe, Exchange, Facts, Observe, Portable, Progress,
@@ -21,34 +20,34 @@ use crate::{
 use std::any::Any;
 use std::sync::Arc;
 
-/// The layout in use cannot hold a state that the call has met. Whatever the call has
-/// written is void.
+/// The current layout cannot represent a state that the call encountered. Any output of the call is
+/// invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widen;
 
-/// What [`System::fire`] did.
+/// The result of [`System::fire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// The target has been written.
     Done,
-    /// The action cannot happen in this source.
+    /// The action is not enabled in this source.
     Disabled,
-    /// The action happens, and the model declares it wrong.
+    /// The action is enabled, and the model declares it a fault.
     Fault(String),
 }
 
-/// A model that can be run: the one interface between languages and searches.
+/// A model that can be run: the interface between languages and searches.
 pub trait System: Send + Sync {
-    /// How many slots its states take at present.
+    /// The current number of slots of a state.
     fn width(&self) -> Width;
 
     /// Appends the initial states (at least one), each with [`Action`] 0, 1, 2 … in order.
     fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen>;
 
-    /// Appends all successors of `source`, in an order that depends on `source` alone.
+    /// Appends all successors of `source`, in an order determined by `source` alone.
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen>;
 
-    /// States and actions in the modeller's words.
+    /// States and actions in the terms of the model.
     fn describe(&self) -> &dyn Describe;
 
     /// New working memory for one thread.
@@ -56,8 +55,7 @@ pub trait System: Send + Sync {
         Scratch::none()
     }
 
-    /// Appends all successors of all states of `block`. Successors may come in any
-    /// order that depends on the block alone.
+    /// Appends all successors of all states of `block`, in any order determined by the block alone.
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         for (index, state) in block.states().iter().enumerate() {
             out.begin(index);
@@ -84,8 +82,8 @@ pub trait System: Send + Sync {
 
     /// Writes the successor of `source` under `action` to `target`, replacing what it held.
     ///
-    /// Provided by searching the successors; worth overriding wherever one step can be
-    /// taken alone, because rebuilding stores live on it.
+    /// The default searches the successors. Override it if single actions can be fired directly:
+    /// stores that rebuild states depend on it.
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -108,12 +106,12 @@ pub trait System: Send + Sync {
         }
     }
 
-    /// Appends for each of `sources` the successor under the action of the same number.
-    /// All these steps were taken before, so they can be taken again. Worth overriding where
-    /// many steps are cheaper than one at a time.
+    /// Appends, for each of `sources`, the successor under the action of the same index. All these
+    /// actions were enabled before, so they are enabled again. Override it if a batch is cheaper
+    /// than single calls.
     ///
     /// # Panics
-    /// When a step cannot be taken: the caller made it up.
+    /// If an action is not enabled: a bug of the caller.
     fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
         let mut target = Vec::new();
         for (source, &action) in sources.iter().zip(actions) {
@@ -123,8 +121,8 @@ pub trait System: Send + Sync {
         }
     }
 
-    /// The hash of a state: a function of what the state means, not of its layout, so
-    /// that it outlives a [`Recoding`]. Batches carry the same value.
+    /// The hash of a state: a function of the meaning of the state, not of its layout, so it
+    /// survives a [`Recoding`]. Batches contain the same value.
     fn hash(&self, _scratch: &mut Scratch, state: &[Slot]) -> u64 {
         hash::slots(state)
     }
@@ -134,39 +132,40 @@ pub trait System: Send + Sync {
         out.extend(states.iter().map(|state| self.hash(scratch, state)));
     }
 
-    /// Changes the layout so that the state that did not fit will fit. Called by one
-    /// thread while no other uses the system.
+    /// Changes the layout so that the state that did not fit will fit. Called by one thread while
+    /// no other thread uses the system.
     fn widen(&self) -> Recoding {
         unreachable!("a system that never returns Widen is never asked to widen")
     }
 
-    /// The bytes of tables that grow while the system runs (values, bindings), by part, for reports.
+    /// The bytes of tables that grow during a run (values, bindings), by part, for reports.
     fn tables(&self) -> Bytes {
         Bytes::new()
     }
 
-    /// The bytes that such tables hold now, at least those that grow with the states. Cheap: searches have the budget
-    /// count them after every block. A system whose tables stay small need not tell.
+    /// The current bytes of such tables, at least of those that grow with the states. Must be
+    /// cheap: searches charge them to the budget after every block. The default suits systems whose
+    /// tables stay small.
     fn table_bytes(&self) -> u64 {
         0
     }
 
-    /// What the model was compiled to, as text for people; nothing for languages that have none to show.
+    /// The compiled model as readable text; `None` if the language has none.
     fn dump(&self) -> Option<String> {
         None
     }
 
-    /// The largest action number plus one, where the set of actions is known beforehand.
+    /// The largest action number plus one, if the set of actions is known in advance.
     fn action_count(&self) -> Option<u32> {
         None
     }
 
-    /// Whether steps can be undone.
+    /// `Some` if actions can be undone.
     fn reversible(&self) -> Option<&dyn Reversible> {
         None
     }
 
-    /// How actions are carried over to another run, where their numbers are not the same.
+    /// How actions are transferred to another run, if their numbers differ between runs.
     fn portable(&self) -> Option<&dyn Portable> {
         None
     }
@@ -182,38 +181,39 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// Whether it knows measures of its own progress.
+    /// `Some` if the system provides progress measures.
     fn progress(&self) -> Option<&dyn Progress> {
         None
     }
 
-    /// Where states may be cut.
+    /// Component boundaries of states.
     fn components(&self) -> Option<&dyn Components> {
         None
     }
 
-    /// What properties may speak of.
+    /// The observables that properties can refer to.
     fn observe(&self) -> Option<&dyn Observe> {
         None
     }
 
-    /// The system as the type it is, where questions are asked that belong to one language only: whether a net is a workflow net, say.
+    /// The concrete type of the system, for queries specific to one language, such as whether a net
+    /// is a workflow net.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 }
 
-/// How states in the old layout read in the new one.
+/// A translation of states from the old layout to the new one.
 ///
-/// The translation is injective and keeps [`System::hash`]. A state may become longer or, when
-/// the new layout happens to pack better, shorter.
+/// The translation is injective and preserves [`System::hash`]. A state may become longer or, if
+/// the new layout packs better, shorter.
 #[derive(Clone)]
 pub struct Recoding {
     /// The width before.
     pub from: Width,
     /// The width from now on.
     pub to: Width,
-    /// What was widened, for the log: one line.
+    /// What was widened, for the log, in one line.
     pub reason: String,
     translate: Translation,
 }

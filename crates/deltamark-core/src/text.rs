@@ -1,11 +1,11 @@
-//! The bytes of a file as text.
+//! Decoding the bytes of a file.
 //!
-//! In: bytes from outside. Out: text, or a diagnostic that says why they are none and what
-//! to do. What stays true: a text is not blank and has no zero byte.
+//! In: untrusted bytes. Out: text, or a diagnostic with the reason and a fix. Invariant: a text is
+//! not blank and has no zero byte.
 
 use crate::{Diagnostic, Span};
 
-/// The bytes as text, or why they are none. Every front end that reads text begins here.
+/// The bytes as text, or why they are not text. Every front end that reads text starts here.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Diagnostic::at(Span::at(0), "the file is empty"));

@@ -1,32 +1,31 @@
 //! A path through the state space.
 //!
-//! In: an initial state's number and actions, from a search. Out: the states on the
-//! way, by replay. What stays true: a trace holds no states, so whoever shows one has
-//! replayed it through the system, from the initial state, first.
+//! In: the index of an initial state and actions, from a search. Out: the states on the path, by
+//! replay. Invariant: a trace holds no states, so it can only be shown after replaying it through
+//! the system from the initial state.
 
 use crate::{Action, Batch, Fired, Scratch, Slot, Stop, System, Widen};
 use std::fmt;
 
-/// A path: which initial state it starts in, and the actions that follow.
+/// A path: the index of its initial state, and its actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The number of the initial state, among the system's initial states.
+    /// The index of the initial state among the system's initial states.
     pub initial: u32,
     /// The actions, first to last.
     pub actions: Vec<Action>,
-    /// Whether the last action is the one that the model declares wrong, so that it
-    /// leads to no state.
+    /// Whether the last action is a fault of the model, which leads to no state.
     pub ends_in_fault: bool,
 }
 
 /// Why a trace could not be replayed: always a bug of Deltamark or of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
-    /// There is no initial state of that number.
+    /// There is no initial state with that index.
     NoSuchInitial(u32),
-    /// This step (from 0) cannot happen where the trace says it does.
+    /// The action of this step (from 0) is not enabled there.
     Disabled(usize),
-    /// This step should be a fault and is not, or the other way round.
+    /// This step should be a fault and is not, or vice versa.
     FaultExpected(usize),
 }
 
@@ -47,11 +46,11 @@ impl std::error::Error for ReplayError {}
 /// A trace with its states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The states, one more than there are steps (as many when the last is a fault).
+    /// The states, one more than steps (as many as steps if the last is a fault).
     pub states: Vec<Vec<Slot>>,
     /// The actions, first to last.
     pub actions: Vec<Action>,
-    /// What the model says of the last action, when that is a fault.
+    /// The model's message for the last action, if that is a fault.
     pub fault: Option<String>,
 }
 
@@ -59,17 +58,17 @@ pub struct Replay {
 type Watch<'a> = dyn FnMut(usize, &[Slot]) -> Result<(), Stop> + 'a;
 
 impl Trace {
-    /// How many steps it has.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.actions.len()
     }
 
-    /// Whether it is an initial state alone.
+    /// Whether it consists of an initial state only.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
 
-    /// Runs the trace through the system and gives its states.
+    /// Replays the trace through the system and returns its states.
     pub fn replay(&self, system: &dyn System) -> Result<Replay, ReplayError> {
         let mut states: Vec<Vec<Slot>> = Vec::new();
         let fault = self.follow(system, |step, state| {
@@ -81,8 +80,9 @@ impl Trace {
         Ok(Replay { states, actions: self.actions.clone(), fault: fault.unwrap_or_default() })
     }
 
-    /// Runs the trace through the system and shows each of its states to `see`, with its number. Where the layout must be widened,
-    /// it begins again with number 0. Gives what the model says of the last action, if that is a fault; or why `see` had it end.
+    /// Replays the trace through the system and passes each of its states to `see`, with its index.
+    /// If the layout must be widened, it restarts at index 0. Returns the model's message for the
+    /// last action, if that is a fault; or the reason why `see` ended it.
     pub fn follow(
         &self,
         system: &dyn System,

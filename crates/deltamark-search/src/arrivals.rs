@@ -1,20 +1,20 @@
 //! The action by which each state of a level was reached.
 //!
-//! In: actions, by the state's place in its level, in any order and from any thread. Out: of all
-//! actions that were told of a state the one with the smallest number, while its level is
-//! expanded: after it most can be left out. What stays true: an action takes one byte, two or
-//! four, as all actions need; pieces are never copied, and those of a level that has been
-//! expanded are used for the next but one.
+//! In: actions, by the position of a state in its level, in any order and from any thread. Out: the
+//! smallest action recorded for a state, while its level is expanded: this one allows most edges to
+//! be skipped. Invariants: an action takes one, two or four bytes, as the largest needs; pieces are
+//! never copied, and those of an expanded level are reused for the next but one.
 //!
 //! # Layout in memory
 //! ```text
 //! segment 0 [piece]   segment 1 [piece piece]   segment 2 [piece piece piece piece] …
 //! piece     4096 entries; 0 = none, otherwise the largest number less the action
 //! ```
-//! So the smallest action is the largest entry, and memory that was never written says none.
+//! So the smallest action is the largest entry, and unwritten memory means none.
 //!
-//! Of up to four threads each has a list of its own, and the largest entry of all counts; more of them share these
-//! lists. With one list for two threads, these waited for each other's lines for a sixth of the time.
+//! Each of up to four threads has its own list, and the largest entry of all counts; more threads
+//! share these lists. With one list for two threads, cache-line contention took a sixth of the
+//! time.
 
 use deltamark_core::{Action, Apart};
 use std::sync::OnceLock;

@@ -1,17 +1,16 @@
 //! Breadth-first search, by one thread or several.
 //!
-//! # What it needs
-//! A store of any kind, for one thread. For several, one that takes insertions from several
-//! threads at once and does not rely on the order in which the parents of a level come. What
-//! waits to be expanded: see `frontier.rs`.
+//! # Requirements
+//! For one thread, any store. For several, a store with concurrent insertion that does not depend
+//! on the order of the parents of a level. The frontier: see `frontier.rs`.
 //!
-//! # What it guarantees
-//! Every reachable state is expanded once (with an exact store), level by level, so traces
-//! are shortest and `depth` is the largest distance. Counts depend neither on the store nor on
-//! the number of threads; which of several states answers a property may, but not how far it
-//! is. A run that has its answers goes on to the end of the level, without inserting anything: its
-//! counts are those of all states up to this distance, and of all edges that leave them. (How
-//! many states a run has found that a limit ended depends on the moment.)
+//! # Guarantees
+//! Every reachable state is expanded once (with an exact store), level by level, so traces are
+//! shortest and `depth` is the largest distance. Counts depend neither on the store nor on the
+//! number of threads; which of several states answers a property may, but not its distance. A run
+//! that has all answers completes the level without inserting anything: its counts are those of all
+//! states up to this distance, and of all edges that leave them. (If a limit ends the run, the
+//! number of states depends on timing.)
 //!
 //! # The loop
 //! ```text
@@ -20,14 +19,15 @@
 //!            └───────────────────────────────────────────────────────────────┘     │
 //!   next level ◀── end of the level ◀── answers, wider layouts, limits ◀───────────┘
 //! ```
-//! A level is divided into a stretch for each thread. Threads claim blocks of their own stretch,
-//! by adding to a number, and then of those of others. All come to a pause when the level is at
-//! its end, and before that when one of them has met a layout that must widen, or a limit. In a pause the first thread alone is at work; all that concerns more than one thread
-//! happens there. A block that must wait for a wider layout is kept and
-//! expanded after the pause, so blocks are expanded, inserted and counted once, as a whole.
+//! A level is divided into a contiguous range per thread. Threads claim blocks of their own range
+//! by an atomic addition, and then steal from others. All threads pause at the end of the level,
+//! and earlier if one of them has encountered a layout that must be widened, or a limit. In a pause
+//! only the first thread works; everything that affects several threads happens there. A block that
+//! must wait for a wider layout is kept and expanded after the pause, so blocks are expanded,
+//! inserted and counted once, as a whole.
 //!
-//! Levels of few states are not worth waking anybody: the first thread expands them by itself,
-//! and the others are not even started before there is a large one.
+//! Small levels are not worth waking other threads: the first thread expands them alone, and the
+//! others are not started before the first large level.
 
 use crate::crew::Crew;
 use crate::frontier::{Later, Level};

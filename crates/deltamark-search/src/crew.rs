@@ -1,11 +1,10 @@
 //! Threads that work in step.
 //!
-//! In: a job. Out: the job done once by each thread of the crew, the calling one included.
-//! What stays true: when [`Crew::together`] returns, no other thread is at work, and all that
-//! they wrote can be read; a thread that panics takes the others with it instead of leaving
-//! them waiting.
+//! In: a job. Out: the job executed once by each thread of the crew, including the calling one.
+//! Invariants: when [`Crew::together`] returns, no other thread is working, and all their writes
+//! are visible; a thread that panics makes the others panic instead of leaving them waiting.
 //!
-//! A barrier costs a few microseconds: who waits spins for a while, and sleeps only then.
+//! A barrier costs a few microseconds: waiting threads spin for a while before they sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};

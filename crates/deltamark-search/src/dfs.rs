@@ -1,14 +1,13 @@
 //! Depth-first search.
 //!
-//! # What it needs
-//! A store of any kind. The stack holds ids, packed, if the store recalls states by id, and
-//! full states otherwise.
+//! # Requirements
+//! Any store. The stack holds packed ids, if the store recalls states by id, and full states
+//! otherwise.
 //!
-//! # What it guarantees
-//! Every reachable state is expanded once (with an exact store). States are inserted when
-//! they are generated and expanded deepest first, so the way to a state is on the stack:
-//! traces need no back edges, but they are seldom shortest. `depth` is the longest path
-//! that was on the stack.
+//! # Guarantees
+//! Every reachable state is expanded once (with an exact store). States are inserted when they are
+//! generated and expanded deepest first, so the path to a state is on the stack: traces need no
+//! back edges, but are rarely shortest. `depth` is the longest path that was on the stack.
 //!
 //! # The stack
 //! ```text
@@ -16,11 +15,11 @@
 //! frames   ^r       ^c,d     ^g         each frame: a few expanded states …
 //!                                       … followed by their new successors, still to do
 //! ```
-//! The last states of a frame's to-do, up to a block of them, are expanded together where
-//! they stand: they become the head of the next frame. So the list only grows and shrinks
-//! at its end. Expanding a block instead of a single state is worth three to four times the
-//! speed; the price is that a path is known only up to its block: which state of a head
-//! leads to the next is found by expanding the head again, when a trace is asked for.
+//! The last states of a frame's to-do list, up to a block of them, are expanded together in place:
+//! they become the head of the next frame. So the list only grows and shrinks at its end. Expanding
+//! blocks instead of single states is three to four times as fast; the cost is that a path is known
+//! only up to its block: which state of a head leads to the next is found by expanding the head
+//! again, when a trace is needed.
 
 use crate::Task;
 use crate::numbers::Numbers;

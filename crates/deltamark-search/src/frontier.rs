@@ -1,15 +1,14 @@
-//! States found level by level and not yet expanded.
+//! The frontier of a level-by-level search.
 //!
-//! In: for each new state the thread that found it, its id, and how it was reached. Out: the
-//! states of the level in hand, by their number, and a shortest path to each. What stays true:
-//! while a level is expanded it is only read, so all threads share it; what a thread finds
-//! goes to lists of its own, and at the end of the level the lists of all threads, one behind
-//! the other, are the next level.
+//! In: for each new state the thread that found it, its id, and how it was reached. Out: the states
+//! of the current level, by number, and a shortest path to each. Invariant: a level is read-only
+//! while it is expanded, so all threads share it; discoveries go to per-thread lists, and at the
+//! end of the level the concatenated lists are the next level.
 //!
 //! # What is kept
 //! | the store | of a waiting state | a trace comes from |
 //! |---|---|---|
-//! | numbers states 0, 1, 2 … and recalls them, or those of the level in hand | nothing: the level is a range of ids | the store, or walking back through the levels |
+//! | numbers states 0, 1, 2 … and recalls them, or those of the current level | nothing: the level is a range of ids | the store, or walking back through the levels |
 //! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state; or the store, if it retraces |
 //! | does not recall states | the state | the same logs |
 //!
@@ -19,19 +18,19 @@
 //! thread 1   d e   | h          the levels, then of the threads,
 //! number     0 … 4 | 5 6 7      then as the thread found them
 //! ```
-//! Where there are no logs and it is wanted how states were reached, the order is another one: that
-//! of the blocks whose successors they are, as if one thread had found them all. (The first
-//! arrival of a state is then mostly the one that it would have been; with another order kanban 5
-//! leaves out two thirds of what it might.)
+//! Without logs, if the actions that led to states are needed, the order is a different one: that
+//! of the blocks whose successors they are, as if one thread had found them all. (The first arrival
+//! of a state is then mostly that of a single thread; with another order kanban 5 skips two thirds
+//! of the edges it could.)
 //!
-//! A log entry names the parent by its number, which is known while the parent is expanded. A
-//! thread's log is written in the order it finds states; which numbers these got is in a list
-//! of segments, with one entry for each stretch that lies in one log without a gap.
+//! A log entry refers to the parent by its number, which is known while the parent is expanded. A
+//! thread's log is in its order of discovery; the numbers of these states are in a list of
+//! segments, with one entry for each contiguous range of one log.
 //!
 //! # Actions that led to a state
-//! A system that knows which steps can be exchanged leaves successors out if it is told how a
-//! state was reached. Where ids are numbers, the actions are in lists by number
-//! (`arrivals.rs`); elsewhere beside the ids or states.
+//! A system with independent actions skips successors if it knows how a state was reached. If ids
+//! are numbers, the actions are in lists by number (`arrivals.rs`); otherwise beside the ids or
+//! states.
 
 use crate::arrivals::Arrivals;
 use crate::log::Log;

@@ -1,9 +1,9 @@
-//! How a sweep reached a state: the same once more, with notes.
+//! Traces of a sweep, by a second, recorded sweep.
 //!
-//! In: states that a sweep found, and all that it was made of. Out: a trace to each. What stays true: the order is that of
-//! the first run, so each state is met again after at most as many as there; only then is it noted how each
-//! state was reached, a few bytes for each number, and the run ends when all are found. Nothing relies on
-//! numbers being the same: states are known by what they are.
+//! In: states that a sweep found, and its parameters. Out: a trace to each. Invariants: the order
+//! is that of the first run, so each state is revisited after at most as many states as there; only
+//! this run records how each state was reached, a few bytes per number, and it ends when all are
+//! found. Nothing depends on equal numbers: states are identified by their contents.
 
 use crate::Task;
 use crate::log::Log;

@@ -1,14 +1,16 @@
 //! Measures learnt from a sample.
 //!
-//! In: the first states of a system and the steps among them, and numbers that can be observed in states: variables, locations,
-//! token counts. Out: measures that are weighted sums of these. What stays true: what was learnt is a
-//! function of the state like any other; where it is wrong about steps that the sample does not hold, these regress.
+//! In: the first states of a system and the steps among them, and observables: variables,
+//! locations, token counts. Out: measures that are weighted sums of these. Invariant: a learnt
+//! measure is a function of the state like any other; steps on which it is wrong, because the
+//! sample lacks them, regress.
 //!
 //! # The idea
-//! Every step changes each number by some amount. Different amounts are taken as what different transitions do, as if the numbers were
-//! places of a net, and weights are [looked for](deltamark_core::separate) under which most of them gain. A
-//! process goes from location to location, so its locations get weights in the order of their succession; a counter that only
-//! increases gets a positive one. Of a cycle the change that is rarest in the sample is given up.
+//! Every step changes each observable by some amount. Distinct changes are treated as transitions
+//! and observables as places of a net, and weights are [searched](deltamark_core::separate) under
+//! which most of them gain. A process moves from location to location, so its locations get weights
+//! in the order of their succession; a counter that only increases gets a positive weight. Of a
+//! cycle, the change that is rarest in the sample is given up.
 
 use crate::trial::Sample;
 use deltamark_core::separate::{LARGEST, gcd, monotone, separate};

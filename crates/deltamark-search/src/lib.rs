@@ -1,8 +1,7 @@
 //! The searches: orders in which reachable states are visited.
 //!
-//! In: a [`Task`]: system, store, properties, limits. Out: an
-//! [`Outcome`]. What stays true: searches name no language and
-//! no store; every trace they return has been replayed.
+//! In: a [`Task`]: system, store, properties, limits. Out: an [`Outcome`]. Invariants: searches
+//! name no language and no store; every returned trace has been replayed.
 //!
 //! ```text
 //! frontier ─take─▶ Block ─expand─▶ Batch ─insert─▶ answers ─▶ frontier

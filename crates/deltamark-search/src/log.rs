@@ -1,9 +1,9 @@
-//! How each state was first reached, for stores that cannot tell.
+//! Back edges, for stores that keep none.
 //!
-//! In: for each new state, in the order found, the number of its parent in that order and
-//! the action. Out: the path to any of them. What stays true: an entry takes a few bytes
-//! (numbers are written as differences, seven bits a byte), and every
-//! [`STRETCH`]th entry's place is known, so that one look-up reads a stretch at most.
+//! In: for each new state, in order of discovery, the number of its parent in that order and the
+//! action. Out: the path to any of them. Invariants: an entry takes a few bytes (delta-encoded
+//! varints, LEB128), and the position of every [`STRETCH`]th entry is known, so a look-up reads at
+//! most that many entries.
 
 use deltamark_core::Action;
 

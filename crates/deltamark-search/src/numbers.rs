@@ -1,12 +1,12 @@
 //! A stack of numbers in as few bits as they need.
 //!
-//! In: ids of states, or positions. Out: the same, from the end or by position. What stays
-//! true: numbers lie in pieces of [`PIECE`], and all numbers of a piece take the same
-//! number of bits, as many as the largest of them needs. Nothing but the last piece is
-//! ever copied, so growing takes no more than one piece beyond what is held.
+//! In: ids of states, or positions. Out: the same, from the end or by position. Invariants: numbers
+//! are in pieces of [`PIECE`], and all numbers of a piece have the same width, as many bits as the
+//! largest of them needs. Only the last piece is ever copied, so growing takes at most one
+//! additional piece.
 //!
-//! One long list that is copied to a larger one was tried: with the copies that the
-//! allocator keeps for a while it took the process to three times what was counted.
+//! A single growing list was tried: with the copies that the allocator keeps for a while, the
+//! process took three times the counted bytes.
 
 /// How many numbers a piece holds: a multiple of 64.
 const PIECE: usize = 1 << 9;

@@ -1,19 +1,18 @@
-//! Breadth-first search over parts: every state has an owner.
+//! Partitioned breadth-first search: every state has an owner.
 //!
-//! The other way to use several processors, and the one that needs no common memory: each part
-//! has a store of its own and owns the states whose hashes fall to it; what a part finds that
-//! belongs to another it sends there, many edges at a time. This is the partitioned visitor of
-//! DIVINE (V. Štill, *State Space Compression for the DiVinE Model Checker*, 2013, section 3.1.2).
-//! What is done differently: levels are kept, so that traces are shortest; an edge carries its
-//! target and its action but not its source, because a path is found by walking back.
+//! A parallel search without shared memory: each part has its own store and owns the states whose
+//! hashes map to it; successors owned by another part are sent there, many edges at a time. This is
+//! the partitioned visitor of DIVINE (V. Štill, *State Space Compression for the DiVinE Model
+//! Checker*, 2013, section 3.1.2). Differences: levels are kept, so traces are shortest; an edge
+//! carries its target and its action but not its source, because a path is found by backtracking.
 //!
-//! # What it needs
-//! For each part a store that numbers its states 0, 1, 2 … and recalls them, and that does not
-//! look at parents: they are [nameless](StateId::NAMELESS).
+//! # Requirements
+//! For each part a store that numbers its states 0, 1, 2 … and recalls them, and that does not use
+//! parents: they are [nameless](StateId::NAMELESS).
 //!
-//! # What it guarantees
-//! What `bfs.rs` does: counts do not depend on the number of parts. When memory runs out, edges
-//! of the last blocks may be counted whose targets are not in any store.
+//! # Guarantees
+//! As `bfs.rs`: counts do not depend on the number of parts. When memory runs out, edges of the
+//! last blocks may be counted whose targets are in no store.
 //!
 //! # A round
 //! ```text
@@ -21,11 +20,10 @@
 //! part 1   expand own level ─ edges ▶ owner …  done ▶ all │ edges of others … │ report ▶ all
 //! ```
 //! Messages from one part to another arrive in the order they were sent, so when a part has
-//! heard from all others that they are done it has all states of the next level that it owns. It
-//! then reports how many these are, and whether a layout must widen or the run must end; all
-//! parts see all reports and come to the same decision. Nothing else is shared, but for flags
-//! that save time, the limit on states, and the change of a layout, which in one process is made
-//! once for all.
+//! received "done" from all others it has all states of the next level that it owns. It then
+//! reports their number, and whether a layout must be widened or the run must end; all parts see
+//! all reports and make the same decision. Nothing else is shared except flags that save time, the
+//! limit on states, and a layout change, which in one process is made once for all.
 
 use crate::Task;
 use crate::frontier::Level;

@@ -1,10 +1,10 @@
-//! From a state back to an initial one.
+//! Backtracking from a state to an initial state.
 //!
-//! In: one store or several whose ids are numbered level by level, and where each level begins.
-//! Out: a shortest path to any of their states. What stays true: nothing was stored for it. Where
-//! steps can be undone, a predecessor is found by undoing each step and looking the result
-//! up; elsewhere the level before is expanded again until it yields the state, which costs
-//! at most the time of one more search.
+//! In: one or several stores whose ids are numbered level by level, and where each level begins.
+//! Out: a shortest path to any of their states. Nothing is stored for it. If actions can be undone,
+//! a predecessor is found by undoing each action and looking up the result; otherwise the previous
+//! level is expanded again until it generates the state, which costs at most the time of one more
+//! search.
 
 use crate::numbers::Numbers;
 use deltamark_core::{

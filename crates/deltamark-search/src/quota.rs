@@ -1,13 +1,12 @@
-//! The limit on the number of states, kept to exactly by any number of threads.
+//! The exact limit on the number of states, for any number of threads.
 //!
-//! In: how many states a thread is about to insert, and how many there are in all. Out: whether
-//! all of them may be new without the limit being passed. What stays true: states that are there
-//! and states that somebody may be inserting are never more than the limit together, so a run
-//! that is ended by it holds exactly as many states as were allowed; and none is ended by what
-//! somebody set aside and did not need.
+//! In: the number of states a thread is about to insert, and the total. Out: whether all of them
+//! may be new without exceeding the limit. Invariants: stored states and pending insertions
+//! together never exceed the limit, so a run ended by it holds exactly the permitted number of
+//! states; and no run is ended by an unused reservation.
 //!
-//! A thread first adds to `pending` what it may insert and then reads how many there are, so
-//! of two threads at least one sees the other. Nobody pays for this where there is no limit.
+//! A thread first adds its possible insertions to `pending` and then reads the total, so of two
+//! threads at least one sees the other. Without a limit this costs nothing.
 
 use deltamark_core::{Batch, Block, Insert, Scratch, Store};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

@@ -1,12 +1,12 @@
-//! What all searches share: answers, counts, limits, and the widening of layouts.
+//! The common part of all searches: verdicts, counts, limits, and the widening of layouts.
 //!
-//! In: a task. Out: an outcome. What stays true: a block is either expanded, inserted and
-//! counted as a whole or not at all; a layout that must widen is widened between blocks,
-//! in the system, the store and the frontier at once.
+//! In: a task. Out: an outcome. Invariants: a block is expanded, inserted and counted as a whole or
+//! not at all; layouts are widened between blocks, in the system, the store and the frontier at
+//! once.
 //!
-//! A search of several threads has a [`Run`] for each of them, all of one [`Plan`]. The first
-//! is the one that answers, looks at the clock and tells; at the end it
-//! [absorbs](Run::absorb) what the others counted.
+//! A parallel search has a [`Run`] for each thread, all of one [`Plan`]. The first one decides
+//! verdicts, checks the clock and reports; at the end it [absorbs](Run::absorb) the counts of the
+//! others.
 
 use crate::quota::Quota;
 use crate::{Observer, Task};

@@ -1,78 +1,84 @@
 //! The sweep-line method.
 //!
 //! # The idea
-//! States are expanded in the order of their progress, and forgotten as soon as everything that
-//! waits has come further: if no step leads back, they will not be met again. From S. Christensen, L.M.
-//! Kristensen, T. Mailund, *A sweep-line method for state space exploration*, TACAS 2001. Steps that do lead
-//! back, regress edges, are taken care of as in L.M. Kristensen, T. Mailund, *A generalised sweep-line method for
-//! safety properties*, FME 2002: the states they lead to are kept for good and are the roots
-//! of one more sweep. States are numbered as in T. Mailund, M. Westergaard, *Obtaining memory-efficient
-//! reachability graph representations using the sweep-line method*, TACAS 2004.
+//! States are expanded in order of progress, and deleted as soon as all unexpanded states have
+//! progressed further: if no edge regresses, they are not revisited. From S. Christensen, L.M.
+//! Kristensen, T. Mailund, *A sweep-line method for state space exploration*, TACAS 2001. Regress
+//! edges are handled as in L.M. Kristensen, T. Mailund, *A generalised sweep-line method for safety
+//! properties*, FME 2002: their targets become persistent and are the roots of another sweep.
+//! States are numbered as in T. Mailund, M. Westergaard, *Obtaining memory-efficient reachability
+//! graph representations using the sweep-line method*, TACAS 2004.
 //!
 //! ```text
 //! rank     0    1    2    3    4    5
-//!          .    .    x    w    w    w        x expanded, w waiting, . forgotten
+//!          .    .    x    w    w    w        x expanded, w unexpanded, . deleted
 //!                    │ line
-//!               k◀───┼── regress edge        k kept for good; root of the next sweep
+//!               k◀───┼── regress edge        k persistent; root of the next sweep
 //! ```
 //!
-//! # What it needs
-//! A [`Window`] instead of a store, and a [`Measure`]. Any function of the state will do as a measure.
+//! # Requirements
+//! A [`Window`] instead of a store, and a [`Measure`], which may be any function of the state.
 //!
-//! # What it guarantees
-//! *Every sweep ends, and there is a last one.* Behind the line only states that are kept for good
-//! are entered. At the line and ahead of it a state is entered at most once a sweep, as it is
-//! known until the line has passed, and the line does not go back within a sweep. So a sweep
-//! expands every reachable state once at most, and the kept ones, of which there are no more than
-//! reachable states. A sweep follows only if one more state was kept; that happens at most as
-//! often as there are reachable states.
+//! # Guarantees
+//! *Termination.* Behind the line only persistent states are inserted. At or ahead of the line a
+//! state is inserted at most once per sweep, as it is known until the line has passed, and the line
+//! does not go back within a sweep. So a sweep expands every reachable state at most once, and the
+//! persistent ones, of which there are no more than reachable states. Another sweep follows only if
+//! a state became persistent; that happens at most as often as there are reachable states.
 //!
-//! *Every reachable state is expanded.* By induction along a path: initial states are entered; whenever a state
-//! is expanded each of its successors is known or gets entered; and what was entered is not forgotten
-//! before it was expanded. So "holds" is said of a complete run only, and rightly.
+//! *Completeness: every reachable state is expanded.* By induction along a path: initial states are
+//! inserted; whenever a state is expanded each of its successors is known or gets inserted; and no
+//! inserted state is deleted before it was expanded. So "holds" is reported only for a complete
+//! run, and is correct.
 //!
-//! *With a measure that never decreases, every state is expanded once*, and states, edges and
-//! deadlocks are those of any other search: a state that is forgotten has a lower rank than all that
-//! wait, and no path leads back to it. With other measures states are met again, numbered again
-//! and expanded again. What is counted then is an *unfolding*: each number stands for one state, and
-//! its edges lead to numbers that stand for that state's successors, all of them; so the function
-//! from numbers to states is a bisimulation, and whatever is true of an unfolding is true of the state
+//! *With a monotonic measure, every state is expanded once*, and states, edges and deadlocks are
+//! those of any other search: a deleted state has a lower rank than all unexpanded ones, and no
+//! path leads back to it. With other measures states are revisited, renumbered and expanded again.
+//! The counts are then those of an *unfolding*: each number represents one state, and its edges
+//! lead to numbers that represent that state's successors, all of them; so the function from
+//! numbers to states is a bisimulation, and properties of an unfolding are properties of the state
 //! space, except for counts.
 //!
-//! Initial states are kept for good, if they are few: many systems return to where they began, and
-//! would be explored twice for one state.
+//! Initial states are persistent, if they are few: many systems return to them, and would be
+//! explored twice for one state.
 //!
-//! Traces are seldom shortest. Nothing is noted on the way; a trace is found by a [second
-//! run](crate::guided) in the same order, which ends as soon as it meets the state.
+//! Traces are rarely shortest. A sweep records no back edges; a trace is found by a
+//! [second run](crate::guided) in the same order, which ends as soon as it reaches the state.
 //!
 //! # Edges that are not followed
 //! Where every action has a gain of its own and none is negative, steps may be left out as in a search by levels
 //! ([sleep sets](deltamark_core::sleep)): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
 //! left out, if `a` comes before `b`. There that rests on levels; here on ranks, and on levels within a rank.
 //!
-//! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain on which it is
-//! reached from a state that an advancing step leads to, or that is initial. Three things are seen to:
+//! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain by which it
+//! is reached from a target of an advancing step, or from an initial state. Three conditions are
+//! enforced:
 //!
-//! 1. Actions that advance come before all others.
-//! 2. A rank is *orderly* if nothing of it was expanded before the line came there. Its states are then expanded level by level: those
-//!    that were there when the line came (all with `d = 0`, and no others, once all such are known to have been entered), then those that the
-//!    first ones led to, and so on; a block never holds states of two levels.
-//! 3. That `s` was reached by an `a` without gain counts only if the rank is orderly and `s` is of the level behind that of `p`. That it was
-//!    reached by an `a` that advances counts always.
+//! 1. Actions that advance precede all others.
+//! 2. A rank is *orderly* if none of its states was expanded before the line reached it. Its states
+//!    are then expanded level by level: those that were present when the line arrived (all with
+//!    `d = 0`, and no others, once all such are known to have been inserted), then their
+//!    successors, and so on; a block never holds states of two levels.
+//! 3. That `s` was reached by an `a` without gain counts only if the rank is orderly and `s` is of
+//!    the level after that of `p`. That it was reached by an `a` that advances counts always.
 //!
-//! *Claim:* every reachable `t` is entered; and in an orderly rank, in level `d(t)`. By induction on `(r, d)`. Call a
-//! step to `t` tight if it advances and
-//! `d(t) = 0`, or if it has no gain and leads from a state of the same rank whose `d` is smaller by one. If `t` is not initial, there is a tight
-//! step from a reachable state; that state has a smaller `(r, d)`, so it is entered and expanded. Take of all tight steps
-//! the one that comes first in the order of actions, `b` from `s`. Suppose it is left out: `s` was reached by an `a` before `b` from an expanded `p`,
-//! there is an `s'` to which `b` leads from `p`, and `a` leads from there to `t`.
+//! *Claim:* every reachable `t` is inserted; and in an orderly rank, in level `d(t)`. By induction
+//! on `(r, d)`. Call a step to `t` tight if it advances and `d(t) = 0`, or if it has no gain and
+//! leads from a state of the same rank whose `d` is smaller by one. If `t` is not initial, there is
+//! a tight step from a reachable state; that state has a smaller `(r, d)`, so it is inserted and
+//! expanded. Take of all tight steps the first in the order of actions, `b` from `s`. Suppose it is
+//! skipped: `s` was reached by an `a` before `b` from an expanded `p`, there is an `s'` to which
+//! `b` leads from `p`, and `a` leads from there to `t`.
 //!
-//! * If `a` advances, `d(t) = 0`. So `a` from `s'` is a tight step, and comes before `b`. That was not so.
-//! * If `a` has no gain, neither has `b` (1). The rank is orderly and `p` is of the level before that of `s` (3), that is, `d(p) = d(s) - 1 = d(t) - 2` (by induction). So
-//!   `d(s') <= d(t) - 1`, and as `a` leads from `s'` to `t`, `d(s') = d(t) - 1`: again a tight step that comes before `b`.
+//! * If `a` advances, `d(t) = 0`. So `a` from `s'` is a tight step that precedes `b`: a
+//!   contradiction.
+//! * If `a` has no gain, neither has `b` (1). The rank is orderly and `p` is of the level before
+//!   that of `s` (3), that is, `d(p) = d(s) - 1 = d(t) - 2` (by induction). So `d(s') <= d(t) - 1`,
+//!   and as `a` leads from `s'` to `t`, `d(s') = d(t) - 1`: again a tight step that precedes `b`.
 //!
-//! So `t` is entered when `s` is expanded, at the latest. In an orderly rank that is not before level `d(t) - 1` is expanded, because no step leads to `t`
-//! from a level before it; so `t` gets into level `d(t)`. ∎
+//! So `t` is inserted when `s` is expanded, at the latest. In an orderly rank that is not before
+//! level `d(t) - 1` is expanded, because no step leads to `t` from an earlier level; so `t` gets
+//! into level `d(t)`. ∎
 
 use crate::guided;
 use crate::run::{Finding, Plan, Recode, Run, Step};

@@ -1,8 +1,9 @@
-//! What a measure would be worth: a sweep in miniature.
+//! Evaluating a measure by a sweep over a sample.
 //!
-//! In: a system and measures. Out: for each, how much of a sample of the state space a sweep would hold at once.
-//! What stays true: the sample is the first states that breadth-first search meets, the same for all measures; of a small
-//! system it is all of it, and the figures are those of the run to come.
+//! In: a system and measures. Out: for each, the share of a sample of the state space that a sweep
+//! would hold at once. Invariant: the sample is the first states of a breadth-first search, the
+//! same for all measures; for a small system it is the whole state space, and the figures are those
+//! of the actual run.
 
 use crate::learn;
 use deltamark_core::{

@@ -1,10 +1,10 @@
 //! # The idea
-//! Nothing is kept of a state but some bits set in one large array, at places that its hash
-//! names. A state all of whose bits are set already is taken as seen, and may be missed. G. J.
-//! Holzmann, *An Analysis of Bitstate Hashing*, Formal Methods in System Design 13, 1998; the
-//! array is a Bloom filter. The places come by enhanced double hashing after P. C. Dillinger
-//! and P. Manolios, *Bloom Filters in Probabilistic Verification*, FMCAD 2004: two hashes,
-//! however many places, and hardly more misses than with as many independent hashes.
+//! A state is represented only by some bits set in one large array, at positions given by its hash.
+//! A state whose bits are all set already counts as visited, and may be missed. G. J. Holzmann, *An
+//! Analysis of Bitstate Hashing*, Formal Methods in System Design 13, 1998; the array is a Bloom
+//! filter. The positions are computed by enhanced double hashing after P. C. Dillinger and P.
+//! Manolios, *Bloom Filters in Probabilistic Verification*, FMCAD 2004: two hashes for any number
+//! of positions, and hardly more misses than with independent hashes.
 //!
 //! # Layout in memory
 //! ```text
@@ -13,28 +13,29 @@
 //! ```
 //!
 //! # Growth
-//! None: what was set cannot be set again elsewhere. The array is taken at once, and nothing
-//! is ever full; it only gets less and less worth.
+//! None: set bits cannot be rehashed. The array is allocated at once and is never full; only its
+//! guarantee degrades.
 //!
-//! # What an answer is worth
-//! When a state comes and a part `f` of the array is set, it is missed with probability `f^k`
-//! for `k` places, as if they were independent (Holzmann; Dillinger and Manolios show that for
-//! enhanced double hashing this is close). Two states whose pairs `(x, y)` are equal share all
-//! places, so with `i` states there, `i/m²` is added for an array of `m` bits, and `i/2^64` for
-//! hashes that are equal as a whole. The store adds up `−ln(1 − f^k − i/m² − i/2^64)` over all
-//! states that were new, with `f` as it was just after each, and tells `1 − exp` of minus that:
-//! the probability that any state was missed. It is an estimate; states that were missed are
-//! not counted among those that came, which matters only once several are expected.
+//! # Guarantee
+//! When a state is inserted while a fraction `f` of the array is set, it is missed with probability
+//! `f^k` for `k` positions, as if they were independent (Holzmann; Dillinger and Manolios show that
+//! for enhanced double hashing this is close). Two states with equal pairs `(x, y)` share all
+//! positions, so with `i` states present, `i/m²` is added for an array of `m` bits, and `i/2^64`
+//! for equal hashes. The store sums `−ln(1 − f^k − i/m² − i/2^64)` over all new states, with `f` as
+//! of just after each, and reports `1 − exp` of minus that: the probability that any state was
+//! missed. It is an estimate; missed states are not counted among those inserted, which matters
+//! only once several are expected.
 //!
 //! # Invariants
-//! * I1: all places of every state that was inserted are set, so no state is called new twice.
-//!   Several threads that bring one state agree on which of them it is new to: who finds a place
-//!   not set takes the lock of the state, one of many by its hash, before it sets any.
-//! * I2: places are set by atomic exchanges; what is counted is added up once a batch.
+//! * I1: all positions of every inserted state are set, so no state is reported new twice. Threads
+//!   that insert the same state concurrently agree on which of them it is new to: a thread that
+//!   finds a position unset takes the lock of the state, one of many by its hash, before it sets
+//!   any.
+//! * I2: bits are set by atomic exchanges; counters are updated once per batch.
 //!
 //! # When to choose it
-//! When even signatures do not fit: a fixed amount of memory, however many states there are.
-//! States cannot be given back: the search keeps those it has yet to expand in full.
+//! When even signatures do not fit: a fixed amount of memory for any number of states. States
+//! cannot be recalled: the search keeps unexpanded states in full.
 
 use crate::memory::region::Region;
 use crate::tables::bucket::prefetch;

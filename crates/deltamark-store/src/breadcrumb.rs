@@ -1,9 +1,9 @@
 //! # The idea
-//! Of a visited state nothing is kept but a crumb: a few bits of its hash, its level modulo
-//! three, and the action that first led to it. No state, no number, no parent. Whether a state
-//! was visited is found out by walking: undo the action of a crumb that fits, look the
-//! predecessor up in the same table, undo its action, and so on, down to a level whose states
-//! are kept in full. For systems whose steps can be undone, searched level by level.
+//! A visited state is represented only by a crumb: a few bits of its hash, its level modulo three,
+//! and the action that first led to it. No vector, no number, no parent. Membership is decided by
+//! backtracking: undo the action of a matching crumb, look up the predecessor in the same table,
+//! undo its action, and so on, down to a level whose states are stored in full. For systems with
+//! reversible actions, searched level by level.
 //!
 //! # Layout in memory
 //! ```text
@@ -16,44 +16,43 @@
 //! ```
 //!
 //! # Why it is exact
-//! Let level `d` be the one that is being expanded: the table holds a crumb of every state at
-//! distance at most `d`, `next` holds those states at distance `d+1` that were found so far.
-//! A successor `s` of a state of level `d` has distance at most `d+1`.
+//! Let `d` be the current level: the table holds a crumb of every state at distance at most `d`,
+//! `next` holds the states at distance `d+1` found so far. A successor `s` of a state of level `d`
+//! has distance at most `d+1`.
 //!
-//! * `s` is in `next`: it is compared in full there. Seen.
-//! * A *walk* from `s` is a sequence of undone steps that ends in a state of an anchor level
-//!   `L`, found there by comparing in full. Undone steps are steps of the system, whatever
-//!   crumbs they were read from; so a walk of `n` steps proves that the distance of `s` is at
-//!   most `L+n`. If `L+n <= d`, `s` was visited: all states that near are in the table. A walk
-//!   with `L+n > d` proves nothing and does not count.
+//! * `s` is in `next`: it is compared in full there. Duplicate.
+//! * A *walk* from `s` is a sequence of undone actions that ends in a state of an anchor level `L`,
+//!   compared in full there. Undone actions are edges of the system, whatever crumbs suggested
+//!   them; so a walk of `n` steps proves that the distance of `s` is at most `L+n`. If `L+n <= d`,
+//!   `s` was visited, because all states at that distance are in the table. A walk with `L+n > d`
+//!   proves nothing and does not count.
 //! * If `s` was visited at a level `j <= d`, there is such a walk, and it is found: `s` has a
-//!   crumb, under its own key, whose action leads back to the state `s` was first found from,
-//!   which is at level `j-1`, and so on; the codes along it are those of levels `j, j-1, …`;
-//!   it ends at the first anchor level `L`, after `n = j-L` steps, so `L+n = j <= d`. All
-//!   crumbs under a key whose code fits are tried, so this one is.
-//! * So if `s` is not in `next` and has no walk, it was not visited, and it is new. The crumbs
-//!   of level `d+1` are written only when the level is complete: before that, a walk through
-//!   them would prove a distance of `d+1`, which says nothing.
+//!   crumb, under its own key, whose action leads back to the state from which `s` was first
+//!   discovered, at level `j-1`, and so on; the codes along it are those of levels `j, j-1, …`; it
+//!   ends at the first anchor level `L`, after `n = j-L` steps, so `L+n = j <= d`. All crumbs under
+//!   a key with a matching code are tried, so this one is.
+//! * So if `s` is not in `next` and has no walk, it was not visited: it is new. The crumbs of level
+//!   `d+1` are written only when the level is complete: before that, a walk through them would
+//!   prove a distance of `d+1`, which is inconclusive.
 //!
-//! Bits of hash and codes only choose which walks are tried. With fewer of them more walks are
-//! tried that lead nowhere; no answer changes.
+//! Hash bits and codes only select the walks to try. With fewer of them more walks fail; no answer
+//! changes.
 //!
-//! # A path to a state
-//! is a walk down to level 0 in which every code is that of its level: found the same way, by
-//! trying crumbs depth-first.
+//! # Paths
+//! A path to a state is a walk down to level 0 in which every code matches its level, found in the
+//! same way by trying crumbs depth-first.
 //!
 //! # Growth
-//! The table grows by a quarter at most, in place, each doubling spending one of the hash bits
-//! that the crumbs keep: nobody has the states to hash them again. When too few would be left,
-//! and walks that lead nowhere would be too many, the table stays as it is and a second one is
-//! begun, with longer keys; look-ups then ask both. With `tag` bits at a million states that is
-//! at a million times `2^(tag-4)`.
+//! The table grows by at most a quarter, in place. Each doubling consumes one of the hash bits of
+//! the crumbs, because there are no states to hash again. When too few bits would remain, and too
+//! many walks would fail, the table is frozen and a second one is started, with longer keys;
+//! look-ups then search both. With `tag` bits at a million states that happens at a million times
+//! `2^(tag-4)`.
 //!
 //! # When to choose it
-//! When steps can be undone and `plain` does not fit: 2.5 to 4.5 bytes a state, whatever their width.
-//! Look-ups of states in older levels cost a walk, so it takes up to four times the time of
-//! `plain`. The frontier is kept in full; on state spaces of few large levels it is most of
-//! what is held.
+//! When actions can be undone and `plain` does not fit: 2.5 to 4.5 bytes per state, regardless of
+//! width. Look-ups of states in older levels cost a walk, so it takes up to four times the time of
+//! `plain`. The frontier is stored in full; on state spaces with few large levels it dominates.
 
 mod walks;
 

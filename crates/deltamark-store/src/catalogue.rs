@@ -1,8 +1,8 @@
 //! The stores by name, with their options, for the command line and for reports.
 //!
-//! In: text such as `plain` or `delta:k=20,base=collapse`. Out: a store, or an error
-//! that names what is known. What stays true: one table, [`CATALOGUE`], knows which stores
-//! there are, and whoever adds a store adds a row; an option that is accepted has an effect.
+//! In: text such as `plain` or `delta:k=20,base=collapse`. Out: a store, or an error that lists the
+//! known ones. Invariants: [`CATALOGUE`] is the only list of stores, one row per store; every
+//! accepted option has an effect.
 
 use crate::bitstate::Bitstate;
 use crate::breadcrumb::{Anchors, Breadcrumb};

@@ -1,48 +1,47 @@
 //! # The idea
-//! States are made of components (processes, channels, groups of places), and a component
-//! takes few values compared with the state as a whole. So each value is kept once, in a table
-//! for its component, and a state is the tuple of its numbers there, in just as many bits as
-//! the numbers need. After SPIN's COLLAPSE (G. J. Holzmann, *State Compression in SPIN:
-//! Recursive Indexing and Compression Training Runs*, 1997) and the collapsing scheme of
-//! Evangelista and Pradat-Peyre's work on Δ-markings. What is done differently: fields are as
-//! wide as the tables need at the time and widen without a copy; a component whose values
-//! hardly repeat is kept as it is; no table has a size that must be given; and a state is not
-//! cut up and looked up component by component to be found, but found by its own hash and
-//! compared with the tuple, so that only new states touch the tables.
+//! States consist of components (processes, channels, groups of places), and a component takes few
+//! values compared with the whole state. So each value is stored once, in a table for its
+//! component, and a state is the tuple of its indices, in as many bits as they need. After SPIN's
+//! COLLAPSE (G. J. Holzmann, *State Compression in SPIN: Recursive Indexing and Compression
+//! Training Runs*, 1997) and the collapsing scheme of Evangelista and Pradat-Peyre's work on
+//! Δ-markings. Differences: fields are as wide as the tables currently need and widen without a
+//! copy; a component whose values hardly repeat is stored inline; no table size must be given; and
+//! a state is not looked up component by component, but by its own hash, and compared with the
+//! tuple, so only new states touch the tables.
 //!
 //! # Layout in memory
 //! ```text
 //! components  #0 [7] [6] [12] …   #1 [0|3] [1|3] …     one table a component
 //!                 └──────┐  ┌──────────┘
-//! tuples      #0 (0,0) #1 (0,1) #2 (1,1) …             bits, one tuple behind the other
+//! tuples      #0 (0,0) #1 (0,1) #2 (1,1) …             bits, one tuple after the other
 //!                         ▲
 //! index       bucket [ tag|1  tag|0  tag|2  0 … ]      as in `plain`
 //! ```
-//! Components are where the system says they are; where it says nothing, each slot is one.
-//! How tuples lie and widen: see `tuples.rs`; the tables: see `intern.rs`.
+//! Component boundaries are those of the system; without any, each slot is a component. Layout and
+//! widening of tuples: see `tuples.rs`; the tables: see `intern.rs`.
 //!
 //! # Threads
-//! A state that comes is kept in full first, so that several threads can enter states as they do in
-//! `plain`. When there are as many of these fresh states as one in 64 of all, or as take one in 32 of all
-//! bytes, or some thousand a thread, the gate is closed and they are packed into tuples (`collapse/growth.rs`). What cannot be packed
-//! because there is no memory stays fresh.
+//! A new state is stored in full first, so several threads can insert states as in `plain`. When
+//! these fresh states are one in 64 of all, or take one in 32 of all bytes, or are some thousand
+//! per thread, the gate is closed and they are packed into tuples (`collapse/growth.rs`). States
+//! that cannot be packed for lack of memory stay fresh.
 //!
 //! # Growth
-//! Tuples and values never move. The index is entered again when it is full, from the states
-//! that the tuples give back, as in `plain`, by all threads.
+//! Tuples and values never move. When the index is full it is refilled from the decoded tuples, as
+//! in `plain`, by all threads.
 //!
 //! # Invariants
 //! * I1: states are numbered 0, 1, 2 …; the first of them are tuples, the others fresh.
-//! * I2: a number is in the index exactly once, in the first bucket from its hash on that had
-//!   an empty entry when it came; a bucket with an empty entry ends every search. An entry is
-//!   settled after its state was written.
-//! * I3: who inserts has set room aside in the index and among the fresh states, so it never has
-//!   to grow them. Tuples change only while the gate is held alone.
+//! * I2: a number is in the index exactly once, in the first bucket from its hash on that had an
+//!   empty entry at insertion; a bucket with an empty entry ends every search. An entry is settled
+//!   after its state was written.
+//! * I3: an inserting thread has reserved room in the index and among the fresh states, so it never
+//!   grows them. Tuples change only under the exclusive gate.
 //!
 //! # When to choose it
-//! When states are wide, or made of parts that repeat, and must be given back at once: at most
+//! When states are wide, or consist of repeating components, and must be recalled at once: at most
 //! 80 per cent of `plain`'s memory on the nets we measured, index included, in 1.3 to 2.3 times its
-//! time; 4 per cent for states of 200 slots, in three times its time. Where nothing repeats it packs
+//! time; 4 per cent for states of 200 slots, in three times its time. If nothing repeats, it packs
 //! the slots as tightly as their values allow.
 
 mod fresh;

@@ -1,15 +1,15 @@
 //! # The idea
-//! A state is cut into two halves, each half is kept once and numbered 0, 1, 2 …, and a state is
-//! a pair of such numbers. If the cut is good, few halves make many states, and most pairs of
-//! halves are states: then one bit a pair says which. Where pairs are sparse, a quotiented set
-//! takes over, which keeps of a pair only what its place does not say.
+//! A state is cut into two halves, each half is stored once and numbered 0, 1, 2 …, and a state is
+//! a pair of such numbers. With a good cut, few halves form many states, and most pairs are states:
+//! one bit per pair records which. If pairs are sparse, a quotient set is used instead, which
+//! stores only the remainder of a pair.
 //!
-//! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011),
-//! and Laarman's compact tree (*Optimal Compression of Combinatorial State Vectors*, 2019). What
-//! is done differently: halves are sets of bits and not of slots, chosen by a short sample of the
-//! system (`compact/sample.rs`, `compact/cuts.rs`); every position of the tree has a table of its own, so that
-//! numbers are dense and a bitmap of pairs is possible; all tables grow by themselves; and roots
-//! need not be numbered: the id of a state is the code of its pair.
+//! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011), and
+//! Laarman's compact tree (*Optimal Compression of Combinatorial State Vectors*, 2019).
+//! Differences: halves are sets of bits and not of slots, chosen from a short sample of the system
+//! (`compact/sample.rs`, `compact/cuts.rs`); every position of the tree has its own table, so
+//! numbers are dense and a bitmap of pairs is possible; all tables grow; and roots need no numbers:
+//! the id of a state is the code of its pair.
 //!
 //! # Layout in memory
 //! ```text
@@ -23,30 +23,31 @@
 //! ```
 //!
 //! # Ids and frontier
-//! Ids are codes and leave gaps, so a search keeps queues of them. That costs as many bits as
-//! codes have for the states of two levels, where numbers in the order found would cost as many
-//! for every state: those of the whole store, several times what it takes now. For the same reason
-//! no back edges are kept: how a state was reached is found out by a second search (`compact/retrace.rs`).
+//! Ids are codes and sparse, so a search keeps queues of them. That costs the bits of a code for
+//! the states of two levels; numbers in order of discovery would cost as much for every state,
+//! several times the size of the store. For the same reason no back edges are stored: paths are
+//! found by a second search (`compact/retrace.rs`).
 //!
 //! # Insertion
-//! Successors differ little from their source, whose numbers follow from its id: only leaves
-//! that changed are looked up, and only nodes above them. A batch goes position by position,
-//! so that look-ups overlap.
+//! Successors differ little from their source, whose node numbers follow from its id: only changed
+//! leaves are looked up, and only nodes above them. A batch is processed position by position, so
+//! that look-ups overlap.
 //!
 //! # Growth
-//! Halves and tiles never move; indexes are entered again from the halves; the quotiented set
-//! is rearranged in place. A layout that changes leads to a new tree from all states, one by one, while the old one is given
-//! back; what old ids stand for is in `past.rs`. Layouts seldom change once the sample is taken.
+//! Halves and tiles never move; indexes are refilled from the halves; the quotient set is
+//! rearranged in place. A layout change inserts all states into a new tree, one by one, while the
+//! old one is freed; old ids are decoded by `past.rs`. Layouts rarely change after the sample.
 //!
 //! # Invariants
 //! * I1: every bit of a state is in exactly one leaf, so equal pairs mean equal states.
-//! * I2: whoever inserts holds the gate shared, and every table has room for what it may insert;
-//!   growing and recoding hold the gate alone. A state takes a place in any table only if it is new, and then one.
-//! * I3: a number that is in a key, and a pair that is a root, was interned before.
+//! * I2: an inserting thread holds the gate shared, and every table has room for its insertions;
+//!   growing and recoding hold the gate exclusively. Only a new state takes an entry in a table,
+//!   and at most one per table.
+//! * I3: a number that occurs in a key, and a pair that is a root, was interned before.
 //!
 //! # When to choose it
-//! When states are of fixed width and made of parts that move on their own, as nets are: far
-//! below a byte a state at best. Where a half is nearly the whole state, 10 to 20 bytes.
+//! When states are of fixed width and consist of independent parts, as in nets: far below a byte
+//! per state at best. If a half is nearly the whole state, 10 to 20 bytes.
 
 mod cuts;
 mod group;

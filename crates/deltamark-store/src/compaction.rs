@@ -1,39 +1,39 @@
 //! # The idea
-//! Of a state only a signature is kept, some bits of its hash. Two states of one signature are
-//! taken for one, so the second is missed, with all that only it leads to; how probable that
-//! is, is known. Hash compaction is due to P. Wolper and D. Leroy, *Reliable Hashing without
-//! Collision Detection*, CAV 1993; U. Stern and D. L. Dill, *Improved Probabilistic
-//! Verification by Hash Compaction*, CHARME 1995, keep signature and place in the table apart.
-//! What is done better here: the place says the upper bits of the signature, so only the rest
-//! is stored (see `pairs.rs`), and the table grows.
+//! Stores only a signature of a state, some bits of its hash. Two states with equal signatures are
+//! treated as equal, so the second is missed, with everything reachable only through it; the
+//! probability of that is known. Hash compaction is due to P. Wolper and D. Leroy, *Reliable
+//! Hashing without Collision Detection*, CAV 1993; U. Stern and D. L. Dill, *Improved Probabilistic
+//! Verification by Hash Compaction*, CHARME 1995, make signature and position in the table
+//! independent. Better here: the position determines the upper bits of the signature, so only the
+//! remainder is stored (see `pairs.rs`), and the table grows.
 //!
 //! # Layout in memory
 //! ```text
 //! hash, mixed   [ signature: the top `bits` bits | not used ]
 //!               [ place | remainder: stored      ]
 //! ```
-//! A table of n signatures keeps about `bits − log2 n` bits of each and is 80 to 90 per cent
-//! full: with a million states or two about 4 bytes a state at 40 bits, 6 to 7 at 56.
+//! A table of n signatures stores about `bits − log2 n` bits of each at a load factor of 0.8 to
+//! 0.9: with a million states or two about 4 bytes per state at 40 bits, 6 to 7 at 56.
 //!
-//! # What an answer is worth
-//! The hash is taken as uniform and independent, as in the papers. When `i` signatures are
-//! there, the next state is missed with probability `i / 2^b`. So no state of a run that ends
-//! with `n` signatures was missed with probability `∏ (1 − i/2^b)`, `i < n` (Wolper and Leroy;
-//! about `exp(−n²/2^(b+1))`), and the store tells one minus that: the probability that *any*
-//! state is missing. It counts the states that were found; those that are missing, and what
-//! only they lead to, are not in `n`, which matters only once several are expected. That one
-//! given state, say an erroneous one, is missing is far less probable (Stern and Dill, *A New
-//! Scheme for Memory-Efficient Probabilistic Verification*, FORTE 1996, bound it along a
-//! shortest path).
+//! # Guarantee
+//! The hash is assumed uniform and independent, as in the papers. With `i` signatures present, the
+//! next state is missed with probability `i / 2^b`. So no state of a run that ends with `n`
+//! signatures was missed with probability `∏ (1 − i/2^b)`, `i < n` (Wolper and Leroy; about
+//! `exp(−n²/2^(b+1))`), and the store reports one minus that: the probability that *any* state is
+//! missing. It counts the states that were found; missed states, and those reachable only through
+//! them, are not in `n`, which matters only once several are expected. That one given state, for
+//! example an erroneous one, is missing is far less probable (Stern and Dill, *A New Scheme for
+//! Memory-Efficient Probabilistic Verification*, FORTE 1996, bound it along a shortest path).
 //!
 //! # Invariants
 //! * I1: every signature is in the set once. Which states are missed depends on signatures alone, not on threads.
-//! * I2: whoever inserts holds the gate shared, and the set has room for what it may insert; growing holds the gate
-//!   alone, and all threads help. Look-ups take no lock, and what is new is entered by claiming its line (`pairs/insert.rs`).
+//! * I2: an inserting thread holds the gate shared, and the set has room for its insertions;
+//!   growing holds the gate exclusively, and all threads help. Look-ups take no lock, and a new
+//!   signature is inserted by claiming its line (`pairs/insert.rs`).
 //!
 //! # When to choose it
-//! When nothing exact fits and bugs are looked for rather than their absence proved. States
-//! cannot be given back: the search keeps those it has yet to expand in full.
+//! When no exact store fits, to search for errors rather than prove their absence. States cannot be
+//! recalled: the search keeps unexpanded states in full.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::pair_code::Bmi2;

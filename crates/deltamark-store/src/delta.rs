@@ -1,14 +1,12 @@
 //! # The idea
-//! A state is a predecessor and an action; only every `k`-th level is kept in full. Whether a state
-//! is there is checked by walking back along the actions to a state that is kept, and
-//! comparing there.
+//! A state is a predecessor and an action; only every `k`-th level is stored in full. Membership is
+//! checked by backtracking along the actions to a stored state, and comparing there.
 //!
 //! From Evangelista and Pradat-Peyre, *Memory efficient state space storage in explicit software
 //! model checking*, SPIN 2005 (Δ-markings). Kept: every `k`-th level in full, in a base store; both
-//! optimisations, below. Better: the predecessor costs 2 bits in level order instead of a
-//! pointer; a slot of the table holds only what its place does not say; the candidates of a
-//! batch walk together; the levels in hand are compared directly; nothing has a size that must
-//! be guessed before the run.
+//! optimisations, below. Better: the predecessor costs 2 bits in level order instead of a pointer;
+//! an entry of the table holds only a remainder (quotienting); the candidates of a batch are walked
+//! together; the current levels are compared directly; no size must be guessed before the run.
 //!
 //! # Layout in memory
 //! ```text
@@ -17,31 +15,31 @@
 //! actions   packed                                             log2 of their number
 //! in full   level 0, k, 2k … in the base store                 1/k of plain    (kept.rs)
 //! ```
-//! In any order (depth-first) a predecessor is a packed number, and a state is kept in full
-//! whose chain of predecessors would reach `k` steps.
+//! In any order (depth-first) a predecessor is a packed number, and a state is stored in full if
+//! its chain of predecessors would reach `k` steps.
 //!
 //! # The two optimisations of the paper
-//! * `update`: a state that is met again from a predecessor with a shorter chain is pointed
-//!   to that one. In level order chains differ only next to a level kept in full (a state one level
-//!   before it, met again from it, has one step instead of `k`-1); such edges are exceptions
-//!   beside the two bits, and at most one state in 256 may be one. In any order every edge may change.
-//! * `backward`: equality is checked by undoing the steps from the new state, for systems that
-//!   can. A state that is another one mostly ends the walk early, at a step that cannot be undone.
-//!   Other systems rebuild forwards and compare; see `rebuilding/walk.rs` for why both are exact.
+//! * `update`: a state that is revisited from a predecessor with a shorter chain gets that
+//!   predecessor. In level order chains differ only next to a full level (a state one level before
+//!   it, revisited from it, has one step instead of `k`-1); such edges are exceptions beside the
+//!   two bits, and at most one state in 256 may be one. In any order every edge may change.
+//! * `backward`: equality is checked by undoing actions from the new state, for reversible systems.
+//!   For a different state the walk mostly ends early, at an action that cannot be undone. Other
+//!   systems rebuild forwards and compare; see `rebuilding/walk.rs` for why both are exact.
 //!
-//! # No cycle comes about
-//! Let `c(x)` be the number of steps from `x` along predecessors to a state kept in full; it is
-//! finite for all states to begin with, since a new state points to one that is there. A state
-//! `s` is pointed to `t` only if `c(t) + 1 < c(s)`, both counted along the edges as they are then. If
-//! `s` were on the chain of `t`, `c(t)` would be more than `c(s)`. So it is not, the chain of `t` stays
-//! as it is, and `c` stays finite for `s` and for all whose chains go through `s`: they become
-//! shorter. In particular no chain ever exceeds `k - 1` in any order.
+//! # Chains are acyclic
+//! Let `c(x)` be the number of steps from `x` along predecessors to a state stored in full;
+//! initially it is finite for all states, since a new state points to an existing one. The
+//! predecessor of `s` is changed to `t` only if `c(t) + 1 < c(s)`, both counted along the current
+//! edges. If `s` were on the chain of `t`, `c(t)` would be more than `c(s)`. So it is not, the
+//! chain of `t` is unchanged, and `c` stays finite for `s` and for all whose chains go through `s`:
+//! they become shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
 //! # When to choose it
-//! When `plain` does not fit, for any system and any search: 6 to 7 bytes a state level by level,
-//! whatever their width, in up to four times the time of `plain` for narrow states and in about
-//! its time for those of hundreds of slots; in any order some 9 bytes, in about ten times. A
-//! small `k` is faster and takes more.
+//! When `plain` does not fit, for any system and any search: 6 to 7 bytes per state level by level,
+//! regardless of width, in up to four times the time of `plain` for narrow states and in about its
+//! time for states of hundreds of slots; in any order some 9 bytes, in about ten times. A small `k`
+//! is faster and takes more.
 
 use crate::catalogue::{SpecError, StoreSpec, Traffic};
 use crate::collapse::Collapse;

@@ -1,25 +1,24 @@
 //! # The idea
-//! A step changes little, so a state is kept as what has changed since the state it was
-//! reached from; every δ-th state on a path is kept whole, so that no chain of differences gets
-//! long. A state that may have been seen before is taken back along the chain of the one that
-//! is there, change by change, and compared with the whole state at its end.
+//! A step changes little, so a state is stored as its difference from its predecessor; every δ-th
+//! state on a path is stored in full, so chains of differences are short. To compare a candidate
+//! with a stored state, the changes of the stored chain are undone on the candidate, one by one,
+//! and the result is compared with the full state at the end.
 //!
 //! From A. Mukherjee, Z. Tari, P. Bertok, *Memory efficient state-space analysis in software
-//! model-checking*, ACSC 2010: their sequential algorithm. Kept: differences, δ, and that
-//! equality is decided on states, never on what stands for them. Different here:
-//! * They hash into lists and, where a list gets long, hash once more by a second function. We
-//!   have one table that grows (`quotient.rs`): no list gets long.
-//! * They keep new values; we keep what is added to the old ones, in few bits
-//!   (`patch.rs`), and whole states against the first state. A list of changes that
-//!   occurs again is kept once (`lists.rs`): where a step of the model adds the
-//!   same wherever it is taken, a state takes a byte or two for it.
+//! model-checking*, ACSC 2010: their sequential algorithm. Kept: differences, δ, and that equality
+//! is decided on states, never on their encodings. Different here:
+//! * They hash into lists and, where a list gets long, hash again by a second function. We have one
+//!   growing table (`quotient.rs`): no list gets long.
+//! * They store new values; we store increments, in few bits (`patch.rs`), and full states relative
+//!   to the first state. A repeated list of changes is stored once (`lists.rs`): if an action adds
+//!   the same everywhere, a state takes a byte or two for it.
 //! * A predecessor takes about a byte instead of a pointer.
-//! * Nothing is expanded to be compared: undoing the changes on the state in question costs the
-//!   same whatever its width, but for one comparison at the end. Suspects of a batch are walked
-//!   back together, so that one's way to memory is hidden behind the others' work; two that
-//!   meet with the same state in hand go on as one.
-//! * Level by level, the level in hand and the next one are held in full meanwhile, because most
-//!   of what is seen again lies there.
+//! * No stored state is expanded for a comparison: undoing changes on the candidate costs the same
+//!   for any width, except for one comparison at the end. Candidates of a batch are walked back
+//!   together to hide memory latency; two that reach the same record with the same state are
+//!   merged.
+//! * Level by level, the current level and the next one are held in full, because most duplicates
+//!   are there.
 //!
 //! # Layout in memory
 //! ```text
@@ -32,21 +31,20 @@
 //! `difference/record.rs` for what a record holds.
 //!
 //! # Growth
-//! The journal never moves; the index grows in place by small steps. A new layout of the states
-//! is the one thing that takes a second copy: all records are written again, in the order of
-//! their numbers, within the budget.
+//! The journal never moves; the index grows in place in small steps. Only a new layout takes a
+//! second copy: all records are rewritten, in the order of their numbers, within the budget.
 //!
 //! # Invariants
-//! * I1: state `n` has record `n`; its predecessor has a smaller number; so does every chain end
-//!   in a whole state, after δ - 1 steps at most.
-//! * I2: what is in the index has a record, and what has a record is in the index.
-//! * I3: numbers from the level in hand on are in the levels too, if states come by levels.
+//! * I1: state `n` has record `n`; its predecessor has a smaller number; so every chain ends in a
+//!   full state, after at most δ - 1 steps.
+//! * I2: the index contains exactly the numbers of all records.
+//! * I3: numbers from the current level on are in the levels too, in level order.
 //!
 //! # When to choose it
 //! For wide states of which a step changes little: 200 slots take 12 bytes instead of 806, in less
-//! than twice the time of `plain`. Needs nothing of the system: no undoing, no replaying of
+//! than twice the time of `plain`. It requires nothing of the system: no undoing, no replaying of
 //! actions. A look-up that hits an old state takes δ / 2 steps back on average, so narrow states,
-//! which `plain` compares in no time, take several times as long.
+//! which `plain` compares almost for free, take several times as long.
 
 mod expand;
 mod journal;

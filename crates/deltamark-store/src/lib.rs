@@ -1,8 +1,8 @@
 //! The stores: sets of visited states, interchangeable behind [`deltamark_core::Store`].
 //!
-//! In: a [`StoreSpec`], usually from the command line, a system, the order in which states will
-//! come, and a budget. Out: a store. What stays true: stores name no language and no search; one
-//! technique a file; the table [`CATALOGUE`] knows them all.
+//! In: a [`StoreSpec`], usually from the command line, a system, the insertion order of states, and
+//! a budget. Out: a store. Invariants: stores name no language and no search; one technique per
+//! file; the table [`CATALOGUE`] lists them all.
 //!
 //! # The stores
 //! | store | keeps of a state | built on |
@@ -18,14 +18,14 @@
 //! | [`compaction`] | a signature; may miss states | `tables::pairs` |
 //! | [`bitstate`] | bits set in an array; may miss states | `memory::region` |
 //!
-//! # The rooms
-//! A store is a file of its own name; what only it uses is in the folder of that name. What several share:
+//! # The folders
+//! A store is a file of its own name; what only it uses is in the folder of that name. Shared:
 //!
 //! | folder | what it holds |
 //! |---|---|
 //! | `memory` | pages of the operating system, arenas, grants of the budget |
 //! | `threads` | claims, the gate, cooperative growth, reservations |
-//! | `tables` | hash tables, quotiented tables, dense tables |
+//! | `tables` | hash tables, quotient tables, dense tables |
 //! | `integers` | sequences of integers in few bits |
 //! | `states` | states kept in full |
 //! | `rebuilding` | what `delta` and `comback` share |

@@ -1,4 +1,4 @@
-//! Memory that never moves, and what the budget granted of it.
+//! Memory that never moves, and its accounting.
 //!
 //! ```text
 //! arena ── items that never move ──▶ region ── pages of the operating system

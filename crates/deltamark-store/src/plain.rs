@@ -1,8 +1,8 @@
 //! # The idea
-//! Every state in full, packed, in the order found; beside the vectors an index, a hash
-//! table of 32-bit entries that leads from a state to its number. The yardstick of every
-//! ratio we print, so it is made as strong as we can: buckets of one cache line compared
-//! with vector instructions, look-ups a batch at a time with prefetch, large pages.
+//! Stores every state in full, packed, in the order of discovery, with an index: a hash table of
+//! 32-bit entries from states to their numbers. It is the baseline of every ratio we print, so it
+//! is heavily optimised: buckets of one cache line compared with vector instructions, batched
+//! look-ups with prefetching, huge pages.
 //!
 //! # Layout in memory
 //! ```text
@@ -10,31 +10,30 @@
 //!                          ▲
 //! index     bucket  [ tag|1  tag|0  tag|2  0  0 … ]    16 entries × 4 bytes, 0 = empty
 //! ```
-//! An entry holds the number plus one in its low bits, as many as the index can count to,
-//! and bits of the hash above them, the tag. Entries of a full bucket overflow into the
-//! next one.
+//! An entry holds the number plus one in its low bits, as many as the capacity of the index needs,
+//! and bits of the hash above them, the tag. Entries of a full bucket overflow into the next one
+//! (linear probing).
 //!
 //! # Growth
-//! Vectors never move. The index is a function of the vectors: when it is full it is
-//! enlarged and emptied, and all numbers are entered again. So growing never needs
-//! a second copy of anything. An index of half a megabyte and more grows by half, which
-//! keeps it between 57 and 85 per cent full. (Growth by a quarter was tried: .5 bytes a
-//! state less, and 15 per cent slower.) Entering all numbers again is a fifth of the time of a
-//! run, so threads that come to the gate meanwhile do not wait: they help, a stretch of numbers
-//! at a time (`growth.rs`, `threads/cooperate.rs`).
+//! Vectors never move. The index is a function of the vectors: when it is full it is enlarged,
+//! cleared and refilled, so growing never needs a second copy of anything. An index of half a
+//! megabyte and more grows by half, which keeps its load factor between 0.57 and 0.85. (Growth by a
+//! quarter was tried: .5 bytes per state less, and 15 per cent slower.) Refilling is a fifth of the
+//! time of a run, so threads that arrive at the gate meanwhile help, a range of numbers at a time
+//! (`growth.rs`, `threads/cooperate.rs`).
 //!
 //! # Invariants
-//! * I1: a number is in the index exactly once, in the first bucket from its hash on that
-//!   had an empty entry when it came; a bucket with an empty entry ends every search.
-//! * I2: an entry whose number is all ones is being written: its vector is not there yet.
-//!   Who meets one with its own tag waits; see `threads/claim.rs`, which is why two threads never enter
-//!   the same state twice.
-//! * I3: whoever inserts holds the gate shared, and room for what it may insert has been
-//!   set aside; growing and recoding hold the gate alone, helpers included.
+//! * I1: a number is in the index exactly once, in the first bucket from its hash on that had an
+//!   empty entry at insertion; a bucket with an empty entry ends every search.
+//! * I2: an entry whose number is all ones is being written: its vector is incomplete. A thread
+//!   that finds one with its own tag waits; see `threads/claim.rs`, which is why two threads never
+//!   insert the same state twice.
+//! * I3: an inserting thread holds the gate shared, and room for its insertions is reserved;
+//!   growing and recoding hold the gate exclusively, helpers included.
 //!
 //! # When to choose it
-//! Whenever the run fits into memory. 4.7 to 7.1 bytes a state for the index; a look-up
-//! touches one line of the index, sometimes the next, and one vector.
+//! Whenever the run fits into memory. 4.7 to 7.1 bytes per state for the index; a look-up touches
+//! one line of the index, sometimes the next, and one vector.
 
 mod growth;
 pub(crate) mod shape;

@@ -1,4 +1,4 @@
-//! States kept in full, for a while or for the whole run.
+//! States stored in full, temporarily or for the whole run.
 //!
 //! * `vectors`: all of them, numbered.
 //! * `window`, `unpacked`: those of the current level and the next.

@@ -1,4 +1,4 @@
-//! What a sweep keeps instead of a store: states by rank, forgotten behind the line.
+//! The window of a sweep instead of a store: states by rank, deleted behind the line.
 //!
 //! * [`layers`]: all ranks, implementing [`deltamark_core::Window`].
 //! * `layer`: the states of one rank.

@@ -1,14 +1,14 @@
 //! # The idea
-//! A state is cut into parts, these again, down to single slots; every part is kept once, as the
-//! tuple of the numbers of its own parts. States that differ little share nearly everything: a
-//! step that changes one slot adds one node a level, and most of these were there before.
+//! A state is cut into parts, these again, down to single slots; every part is stored once, as the
+//! tuple of the indices of its own parts. Similar states share nearly everything: a step that
+//! changes one slot adds one node per tree level, and most of these exist already.
 //!
 //! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011),
 //! which is binary and incremental, and from Štill, *State space compression for the DIVINE model
-//! checker* (2013), which has any arity, states of any length and cuts where the model says. What is done differently: tables grow by
-//! themselves; nodes are shared by all positions and all lengths; roots are numbered in the
-//! order found, so that a search needs no queue; a successor's tree is made from that of its
-//! source, whose numbers are remembered from when it was recalled.
+//! checker* (2013), with any arity, states of any length and cuts chosen by the model. Differences:
+//! tables grow; nodes are shared by all positions and all lengths; roots are numbered in the order
+//! of discovery, so a search needs no queue; a successor's tree is built incrementally from that of
+//! its source, whose node numbers are cached when it is recalled.
 //!
 //! # Layout in memory
 //! ```text
@@ -19,30 +19,30 @@
 //! roots       #40[12|5]             position = StateId; K words, and one for the shape
 //!                                   where states vary in length
 //! ```
-//! A word takes as many bits as the number of nodes needs now, or the slots that were met at its place
-//! of a root, or of a node.
+//! A word takes as many bits as the current number of nodes needs, or the largest slot seen at its
+//! position of a root or of a node.
 //!
-//! Which child is a slot and which a node follows from the shape (`shape.rs`), so a node may mean
-//! different things in different places. A state of up to K slots is all root. Shapes of states
-//! of one length are cut where the components of the first state begin; where lengths vary every
-//! list of components has a shape, up to a number, beyond which the length alone decides.
+//! The shape (`shape.rs`) determines which child is a slot and which a node, so a node may have
+//! different meanings at different positions. A state of up to K slots is a root only. Shapes of
+//! states of one length are cut at the component boundaries of the first state; if lengths vary,
+//! every list of components has a shape, up to a limit, beyond which the length alone decides.
 //!
 //! # Growth
-//! Indexes are entered again from nodes and roots, by all threads that come to the gate meanwhile
-//! (`threads/cooperate.rs`). These move only when a word gets longer, and in place: when there are twice as many nodes,
-//! or a slot has a value that none had before.
+//! Indexes are refilled from nodes and roots, by all threads that arrive at the gate meanwhile
+//! (`threads/cooperate.rs`). Nodes and roots move only when a word gets longer, and in place: when
+//! the number of nodes has doubled, or a slot has a larger value than any before.
 //!
 //! # Invariants
-//! * I1: the shape says what a root's words mean, and equal states have equal shapes, so equal
-//!   roots mean equal states and the other way round.
-//! * I2: whoever inserts holds the gate shared, and both tables have room for what it may
-//!   insert, and words wide enough; growing and recoding hold the gate alone.
-//! * I3: a number that is in a node or root was interned before.
+//! * I1: the shape determines the meaning of a root's words, and equal states have equal shapes, so
+//!   roots are equal if and only if states are equal.
+//! * I2: an inserting thread holds the gate shared, and both tables have room for its insertions,
+//!   and words wide enough; growing and recoding hold the gate exclusively.
+//! * I3: a number that occurs in a node or root was interned before.
 //!
 //! # When to choose it
-//! When states are wide or vary in length. A root takes K numbers of nodes, in as many bits as they
-//! have, and 4.7 to 7.1 bytes for its entry of the index, whatever the width; and the same again for
-//! each node that is not shared.
+//! When states are wide or vary in length. A root takes K node numbers, in as many bits as they
+//! need, and 4.7 to 7.1 bytes for its index entry, regardless of width; and the same again for each
+//! node that is not shared.
 
 mod fields;
 mod group;

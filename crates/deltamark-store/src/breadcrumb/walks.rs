@@ -1,8 +1,7 @@
-//! What the walks of a batch are made of: places, the steps between them, and what was proved
-//! of them.
+//! The walks of a batch: their nodes, the steps between them, and the levels proved.
 //!
-//! In: states and steps back. Out: for each state the smallest level that was proved. What stays
-//! true: a proof at one place holds for every place it was reached from, one level later a step.
+//! In: states and undone steps. Out: for each state the smallest level that was proved. Invariant:
+//! a proof at a node holds for every node it was reached from, plus one level per step.
 
 use crate::tables::bucket::prefetch;
 use deltamark_core::{Action, Budget, Slot, States, Width, hash::mix, state::same};

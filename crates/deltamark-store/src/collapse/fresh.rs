@@ -1,8 +1,7 @@
-//! States that came last, in full, until they are packed.
+//! The most recent states, in full, until they are packed.
 //!
-//! In: states, numbered by all threads. Out: state number `i`. What stays true: there is memory for
-//! as many as there is room for; a state that was written is not written again before all are
-//! forgotten.
+//! In: states, numbered by all threads. Out: state number `i`. Invariants: memory is allocated for
+//! the whole room; a written state is not written again before all are cleared.
 //!
 //! ```text
 //! number    0 … packed │ first … first + room

@@ -1,8 +1,8 @@
 //! How the tables of `collapse` grow: fresh states are packed, and the index is made larger.
 //!
-//! In: how many states there should be room for. Out: room, or a budget that has none. What
-//! stays true: one thread grows at a time; it holds the gate alone, and those that help it are
-//! gone before it opens the gate.
+//! In: the number of states to make room for. Out: room, or failure if the budget refuses.
+//! Invariant: one thread grows at a time; it holds the gate exclusively, and its helpers have left
+//! before it opens the gate.
 
 use super::Collapse;
 use super::fresh::Fresh;

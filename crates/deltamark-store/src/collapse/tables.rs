@@ -1,7 +1,7 @@
 //! The tables of `collapse` and the loops over them: looking up and inserting successors.
 //!
-//! In: states with their hashes. Out: their numbers. What stays true: see `collapse.rs`; who
-//! inserts keeps to the protocol of `threads/claim.rs`.
+//! In: states with their hashes. Out: their numbers. Invariants: see `collapse.rs`; insertion
+//! follows the protocol of `threads/claim.rs`.
 
 use super::fresh::Fresh;
 use crate::collapse::tuples::{GROUP, Group, Tuples};

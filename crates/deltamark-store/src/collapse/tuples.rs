@@ -1,8 +1,8 @@
-//! States as tuples of numbers of just enough bits: the memory of `collapse`.
+//! Bit-packed tuples of indices: the memory of `collapse`.
 //!
-//! In: states, appended. Out: state number `i`, and whether it is a given state. What stays
-//! true: a tuple that was written is never written again but for the last few (I2), so
-//! widening needs no second copy; every byte was granted by the budget first.
+//! In: states, appended. Out: state number `i`, and whether it equals a given state. Invariants: a
+//! written tuple is never rewritten except for the last few (I2), so widening needs no second copy;
+//! every byte was granted by the budget first.
 //!
 //! # Layout in memory
 //! ```text
@@ -12,28 +12,27 @@
 //!                │  └ the slot itself
 //!                └ number of the value 7 in the table of the first component
 //! ```
-//! States are written in *runs* of one layout. When a number needs more bits than its field
-//! has, a new run begins with wider fields; what was written stays as it is.
+//! States are written in *runs* of one layout. When an index needs more bits than its field has, a
+//! new run with wider fields begins; written runs are unchanged.
 //!
 //! # What is interned
-//! A component is either kept as it is, in as many bits as its slots have needed so far, or
-//! interned. All are kept as they are at first; after a thousand states or so each is tried.
-//! Again and again, over a window of states, the bits it takes when interned, with what its
-//! table grows by, are compared with those it would take as it is. If they are more, and what
-//! was lost so far is more than a twentieth of what `plain` would take, its table gets no more
-//! values; the next trial comes when there are four times as many states. So a component that
-//! hardly repeats costs a few per cent at most.
+//! A component is either stored inline, in as many bits as its slots have needed so far, or
+//! interned. All are inline at first; after about a thousand states each is tried. Periodically,
+//! over a window of states, the bits it takes when interned, including the growth of its table, are
+//! compared with those it would take inline. If they are more, and the total loss exceeds a
+//! twentieth of the size of `plain`, its table is frozen; the next trial is at four times as many
+//! states. So a component that hardly repeats costs a few per cent at most.
 //!
 //! # States of varying width
-//! Their number of components varies, and so does the length of each; all positions share one
-//! table. A tuple begins with the number of components; one that is kept as it is begins with
-//! its length. Tuples begin at whole bytes, and four bytes a state say where.
+//! The number of components varies, and so does the length of each; all positions share one table.
+//! A tuple begins with the number of components; an inline component begins with its length. Tuples
+//! are byte-aligned, with an offset of four bytes per state.
 //!
 //! # Invariants
-//! * I1: a state is decoded by the run it was written in and by tables that only grow, so it
-//!   reads the same for ever.
-//! * I2: only the last run is ever written again, wider, and only while its tuples take less
-//!   than sixteen times what its layout takes. So layouts are a small part of the whole.
+//! * I1: a state is decoded by the run it was written in and by tables that only grow, so its
+//!   decoding never changes.
+//! * I2: only the last run is ever rewritten, wider, and only while its tuples take less than
+//!   sixteen times the size of its layout. So layouts are a small part of the total.
 
 mod append;
 

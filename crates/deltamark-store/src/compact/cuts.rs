@@ -1,29 +1,29 @@
-//! Where `compact` cuts states: into two halves that take few values each.
+//! Choosing the cut of `compact`: two halves that take few values each.
 //!
-//! In: a sample of states. Out: the bits of each leaf of a tree. What stays true: every bit of a
-//! state is in exactly one leaf, of 64 bits at most, so that the tree says all of the state
-//! whatever the sample was like; a poor sample costs memory, never an answer.
+//! In: a sample of states. Out: the bits of each leaf of a tree. Invariant: every bit of a state is
+//! in exactly one leaf, of at most 64 bits, so the tree represents the whole state regardless of
+//! the sample; a poor sample costs memory, never correctness.
 //!
 //! # The idea
-//! Let the left halves take `L` values over the whole run and the right halves `R`. Then the
-//! roots are pairs out of `L·R`, and the fewer there are the fewer bits a pair needs; and the
-//! tables of halves take `L + R` entries. Which bits belong together is not known to a store
-//! (a slot holds many places of a net), so it is learnt:
+//! Let the left halves take `L` values over the whole run and the right halves `R`. Then the roots
+//! are pairs out of `L·R`, and a smaller product means fewer bits per pair; and the tables of
+//! halves take `L + R` entries. A store does not know which bits belong together (a slot holds many
+//! places of a net), so it learns this:
 //!
-//! 1. Bits that are equal, or opposite, in all of the sample are one *atom*.
-//! 2. Atoms that know most about each other (their mutual information) are merged to clusters,
-//!    these to larger ones, until there are few.
-//! 3. All cuts between these few are tried, for the least estimate of the bytes it takes.
-//! 4. Clusters, then smaller ones, then atoms change sides as long as that helps. The same from
-//!    some beginnings that mean nothing, and the best of all.
+//! 1. Bits that are equal, or opposite, in the whole sample form one *atom*.
+//! 2. Atoms with the highest mutual information are merged into clusters, and clusters into larger
+//!    ones, until there are few.
+//! 3. All cuts between these few are evaluated for the least estimated size.
+//! 4. Clusters, then smaller ones, then atoms change sides as long as that helps (local search).
+//!    The same from some arbitrary initial cuts, and the best of all.
 //!
-//! `L` is estimated from how many different left halves the sample holds, and how many of them
-//! once or twice. Putting atoms in one line by an eigenvector of their relations, and cutting that,
-//! was tried first: it cuts database managers by who is active, so that a half says all or
-//! nothing, and no small move leads out of that.
+//! `L` is estimated from the number of distinct left halves in the sample, and of those that occur
+//! once or twice. Ordering atoms by an eigenvector of their relations (Fiedler), and cutting that
+//! order, was tried first: it cuts database managers by who is active, so that a half determines
+//! all or nothing, and no local move leads out of that.
 //!
-//! A half of more than 64 bits that change is cut again in the same way. Bits that never changed
-//! in the sample are spread over the leaves that have room.
+//! A half with more than 64 changing bits is cut again in the same way. Bits that never changed in
+//! the sample are distributed over the leaves with room.
 
 use deltamark_core::{Slot, States, Width, hash};
 

@@ -1,9 +1,9 @@
-//! How `compact` inserts the successors of a block: a group at a time, position by position, so
-//! that look-ups overlap.
+//! Batched insertion into `compact`: the successors of a block, a group at a time, position by
+//! position, so that look-ups overlap.
 //!
-//! In: a block of sources whose numbers are known, and a batch of their successors. Out: for each
-//! whether it is new. What stays true: only leaves that changed are looked up, and only nodes above
-//! them; the others have the numbers of their sources.
+//! In: a block of sources whose node numbers are known, and a batch of their successors. Out:
+//! whether each is new. Invariant: only changed leaves are looked up, and only nodes above them;
+//! the others have the numbers of their sources.
 
 use super::tables::Tables;
 use super::{GROUP, MANY_LEAVES, Working};

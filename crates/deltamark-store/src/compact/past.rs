@@ -1,18 +1,18 @@
-//! Ids that states had before their layout changed.
+//! Ids from before a layout change.
 //!
-//! In: the tree of before, and how its states read in the new layout. Out: what an old id stands for. What stays
-//! true: ids given before the change stay good, and no new one equals any of them.
+//! In: the old tree, and the recoding to the new layout. Out: the state of an old id. Invariant:
+//! ids from before the change stay valid, and no new id equals any of them.
 //!
 //! ```text
 //! few states    by id    (id, code) (id, code) …        sorted, 16 bytes a state each
 //!               by code  (code, id) (code, id) …
 //! many states   the halves of before, without roots ── decode ── translate ──▶ a state of the new layout
 //! ```
-//! A state that came after the change has the id `base + code`. Most layouts change while there are few states; then
-//! all that are met again are told by their old id. Where there are many, two numbers a state would be several times
-//! what the tree takes: then nothing is kept but the halves, and a state that is met again is nameless. Who waits to
-//! be expanded is called by its old id, and for that the halves are enough; in a search that goes level by level they are gone
-//! after two levels.
+//! A state inserted after the change has the id `base + code`. Most layout changes happen while
+//! there are few states; then all duplicates are reported with their old id. If there are many, two
+//! numbers per state would be several times the tree: then only the halves are kept, and duplicates
+//! are nameless. Frontier states keep their old ids, and the halves suffice to decode them; in a
+//! level-by-level search they are freed after two levels.
 
 use super::tables::Tables;
 use deltamark_core::{Budget, Recoding, Slot, StateId, States};

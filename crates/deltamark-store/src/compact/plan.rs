@@ -1,9 +1,8 @@
-//! The tree of `compact` as its loops want it: positions in a row, children before parents.
+//! The tree of `compact` as an array: positions in sequence, children before parents.
 //!
-//! In: the cuts that a sample led to. Out: for each leaf where its bits lie in a state; for each
-//! inner node its two children. What stays true: positions of leaves come first, a parent's
-//! position is behind those of its children, and the root is no position: it is the pair of the
-//! two halves.
+//! In: the cuts chosen from a sample. Out: for each leaf the positions of its bits in a state; for
+//! each inner node its two children. Invariants: leaves come first, a parent comes after its
+//! children, and the root has no position: it is the pair of the two halves.
 
 use crate::compact::cuts::{Cut, Cuts};
 use crate::tables::pair_code::Pick;

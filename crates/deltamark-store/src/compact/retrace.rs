@@ -1,14 +1,13 @@
-//! How a state was reached, found out by a second search.
+//! Paths to states by a second search.
 //!
-//! In: a system and one of its reachable states. Out: a shortest path to it. What stays true:
-//! nothing had to be stored for it; every byte that the second search takes is granted by the
-//! budget, and given back.
+//! In: a system and one of its reachable states. Out: a shortest path to it. Invariant: nothing was
+//! stored for it; every byte of the second search is granted by the budget, and released.
 //!
-//! A store whose ids do not follow the order in which states were found would need a back edge a
-//! state to tell how one was reached: one to three bytes, more than `compact` takes for the state.
-//! Violations end most runs, so it is cheaper to search once more, up to that state, and to
-//! take notes this time: about a byte a state (see `spanning.rs`). As many threads as used the store
-//! expand a round of blocks together; then one takes the notes.
+//! A store whose ids do not follow the order of discovery would need a back edge per state for
+//! traces: one to three bytes, more than `compact` takes for the state. Violations end most runs,
+//! so it is cheaper to search again up to that state, this time recording back edges of about a
+//! byte per state (see `spanning.rs`). As many threads as used the store expand a round of blocks
+//! together; then one records the edges.
 
 use crate::compact::Compact;
 use crate::compact::sample;

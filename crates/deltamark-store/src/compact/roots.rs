@@ -1,16 +1,15 @@
-//! The roots of `compact`: a set of codes of pairs, as a bitmap or quotiented, whichever is
+//! The roots of `compact`: a set of codes of pairs, as a bitmap or a quotient set, whichever is
 //! smaller.
 //!
-//! In: codes of pairs (see `tables/pair_code.rs`). Out: whether each was there. What stays true: codes do
-//! not depend on how they are kept, so the roots can change from one to the other at any time
-//! that nobody else uses them.
+//! In: codes of pairs (see `tables/pair_code.rs`). Out: whether each was present. Invariant: codes
+//! do not depend on the representation, so it can be changed whenever no other thread uses the
+//! roots.
 //!
 //! # Which is smaller
-//! A bitmap takes one bit for each pair of a tile in which there is any state; a quotiented set
-//! one to four bytes a state. Roots begin as a bitmap. Whenever that has grown by a quarter, it
-//! is compared with what the other would take; and whenever a quotiented set has to grow, it
-//! is compared with a bitmap of all pairs, the most that one can take. A change must pay by a
-//! third, so that it does not come twice.
+//! A bitmap takes one bit for each pair of every tile that contains a state; a quotient set one to
+//! four bytes per state. Roots begin as a bitmap. Whenever the bitmap has grown by a quarter, its
+//! size is compared with that of the set; whenever the set has to grow, its size is compared with a
+//! bitmap of all pairs, an upper bound. A change must save a third, so that it does not alternate.
 
 use crate::tables::pair_code::Reach;
 use crate::tables::pairs::Pairs;

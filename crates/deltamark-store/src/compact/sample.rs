@@ -1,21 +1,21 @@
-//! A short look at a system before the run: states met on random walks, and by a search without order.
+//! Sampling a system before the run: by random walks, and by an unordered search.
 //!
-//! In: a system. Out: some thousand different states of it, as many as its present layout can
-//! hold. What stays true: the same system in the same layout gives the same sample; the layout
-//! does not change.
+//! In: a system. Out: some thousand distinct states of it that fit the current layout. Invariant:
+//! sampling is deterministic for a system and layout, and does not change the layout.
 //!
 //! # Walks
-//! A block of walkers goes step by step, each to a random successor; now and then, and from a dead
-//! end, to a state that was kept before, so that a part of the system that cannot be left again
-//! does not take them all. Only some steps are kept, because neighbours on a walk are much alike.
-//! Walks and not the first levels of a search: those know only what happens at the beginning.
+//! A block of walkers advances together, each to a random successor; occasionally, and from a
+//! deadlock, to a previously sampled state, so that a terminal component does not absorb them all.
+//! Only some steps are sampled, because neighbours on a walk are similar. Walks rather than the
+//! first levels of a search: those only cover the start of a run.
 //!
-//! # A search without order
-//! Walks stay where a system spends its time, and know little of what is seldom met but makes up most of the states. A search
-//! takes every state once. This one expands by turns the state found last, which leads far away, and any that waits, and
-//! ends after some hundred thousand states; of these every so many are the sample.
+//! # Unordered search
+//! Walks stay where a system spends most of its time, and rarely visit the rare states that make up
+//! most of the state space. A search visits every state once. This one alternates between the most
+//! recent state, which leads far away, and a random frontier state, and ends after some hundred
+//! thousand states; the sample takes them at regular intervals.
 //!
-//! Neither is always the better one: see `compact/cuts.rs`, which takes both.
+//! Neither is always better: `compact/cuts.rs` uses both.
 
 use deltamark_core::{BLOCK, Batch, Block, Control, Slot, StateId, States, System, Width, hash};
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! The tables of `compact`: leaves, inner nodes and roots, and how they grow.
 //!
-//! In: states, and codes of states. Out: either by the other. What stays true: children come
-//! before parents, so that a walk over all positions meets every number after what it is made of;
-//! the invariants of [`compact`](super).
+//! In: states, and codes of states. Out: each from the other. Invariants: children precede parents,
+//! so a pass over all positions visits every number after its constituents; those of
+//! [`compact`](super).
 
 use super::past::Past;
 use crate::compact::cuts::cuts;

@@ -1,9 +1,9 @@
-//! States expanded from their records, for whoever asks for one after the other.
+//! States expanded from their records, for sequential access.
 //!
-//! In: numbers of states. Out: the states. What stays true: the states it holds lie on one path,
-//! each an ancestor of the next, with ascending numbers; so a state that has an ancestor there
-//! is expanded from it. Consecutive numbers have the same or neighbouring predecessors, and
-//! take a step or two each.
+//! In: numbers of states. Out: the states. Invariant: the cached states are on one path, each an
+//! ancestor of the next, with ascending numbers; so a state with an ancestor among them is expanded
+//! from it. Consecutive numbers have equal or neighbouring predecessors, and take a step or two
+//! each.
 
 use crate::difference::journal::{Journal, Spot};
 use crate::difference::record::{Coder, Kind};

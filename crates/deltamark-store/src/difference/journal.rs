@@ -1,20 +1,20 @@
-//! Numbered records of some bytes each, written once, in the order of their numbers.
+//! Numbered records of some bytes each, append-only.
 //!
-//! In: records. Out: record number `i`, for about one and a half bytes a record beyond its own.
-//! What stays true: a record never moves, and growing copies nothing.
+//! In: records. Out: record number `i`, for about one and a half bytes per record beyond its own.
+//! Invariant: a record never moves, and growing copies nothing.
 //!
 //! # Layout in memory
 //! ```text
 //! places   where | base | 22 lengths            5 + 5 + 22 bytes for 22 records
 //!            │
-//! records    ▼[ record ][ record ][ record ] …  one behind the other
+//! records    ▼[ record ][ record ][ record ] …  contiguous
 //! long     [ length | record ] …                those of more than 120 bytes; a record of
 //!                                               eight bytes says where
 //! ```
 //! A length has seven bits; the eighth is a mark of the caller's.
 //!
-//! A record lies where the first of its share does, plus the lengths of those in between. The
-//! base is a number of the caller's choice, the same for all of a share.
+//! The position of a record is that of the first of its share plus the lengths of those in between.
+//! The base is a number chosen by the caller, the same for all of a share.
 
 use crate::difference::patch::{SLACK, read_number, write_number};
 use crate::memory::region::{Region, chunk_bytes};

@@ -1,11 +1,10 @@
-//! Lists of changes that occur again and again, each kept once.
+//! Deduplicated lists of changes.
 //!
-//! In: the bytes of a list. Out: its number, and from the number the bytes. What stays true: a
-//! list has one number, which never changes; the numbers in use are 0, 1, 2 …; what is held was
-//! granted by the budget.
+//! In: the bytes of a list. Out: its number, and from the number the bytes. Invariants: a list has
+//! one number, which never changes; numbers are 0, 1, 2 …; all memory was granted by the budget.
 //!
-//! A step of the model mostly adds the same to the same slots wherever it is taken, so a model
-//! has few lists, and a state needs a byte or two to name its own.
+//! An action mostly adds the same to the same slots everywhere, so a model has few lists, and a
+//! state needs a byte or two to refer to its own.
 //!
 //! # Layout in memory
 //! ```text
@@ -14,8 +13,8 @@
 //! changes [changes of list 0][of list 1] …    read beforehand, 8 bytes each
 //! table   . 2 . . 0 1 .                       hash -> number plus one, half full at most
 //! ```
-//! What a list says depends on how long states are. It is read beforehand only where all are
-//! of the same length.
+//! Decoding a list depends on the length of states. It is decoded in advance only if all states
+//! have the same length.
 
 use crate::difference::patch::{Change, Changes, SLACK};
 use deltamark_core::{Budget, hash::mix};

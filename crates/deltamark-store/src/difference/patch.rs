@@ -1,11 +1,11 @@
 //! # The idea
-//! States written as bytes: a difference as the list of slots that changed, a whole state as
-//! its difference from one state that everybody knows, the *reference*. What never changes in
-//! a model costs nothing in either form.
+//! States encoded as bytes: a difference as the list of changed slots, a full state as its
+//! difference from one fixed state, the *reference*. Constant parts of a model cost nothing in
+//! either form.
 //!
-//! In: a state, and the one it is to be told from. Out: bytes, and back. What stays true:
-//! what is read equals what was written; a slot behind the end of a state counts as 0, so that
-//! states of different lengths have a difference like others.
+//! In: a state, and the state it is encoded against. Out: bytes, and back. Invariants: decoding
+//! inverts encoding; a slot past the end of a state counts as 0, so states of different lengths
+//! have differences too.
 //!
 //! # Layout in memory
 //! ```text
@@ -18,13 +18,13 @@
 //! dense   groups | group group …               a bit for each 16 slots: whether any differs
 //! group   width | 16 × width bits              slots ^ reference
 //! ```
-//! A change says what is added to the old value, because that is shorter than the new one:
-//! counters move by one, and fields that share a slot with others leave those as they are. (Bits
-//! that flip were tried: they depend on the old value, so that one step of the model has many
-//! lists.) It can be done and undone, so a state can be built forwards, and a state that is
-//! suspected to be the same can be taken back, step by step, to where a whole state lies.
+//! A change is an increment of the old value, because that is shorter than the new value: counters
+//! move by one, and fields that share a slot with others leave those unchanged. (Bit flips were
+//! tried: they depend on the old value, so one action has many lists.) It can be applied and
+//! reverted, so a state can be built forwards, and a candidate can be walked back, step by step, to
+//! a full state.
 //!
-//! A change has 8 bits at least, so what is left of a list ends it when it is shorter than that.
+//! A change has at least 8 bits, so a shorter remainder ends a list.
 
 use deltamark_core::Slot;
 

@@ -1,9 +1,8 @@
 //! Records of states: whole ones, and differences from a predecessor.
 //!
-//! In: a state, its number, and perhaps the state it was reached from. Out: the bytes of a
-//! record; from such bytes the state, or one step back towards it. What stays true: a record of
-//! a difference names a smaller number, so walking back ends; no list of changes is longer than
-//! the whole state would be.
+//! In: a state, its number, and optionally its predecessor. Out: the bytes of a record; from such
+//! bytes the state, or one step back towards it. Invariants: a difference refers to a smaller
+//! number, so walking back terminates; no list of changes is longer than the full state.
 //!
 //! # Layout in memory
 //! ```text

@@ -1,8 +1,8 @@
-//! A long string of bits in memory that never moves.
+//! A growing bit string that never moves.
 //!
-//! In: numbers of up to 32 bits, appended. Out: the same, by the place of their first bit.
-//! What stays true: bits that were written stay where they are, so growing copies nothing;
-//! every byte was granted by the budget before it was written to.
+//! In: numbers of up to 32 bits, appended. Out: the same, by the position of their first bit.
+//! Invariants: written bits never move, so growing copies nothing; every byte was granted by the
+//! budget before it was written.
 //!
 //! # Layout in memory
 //! ```text

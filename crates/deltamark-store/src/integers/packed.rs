@@ -1,15 +1,15 @@
 //! A list of unsigned numbers in as few bits as they need.
 //!
-//! In: numbers below 2^63, one behind the other. Out: number `i`. What stays true: growing
-//! moves nothing but the chunk in hand, and all memory was granted before it is taken.
+//! In: numbers below 2^63, appended. Out: number `i`. Invariants: growing moves only the current
+//! chunk; all memory was granted before it is allocated.
 //!
 //! # Layout in memory
 //! ```text
 //! chunk 0 [ 2048 numbers of 5 bits ]  chunk 1 [ 2048 of 9 bits ]  chunk 2 [ 2048 of 9 bits ] …
 //! ```
-//! A chunk has the width of its largest number; when a larger one comes, that chunk alone is
-//! written again. One word more than needed stands at its end, so that every number is read
-//! from two neighbouring words without asking whether it crosses a border.
+//! A chunk has the width of its largest number; a larger number rewrites that chunk alone. It ends
+//! with one word more than needed, so every number is read from two adjacent words without a bounds
+//! check.
 
 use crate::memory::grant::Grant;
 use crate::tables::bucket::prefetch;

@@ -1,7 +1,7 @@
-//! A list of numbers that never decrease, in about two bits each.
+//! A non-decreasing sequence in about two bits per number.
 //!
-//! In: numbers, one behind the other, none below the one before. Out: number `i`. What stays
-//! true: nothing that was written moves.
+//! In: numbers, appended, none below the previous one. Out: number `i`. Invariant: written data
+//! never moves.
 //!
 //! # Layout in memory
 //! ```text
@@ -9,10 +9,9 @@
 //! bits      1 1 0 0 1 0 1 1 1          for each step up a 0, for each number a 1
 //! samples   position of every 64th 1
 //! ```
-//! Number `i` is the position of the `i`-th one less `i` (Jacobson 1989, *Space-efficient static
-//! trees and graphs*; there, as here, the list of the parents of a tree in level order). As many
-//! ones as there are numbers, as many zeros as the last number says, and a third of a bit for
-//! the samples.
+//! Number `i` is the position of the `i`-th one (select) minus `i` (Jacobson 1989, *Space-efficient
+//! static trees and graphs*; there, as here, the parents of a tree in level order). There is a one
+//! per number, a zero per unit of the last number, and a third of a bit for the samples.
 
 use crate::integers::packed::Packed;
 use crate::memory::grant::Grant;

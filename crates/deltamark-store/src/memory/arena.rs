@@ -1,14 +1,13 @@
 //! Numbered items of one size, in memory that never moves.
 //!
-//! In: items, written once each. Out: a pointer to item number `i`. What stays true: the
-//! address of an item never changes, so it can be read while others are added; growing
-//! copies nothing.
+//! In: items, written once each. Out: a pointer to item number `i`. Invariants: the address of an
+//! item never changes, so it can be read while others are added; growing copies nothing.
 //!
 //! # Layout in memory
 //! ```text
 //! chunk 0 [ 2^k items ]  chunk 1 [ 2^k items ]  chunk 2 [ 2^k items ] …
 //! ```
-//! A chunk takes 32 to 64 MiB of addresses, less where the process may not take many; its pages are
+//! A chunk takes 32 to 64 MiB of address space, less if the process is limited; its pages are
 //! resident only once they are written. The few pointers to chunks stay in the cache.
 
 use crate::memory::region::{Region, chunk_bytes};

@@ -1,7 +1,7 @@
-//! Bytes that a part of a store was granted.
+//! Bytes granted to a part of a store.
 //!
-//! In: requests, made before memory is taken. Out: yes or no, and the sum. What stays true:
-//! what was granted and not given back is given back when the part is dropped.
+//! In: requests, made before memory is allocated. Out: yes or no, and the sum. Invariant: grants
+//! are returned when the part is dropped.
 
 use deltamark_core::Budget;
 use std::sync::Arc;

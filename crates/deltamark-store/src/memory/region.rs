@@ -1,14 +1,13 @@
-//! Large zeroed memory straight from the operating system.
+//! Large zeroed memory mapped from the operating system.
 //!
-//! In: a size. Out: zeroed memory that does not move. What stays true: pages are resident
-//! only once they are written to; large regions ask for large pages, which saves most of
-//! the misses in the processor's address cache (16 to 27 per cent of the time of look-ups
-//! in large tables).
+//! In: a size. Out: zeroed memory that does not move. Pages are resident only once they are
+//! written; large regions request huge pages, which avoids most TLB misses (16 to 27 per cent of
+//! the time of look-ups in large tables).
 //!
 //! # Address space
-//! Tables that grow take addresses in chunks, much larger than what they fill at first: addresses
-//! cost nothing. Where a process has few of them (`ulimit -v`), a chunk is a small part of what
-//! it has, see [`chunk_bytes`].
+//! Growing tables reserve addresses in chunks, much larger than what they fill at first: addresses
+//! are free. If a process has few of them (`ulimit -v`), a chunk is a small part of its limit, see
+//! [`chunk_bytes`].
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;

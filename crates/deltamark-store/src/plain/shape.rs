@@ -1,8 +1,7 @@
-//! How states lie in a batch and among the vectors, and how they are compared.
+//! Access to states in a batch and among the vectors, and their comparison.
 //!
-//! In: vectors or a list of states of a width that the compiler knows, or of any. Out: state
-//! number `i`. What stays true: for narrow states all that the loops of `tables.rs` need is held
-//! in registers.
+//! In: vectors or a list of states, of a width known at compile time, or of any. Out: state number
+//! `i`. Invariant: for narrow states the loops of `tables.rs` keep all they need in registers.
 
 use crate::memory::arena;
 use crate::states::vectors::Vectors;

@@ -1,7 +1,7 @@
 //! The tables of `plain` and the loops over them: looking up and inserting a batch.
 //!
-//! In: states with their hashes. Out: their numbers. What stays true: see `plain.rs`; who
-//! inserts keeps to the protocol of `threads/claim.rs`.
+//! In: states with their hashes. Out: their numbers. Invariants: see `plain.rs`; insertion follows
+//! the protocol of `threads/claim.rs`.
 
 use super::shape::{Any, Narrow, Shape};
 use crate::states::vectors::Vectors;

@@ -1,27 +1,27 @@
-//! A store of numbered states most of which are rebuilt when they are needed: what the stores
-//! `delta` and `comback` have in common.
+//! A store of numbered states most of which are rebuilt on demand: the common part of the stores
+//! `delta` and `comback`.
 //!
-//! In: states with the way they were reached. Out: whether each is new, and its number. What
-//! stays true: a state is called seen only when a state kept in full, or a walk that ends in
-//! one, says so.
+//! In: states and how they were reached. Out: whether each is new, and its number. Invariant: a
+//! state is reported as a duplicate only after comparison with a full state, or after a walk that
+//! ends in one.
 //!
 //! ```text
 //! state ─hash─▶ table ─▶ numbers ─┬─ in the window: compare
 //!                                 └─ older: walk back, all of a batch together (rebuild.rs)
 //! ```
 //! # A batch
-//! 1. The table names candidates. Those in the window (the level in hand, the one before and the
-//!    one under construction, where most repeated states lie) are compared at once.
+//! 1. The table returns candidates. Those in the window (the current level, the previous one and
+//!    the next, which contain most duplicates) are compared at once.
 //! 2. The others are confirmed together.
-//! 3. What is left is new; of successors that are equal the first stands for all. In level order
-//!    it is numbered by source, so that parents never decrease. Room for all of it is made first;
-//!    where there is none, states go in one by one, in the order of the batch, until the first
-//!    that finds no room.
+//! 3. The rest is new; equal successors are merged into the first. In level order they are numbered
+//!    by source, so that parents never decrease. Room for all of them is made first; if that fails,
+//!    states are inserted one by one, in the order of the batch, until the first that finds no
+//!    room.
 //!
 //! # Memory
-//! Everything but working memory was granted by the budget. Of the window the level in hand and
-//! the one under construction count as frontier; the level before only saves time, counts as part
-//! of the store, and is given up when memory runs short.
+//! Everything but working memory was granted by the budget. Of the window, the current level and
+//! the next one count as frontier; the previous level only saves time, counts as part of the store,
+//! and is dropped when memory runs short.
 
 mod batch;
 

@@ -1,8 +1,8 @@
 //! The spanning tree: for each state its back edge, the parent and the action that leads from it.
 //!
 //! In: states in the order of their numbers, each with its parent and its action. Out: the back
-//! edges of any of them, many at a time. What stays true: following parents ends in a state that
-//! is kept in full.
+//! edges of any of them, many at a time. Invariant: following parents ends in a state stored in
+//! full.
 //!
 //! # Layout in memory
 //! ```text
@@ -14,15 +14,14 @@
 //!               actions    packed
 //! ```
 //! # Edges that change
-//! An edge may be pointed to another parent later. In level order that is an exception, and the
-//! lists still hold the edge by which the state was found first, so that a shortest path can
-//! be told. An exception is also what a state needs that came out of order: its parent is
-//! smaller than the one before; the lists then repeat the parent before.
+//! The parent of an edge may change later. In level order that is an exception, and the lists still
+//! hold the edge of the first discovery, so a shortest path can be reported. A state inserted out
+//! of order (its parent is smaller than the previous one) is an exception too; the lists then
+//! repeat the previous parent.
 //!
 //! # Invariants
 //! * I1: there is an edge for each number below `len`.
-//! * I2: who points an edge to another parent has made sure that the state is not among that
-//!   parent's ancestors.
+//! * I2: when the parent of an edge changes, the state is not among the new parent's ancestors.
 
 use crate::integers::packed::Packed;
 use crate::integers::unary::Unary;

@@ -1,8 +1,8 @@
 //! Rebuilding states from their back edges.
 //!
-//! In: numbers of states, or states that are thought to have certain numbers. Out: the states, or
-//! whether it is so. What stays true: an answer rests on states kept in full and on steps of
-//! the system alone, so it is exact, whatever a hash did to suggest the number.
+//! In: numbers of states, or candidates for certain numbers. Out: the states, or whether they are
+//! equal. Invariant: an answer depends only on states stored in full and on steps of the system, so
+//! it is exact, whichever hash suggested the number.
 //!
 //! # Forwards
 //! ```text
@@ -10,22 +10,23 @@
 //! round 1    9  9 12 13           their parents: equal ones merge
 //! round 2    4  …  6  6           … until all are kept in full
 //! ```
-//! then down again: the states of a round are the successors of those of the round above, fired
-//! all together. Numbers that are close have ancestors in common, and these are built once.
+//! Then down again: the states of a round are the successors of those of the round above, fired as
+//! a batch. Close numbers have common ancestors, which are rebuilt once.
 //!
 //! # Backwards
-//! Where steps can be undone, a state `s` that may be number `n` is checked without building
-//! number `n`: undo the action of `n` in `s`, go on with what was before and the parent of `n`, down
-//! to a number that is kept in full, and compare there. Undoing is a function: the state before `s`
-//! under an action is one or none, and the action leads from it back to `s`. So the two ways agree:
-//! `s` is number `n` if and only if undoing works all the way and ends in the state that is kept.
-//! All candidates walk together, a round a step; those whose step cannot be undone are out;
-//! those that meet at one number with one state go on as one. (Evangelista and Pradat-Peyre,
-//! *Memory efficient state space storage in explicit software model checking*, 2005, undo one
-//! candidate at a time; Westergaard and others, *The ComBack method*, 2007, name it variant 3.)
+//! If actions can be undone, whether a state `s` is number `n` is checked without rebuilding number
+//! `n`: undo the action of `n` in `s`, continue with the result and the parent of `n`, down to a
+//! number stored in full, and compare there. Undoing is a function: the predecessor of `s` under an
+//! action is unique if it exists, and the action leads from it back to `s`. So the two ways agree:
+//! `s` is number `n` if and only if all actions can be undone and the result is the stored state.
+//! All candidates walk together, one step per round; those whose action cannot be undone are
+//! dropped; those that reach one number with equal states are merged. (Evangelista and
+//! Pradat-Peyre, *Memory efficient state space storage in explicit software model checking*, 2005,
+//! undo one candidate at a time; Westergaard and others, *The ComBack method*, 2007, name it
+//! variant 3.)
 //!
-//! In level order parents never decrease, so a round that is sorted stays sorted, and
-//! merging looks at neighbours only. Elsewhere each round is sorted.
+//! In level order parents never decrease, so a sorted round stays sorted, and merging only compares
+//! neighbours. Otherwise each round is sorted.
 
 use crate::rebuilding::spanning::{Exceptions, From, NONE, Spanning};
 use crate::states::cache::Cache;

@@ -1,7 +1,7 @@
 //! A few full states by their number.
 //!
-//! In: states with their numbers. Out: the state of a number, if it is still there. What stays
-//! true: a number has one place, `number mod size`, and the state that comes last stays.
+//! In: states with their numbers. Out: the state of a number, if cached. Invariant: direct-mapped:
+//! a number has one position, `number mod size`, and the last state stays.
 
 use crate::memory::grant::Grant;
 use deltamark_core::{Budget, Slot};

@@ -1,16 +1,16 @@
-//! States kept in full, among many that are not.
+//! Checkpoints: states stored in full, among many that are not.
 //!
-//! In: some states, by their numbers; in level order whole levels. Out: the place of a number
-//! among them, if it has one, and the state of a place. What stays true: places are 0, 1, 2 …
-//! in the order in which states came.
+//! In: some states, by their numbers; in level order whole levels. Out: the position of a number
+//! among them, if it has one, and the state of a position. Invariant: positions are 0, 1, 2 … in
+//! the order of insertion.
 //!
 //! # Layout in memory
 //! ```text
 //! numbers   … 17 18 19 … 80 81 82 83 …        stretches of numbers that are kept
 //! places       0  1  2    3  4  5  6          first number and first place of each, packed
-//! states    vectors one behind the other, or a store that numbers states 0, 1, 2 …
+//! states    contiguous vectors, or a store that numbers states 0, 1, 2 …
 //! ```
-//! In any order there are no stretches: the back edge of a state says its place.
+//! In any order there are no ranges: the back edge of a state contains its position.
 
 use crate::integers::packed::Packed;
 use crate::memory::grant::Grant;

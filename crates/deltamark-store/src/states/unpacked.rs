@@ -1,8 +1,8 @@
-//! The states of one level in full, for as long as the level is in hand.
+//! The states of one level in full, while it is the current level.
 //!
-//! In: states with consecutive numbers. Out: the same by number. What stays true: every byte
-//! is asked of the budget before; memory is used again for the next level, and given back when
-//! levels get much smaller.
+//! In: states with consecutive numbers. Out: the same by number. Invariants: every byte is
+//! requested from the budget first; memory is reused for the next level, and freed when levels get
+//! much smaller.
 
 use crate::states::vectors::Vectors;
 use deltamark_core::{Budget, Recoding, Slot, States, Width};

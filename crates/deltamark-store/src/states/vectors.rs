@@ -1,12 +1,10 @@
 //! Full state vectors, numbered in the order they come.
 //!
-//! In: states of fixed or varying width. Out: state number `i`. What stays true: a vector
-//! that was written once stays where it is until a recoding, so that it can be read while
-//! others are added.
+//! In: states of fixed or varying width. Out: state number `i`. Invariant: a written vector does
+//! not move until a recoding, so it can be read while others are added.
 //!
-//! States of fixed width lie one behind the other. States of varying width lie one behind
-//! the other too; eight more bytes a state say where each begins (40 bits) and how long it
-//! is (24 bits).
+//! States are contiguous. States of varying width take eight more bytes each for offset (40 bits)
+//! and length (24 bits).
 
 use crate::memory::arena::Arena;
 use deltamark_core::{Recoding, Slot, States, Width};

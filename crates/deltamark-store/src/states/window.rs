@@ -1,17 +1,16 @@
-//! The states of the level in hand, of the one before and of the one under construction, in full,
-//! by number.
+//! The states of the current level, the previous one and the next, in full, by number.
 //!
-//! In: states with ascending numbers; now and then the word that those before some number are
-//! no longer needed. Out: the state of a number. What stays true: memory is given back chunk by
-//! chunk as soon as no state in it is needed.
+//! In: states with ascending numbers; a lower bound on the numbers still needed, from time to time.
+//! Out: the state of a number. Invariant: memory is freed chunk by chunk as soon as no state in it
+//! is needed.
 //!
 //! # Layout in memory
 //! ```text
 //!           first
 //! chunks   [ . . x x ]  [ x x x x ]  [ x x . . ]         2048 states each
 //! ```
-//! States of fixed width lie in chunks of the right size; of states that vary in length a chunk
-//! also says where each ends.
+//! Chunks of fixed-width states have the exact size; for states of varying length a chunk also
+//! holds their ends.
 
 use crate::memory::grant::Grant;
 use crate::tables::bucket::prefetch;

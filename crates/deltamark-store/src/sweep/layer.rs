@@ -1,8 +1,8 @@
 //! The states of one rank: a small hash table that is dropped whole.
 //!
-//! In: states with their hashes. Out: their places, counted from 0 in the order of entry. What
-//! stays true: a place keeps its state until the layer is [cut](Layer::cut) or the front is [let
-//! go](Layer::let_go); memory is asked for before it is taken.
+//! In: states with their hashes. Out: their positions, from 0 in the order of insertion.
+//! Invariants: a position keeps its state until the layer is [cut](Layer::cut) or the front is
+//! [let go](Layer::let_go); memory is requested before it is allocated.
 //!
 //! # Layout in memory
 //! ```text
@@ -10,10 +10,10 @@
 //!                 ▲
 //! index    [ tag|place+1 … 16 entries ] [ … ] …              none for up to four states
 //! ```
-//! Chunks begin small because some measures give nearly every state a rank of its own. The index is
-//! that of [`plain`](crate::plain): entries of 32 bits in buckets of a cache line, at most 17 of
-//! 20 used; it grows by doubling, later by half, and is filled again from the states. Where the layer before was much larger, it
-//! grows by four.
+//! Chunks begin small because some measures give nearly every state its own rank. The index is that
+//! of [`plain`](crate::plain): entries of 32 bits in buckets of a cache line, load factor at most
+//! 0.85; it grows by doubling, later by half, and is refilled from the states. If the previous
+//! layer was much larger, it grows by four.
 
 use crate::memory::grant::Grant;
 use crate::memory::region::Region;

@@ -1,32 +1,33 @@
 //! # The idea
-//! The states of a sweep: those at the line and ahead of it, by rank, and those behind it that are kept
-//! for good. There is one small hash table a rank (`sweep/layer.rs`), because the rank of a state says in
-//! which one it must be, if it is anywhere; when the line has passed, a table is dropped as a whole.
-//! From the sweep-line method: S. Christensen, L.M. Kristensen, T. Mailund, *A sweep-line method for state
-//! space exploration*, TACAS 2001; what is kept for good: L.M. Kristensen, T. Mailund, *A generalised
+//! The states of a sweep: those at or ahead of the line, by rank, and the persistent ones behind
+//! it. There is one small hash table per rank (`sweep/layer.rs`), because the rank of a state
+//! determines its table; when the line has passed, a table is dropped as a whole. From the
+//! sweep-line method: S. Christensen, L.M. Kristensen, T. Mailund, *A sweep-line method for state
+//! space exploration*, TACAS 2001; persistent states: L.M. Kristensen, T. Mailund, *A generalised
 //! sweep-line method for safety properties*, FME 2002. Tables by rank instead of one that is
-//! collected, and the queue within them, are ours.
+//! garbage collected, and the queue within them, are ours.
 //!
 //! # Layout in memory
 //! ```text
 //! rank      … 3            4                     5              8
 //! states      k k          k x x x w w w         w w w          w
-//!                              line  ▲ next                          k kept, x expanded, w waiting
+//!                              line  ▲ next                          k persistent, x expanded, w unexpanded
 //! ```
-//! A layer is its own queue: states are handed out in the order they came, so all that wait are at
-//! its end. States are kept for good when they come behind the line, where a layer holds nothing but
-//! such states. So they are at its beginning, and forgetting the others means to cut it off behind
-//! them.
+//! A layer is its own queue: states are returned in the order of insertion, so all unexpanded
+//! states are at its end. States become persistent when they are inserted behind the line, where a
+//! layer holds only such states. So they are at its beginning, and deleting the others means
+//! truncating the layer after them.
 //!
 //! # Invariants
-//! * I1: a layer behind the line holds states that are kept for good, and no others.
-//! * I2: in every layer the kept ones come first, then those that were expanded, then those that wait;
-//!   but kept ones that came behind the line wait as well, for the next sweep.
-//! * I3: a layer that is closed holds none that is kept, and nothing is entered into it.
+//! * I1: a layer behind the line holds only persistent states.
+//! * I2: in every layer the persistent states come first, then the expanded ones, then the
+//!   unexpanded ones; but persistent states inserted behind the line are unexpanded as well, until
+//!   the next sweep.
+//! * I3: a closed layer has no persistent states, and nothing is inserted into it.
 //!
 //! # Cost
-//! As `plain` for each state held: 4.7 to 9.4 bytes for the index, its slots, eight bytes more if
-//! numbers are remembered, four if actions are. A rank that no state has costs nothing.
+//! As `plain` for each state held: 4.7 to 9.4 bytes for the index, its slots, eight more bytes if
+//! numbers are stored, four if actions are. A rank without states costs nothing.
 
 use crate::memory::grant::Grant;
 use crate::sweep::layer::{Entered, Entrant, Layer, Means};

@@ -1,12 +1,11 @@
 //! Buckets of an index: 16 entries of 32 bits, one cache line, compared at once.
 //!
-//! In: a bucket and a tag. Out: which entries carry the tag. What
-//! stays true: entries of a bucket are filled from the first on and never emptied, so
-//! the empty ones are at its end.
+//! In: a bucket and a tag. Out: which entries have the tag. Invariant: entries of a bucket are
+//! filled in order and never cleared, so the empty ones are at its end.
 //!
-//! The instructions are chosen at run time, once per batch: AVX-512 or AVX2 where the processor
-//! has them, SSE2 on every other x86-64, plain loads elsewhere (and under Miri, which then sees
-//! nothing but atomic accesses).
+//! The instructions are selected at run time, once per batch: AVX-512 or AVX2 if the processor has
+//! them, SSE2 on every other x86-64, plain loads elsewhere (and under Miri, which then sees only
+//! atomic accesses).
 
 use std::sync::atomic::AtomicU32;
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]

@@ -1,8 +1,7 @@
-//! Keys of a few words, each kept once and numbered 0, 1, 2 …: the nodes of `tree` and `compact`.
+//! Interned keys of a few words, numbered 0, 1, 2 …: the nodes of `tree` and `compact`.
 //!
-//! In: keys of `K` words: a leaf's bits, or the numbers of children. Out: the number of a key,
-//! and the key of a number. What stays true: numbers are dense, and they and the keys stay for
-//! ever.
+//! In: keys of `K` words: the bits of a leaf, or the numbers of children. Out: the number of a key,
+//! and the key of a number. Invariant: numbers are dense; numbers and keys are permanent.
 //!
 //! # Layout in memory
 //! ```text
@@ -12,14 +11,14 @@
 //! ```
 //!
 //! # Growth
-//! Keys never move, or only while nobody looks. The index is entered again from the keys when it
-//! is full.
+//! Keys never move, or only under exclusive access. The index is refilled from the keys when it is
+//! full.
 //!
 //! # Invariants
-//! Those of [`plain`](crate::plain) with a key in place of a vector: a number is in the index
-//! once (I1); an entry whose number is all ones is being written (I2); whoever interns has had
-//! room set aside, and growth is done by one thread alone (I3). So look-ups are plain loads,
-//! and an insertion is one compare-and-swap.
+//! Those of [`plain`](crate::plain) with a key in place of a vector: a number is in the index once
+//! (I1); an entry whose number is all ones is being written (I2); an interning thread has reserved
+//! room, and growth is exclusive (I3). So look-ups are plain loads, and an insertion is one
+//! compare-and-swap.
 
 mod group;
 

@@ -1,14 +1,14 @@
 //! The index of `plain`: a hash table from states to their numbers.
 //!
-//! In: a mixed hash and a number. Out: buckets to search. What stays true: see
-//! [`plain`](crate::plain), whose invariants this keeps; an index holds nothing that the
-//! vectors do not say, so it can be emptied and filled again at any time.
+//! In: a mixed hash and a number. Out: buckets to search. Invariants: those of
+//! [`plain`](crate::plain); an index is a function of the vectors, so it can be cleared and
+//! refilled at any time.
 //!
 //! # Layout in memory
 //! ```text
 //! bucket  [ tag|1  tag|0  tag|2  0  0 … ]    16 entries × 4 bytes, 0 = empty
 //! ```
-//! An entry holds the number plus one in its low bits, as many as the index can count to,
+//! An entry holds the number plus one in its low bits, as many as the capacity of the index needs,
 //! and bits of the hash above them, the tag.
 
 use crate::memory::region::Region;

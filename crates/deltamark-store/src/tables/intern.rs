@@ -1,17 +1,17 @@
-//! A table of values, each kept once and known by its number.
+//! A table of interned values.
 //!
-//! In: slices of slots. Out: for each a number, the same for equal slices; and the slice of
-//! a number. What stays true: numbers are 0, 1, 2 … in the order of first sight; values never
-//! move; every byte was granted by the budget first.
+//! In: slices of slots. Out: for each a number, the same for equal slices; and the slice of a
+//! number. Invariants: numbers are 0, 1, 2 … in the order of first occurrence; values never move;
+//! every byte was granted by the budget first.
 //!
 //! # Layout in memory
 //! ```text
 //! values   [ 65,536 ] [ 65,536 ] [ 131,072 ] [ 262,144 ] …   growing copies nothing
 //! index    [ tag|1  tag|0 … ]                                as in `plain`
 //! ```
-//! Values of one length lie in chunks that double; values of varying length as in
-//! [`Vectors`](crate::states::vectors::Vectors). The index can be given back: numbers then still lead
-//! to values, but not the other way round.
+//! Values of one length are in chunks of doubling size; values of varying length as in
+//! [`Vectors`](crate::states::vectors::Vectors). The index can be freed: numbers then still map to
+//! values, but not vice versa.
 
 use crate::memory::region::Region;
 use crate::states::vectors::Vectors;

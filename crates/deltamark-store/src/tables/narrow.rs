@@ -1,27 +1,27 @@
-//! Keys of a few words in just enough bits: the roots and nodes of `tree`, the inner nodes of
-//! `compact`.
+//! Bit-packed keys of a few words: the roots and nodes of `tree`, the inner nodes of `compact`.
 //!
-//! In: keys, each written once. Out: the key of a number. What stays true: each word of a key takes
-//! as many bits as the largest at its place may need now; keys that were written can be read while
-//! others are.
+//! In: keys, each written once. Out: the key of a number. Invariants: each word of a key takes as
+//! many bits as the largest at its position may currently need; written keys can be read while
+//! others are written.
 //!
 //! # Layout in memory
 //! ```text
 //! words   [ #0 l r | #1 l r | #2 l  r | … ]      keys side by side, across words of 64 bits
 //! ```
-//! A chunk of the arena is so many keys, with addresses for keys of 32 bits a word. So a key lies in one
-//! chunk and is found by one pointer; addresses behind the last key are never touched.
+//! A chunk of the arena holds a fixed number of keys, with address space for keys of 32 bits per
+//! word. So a key is within one chunk and found by one pointer; addresses past the last key are
+//! never touched.
 //!
 //! # Growth
-//! When words at a place get a bit longer, all keys are moved apart, from the last to the first: the
-//! new place of a key lies behind all keys before it, so nothing is written over that was not
-//! read. No second copy is needed. Numbers get a bit longer when there are twice as many of them, so
-//! a key is moved a few times at most.
+//! When words at a position get a bit longer, all keys are moved apart, from last to first: the new
+//! position of a key is past all keys before it, so nothing is overwritten before it was read. No
+//! second copy is needed. Numbers get a bit longer when their count doubles, so a key is moved a
+//! few times at most.
 //!
 //! # Invariants
-//! * N1: bits of keys that were not written are 0. So one is written by setting bits, and several
-//!   threads can write to one word.
-//! * N2: widths change while nobody else uses the keys.
+//! * N1: bits of unwritten keys are 0. So a key is written by setting bits, and several threads can
+//!   write to one word.
+//! * N2: widths change only under exclusive access.
 
 use crate::memory::arena::Arena;
 use crate::tables::bucket::prefetch;

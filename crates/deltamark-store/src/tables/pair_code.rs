@@ -1,16 +1,15 @@
-//! Numbers of pairs that stay as both sides grow, and bits picked out of words.
+//! Pair codes that are stable as both sides grow, and bit extraction.
 //!
-//! In: two ids. Out: one number, and back. What stays true: the number of a pair depends on
-//! the pair alone; as long as ids on both sides stay below a power of two (the left ones below
-//! one that is larger by the skew), so do the numbers below their product.
+//! In: two ids. Out: one number, and back. Invariant: the number of a pair depends on the pair
+//! alone; as long as ids on both sides stay below a power of two (the left ones below one that is
+//! larger by the skew), so do the numbers below their product.
 //!
 //! ```text
 //! left   …cba|zyx      the lowest `skew` bits of the left id stay together,
 //! right  …CBA          the others take turns with those of the right one
 //! code   …CcBbAazyx
 //! ```
-//! Interleaving is due to Morton (1966). Rows behind rows would need the length of a row to
-//! be known beforehand.
+//! Interleaving is due to Morton (1966). Row-major order would require the row length in advance.
 
 /// Moves bit i to bit 2i.
 #[inline(always)]

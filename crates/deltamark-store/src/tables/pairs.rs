@@ -1,12 +1,12 @@
 //! # The idea
-//! A set of numbers that keeps of each only what its place does not say, for several threads:
-//! the roots of `compact` where pairs are too sparse for a bitmap, and the signatures of `compaction`.
+//! A concurrent quotient set: it stores of each number only what its position does not determine.
+//! It holds the roots of `compact` where pairs are too sparse for a bitmap, and the signatures of
+//! `compaction`.
 //!
-//! In: numbers of up to 64 bits. Out: whether each was there. Quotienting is
-//! due to Cleary (1984); a tree store with such roots to Laarman (2019). What is done
-//! differently: entries are as wide as the run needs now and widen in place; growing is in place
-//! too, one pass from the last line to the first, by all threads (`pairs/rearrange.rs`); there is
-//! no size to be given.
+//! In: numbers of up to 64 bits. Out: whether each was present. Quotienting is due to Cleary
+//! (1984); a tree store with such roots to Laarman (2019). Differences: entries are as wide as
+//! currently needed and widen in place; growing is in place too, one pass from the last line to the
+//! first, by all threads (`pairs/rearrange.rs`); no size must be given.
 //!
 //! # Layout in memory
 //! ```text
@@ -27,10 +27,11 @@
 //! * I1: an entry is in its home line; or in the next one, and then its home is marked
 //!   overflown; or in the stash, and then that next line is marked too. Entries are never taken
 //!   out, and a line that is full stays full.
-//! * I2: who changes a line has claimed it, and writes its first word last: see `pairs/insert.rs`, which
-//!   is why look-ups need no lock and two threads never enter the same number.
-//! * I3: growing, and everything that takes `&mut self`, is done by one thread alone, and those that
-//!   help it.
+//! * I2: a thread that changes a line has claimed it, and writes its first word last: see
+//!   `pairs/insert.rs`, which is why look-ups need no lock and two threads never insert the same
+//!   number.
+//! * I3: growing, and everything that takes `&mut self`, is exclusive to one thread and its
+//!   helpers.
 
 mod insert;
 mod layout;

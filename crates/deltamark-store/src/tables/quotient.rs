@@ -1,12 +1,12 @@
 //! # The idea
-//! A hash table that keeps of each hash only what its place does not say, and that grows in
-//! place without ever needing the hashed things again.
+//! A quotient hash table: it stores of each hash only what its position does not determine, and
+//! grows in place without rehashing the keyed items.
 //!
 //! In: a key, the top `H` bits of a mixed hash, and a payload of some bits. Out: the payloads
-//! that were entered under a key. The table tells keys apart exactly; that two things share a
-//! key is for the caller to sort out. Cleary (1984) is the source of quotienting; that homes
-//! follow the order of the keys, so that growing is one sequential pass, is what makes small
-//! steps of growth cheap and keeps the table 80 to 90 per cent full.
+//! inserted under a key. The table distinguishes keys exactly; collisions of keys are resolved by
+//! the caller. Quotienting is due to Cleary (1984). Homes follow the order of the keys, so growing
+//! is one sequential pass; this makes small growth steps cheap and keeps the load factor between
+//! 0.8 and 0.9.
 //!
 //! # Layout in memory
 //! ```text
@@ -15,9 +15,9 @@
 //!          the top bit of each: some of these had to go elsewhere
 //! slot     remainder of the key, then the payload: the low 8 bits are t, the others v
 //! ```
-//! Lines are lines of the cache, for small payloads, or two of them, for large ones: more slots
-//! share their room, so fewer stay empty. The tags of a line are in its first 64 bytes; who
-//! finds no tag that fits need not look at the others.
+//! A line is one cache line, for small payloads, or two, for large ones: more slots share it, so
+//! fewer stay empty. The tags of a line are in its first 64 bytes; if no tag matches, the rest is
+//! not read.
 //!
 //! There are `m·2^e` lines, `m` being 8, 10, 12 or 14; where lines have 128 bytes, 16, 18, … or
 //! 30. The key `x` has its home in line `x·m >> (H-e)`; of the bits shifted out all but the lowest
@@ -25,12 +25,12 @@
 //! remainder say which key it is: the only `x` with `x·m` in the eight (sixteen) numbers they
 //! leave open.
 //!
-//! A slot that finds its home full goes to the next line, where such foreign slots stand at the
-//! end; one that finds that full too goes to the stash, a small chained table beside it.
+//! A slot whose home is full goes to the next line, where such foreign slots are at the end; if
+//! that is full too, it goes to the stash, a small chained table beside it.
 //!
 //! # Growth
-//! From `m·2^e` to the next size lines are read from the last to the first, and every entry is
-//! put into its new line, which is never before the old one: what is overwritten has been read.
+//! From `m·2^e` to the next size, lines are read from last to first, and every entry is written to
+//! its new line, which is never before the old one: nothing is overwritten before it was read.
 //!
 //! # Invariants
 //! * I1: an entry is in its home line; or in the next one, and then its home is marked; or in

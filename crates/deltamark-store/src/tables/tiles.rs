@@ -1,8 +1,7 @@
 //! A set of numbers as a bitmap in tiles: the roots of `compact` where pairs are dense.
 //!
-//! In: numbers below 2^36. Out: whether each was there. What stays true: a tile whose numbers
-//! were all never entered takes no memory; a look-up is two plain loads, an insertion one
-//! atomic or; growing copies nothing.
+//! In: numbers below 2^36. Out: whether each was present. Invariants: an empty tile takes no
+//! memory; a look-up is two plain loads, an insertion one atomic or; growing copies nothing.
 //!
 //! # Layout in memory
 //! ```text
@@ -11,8 +10,8 @@
 //! directory  tile + 1, or 0                         4 bytes a tile
 //! tiles    #0 [ 4096 bits ] #1 [ 4096 bits ] …      512 bytes each, in the order needed
 //! ```
-//! The number of a pair interleaves the bits of both ids (see `tables/pair_code.rs`), so that a tile is
-//! a square of 64 by 64 pairs, and pairs that belong to the same time of the run are near.
+//! The number of a pair interleaves the bits of both ids (see `tables/pair_code.rs`), so a tile is
+//! a square of 64 by 64 pairs, and pairs found at about the same time are close.
 
 use crate::memory::arena::Arena;
 use crate::memory::region::Region;

@@ -1,27 +1,26 @@
-//! How several threads enter states into one index: the protocol of `plain`.
+//! Concurrent insertion into one index: the protocol of `plain`.
 //!
-//! In: a group of states, each with the bucket where its search begins. Out: for each, whether
-//! it is new, and its number. What stays true: however threads take turns, no state gets two
-//! numbers, no number is told before its vector is written, and nobody waits for ever.
+//! In: a group of states, each with the bucket where its search begins. Out: for each, whether it
+//! is new, and its number. Invariants, under every interleaving: no state gets two numbers, no
+//! number is returned before its vector is written, and there is no deadlock.
 //!
 //! ```text
 //! entry   0 ──claim──▶ tag|1…1 ──settle──▶ tag|number+1
 //!         empty        being written       for all to read
 //! ```
-//! * C1: an entry is claimed only by who has compared its state with all entries before it, in
-//!   the bucket as it was read and in all full buckets from the state's home on. Entries are
-//!   filled in order and never emptied, so if the claim succeeds the state is in no other.
-//! * C2: who meets an entry of its own tag that is being written waits until it is settled: it
+//! * C1: a thread claims an entry only after comparing its state with all entries before it, in the
+//!   bucket as it was read and in all full buckets from the state's home on. Entries are filled in
+//!   order and never cleared, so if the claim succeeds the state is in no other entry.
+//! * C2: a thread that finds an entry with its own tag being written waits until it is settled: it
 //!   may be the same state.
-//! * C3: nobody waits while it holds claims: it settles them first. So there is no circle of
-//!   threads that wait for each other, and a thread that meets a claim of its own goes on.
+//! * C3: no thread waits while it holds claims: it settles them first. So there is no cycle of
+//!   waiting threads, and a thread that finds its own claim continues.
 //!
-//! Claims of a group are settled together: numbers are taken from the one counter that all
-//! threads share once a group, not once a state, and consecutive numbers mean vectors that lie
-//! side by side.
+//! Claims of a group are settled together: numbers are taken from the shared counter once per
+//! group, not once per state, and consecutive numbers mean contiguous vectors.
 //!
-//! The protocol knows nothing of vectors and processors: it is written against [`Site`], so
-//! that a test can run it on atomics whose schedule it controls.
+//! The protocol is independent of vectors and processors: it is written against [`Site`], so that a
+//! test can run it on atomics whose schedule it controls.
 
 /// How many states are inserted together, at most.
 pub(crate) const GROUP: usize = 64;

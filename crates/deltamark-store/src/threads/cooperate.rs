@@ -1,16 +1,16 @@
-//! Work of one thread that all others would wait for, done by all of them.
+//! Cooperative work: all threads help one that would block them.
 //!
-//! In: a thread that is about to change what others read (a table that must grow), and then jobs
-//! that can be divided. Out: the jobs done. What stays true: one thread is at it at a time; those
-//! that come meanwhile do nothing but help; they are gone when it goes on.
+//! In: a thread that is about to change shared data (a table that must grow), and then divisible
+//! jobs. Out: the jobs done. Invariants: one thread grows at a time; threads that arrive meanwhile
+//! only help; they have left when it continues.
 //!
 //! ```text
 //! grower   begin ── gate alone ── new index ── together: work ─ work ─ work ── done ── gate open
 //! others     └ batch ends, gate closed …            └──── work ─ work ─ work ── wait ─────┘
 //! ```
-//! Helpers reach the job through a pointer that the grower offers and withdraws. A helper
-//! counts itself before it looks at the pointer, and the grower withdraws the pointer before it
-//! looks at the count: so a helper that has got the pointer is waited for.
+//! Helpers reach the job through a pointer that the grower publishes and withdraws. A helper
+//! registers in a counter before it reads the pointer, and the grower withdraws the pointer before
+//! it reads the counter: so the grower waits for every helper that has got the pointer.
 
 use crate::threads::claim::relax;
 use std::ptr::null_mut;

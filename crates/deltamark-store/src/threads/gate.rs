@@ -1,15 +1,15 @@
-//! The gate before the tables of a store that several threads use.
+//! The gate to the tables of a concurrent store.
 //!
-//! In: threads that use tables, and now and then one that changes them. Out: the tables, shared or alone.
-//! What stays true: nobody uses tables that are being changed, but to help.
+//! In: threads that use tables, and occasionally one that changes them. Out: shared or exclusive
+//! access. Invariant: no thread uses tables that are being changed, except to help.
 //!
 //! ```text
 //! shared   ── pass ── my lock ──▶ tables            a lock for each thread, on a line of its own
 //! alone    ── begin ── all locks ──▶ tables, and helpers (`threads/cooperate.rs`)
 //! ```
-//! Threads pass once a batch, which takes some microseconds. One lock for all of them would be a line that every
-//! thread writes to twice a batch, and takes from the others each time: that was a tenth of the time of two threads
-//! whose processors have no cache in common.
+//! Threads pass once per batch, which takes some microseconds. A single lock would be a cache line
+//! that every thread writes twice per batch: this contention was a tenth of the time of two threads
+//! without a shared cache.
 
 use crate::threads::claim::relax;
 use crate::threads::cooperate::{Busy, Help};

@@ -1,16 +1,16 @@
-//! Room in tables that grow, set aside by each thread for what it is about to insert.
+//! Per-thread reservations in growing tables.
 //!
-//! In: threads that insert, and tables that hold so much before they must grow. Out: threads none of which
-//! finds a table full. What stays true: tables have room for all that is promised.
+//! In: inserting threads, and tables with a capacity before they must grow. Out: no thread finds a
+//! table full. Invariant: tables have room for all reservations.
 //!
 //! ```text
 //! promised   [ what is there │ of thread 0 │ of thread 1 │ … ]   ≤   what the tables have room for
 //! ```
-//! All threads change that sum, and it lies on a line that they take from each other each time. So a thread
-//! sets room aside for many batches. Only what is new uses it, and the thread keeps the rest until the tables
-//! grow: then nobody is inserting, all that was set aside is void, and what is there is all that is promised.
+//! All threads write that sum, so its cache line is contended. Therefore a thread reserves room for
+//! many batches. Only new entries use it, and the thread keeps the rest until the tables grow: then
+//! no thread is inserting, all reservations are void, and the sum is the number of entries.
 //!
-//! `N` is how many kinds of things are counted by themselves: the roots and nodes of `tree`, the states of
+//! `N` is the number of separately counted kinds: the roots and nodes of `tree`, the states of
 //! `compact`.
 
 use deltamark_core::Apart;

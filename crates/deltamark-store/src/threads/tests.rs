@@ -1,10 +1,9 @@
-//! Threads that meet in a store: every kind of store, small enough for Miri.
+//! Concurrency tests of every kind of store, small enough for Miri.
 //!
-//! In: a row of the catalogue, and small systems. Out: a panic where two threads were told what
-//! cannot both be true. What stays true: tables grow several times on the way, while threads
-//! use them. Miri, which looks for races and for pointers that lead astray, takes some ten
-//! thousand times as long as a processor: there systems have some dozen states, and tables begin with a
-//! few entries.
+//! In: a row of the catalogue, and small systems. Out: a panic if two threads got contradictory
+//! answers. Tables grow several times meanwhile, while threads use them. Miri, which detects races
+//! and invalid pointers, is some ten thousand times slower: under it systems have some dozen
+//! states, and tables begin with a few entries.
 //!
 //! The whole suite, on large systems, is in `tests/conformance.rs`.
 

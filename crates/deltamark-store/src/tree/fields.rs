@@ -1,14 +1,14 @@
-//! Small values that hang on states: marks and counters of search algorithms.
+//! Small values attached to states: marks and counters of search algorithms.
 //!
-//! In: the number of a state, which field, and a value of a few bits. Out: the value. What
-//! stays true: fields that were never set are 0; several threads may read and write at once, and a
-//! value is never mixed of two; memory is taken when a value of a stretch of states is first set.
+//! In: the number of a state, which field, and a value of a few bits. Out: the value. Invariants:
+//! unset fields are 0; several threads may read and write concurrently, without torn values; memory
+//! is allocated when a value of a range of states is first set.
 //!
 //! # Layout in memory
 //! ```text
 //! field 1   stretch 0 [ v v v … ]  stretch 1 [ v v v … ]     2^16 states each
 //! ```
-//! Values take 1, 2, 4, 8, 16 or 32 bits, so that none crosses a word.
+//! Values take 1, 2, 4, 8, 16 or 32 bits, so none crosses a word.
 
 use crate::memory::region::Region;
 use deltamark_core::{Budget, FieldId, Fields};

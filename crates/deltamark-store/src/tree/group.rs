@@ -1,9 +1,9 @@
-//! How `tree` inserts the successors of a block: a group at a time, lowest nodes first, so that
+//! Batched insertion into `tree`: the successors of a block, a group at a time, bottom-up, so that
 //! look-ups overlap.
 //!
-//! In: a block of sources, the numbers of whose nodes are known or walked again, and a batch of
-//! their successors. Out: for each whether it is new. What stays true: only nodes above slots that
-//! changed are looked up; the others have the numbers of their sources.
+//! In: a block of sources whose node numbers are known or looked up again, and a batch of their
+//! successors. Out: whether each is new. Invariant: only nodes above changed slots are looked up;
+//! the others have the numbers of their sources.
 
 use super::tables::{More, Tables, key, root_key};
 use super::{GROUP, told};

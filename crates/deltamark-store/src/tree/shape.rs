@@ -1,8 +1,8 @@
-//! How `tree` cuts states of one length: a tree over their slots.
+//! The shape of states of one length in `tree`: a tree over their slots.
 //!
-//! In: a length, and where components begin. Out: nodes in a row, children before parents, the
-//! root last. What stays true: every slot is a child of exactly one node; nodes have `K` children
-//! at most; a state of up to `K` slots is all root.
+//! In: a length, and the component boundaries. Out: an array of nodes, children before parents, the
+//! root last. Invariants: every slot is a child of exactly one node; nodes have at most `K`
+//! children; a state of up to `K` slots is a root only.
 //!
 //! ```text
 //! slots   a b | c d e f                 components begin at a and c; K = 2

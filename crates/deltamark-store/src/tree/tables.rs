@@ -1,7 +1,7 @@
 //! The tables of `tree`: roots, nodes and shapes, and how they grow.
 //!
-//! In: states, and numbers of states. Out: either by the other. What stays true: the invariants of
-//! [`tree`](super); what a thread knows of shapes is forgotten when the layout changes.
+//! In: states, and numbers of states. Out: each from the other. Invariants: those of
+//! [`tree`](super); a thread's cache of shapes is cleared when the layout changes.
 
 use super::group::Working;
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,8 +1,8 @@
-//! How states of fixed width are appended: a stretch at a time, component by component.
+//! Appending states of fixed width: a range at a time, component by component.
 //!
-//! In: a list of states. Out: as many of them as there is memory for, in tuples. What stays true:
-//! a table is used by one thread at a time, so components are shared among all who help, and no
-//! table needs a lock of its own.
+//! In: a list of states. Out: as many of them as memory allows, in tuples. Invariant: a table is
+//! used by one thread at a time, so components are distributed among the helpers, and no table
+//! needs a lock.
 //!
 //! ```text
 //! states   7 0 3 9 │ 7 0 4 9 │ 8 0 4 9 …        a stretch
@@ -10,7 +10,7 @@
 //!          component 2: 0 1 1 …                 another
 //! tuples   0 0 0 9 │ 0 0 1 9 │ 1 0 1 9 …        one thread, when all have their codes
 //! ```
-//! Within a stretch nothing is decided: no trial ends, and no run begins but with its first state.
+//! Within a range no decisions are made: no trial ends, and a run begins only at its first state.
 
 use super::{Field, NoRoom, PAGE, RAW, Tuples};
 use crate::tables::intern::{Table, equal};

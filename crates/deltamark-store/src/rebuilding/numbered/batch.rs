@@ -1,8 +1,8 @@
-//! The batch: how the successors of a block are looked up and inserted together.
+//! Batched look-up and insertion of the successors of a block.
 //!
-//! In: a block and its successors. Out: an answer for each. What stays true: room is made before
-//! anything is inserted, and where that fails states go in one by one, in the order of the
-//! batch; see the parent module for the steps.
+//! In: a block and its successors. Out: an answer for each. Invariant: room is made before anything
+//! is inserted, and if that fails states are inserted one by one, in the order of the batch; see
+//! the parent module for the steps.
 
 use super::{Inner, Lookup, OPEN, confirm};
 use crate::rebuilding::walk::same;

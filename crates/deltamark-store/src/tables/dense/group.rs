@@ -1,8 +1,8 @@
-//! A group of keys that are interned together: numbers are taken from the counter that all threads
-//! share once a group, and not once a key.
+//! Group interning: numbers are taken from the shared counter once per group instead of once per
+//! key.
 //!
-//! In: keys and their hashes. Out: for each its number, and whether it is new. What stays true:
-//! the protocol of `threads/claim.rs`, of which this is the memory.
+//! In: keys and their hashes. Out: for each its number, and whether it is new. Invariants: those of
+//! the protocol of `threads/claim.rs`, which this implements.
 
 use super::{Keys, Table};
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_to_write};

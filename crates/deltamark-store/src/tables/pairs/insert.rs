@@ -1,23 +1,23 @@
-//! How several threads enter values into one line of `pairs`: the protocol.
+//! Concurrent insertion into one line of `pairs`: the protocol.
 //!
-//! In: a line, and a value. Out: whether it is new, was there, or finds no room. What stays true:
-//! however threads take turns, no value is entered twice, and who searches a line never reads
-//! what is not written yet.
+//! In: a line, and a value. Out: whether it is new, a duplicate, or finds no room. Invariant: under
+//! every interleaving, no value is inserted twice, and a search of a line never reads unwritten
+//! data.
 //!
 //! ```text
 //! first word   counts, marks ──claim──▶ the same, busy ──publish──▶ one more
 //!                     └──mark──▶ full, and values went elsewhere
 //! ```
-//! * E1: a line is claimed by a compare-and-swap on the first word as it was when the line was
-//!   searched. If anybody has changed the line since, the claim fails and the line is searched
-//!   again: so what was not found is not there.
-//! * E2: the first word is written last, with the new count. Who reads it first sees all values
-//!   it counts, and needs no lock.
-//! * E3: values are never taken out. A line that is full stays full, and it is marked before any
-//!   of its values goes elsewhere; so who finds it not full, or not marked, need not look there.
+//! * E1: a line is claimed by a compare-and-swap on the first word as of the search of the line. If
+//!   another thread has changed the line since, the claim fails and the line is searched again: so
+//!   a value that was not found is absent.
+//! * E2: the first word is written last, with the new count. A thread that reads it first sees all
+//!   values it counts, and needs no lock.
+//! * E3: values are never removed. A full line stays full, and it is marked before any of its
+//!   values goes elsewhere; so a search that finds it not full, or not marked, ends there.
 //!
-//! The protocol knows nothing of bits and bytes: it is written against [`Place`], so that a test
-//! can run it on atomics whose schedule it controls.
+//! The protocol is independent of the memory layout: it is written against [`Place`], so that a
+//! test can run it on atomics whose schedule it controls.
 
 use crate::tables::tiles::Added;
 

@@ -1,8 +1,8 @@
-//! What follows from the size of a set: where a number belongs, and what is kept of it.
+//! The layout of a set of a given size: the line of a number, and its stored bits.
 //!
-//! In: how many lines there are, and how far numbers go. Out: line and entry of a number, and the
-//! number of a line and an entry. What stays true: the line depends on the number and on how many
-//! lines there are, and on nothing else; an entry holds no bit that is known to be 0.
+//! In: the number of lines, and the range of numbers. Out: line and entry of a number, and the
+//! number of a line and an entry. Invariants: the line depends only on the number and on the number
+//! of lines; an entry holds no bit that is known to be 0.
 
 use super::line::{HEAD, MOST_SLOTS};
 use super::numbers::{Cut, Numbers};

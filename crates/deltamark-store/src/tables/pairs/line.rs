@@ -3,8 +3,8 @@
 //! ```text
 //! line   head | t t t t t … | v v v v v …     t: the low 8 bits of an entry, v: the others
 //! ```
-//! In: an entry. Out: whether it was there, or that there is no room. What stays true: see
-//! `pairs/insert.rs`, whose protocol this is the memory of.
+//! In: an entry. Out: whether it is a duplicate, or that there is no room. Invariants: see
+//! `pairs/insert.rs`, whose protocol this implements.
 
 use super::layout::Shape;
 use super::numbers::Numbers;

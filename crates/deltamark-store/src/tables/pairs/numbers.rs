@@ -1,8 +1,8 @@
-//! Which numbers a set holds: what of each is its key, and which other bits are kept.
+//! The numbers of a set: which bits are the key, and which others are stored.
 //!
-//! In: a number. Out: a key, by which it has its home, and the rest; and back. What stays true: keys
-//! are spread evenly; key and rest say which number it is; the rest holds no bit that is known to
-//! be 0; a number that may get longer keeps its key.
+//! In: a number. Out: a key, which determines its home, and the rest; and back. Invariants: keys
+//! are uniformly distributed; key and rest determine the number; the rest holds no bit that is
+//! known to be 0; a number that may get longer keeps its key.
 //!
 //! ```text
 //! code       … 0 l 0 l 0 l r l r l | lower 32 bits     here the left ids go further than the right

@@ -1,8 +1,7 @@
-//! How a set grows or widens in place, by all threads that are there.
+//! Cooperative growing and widening of a set, in place.
 //!
-//! In: another shape, of at least as many lines. Out: every entry where it belongs in it. What
-//! stays true: nothing is written over that was not read; no line is written to by two threads
-//! at once.
+//! In: a new shape, of at least as many lines. Out: every entry at its position in it. Invariants:
+//! nothing is overwritten before it was read; no line is written by two threads at once.
 //!
 //! # Stages and pieces
 //! ```text
@@ -10,11 +9,12 @@
 //!                                         ╲                   ╲
 //! new lines   0 …                    │    of stage 1             │   behind all that is not read
 //! ```
-//! A line's new homes are about as far along as it was, never before it. A stage is so many lines
-//! that all their new homes lie behind the stage, so its lines can be read in any order. (Where
-//! there are no more lines than before, all are one stage: a line's new home is its own.) A
-//! stage is done in pieces, each by one thread. What a piece would write where another may write
-//! too, on the first line of its part and on the last two, waits for the end of the stage.
+//! The new homes of a line are at about the same relative position, never before it. A stage is a
+//! number of lines such that all their new homes are past the stage, so its lines can be read in
+//! any order. (If the number of lines is unchanged, all are one stage: a line's new home is its
+//! own.) A stage is done in pieces, each by one thread. Writes of a piece that may conflict with
+//! another piece, on the first line of its part and on the last two, are deferred to the end of the
+//! stage.
 
 use super::line::{COUNT, FOREIGN_SHIFT, MOST_SLOTS};
 use super::numbers::Numbers;

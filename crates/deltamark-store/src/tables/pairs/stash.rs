@@ -1,6 +1,6 @@
 //! Numbers that found no line of a set: about one in a hundred.
 //!
-//! In: numbers. Out: whether each was there. What stays true: a number that must be kept is kept.
+//! In: numbers. Out: whether each was present. Invariant: no number is lost.
 
 use crate::tables::tiles::Added;
 use deltamark_core::{Budget, hash::mix};

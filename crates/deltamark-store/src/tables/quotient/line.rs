@@ -1,7 +1,7 @@
-//! The lines of a quotiented table: where keys have their home, and what a slot holds.
+//! The lines of a quotient table: homes of keys, and the contents of a slot.
 //!
-//! In: a key and a payload. Out: a home and a word for a slot; a line reads and writes such words. What stays true: home and
-//! remainder say which key it was; the layout is drawn in `quotient.rs`.
+//! In: a key and a payload. Out: a home and a word for a slot; a line reads and writes such words.
+//! Invariant: home and remainder determine the key; the layout is drawn in `quotient.rs`.
 
 use crate::tables::bucket::prefetch;
 

@@ -1,7 +1,7 @@
-//! The stash of a quotiented table: entries that found no line, chained by a hash of their key.
+//! The stash of a quotient table: entries that found no line, chained by a hash of their key.
 //!
-//! In: keys and payloads that do not fit where they belong. Out: the payloads of a key. What stays true: nothing that was in the
-//! table gets lost, even where the budget has no room.
+//! In: keys and payloads that found no line. Out: the payloads of a key. Invariant: no entry of the
+//! table is lost, even if the budget has no room.
 
 use super::line::Shape;
 use deltamark_core::{Budget, hash};
