@@ -117,6 +117,7 @@ impl From<LoadError> for Failure {
                 let path = if path == "-" { "standard input".into() } else { format!("`{path}`") };
                 Failure::new(format!("{path} is too big: at most {} are read", crate::units::show_bytes(limit)))
             }
+            _ => Failure::new(message),
         }
     }
 }
@@ -138,7 +139,7 @@ impl From<CondensedError> for Failure {
                 Failure::new(message).help("add `--format so` if you know who built it, to have it loaded and run")
             }
             CondensedError::Gone { .. } => Failure::new(message).help("`--model FILE` tells where it is now"),
-            CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
+            _ => Failure::new(message),
         }
     }
 }
@@ -182,6 +183,7 @@ impl From<CheckError> for Failure {
             CheckError::Replay { .. } => Failure::new(message)
                 .help("this is a bug in Deltamark; please report it together with the model")
                 .no_answer(),
+            _ => Failure::new(message).no_answer(),
         }
     }
 }

@@ -35,13 +35,14 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
         Verdict::Holds(_) => (Colour::Green, "✓ ", "holds"),
         Verdict::Violated(..) => (Colour::Red, "✗ ", "violated"),
         Verdict::NoViolationFound(_) => (Colour::Yellow, "? ", "no violation found"),
-        Verdict::Unknown => (Colour::Yellow, "? ", "no answer"),
+        // What this program does not know is no answer either.
+        _ => (Colour::Yellow, "? ", "no answer"),
     };
     let mark = look.paint(colour, &format!("{}{word}", if look.ticks { tick } else { "" }));
     let property = match (answer.kind, &answer.name, &answer.text) {
         (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
         (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
-        (Kind::DeadlockFree | Kind::FaultFree | Kind::Soundness, name, text) => format!("{name}: {text}"),
+        (_, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
         Verdict::NoViolationFound(probability) => {
@@ -108,9 +109,14 @@ fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look:
     };
     let kind = if search.is_shortest() { "a shortest path" } else { "a path" };
     let done = if violated { "violated" } else { "reached" };
-    let title = match story.len() {
-        0 => format!("{done} in the initial state"),
-        steps => format!("{done} by {kind} of {}", show_counted(steps as u64, "step")),
+    let steps = |count: usize| show_counted(count as u64, "step");
+    let title = match (story.len(), story.cycle()) {
+        (count, Some(0)) => format!("{done} by a cycle of {}", steps(count)),
+        (count, Some(start)) => {
+            format!("{done} by a path of {} into a cycle of {}", steps(start), steps(count - start))
+        }
+        (0, None) => format!("{done} in the initial state"),
+        (count, None) => format!("{done} by {kind} of {}", steps(count)),
     };
     let _ = writeln!(out, "\n{}", look.paint(Colour::Bold, &format!("{label}: {title}")));
     path(out, story, look);
@@ -129,6 +135,13 @@ fn path(out: &mut String, story: &Story, look: &Look) {
     let mut walk = story.walk();
     row(out, &format!("  {:>digits$}  ", "start"), &state(&walk.state()), look);
     for (index, step) in walk.by_ref().enumerate() {
+        if story.cycle() == Some(index) {
+            let repeated = match count - index {
+                1 => format!("step {count} repeats"),
+                _ => format!("steps {} to {count} repeat", index + 1),
+            };
+            let _ = writeln!(out, "  {:>digits$}  the cycle begins here: {repeated} for ever", "");
+        }
         if shown(index) {
             let head = format!("  {:>digits$}  {:width$}  ", index + 1, step.action);
             row(out, &head, &changes(story, &step, look), look);
@@ -225,6 +238,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
             if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
         ),
         Stop::Cancelled => ("you asked for it".into(), ""),
+        other => (format!("the run ended early ({})", other.word()), ""),
     };
     let why = match report.stopped_while {
         Some(_) => stopped(report),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// Why a run ended before every reachable state was expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// Every property had its answer.
     Answered,
@@ -43,6 +44,7 @@ impl Stop {
 
 /// The answer to one property.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Verdict {
     /// It holds. A reachability goal comes with the trace that reaches it.
     Holds(Option<Trace>),

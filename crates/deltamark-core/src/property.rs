@@ -22,6 +22,7 @@ pub struct Undefined {
 }
 
 /// What a property asks for.
+#[non_exhaustive]
 pub enum Goal {
     /// Every reachable state has a successor.
     DeadlockFree,
@@ -31,6 +32,18 @@ pub enum Goal {
     Invariant(Box<dyn Predicate>),
     /// The predicate is true in some reachable state.
     Reachable(Box<dyn Predicate>),
+}
+
+impl Goal {
+    /// The word for reports: `kind` in the JSON contract.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Goal::DeadlockFree => "deadlock-free",
+            Goal::FaultFree => "fault-free",
+            Goal::Invariant(_) => "invariant",
+            Goal::Reachable(_) => "reachable",
+        }
+    }
 }
 
 /// A named question about a system.

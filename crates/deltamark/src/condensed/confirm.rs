@@ -5,10 +5,10 @@
 //! successors that the model itself has, because the actions of coloured nets are in the file too; and the last state is
 //! asked for what the answer says of it.
 
-use deltamark_core::{Batch, Block, Goal, Replay, Scratch, StateId, System, Trace, Verdict, Widen};
+use deltamark_core::{Batch, Block, Ending, Goal, Replay, Scratch, StateId, System, Trace, Verdict, Widen};
 
 /// Confirms that the trace of a verdict ends in a state that decides the property as the verdict does.
-pub(super) fn confirm(system: &dyn System, goal: &Goal, verdict: &Verdict) -> Result<(), String> {
+pub(crate) fn confirm(system: &dyn System, goal: &Goal, verdict: &Verdict) -> Result<(), String> {
     let Some(trace) = verdict.trace() else { return Ok(()) };
     let holds = matches!(verdict, Verdict::Holds(_));
     loop {
@@ -41,8 +41,11 @@ fn attempt(
             return Ok(Err(format!("step {} of a path is none of the model's", index + 1)));
         }
     }
-    if trace.ends_in_fault {
-        return Ok(if matches!(goal, Goal::FaultFree) { Ok(()) } else { Err("a path ends in a fault".into()) });
+    match trace.ending {
+        Ending::State => {}
+        Ending::Fault if matches!(goal, Goal::FaultFree) => return Ok(Ok(())),
+        Ending::Fault => return Ok(Err("a path ends in a fault".into())),
+        Ending::Cycle(_) => return Ok(Err("a path ends in a cycle".into())),
     }
     let Some(last) = replay.states.last() else { return Ok(Err("a path has no states".into())) };
     batch.reset(system.width());
@@ -59,6 +62,7 @@ fn attempt(
             let truth = predicate.evaluate(system, &mut scratch, &block, dead.into()).is_ok_and(|mask| mask & 1 == 1);
             truth == holds
         }
+        _ => return Ok(Err(format!("no graph answers a property of the kind `{}`", goal.word()))),
     };
     Ok(if shows { Ok(()) } else { Err("a path ends in another state than the graph says".into()) })
 }
