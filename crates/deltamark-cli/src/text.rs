@@ -576,3 +576,44 @@ fn bounds(out: &mut String, survey: &Survey, all: bool) {
         let _ = writeln!(out, "and {} more (`--all` shows them)", survey.bounds.len() - shown);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark::core::{Action, Trace};
+    use deltamark::nets::{NetSystem, tina};
+
+    #[test]
+    fn a_lasso_says_where_its_cycle_begins() {
+        let net = tina::parse("pl a (1)\ntr begin a -> b\ntr there b -> c\ntr back c -> b\n").expect("a net");
+        let system = NetSystem::new(net);
+        // The path is there to be shown; what it is to show does not matter here.
+        let shown = |actions: &[u32], start: Option<usize>| {
+            let actions = actions.iter().copied().map(Action).collect();
+            let trace = start.map_or(Trace::path(0, Vec::clone(&actions)), |start| Trace::lasso(0, actions, start));
+            let story = Some(Story::tell(&system, &trace).expect("it replays"));
+            let (name, text) = ("p".to_string(), "p".to_string());
+            let verdict = Verdict::Violated(Some(trace), None);
+            let answer = Answer { kind: Kind::Invariant, name, text, verdict, story, untraced: None };
+            let mut out = String::new();
+            super::trace(&mut out, &answer, "p", Strategy::default(), &Look::plain());
+            out
+        };
+        let lasso = "
+p: violated by a path of 1 step into a cycle of 2 steps
+  start  a: 1
+      1  begin  a: 1 → 0, b: 0 → 1
+         the cycle begins here: steps 2 to 3 repeat for ever
+      2  there  b: 1 → 0, c: 0 → 1
+      3  back   b: 0 → 1, c: 1 → 0
+    end  b: 1
+";
+        assert_eq!(shown(&[0, 1, 2], Some(1)), lasso);
+        assert!(!shown(&[0, 1, 2], None).contains("cycle"));
+        // A cycle whose first step is among those that are not shown is told all the same.
+        let long: Vec<u32> = std::iter::once(0).chain([1, 2].into_iter().cycle().take(2 * STEPS)).collect();
+        let told = shown(&long, Some(STEPS + 1));
+        let expected = format!("the cycle begins here: steps {} to {} repeat for ever", STEPS + 2, 2 * STEPS + 1);
+        assert!(told.contains(&expected), "{told}");
+    }
+}

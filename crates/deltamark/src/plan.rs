@@ -298,7 +298,7 @@ mod tests {
         ) -> Result<(), deltamark_core::Widen> {
             for (number, state) in block.states().iter().enumerate() {
                 out.begin(number);
-                self.successors(scratch, state, out)?;
+                Layer::successors(self, scratch, state, out)?;
             }
             Ok(())
         }
@@ -405,8 +405,8 @@ mod tests {
         let system = ring();
         for ((one, first), (two, second), stopped_by, overall) in cases {
             let report = Plan::new()
-                .and(&system, vec![(0, Kind::Invariant)], Known(known(&[one.clone()], first)))
-                .and(&system, vec![(1, Kind::Invariant)], Known(known(&[two.clone()], second)))
+                .and(&system, vec![(0, Kind::Invariant)], Known(known(std::slice::from_ref(&one), first)))
+                .and(&system, vec![(1, Kind::Invariant)], Known(known(std::slice::from_ref(&two), second)))
                 .make(setting(Limits::default()))
                 .expect("a report");
             assert_eq!((report.stopped_by, report.overall()), (stopped_by, overall), "{one:?} and {two:?}");
