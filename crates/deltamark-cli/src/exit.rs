@@ -122,6 +122,7 @@ impl From<LoadError> for Failure {
                     crate::units::show_bytes(limit)
                 ))
             }
+            _ => Failure::new(message),
         }
     }
 }
@@ -144,7 +145,7 @@ impl From<CondensedError> for Failure {
             }
             CondensedError::Gone { .. } => Failure::new(message).help("`--model FILE` tells where it is now"),
             CondensedError::File { error: FileError::Stopped(_), .. } => Failure::new(message).no_answer(),
-            CondensedError::File { .. } | CondensedError::Misfit(_) => Failure::new(message),
+            _ => Failure::new(message),
         }
     }
 }
@@ -189,6 +190,7 @@ impl From<CheckError> for Failure {
             CheckError::Replay { .. } => Failure::new(message)
                 .help("this is a bug in Deltamark; please report it together with the model")
                 .no_answer(),
+            _ => Failure::new(message).no_answer(),
         }
     }
 }

@@ -54,6 +54,12 @@ impl Look {
         Self::on(stream.is_terminal(), terminal_size::terminal_size_of(stream))
     }
 
+    /// For a file.
+    #[cfg(test)]
+    pub fn plain() -> Self {
+        Self::on(false, None)
+    }
+
     fn on(terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_some_and(|term| term == "dumb");

@@ -36,13 +36,14 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
         Verdict::Holds(_) => (Colour::Green, "✓ ", "holds"),
         Verdict::Violated(..) => (Colour::Red, "✗ ", "violated"),
         Verdict::NoViolationFound(_) => (Colour::Yellow, "? ", "no violation found"),
-        Verdict::Unknown => (Colour::Yellow, "? ", "no answer"),
+        // What this program does not know is no answer either.
+        _ => (Colour::Yellow, "? ", "no answer"),
     };
     let mark = look.paint(colour, &format!("{}{word}", if look.ticks { tick } else { "" }));
     let property = match (answer.kind, &answer.name, &answer.text) {
         (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
         (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
-        (Kind::DeadlockFree | Kind::FaultFree | Kind::Soundness, name, text) => format!("{name}: {text}"),
+        (_, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
         Verdict::NoViolationFound(probability) => {
@@ -114,9 +115,14 @@ fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look:
     };
     let kind = if search.is_shortest() { "a shortest path" } else { "a path" };
     let done = if violated { "violated" } else { "reached" };
-    let title = match story.len() {
-        0 => format!("{done} in the initial state"),
-        steps => format!("{done} by {kind} of {}", show_counted(steps as u64, "step")),
+    let steps = |count: usize| show_counted(count as u64, "step");
+    let title = match (story.len(), story.cycle()) {
+        (count, Some(0)) => format!("{done} by a cycle of {}", steps(count)),
+        (count, Some(start)) => {
+            format!("{done} by a path of {} into a cycle of {}", steps(start), steps(count - start))
+        }
+        (0, None) => format!("{done} in the initial state"),
+        (count, None) => format!("{done} by {kind} of {}", steps(count)),
     };
     let _ = writeln!(out, "\n{}", look.paint(Colour::Bold, &format!("{label}: {title}")));
     path(out, story, look);
@@ -135,6 +141,13 @@ fn path(out: &mut String, story: &Story, look: &Look) {
     let mut walk = story.walk();
     row(out, &format!("  {:>digits$}  ", "start"), &state(&walk.state()), look);
     for (index, step) in walk.by_ref().enumerate() {
+        if story.cycle() == Some(index) {
+            let repeated = match count - index {
+                1 => format!("step {count} repeats"),
+                _ => format!("steps {} to {count} repeat", index + 1),
+            };
+            let _ = writeln!(out, "  {:>digits$}  the cycle begins here: {repeated} for ever", "");
+        }
         if shown(index) {
             let head = format!("  {:>digits$}  {:width$}  ", index + 1, step.action);
             row(out, &head, &changes(story, &step, look), look);
@@ -237,6 +250,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
             if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
         ),
         Stop::Cancelled => ("you asked for it".into(), ""),
+        other => (format!("the run ended early ({})", other.word()), ""),
     };
     let why = match report.stopped_while {
         Some(_) => stopped(report),
@@ -572,5 +586,46 @@ fn bounds(out: &mut String, survey: &Survey, all: bool) {
     }
     if shown < survey.bounds.len() {
         let _ = writeln!(out, "and {} more (`--all` shows them)", survey.bounds.len() - shown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark::core::{Action, Trace};
+    use deltamark::nets::{NetSystem, tina};
+
+    #[test]
+    fn a_lasso_says_where_its_cycle_begins() {
+        let net = tina::parse("pl a (1)\ntr begin a -> b\ntr there b -> c\ntr back c -> b\n").expect("a net");
+        let system = NetSystem::new(net);
+        // The path is there to be shown; what it is to show does not matter here.
+        let shown = |actions: &[u32], start: Option<usize>| {
+            let actions = actions.iter().copied().map(Action).collect();
+            let trace = start.map_or(Trace::path(0, Vec::clone(&actions)), |start| Trace::lasso(0, actions, start));
+            let story = Some(Story::tell(&system, &trace).expect("it replays"));
+            let (name, text) = ("p".to_string(), "p".to_string());
+            let verdict = Verdict::Violated(Some(trace), None);
+            let answer = Answer { kind: Kind::Invariant, name, text, verdict, story, untraced: None };
+            let mut out = String::new();
+            super::trace(&mut out, &answer, "p", Strategy::default(), &Look::plain());
+            out
+        };
+        let lasso = "
+p: violated by a path of 1 step into a cycle of 2 steps
+  start  a: 1
+      1  begin  a: 1 → 0, b: 0 → 1
+         the cycle begins here: steps 2 to 3 repeat for ever
+      2  there  b: 1 → 0, c: 0 → 1
+      3  back   b: 0 → 1, c: 1 → 0
+    end  b: 1
+";
+        assert_eq!(shown(&[0, 1, 2], Some(1)), lasso);
+        assert!(!shown(&[0, 1, 2], None).contains("cycle"));
+        // A cycle whose first step is among those that are not shown is told all the same.
+        let long: Vec<u32> = std::iter::once(0).chain([1, 2].into_iter().cycle().take(2 * STEPS)).collect();
+        let told = shown(&long, Some(STEPS + 1));
+        let expected = format!("the cycle begins here: steps {} to {} repeat for ever", STEPS + 2, 2 * STEPS + 1);
+        assert!(told.contains(&expected), "{told}");
     }
 }

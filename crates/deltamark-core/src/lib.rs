@@ -13,7 +13,8 @@
 //! * [`System`] is a model that can be run: initial states and successors.
 //! * [`Block`] is the input that a search passes to a system, [`Batch`] the result.
 //! * [`Store`] is the set of visited states.
-//! * [`Outcome`] is the result of a search; showing a [`Trace`] requires replaying it.
+//! * [`Outcome`] is what a search returns; [`Property::outcome`] gives the answer that follows from what
+//!   was found; a [`Trace`] can only be shown by replaying it.
 
 pub mod apart;
 pub mod batch;
@@ -37,6 +38,7 @@ pub mod store;
 pub mod system;
 pub mod text;
 pub mod trace;
+pub mod verdict;
 pub mod window;
 
 pub use apart::Apart;
@@ -60,5 +62,6 @@ pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
 pub use store::{Arrival, FieldId, Fields, Guarantee, Insert, Order, Recall, Store};
 pub use system::{Fired, Recoding, System, Widen};
-pub use trace::{Replay, ReplayError, Trace};
+pub use trace::{Ending, Replay, ReplayError, Trace};
+pub use verdict::{Decided, Evidence, Witness};
 pub use window::{Entrants, Remember, Window};

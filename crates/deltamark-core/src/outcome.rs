@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// Why a run ended before every reachable state was expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// Every property was answered.
     Answered,
@@ -43,6 +44,7 @@ impl Stop {
 
 /// The verdict on one property.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Verdict {
     /// It holds. A reachability goal has a witness, the trace that reaches it.
     Holds(Option<Trace>),

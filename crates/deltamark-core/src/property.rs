@@ -21,7 +21,8 @@ pub struct Undefined {
     pub message: String,
 }
 
-/// What a property requires.
+/// What a property asks for.
+#[non_exhaustive]
 pub enum Goal {
     /// Every reachable state has a successor.
     DeadlockFree,
@@ -33,7 +34,19 @@ pub enum Goal {
     Reachable(Box<dyn Predicate>),
 }
 
-/// A named property of a system.
+impl Goal {
+    /// The word for reports: `kind` in the JSON contract.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Goal::DeadlockFree => "deadlock-free",
+            Goal::FaultFree => "fault-free",
+            Goal::Invariant(_) => "invariant",
+            Goal::Reachable(_) => "reachable",
+        }
+    }
+}
+
+/// A named question about a system.
 pub struct Property {
     /// A short name for reports.
     pub name: String,

@@ -81,6 +81,7 @@ pub(crate) struct Places {
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileError {
     /// It cannot be read, in the operating system's words.
     Unreadable(String),

@@ -79,6 +79,7 @@ pub enum Ended {
 
 /// Why a walk cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WalkError {
     /// Something is wrong with the file.
     File(FileError),

@@ -10,11 +10,9 @@ use deltamark_logic::{MAX_FILE_LENGTH, parse_file};
 fn listed(text: &str) -> Vec<String> {
     let properties = parse_file(text, &Fake).unwrap_or_else(|findings| panic!("{}", all_rendered(text, &findings)));
     let line = |property: &deltamark_core::Property| {
-        let kind = match property.goal {
-            Goal::DeadlockFree => "deadlock-free",
-            Goal::FaultFree => "fault-free",
-            Goal::Invariant(_) => "invariant",
+        let kind = match &property.goal {
             Goal::Reachable(_) => "reach",
+            other => other.word(),
         };
         format!("{kind} {}: {}", property.name, property.text)
     };

@@ -173,7 +173,7 @@ impl<'a> Stack<'a> {
             return None;
         }
         let initial = initial_number(run.system, &mut run.system_scratch, &state);
-        Some(Trace { initial, actions, ends_in_fault: false })
+        Some(Trace::path(initial, actions))
     }
 }
 

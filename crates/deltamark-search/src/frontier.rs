@@ -419,7 +419,7 @@ impl Level {
             let (parent, action) = log.entry(entry + (number - first));
             if parent == number {
                 actions.reverse();
-                return Some(Trace { initial: action.0, actions, ends_in_fault: false });
+                return Some(Trace::path(action.0, actions));
             }
             actions.push(action);
             number = parent;

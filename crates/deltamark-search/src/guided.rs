@@ -67,7 +67,7 @@ impl Seeker<'_> {
             let (parent, action) = self.log.entry(number);
             if parent == number {
                 actions.reverse();
-                return Trace { initial: action.0, actions, ends_in_fault: false };
+                return Trace::path(action.0, actions);
             }
             actions.push(action);
             number = parent;

@@ -64,7 +64,7 @@ impl Levels<'_> {
             state = states.get(0).to_vec();
         }
         actions.reverse();
-        Some(Trace { initial: initial_number(self.system, &mut scratch, &state), actions, ends_in_fault: false })
+        Some(Trace::path(initial_number(self.system, &mut scratch, &state), actions))
     }
 
     /// The predecessor with the smallest id in a level, by undoing steps.

@@ -11,9 +11,8 @@
 use crate::quota::Quota;
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Bytes, Control, Event, Goal, Guarantee, Insert, Outcome, Predicate, Property,
-    PropertyOutcome, Recoding, Scratch, Sleep, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace,
-    Verdict, Widen, Width, budget,
+    Action, Arrival, BLOCK, Batch, Block, Control, Event, Evidence, Guarantee, Insert, Outcome, Property, Recoding,
+    Scratch, Sleep, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Widen, Width, Witness, budget,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,9 +162,13 @@ impl<'a> Plan<'a> {
 
     /// Says to all threads that there is no need to look for this any more.
     pub fn settle(&self, finding: &Finding) {
-        let goal = &self.properties[finding.property].goal;
-        let undefined = matches!(goal, Goal::Reachable(_)) && finding.message.is_some();
-        self.settled[finding.property].fetch_or(if undefined { UNDEFINED } else { ANSWERED }, Relaxed);
+        let what = if self.is_open(finding) { UNDEFINED } else { ANSWERED };
+        self.settled[finding.property].fetch_or(what, Relaxed);
+    }
+
+    /// Whether the property may still be decided by another state: a goal had no value in this one.
+    fn is_open(&self, finding: &Finding) -> bool {
+        self.properties[finding.property].goal.is_existential() && finding.message.is_some()
     }
 
     /// Whether the user asked to stop.
@@ -185,11 +188,8 @@ pub(crate) struct Run<'a> {
     pub block: Block,
     pub batch: Batch,
     pub answers: Vec<Insert>,
-    verdicts: Vec<Option<Verdict>>,
-    /// For goals: what to say if they are not reached, because they had no value somewhere.
-    undefined: Vec<Option<Verdict>>,
-    /// Why verdicts have no trace.
-    untraced: Vec<Option<Stop>>,
+    /// What was found about each property.
+    evidence: Vec<Evidence>,
     pub statistics: Statistics,
     started: Instant,
     /// When the process's memory was looked at.
@@ -208,14 +208,12 @@ impl<'a> Run<'a> {
             system,
             store,
             plan,
-            untraced: vec![None; properties.len()],
+            evidence: vec![Evidence::default(); properties.len()],
             system_scratch: system.scratch(),
             store_scratch: store.scratch(),
             block: Block::new(system.width()),
             batch,
             answers: Vec::new(),
-            verdicts: properties.iter().map(|_| None).collect(),
-            undefined: properties.iter().map(|_| None).collect(),
             statistics: Statistics::default(),
             started: Instant::now(),
             looked: None,
@@ -395,46 +393,26 @@ impl<'a> Run<'a> {
                 continue;
             }
             let at = |state: usize| Finding { property, state, fault: None, message: None };
-            let mask = match &question.goal {
-                Goal::DeadlockFree => dead,
-                Goal::FaultFree => {
-                    // One of the state itself has the shorter trace.
-                    if let Some(fault) = self.batch.faults().iter().min_by_key(|fault| fault.action.is_some()) {
-                        findings.push(Finding {
-                            fault: fault.action,
-                            message: Some(fault.message.clone()),
-                            ..at(fault.source.into())
-                        });
-                    }
-                    0
+            let goal = &question.goal;
+            let decided = goal.look(self.system, &mut self.system_scratch, &self.block, dead, self.batch.faults());
+            if let Some(fault) = decided.fault {
+                let message = Some(fault.message.clone());
+                findings.push(Finding { fault: fault.action, message, ..at(fault.source.into()) });
+                continue;
+            }
+            if let Some(undefined) = decided.why {
+                let message = format!("the property has no value here: {}", undefined.message);
+                // A goal may still be reached elsewhere, so the search goes on; only the first state
+                // without a value is kept for the end.
+                if !(goal.is_existential() && self.plan.is_settled(property, UNDEFINED)) {
+                    findings.push(Finding { message: Some(message), ..at(undefined.state) });
                 }
-                Goal::Invariant(predicate) | Goal::Reachable(predicate) => {
-                    match predicate.evaluate(self.system, &mut self.system_scratch, &self.block, dead) {
-                        Ok(mask) if matches!(question.goal, Goal::Invariant(_)) => self.block.mask() & !mask,
-                        Ok(mask) => self.block.mask() & mask,
-                        Err(undefined) => {
-                            let message = format!("the property has no value here: {}", undefined.message);
-                            let nowhere = Finding { message: Some(message), ..at(undefined.state) };
-                            match &question.goal {
-                                // A goal may still be reached elsewhere, so the search goes on;
-                                // only the first state without a value is kept for the end.
-                                Goal::Reachable(predicate) => {
-                                    if !self.plan.is_settled(property, UNDEFINED) {
-                                        findings.push(nowhere);
-                                    }
-                                    true_ones(&**predicate, self.system, &mut self.system_scratch, &self.block, dead)
-                                }
-                                _ => {
-                                    findings.push(nowhere);
-                                    0
-                                }
-                            }
-                        }
-                    }
+                if !goal.is_existential() {
+                    continue;
                 }
-            };
-            if mask != 0 {
-                findings.push(at(mask.trailing_zeros() as usize));
+            }
+            if decided.states != 0 {
+                findings.push(at(decided.states.trailing_zeros() as usize));
             }
         }
         findings
@@ -442,9 +420,8 @@ impl<'a> Run<'a> {
 
     /// Whether a finding would say something new.
     pub fn wants(&self, finding: &Finding) -> bool {
-        let goal = &self.plan.properties[finding.property].goal;
-        let undefined = matches!(goal, Goal::Reachable(_)) && finding.message.is_some();
-        self.verdicts[finding.property].is_none() && !(undefined && self.undefined[finding.property].is_some())
+        let Evidence { decided, undefined } = &self.evidence[finding.property];
+        decided.is_none() && !(self.plan.is_open(finding) && undefined.is_some())
     }
 
     /// What steers the run.
@@ -456,15 +433,14 @@ impl<'a> Run<'a> {
     ///
     /// # Panics
     /// When the trace does not replay to that state.
-    pub fn answer(&mut self, finding: Finding, mut trace: Option<Trace>, state: &[u32]) {
-        let mut unfinished = false;
-        if let Some(trace) = &mut trace {
-            if let Some(fault) = finding.fault {
-                trace.actions.push(fault);
-                trace.ends_in_fault = true;
-            }
+    pub fn answer(&mut self, finding: Finding, trace: Option<Trace>, state: &[u32]) {
+        let control = self.plan.control;
+        let trace = trace.map(|trace| match finding.fault {
+            Some(fault) => trace.with_fault(fault),
+            None => trace,
+        });
+        let replayed = trace.filter(|trace| {
             let mut end = Vec::new();
-            let control = self.plan.control;
             let followed = trace.follow(self.system, |_, state| {
                 end.clear();
                 end.extend_from_slice(state);
@@ -473,27 +449,22 @@ impl<'a> Run<'a> {
             match followed {
                 Ok(Ok(_)) => assert_eq!(end, state, "a trace ends where it should"),
                 // What was not replayed to its end is not shown.
-                Ok(Err(_)) => unfinished = true,
+                Ok(Err(_)) => return false,
                 Err(error) => panic!("a trace replays: {error}"),
             }
-        }
-        let trace = trace.filter(|_| !unfinished);
-        if trace.is_none() {
-            let stop = self.plan.control.stop_without_memory().unwrap_or(Stop::Memory);
-            self.untraced[finding.property] = Some(stop);
-        }
+            true
+        });
         self.plan.settle(&finding);
-        let question = &self.plan.properties[finding.property];
-        let verdict = match question.goal {
-            Goal::Reachable(_) if finding.message.is_none() => Verdict::Holds(trace),
-            Goal::Reachable(_) => {
-                self.undefined[finding.property] = Some(Verdict::Violated(trace, finding.message));
-                return;
-            }
-            _ => Verdict::Violated(trace, finding.message),
-        };
-        self.plan.control.listener.event(&Event::Answered(&question.name, verdict.word()));
-        self.verdicts[finding.property] = Some(verdict);
+        let trace = replayed.ok_or_else(|| control.stop_without_memory().unwrap_or(Stop::Memory));
+        let (is_open, evidence) = (self.plan.is_open(&finding), &mut self.evidence[finding.property]);
+        let witness = Some(Witness { trace, message: finding.message });
+        if is_open {
+            evidence.undefined = witness;
+            return;
+        }
+        evidence.decided = witness;
+        let Property { name, goal, .. } = &self.plan.properties[finding.property];
+        control.listener.event(&Event::Answered(name, goal.decided(None, None).word()));
     }
 
     /// Whether the run should end now, and why. Call once a block.
@@ -610,53 +581,16 @@ impl<'a> Run<'a> {
         self.statistics.states = states;
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
-        // A state in which a goal has no value settles nothing while there may be others in which it is true.
-        let all_seen = stopped_by.is_none() && matches!(guarantee, Guarantee::Exact);
-        let found = self.verdicts.into_iter().zip(self.undefined);
-        let verdicts = found.map(|(verdict, undefined)| verdict.or(undefined.filter(|_| all_seen)));
-        let verdicts = verdicts.zip(self.untraced).map(|(verdict, untraced)| {
-            let untraced = untraced.filter(|_| verdict.is_some());
-            (verdict, untraced)
-        });
-        let properties =
-            self.plan.properties.iter().zip(verdicts).map(|(property, (verdict, untraced))| PropertyOutcome {
-                name: property.name.clone(),
-                text: property.text.clone(),
-                untraced,
-                verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
-                    (Some(_), _, _) => Verdict::Unknown,
-                    (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
-                    (None, Guarantee::Omission(probability), _) => Verdict::NoViolationFound(probability),
-                    (None, Guarantee::Exact, Goal::Reachable(_)) => Verdict::Violated(None, None),
-                    (None, Guarantee::Exact, _) => Verdict::Holds(None),
-                }),
-            });
-        let store_bytes: Bytes = self.store.bytes();
+        let found = self.plan.properties.iter().zip(self.evidence);
         Outcome {
-            properties: properties.collect(),
+            properties: found.map(|(property, found)| property.outcome(found, stopped_by, guarantee)).collect(),
             stopped_by,
             statistics: self.statistics,
-            store_bytes,
+            store_bytes: self.store.bytes(),
             guarantee,
             warning: self.store.warning(),
         }
     }
-}
-
-/// The states of a block in which a predicate is true, where it has no value in some: one by
-/// one.
-#[cold]
-fn true_ones(predicate: &dyn Predicate, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> u64 {
-    let mut single = Block::new(system.width());
-    let mut found = 0;
-    for (index, state) in block.states().iter().enumerate() {
-        single.reset(system.width());
-        single.push(block.id(index), state);
-        if let Ok(mask) = predicate.evaluate(system, scratch, &single, dead >> index & 1) {
-            found |= (mask & 1) << index;
-        }
-    }
-    found
 }
 
 /// What must follow when the layout changes.

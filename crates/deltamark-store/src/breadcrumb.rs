@@ -594,7 +594,7 @@ impl<'a> Inner<'a> {
         let mut level = self.ended - 1;
         let own = Action(self.now.actions[number as usize]);
         if level == 0 {
-            return Ok(Some(Trace { initial: own.0, actions: Vec::new(), ends_in_fault: false }));
+            return Ok(Some(Trace::path(own.0, Vec::new())));
         }
         let mut walk = vec![Place { state: states.get(0).to_vec(), actions: vec![own] }];
         let mut taken: Vec<Action> = Vec::new();
@@ -623,7 +623,7 @@ impl<'a> Inner<'a> {
                     taken.push(action);
                     taken.reverse();
                     let initial = self.roots[anchor.index()];
-                    return Ok(Some(Trace { initial, actions: taken, ends_in_fault: false }));
+                    return Ok(Some(Trace::path(initial, taken)));
                 }
             }
             let mut actions = Vec::new();

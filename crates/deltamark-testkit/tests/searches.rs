@@ -142,8 +142,9 @@ impl Dull<'_> {
                 Goal::FaultFree => {
                     if let Some(fault) = batch.faults().first() {
                         message = Some(fault.message.clone());
-                        trace.ends_in_fault = fault.action.is_some();
-                        trace.actions.extend(fault.action);
+                        if let Some(action) = fault.action {
+                            trace = trace.with_fault(action);
+                        }
                     }
                     message.is_some()
                 }
@@ -156,6 +157,7 @@ impl Dull<'_> {
                         }
                     }
                 }
+                goal => panic!("this search does not know the goal `{}`", goal.word()),
             };
             if hit {
                 let holds = matches!(property.goal, Goal::Reachable(_)) && message.is_none();
@@ -172,7 +174,7 @@ impl Dull<'_> {
             actions.insert(0, self.found[number].action);
             number = parent;
         }
-        Trace { initial: self.found[number].action.0, actions, ends_in_fault: false }
+        Trace::path(self.found[number].action.0, actions)
     }
 
     fn outcome(mut self, stopped_by: Option<Stop>) -> Outcome {

@@ -1,26 +1,28 @@
-//! One run, from question to report.
+//! What is asked and how to look for the answer, turned into a plan of runs.
 //!
 //! In: a system, properties, the choice of store and search, limits. Out: a
 //! [`Report`]. What stays true: this file and its neighbours are the only place that
 //! names language, store and search together; the process's memory limit is always
-//! set, by the user or from what the machine has; the store is gone before traces are
-//! put into words.
+//! set, by the user or from what the machine has. The kinds of runs are in `run`, how
+//! they become one report in `plan.rs`.
 
-use crate::auto::{self, Choice, Question};
-use crate::condensed::{Both, Condensed, EdgeLog, Walked};
+use crate::condensed::Condensed;
 use crate::ends::{Ends, FinalStates};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory::{self, AddressSpace};
-use crate::report::{Answer, GraphFile, Kind, Report};
+use crate::plan::{Plan, Setting};
+use crate::report::{Kind, Report};
+use crate::run::store::OverStore;
+use crate::run::sweep::{self, BySweep};
+use crate::run::walk::AlongGraph;
+use crate::run::{GraphTarget, Watcher};
 use crate::stats::{Stats, Surveyor};
-use crate::story::Story;
-use crate::sweep::{self, Sweeping};
 use deltamark_core::{
-    Batch, Budget, Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Outcome, Property, Recorder,
-    ReplayError, Silent, Stop, System, Verdict,
+    Budget, Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Property, Recorder, ReplayError,
+    Silent, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
-use deltamark_search::{Observer, Search, Strategy, Task, Threads};
+use deltamark_search::{Observer, Search, Strategy, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec, Traffic};
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +59,7 @@ pub struct Check<'a> {
 
 /// Why a run could not be made, or its result not be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CheckError {
     /// The store cannot be made.
     Store(SpecError),
@@ -288,7 +291,7 @@ impl<'a> Check<'a> {
     /// Sweeps by this measure: a number, or several in parentheses, of which the first counts most. `name` is how errors
     /// call it. Without it a sweep looks for a measure of its own.
     pub fn progress(mut self, name: &str, text: &str) -> Result<Self, CheckError> {
-        self.measure = Some(sweep::given(self.system, name, text)?);
+        self.measure = Some(crate::sweep::given(self.system, name, text)?);
         Ok(self)
     }
 
@@ -387,204 +390,80 @@ impl<'a> Check<'a> {
         Ok(Stats { report, survey: surveyor.survey(system) })
     }
 
-    /// Has deadlock freedom look at where a run may end.
-    fn make(mut self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
+    /// Makes the plan for what was asked, and carries it out.
+    pub(crate) fn make(mut self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
         let kinds: Vec<Kind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
-        let mut notes: Vec<String> = self.info.remarks.clone();
-        if kinds.contains(&Kind::DeadlockFree) {
-            let mut finals = std::mem::take(&mut self.finals);
-            for text in &self.info.final_markings {
-                let predicate = Box::new(compiled("the final marking of the file", text, self.system)?);
-                finals.push(FinalStates { text: text.clone(), predicate });
+        let mut notes = self.info.remarks.clone();
+        notes.extend(self.consider_final_states()?);
+        if self.walked.is_none() {
+            threads(self.threads, &self.store, self.strategy())?;
+            self.refuse_mixtures()?;
+        }
+        let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
+        let sweeps = self.sweeps && self.walked.is_none();
+        let setting = Setting { model: self.info.clone(), control, memory_limit, since: self.since, notes };
+        let properties = self.properties;
+        let graph = self.graph.map(|path| GraphTarget { path, model: self.info.clone() });
+        let plan = if let Some((graph, way)) = self.walked {
+            Plan::single(self.system, kinds, AlongGraph { graph, way, properties, surveyor })
+        } else if sweeps {
+            let run = BySweep {
+                properties,
+                measure: self.measure,
+                explore_all: self.explore_all,
+                observer: surveyor.map(|surveyor| surveyor as &mut dyn Observer),
+                recorder: self.recorder.map(|recorder| recorder as &mut dyn Recorder),
+                graph,
+            };
+            Plan::single(self.system, kinds, run)
+        } else {
+            let run = OverStore {
+                properties,
+                threads: self.threads,
+                explain: self.explain,
+                explore_all: self.explore_all,
+                watchers: surveyor.into_iter().map(|surveyor| surveyor as &mut dyn Watcher).collect(),
+                // A graph is written as the run goes on.
+                numbered: graph.is_some().then_some("the file of the graph takes the numbers that it gives"),
+                graph,
+                ..OverStore::new(self.store, self.search)
+            };
+            Plan::single(self.system, kinds, run)
+        };
+        match plan.make(setting) {
+            // A sweep can be stopped before it begins, while it looks for a measure.
+            Err(CheckError::Stopped(stop)) if sweeps => {
+                Ok(Report::before_search(self.info, "measuring", stop, memory_limit, self.since))
             }
-            if !finals.is_empty() {
-                let ends = Ends(finals.into());
-                notes.push(ends.note());
-                let ended = |property: Property| match property.goal {
-                    Goal::DeadlockFree => ends.property(property),
-                    _ => property,
-                };
-                self.properties = self.properties.into_iter().map(ended).collect();
-            }
-        } else if !self.finals.is_empty() {
+            made => made,
+        }
+    }
+
+    /// Has deadlock freedom look at where a run may end, and says so.
+    fn consider_final_states(&mut self) -> Result<Option<String>, CheckError> {
+        let asked = self.properties.iter().any(|property| matches!(property.goal, Goal::DeadlockFree));
+        if !asked && !self.finals.is_empty() {
             return Err(CheckError::Misfit {
                 message: "`--final` says where a deadlock is no violation, and deadlock freedom is not asked for"
                     .into(),
                 help: "add `--deadlock`, or leave `--final` out".into(),
             });
         }
-        let mut report = self.make_asked(surveyor)?;
-        report.answers.iter_mut().zip(kinds).for_each(|(answer, kind)| answer.kind = kind);
-        report.notes = notes;
-        Ok(report)
-    }
-
-    fn make_asked(mut self, mut surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
-        if let Some((graph, way)) = self.walked {
-            let walked = Walked {
-                graph,
-                way,
-                properties: &self.properties,
-                limits: self.limits,
-                cancel: self.cancel,
-                listener: self.listener,
-                since: self.since,
-            };
-            return walked.report(surveyor);
+        let mut finals = std::mem::take(&mut self.finals);
+        for text in self.info.final_markings.iter().filter(|_| asked) {
+            let predicate = Box::new(compiled("the final marking of the file", text, self.system)?);
+            finals.push(FinalStates { text: text.clone(), predicate });
         }
-        let strategy = self.strategy();
-        threads(self.threads, &self.store, strategy)?;
-        self.refuse_mixtures()?;
-        let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
-        // What tables hold now, the process holds beside its budget.
-        let _ = control.budget.tables(self.system.table_bytes());
-        let mut log = match &self.graph {
-            Some(path) => Some(EdgeLog::new(path, &self.info, &control).map_err(CheckError::Graph)?),
-            None => None,
-        };
-        let path = self.graph.take();
-        let mut chosen: Option<Choice> = None;
-        let (outcome, sweep, graph) = if self.sweeps {
-            if log.is_some() && self.recorder.is_some() {
-                return Err(CheckError::Graph("a graph is recorded once".into()));
-            }
-            let recorder = match log.as_mut() {
-                Some(log) => Some(log as &mut dyn Recorder),
-                None => self.recorder.map(|recorder| recorder as &mut dyn Recorder),
-            };
-            let sweeping = Sweeping {
-                given: self.measure,
-                properties: &self.properties,
-                control: &control,
-                explore_all: self.explore_all,
-                observer: surveyor.map(|surveyor| surveyor as &mut dyn Observer),
-                recorder,
-            };
-            let (outcome, sweep) = match sweep::explore(self.system, sweeping) {
-                Err(CheckError::Stopped(stop)) => {
-                    return Ok(Report::before_search(self.info, "measuring", stop, memory_limit, self.since));
-                }
-                explored => explored?,
-            };
-            // What it holds, it holds in full.
-            self.store = StoreSpec::named("plain");
-            let unfolding = sweep.swept.as_ref().is_some_and(|swept| swept.unfolding);
-            let contents = match log.filter(|_| outcome.complete()) {
-                Some(log) => {
-                    let initial = first_numbers(self.system);
-                    log.finish(self.system, Some(initial), false, unfolding).map_err(CheckError::Graph)?
-                }
-                None => None,
-            };
-            (outcome, Some(sweep), path.map(|path| GraphFile { path, walked: false, contents }))
-        } else {
-            let question = Question {
-                system: self.system,
-                search: self.search,
-                threads: self.threads,
-                control: &control,
-                explain: self.explain,
-            };
-            // A graph is written as the run goes on, by numbers that `plain` gives by itself.
-            let numbered = self.store.is_auto() && log.is_some();
-            if numbered {
-                self.store = StoreSpec::named("plain");
-            }
-            let mut initial = None;
-            let counts_tokens = self.info.counts_tokens;
-            let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
-                let threads = threads(self.threads, spec, self.search)?;
-                let store = deltamark_store::build(
-                    spec,
-                    self.system,
-                    traffic(self.search, threads, control),
-                    control.budget.clone(),
-                )
-                .map_err(CheckError::Store)?;
-                if let Some(log) = &mut log {
-                    log.over(spec, store.as_ref(), control).map_err(CheckError::Graph)?;
-                }
-                if let Some(surveyor) = &mut surveyor {
-                    **surveyor = Surveyor::new(self.system, counts_tokens);
-                }
-                let mut both;
-                let observer: Option<&mut dyn Observer> = match (surveyor.as_deref_mut(), log.as_mut()) {
-                    (Some(surveyor), Some(log)) => {
-                        both = Both(surveyor, log);
-                        Some(&mut both)
-                    }
-                    (Some(surveyor), None) => Some(surveyor),
-                    (None, Some(log)) => Some(log),
-                    (None, None) => None,
-                };
-                let outcome = deltamark_search::run_on(
-                    threads,
-                    self.search,
-                    Task {
-                        system: self.system,
-                        store: store.as_ref(),
-                        properties: &self.properties,
-                        control,
-                        explore_all: self.explore_all,
-                        observer,
-                    },
-                );
-                let complete = outcome.complete();
-                initial = log.as_mut().filter(|_| complete).and_then(|log| log.initial_in(self.system, store.as_ref()));
-                Ok(outcome)
-            })?;
-            chosen = choice.or_else(|| {
-                let why = "the file of the graph takes the numbers that it gives".into();
-                numbered.then(|| Choice { store: self.store.clone(), why, trials: Vec::new() })
-            });
-            let contents = match log {
-                Some(log) => {
-                    let levels = self.search.is_shortest();
-                    log.finish(self.system, initial, levels, false).map_err(CheckError::Graph)?
-                }
-                None => None,
-            };
-            (outcome, None, path.map(|path| GraphFile { path, walked: false, contents }))
-        };
-        let tables = self.system.tables();
-        let Outcome { properties, stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
-        let mut answers = Vec::with_capacity(properties.len());
-        for (asked, found) in self.properties.iter().zip(properties) {
-            let tell = |trace| Story::tell_under(self.system, trace, &control);
-            let story = found.verdict.trace().map(tell).transpose();
-            let story = story.map_err(|error| CheckError::Replay { property: found.name.clone(), error })?;
-            let (story, untold) = match story {
-                Some(Ok(story)) => (Some(story), None),
-                Some(Err(stop)) => (None, Some(stop)),
-                None => (None, None),
-            };
-            let (kind, untraced) = ((&asked.goal).into(), found.untraced.or(untold));
-            answers.push(Answer { kind, name: found.name, text: found.text, verdict: found.verdict, story, untraced });
+        if finals.is_empty() {
+            return Ok(None);
         }
-        // Only a run that a limit or the user ended raises the question whether there is an end at all.
-        let limited = matches!(stopped_by, Some(stop) if stop != Stop::Answered);
-        let growth = if limited { self.system.describe().growth() } else { None };
-        Ok(Report {
-            model: self.info,
-            answers,
-            stopped_by,
-            stopped_while: None,
-            statistics,
-            store: chosen.as_ref().map_or(self.store, |choice| choice.store.clone()),
-            choice: chosen,
-            guarantee,
-            warning,
-            store_bytes,
-            tables,
-            search: strategy,
-            memory_limit,
-            peak_resident: memory::peak(),
-            total_time: self.since.elapsed(),
-            growth,
-            graph,
-            sweep,
-            notes: Vec::new(),
-        })
+        let ends = Ends(finals.into());
+        let ended = |property: Property| match property.goal {
+            Goal::DeadlockFree => ends.property(property),
+            _ => property,
+        };
+        self.properties = std::mem::take(&mut self.properties).into_iter().map(ended).collect();
+        Ok(Some(ends.note()))
     }
 
     /// Refuses options that do not go with each other.
@@ -601,24 +480,6 @@ impl<'a> Check<'a> {
         }
         Ok(())
     }
-}
-
-/// The numbers of the initial states where they are given as states are found: equal ones have one.
-fn first_numbers(system: &dyn System) -> Vec<u64> {
-    let mut batch = Batch::new(system.width());
-    while system.initial(&mut system.scratch(), &mut batch).is_err() {
-        drop(system.widen());
-        batch.reset(system.width());
-    }
-    let mut firsts: Vec<usize> = Vec::new();
-    let number = |index: usize| {
-        let known = firsts.iter().position(|&first| batch.target(first) == batch.target(index));
-        known.unwrap_or_else(|| {
-            firsts.push(index);
-            firsts.len() - 1
-        }) as u64
-    };
-    (0..batch.len()).map(number).collect()
 }
 
 /// How many threads search, of those that were asked for or of those the machine runs at once; and

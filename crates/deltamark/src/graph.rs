@@ -63,6 +63,7 @@ impl GraphFormat {
 
 /// Why there is no graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GraphError {
     /// There are more states than this.
     TooManyStates(u64),

@@ -406,6 +406,8 @@ struct AnswerJson<'a> {
     omission_probability: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     untraced_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loop_at: Option<usize>,
 }
 
 impl<'a> AnswerJson<'a> {
@@ -422,6 +424,7 @@ impl<'a> AnswerJson<'a> {
                 _ => None,
             },
             untraced_by: answer.untraced.map(deltamark_core::Stop::word),
+            loop_at: answer.story.as_ref().and_then(Story::cycle),
         }
     }
 }

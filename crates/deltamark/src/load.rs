@@ -476,6 +476,7 @@ impl Source {
 
 /// Why a model could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The file cannot be read.
     Unreadable {

@@ -8,22 +8,22 @@
 //! with a trace, never a lost state. (Rust's panic hook still prints a panic when it
 //! happens; a program built with `panic = "abort"` ends there.)
 
-use crate::auto::{self, Question};
-use crate::check::{CheckError, control, threads, traffic};
-use crate::ends::{Ends, FinalStates};
+use crate::check::{Check, CheckError};
+use crate::ends::FinalStates;
 use crate::pack::{self, Pack, Packer};
+use crate::report::Report;
 use deltamark_core::property::Undefined;
 use deltamark_core::{
-    Action, Batch, Block, Cancel, Describe, Fired, Goal, Limits, Listener, Outcome, Predicate, Property, ReplayError,
-    Scratch, Slot, System, Value, Verdict, Widen, Width,
+    Action, Batch, Block, Cancel, Describe, Fired, Goal, Limits, Listener, Predicate, Property, ReplayError, Scratch,
+    Slot, System, Value, Verdict, Widen, Width,
 };
-use deltamark_search::{Search, Task};
+use deltamark_search::Search;
 use deltamark_store::{SpecError, StoreSpec};
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A model: where it starts, what can happen, and what then becomes of the state.
 ///
@@ -85,6 +85,7 @@ impl<E: fmt::Display> From<Result<(), E>> for Step {
 
 /// Why a model could not be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ModelError {
     /// It has no initial state.
     NoInitial,
@@ -425,14 +426,6 @@ where
         if self.properties.is_empty() {
             self.properties.push(Property::deadlock_free());
         }
-        if !self.finals.is_empty() {
-            let ends = Ends(self.finals.into());
-            let ended = |property: Property| match property.goal {
-                Goal::DeadlockFree => ends.property(property),
-                _ => property,
-            };
-            self.properties = self.properties.into_iter().map(ended).collect();
-        }
         self.properties.push(Property::fault_free());
         for (index, property) in self.properties.iter().enumerate() {
             if self.properties[..index].iter().any(|earlier| earlier.name == property.name) {
@@ -440,43 +433,33 @@ where
             }
         }
         let spec: StoreSpec = self.store.parse().map_err(ModelError::Store)?;
-        threads(self.threads, &spec, self.search).map_err(ModelError::Limit)?;
-        let (control, _) =
-            control(self.limits, self.cancel, self.listener, Instant::now()).map_err(ModelError::Limit)?;
+        // Final states are of no concern to whoever does not ask for deadlock freedom.
+        if !self.properties.iter().any(|property| matches!(property.goal, Goal::DeadlockFree)) {
+            self.finals.clear();
+        }
         let system = ModelSystem::new(self.model)?;
-        let question =
-            Question { system: &system, search: self.search, threads: self.threads, control: &control, explain: false };
-        let (outcome, choice) = auto::run(&question, &spec, |spec, control| {
-            let threads = threads(self.threads, spec, self.search).map_err(ModelError::Limit)?;
-            let store =
-                deltamark_store::build(spec, &system, traffic(self.search, threads, control), control.budget.clone())
-                    .map_err(ModelError::Store)?;
-            let task = Task {
-                system: &system,
-                store: &*store,
-                properties: &self.properties,
-                control,
-                explore_all: self.explore_all,
-                observer: None,
-            };
-            Ok(deltamark_search::run_on(threads, self.search, task))
+        let mut check = Check::new(&system);
+        (check.properties, check.finals, check.threads) = (self.properties, self.finals, self.threads);
+        let check = check.store(spec).search(self.search).explore_all(self.explore_all);
+        let check = check.limits(self.limits).cancel(self.cancel).listener(self.listener);
+        let report = check.make(None).map_err(|error| match error {
+            CheckError::Store(error) => ModelError::Store(error),
+            error => ModelError::Limit(error),
         })?;
-        let store = choice.map_or(spec, |choice| choice.store);
-        Ok(ModelReport { system, outcome, store })
+        Ok(ModelReport { system, report })
     }
 }
 
 /// What came out of a check of a model.
 pub struct ModelReport<M: Model> {
     system: ModelSystem<M>,
-    outcome: Outcome,
-    store: StoreSpec,
+    report: Report,
 }
 
 impl<M: Model> ModelReport<M> {
     /// Whether every property holds.
     pub fn holds(&self) -> bool {
-        self.outcome.properties.iter().all(|property| matches!(property.verdict, Verdict::Holds(_)))
+        self.report.answers.iter().all(|answer| matches!(answer.verdict, Verdict::Holds(_)))
     }
 
     /// Panics with the whole report unless every property holds: for tests.
@@ -490,37 +473,37 @@ impl<M: Model> ModelReport<M> {
 
     /// The store that states were kept in.
     pub fn store(&self) -> &StoreSpec {
-        &self.store
+        &self.report.store
     }
 
     /// How many states were found.
     pub fn states(&self) -> u64 {
-        self.outcome.statistics.states
+        self.report.statistics.states
     }
 
     /// How many pairs of an expanded state and an action that can happen in it.
     pub fn edges(&self) -> u64 {
-        self.outcome.statistics.edges
+        self.report.statistics.edges
     }
 
     /// How many expanded states have no successor.
     pub fn deadlocks(&self) -> u64 {
-        self.outcome.statistics.deadlocks
+        self.report.statistics.deadlocks
     }
 
     /// The largest distance from an initial state, for breadth-first search.
     pub fn depth(&self) -> u64 {
-        self.outcome.statistics.depth
+        self.report.statistics.depth
     }
 
     /// Whether every reachable state was expanded.
     pub fn complete(&self) -> bool {
-        self.outcome.complete()
+        self.report.stopped_by.is_none()
     }
 
     /// The answer to the property of this name, if there is one.
     pub fn verdict(&self, name: &str) -> Option<&Verdict> {
-        self.outcome.properties.iter().find(|property| property.name == name).map(|property| &property.verdict)
+        self.report.answers.iter().find(|answer| answer.name == name).map(|answer| &answer.verdict)
     }
 
     /// The trace that comes with the answer to the property of this name, if there is one.
@@ -528,9 +511,9 @@ impl<M: Model> ModelReport<M> {
         self.path(self.verdict(name)?).ok()?
     }
 
-    /// Verdicts, statistics and bytes, as the search returned them.
-    pub fn outcome(&self) -> &Outcome {
-        &self.outcome
+    /// All that is known of the run: answers, statistics, bytes.
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The model as a system, for whoever wants to look further.
@@ -543,27 +526,28 @@ impl<M: Model> ModelReport<M> {
         let replay = trace.replay(&self.system)?;
         let names = replay.actions.iter().zip(&replay.states).map(|(&action, from)| self.system.action(from, action));
         let mut names: Vec<String> = names.collect();
+        let cycle = replay.cycle;
         let fault = replay.fault.and_then(|message| Some((names.pop()?, message)));
         let mut states = replay.states.iter().map(|slots| pack::unpack::<M::State>(slots));
         let initial = states.next().expect("a replayed trace has an initial state");
-        Ok(Some(Path { initial, steps: names.into_iter().zip(states).collect(), fault }))
+        Ok(Some(Path { initial, steps: names.into_iter().zip(states).collect(), fault, cycle }))
     }
 }
 
 impl<M: Model> fmt::Display for ModelReport<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let statistics = &self.outcome.statistics;
+        let statistics = &self.report.statistics;
         write!(f, "{} states, {} edges, depth {}", statistics.states, statistics.edges, statistics.depth)?;
-        match self.outcome.stopped_by {
+        match self.report.stopped_by {
             None => writeln!(f, ", all explored")?,
             Some(stop) => writeln!(f, ", stopped: {}", stop.word())?,
         }
-        for property in &self.outcome.properties {
-            writeln!(f, "{}: {}", property.name, property.verdict.word())?;
-            if let Verdict::Violated(_, Some(message)) = &property.verdict {
+        for answer in &self.report.answers {
+            writeln!(f, "{}: {}", answer.name, answer.verdict.word())?;
+            if let Some(message) = answer.message() {
                 writeln!(f, "  {message}")?;
             }
-            match self.path(&property.verdict) {
+            match self.path(&answer.verdict) {
                 Ok(Some(path)) => write!(f, "{path}")?,
                 Ok(None) => {}
                 Err(error) => writeln!(f, "  {error}")?,
@@ -588,6 +572,8 @@ pub struct Path<S> {
     pub steps: Vec<(String, S)>,
     /// What happens last and what the model says of it, when that is a fault.
     pub fault: Option<(String, String)>,
+    /// The number of steps before the cycle, when the last state is the one after these.
+    pub cycle: Option<usize>,
 }
 
 impl<S> Path<S> {
@@ -606,6 +592,9 @@ impl<S: Pack> fmt::Display for Path<S> {
         writeln!(f)?;
         for (index, (action, state)) in self.steps.iter().enumerate() {
             let after = state.fields();
+            if self.cycle == Some(index) {
+                writeln!(f, "       the cycle begins here")?;
+            }
             write!(f, "  {:>3}. {action}", index + 1)?;
             for changed in after.iter().filter(|field| !before.contains(field)) {
                 write!(f, "  {} = {}", changed.0, changed.1)?;

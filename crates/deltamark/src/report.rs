@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// What a property asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// That every reachable state has a successor.
     DeadlockFree,
@@ -28,6 +29,8 @@ pub enum Kind {
     Reachable,
     /// One of the three questions of the soundness of a workflow net.
     Soundness,
+    /// Something else, by its word.
+    Other(&'static str),
 }
 
 impl Kind {
@@ -39,6 +42,7 @@ impl Kind {
             Kind::Invariant => "invariant",
             Kind::Reachable => "reachable",
             Kind::Soundness => "soundness",
+            Kind::Other(word) => word,
         }
     }
 }
@@ -50,6 +54,7 @@ impl From<&Goal> for Kind {
             Goal::FaultFree => Kind::FaultFree,
             Goal::Invariant(_) => Kind::Invariant,
             Goal::Reachable(_) => Kind::Reachable,
+            other => Kind::Other(other.word()),
         }
     }
 }
@@ -187,11 +192,17 @@ impl Report {
         memory_limit: Option<u64>,
         since: Instant,
     ) -> Report {
+        let blank = Report::blank(model, memory_limit, since);
+        Report { stopped_by: Some(stop), stopped_while: Some(phase), ..blank }
+    }
+
+    /// A report of nothing: what every report begins as. It is made when all is done, because it reads the clock.
+    pub(crate) fn blank(model: ModelInfo, memory_limit: Option<u64>, since: Instant) -> Report {
         Report {
             model,
             answers: Vec::new(),
-            stopped_by: Some(stop),
-            stopped_while: Some(phase),
+            stopped_by: None,
+            stopped_while: None,
             statistics: Statistics::default(),
             store: StoreSpec::default(),
             choice: None,
@@ -213,11 +224,11 @@ impl Report {
     /// What all answers come to. A run without properties has its answer when it is
     /// complete.
     pub fn overall(&self) -> Overall {
-        let any = |test: fn(&Verdict) -> bool| self.answers.iter().any(|answer| test(&answer.verdict));
-        let doubt = any(|verdict| matches!(verdict, Verdict::Unknown | Verdict::NoViolationFound(_)));
-        if any(|verdict| matches!(verdict, Verdict::Violated(..))) {
+        let count = |test: fn(&Verdict) -> bool| self.answers.iter().filter(|answer| test(&answer.verdict)).count();
+        let all_hold = count(|verdict| matches!(verdict, Verdict::Holds(_))) == self.answers.len();
+        if count(|verdict| matches!(verdict, Verdict::Violated(..))) > 0 {
             Overall::Violated
-        } else if doubt || (self.answers.is_empty() && self.stopped_by.is_some()) {
+        } else if !all_hold || (self.answers.is_empty() && self.stopped_by.is_some()) {
             Overall::NoAnswer
         } else {
             Overall::Hold
@@ -261,25 +272,12 @@ pub(crate) mod tests {
             untraced: None,
         };
         Report {
-            model: ModelInfo::code(),
             answers: verdicts.iter().map(answer).collect(),
             stopped_by,
-            stopped_while: None,
             statistics: Statistics { states: 10, search_time: Duration::from_millis(500), ..Statistics::default() },
             store: StoreSpec::named("plain"),
-            choice: None,
-            guarantee: Guarantee::Exact,
-            warning: None,
             store_bytes: Bytes::new().with("table", 25),
-            tables: Bytes::new(),
-            search: Strategy::default(),
-            memory_limit: None,
-            peak_resident: None,
-            total_time: Duration::from_secs(1),
-            growth: None,
-            sweep: None,
-            graph: None,
-            notes: Vec::new(),
+            ..Report::blank(ModelInfo::code(), None, Instant::now())
         }
     }
 

@@ -13,23 +13,23 @@
 //! a shortest path leads to one that is not reached. What stays true: "holds" rests on a complete run over an exact store; what a
 //! run that ended early has shown already (improper completion, a deadlock that is not final, a transition that fires) is told.
 
-use crate::auto::Choice;
-use crate::check::{Check, CheckError, compiled, control, threads, traffic};
+use crate::check::{Check, CheckError, compiled, control};
 use crate::condensed::EdgeLog;
 use crate::ends::{Ends, FinalStates};
-use crate::memory;
-use crate::report::{Answer, Kind, Report};
-use crate::story::Story;
+use crate::plan::{Plan, Setting};
+use crate::report::{Kind, Report};
+use crate::run::store::OverStore;
+use crate::run::{Ran, Run, Watcher, growth};
 use deltamark_core::property::Undefined;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Control, Goal, Insert, Observable, Observe, Outcome, Predicate, Property, Scratch,
-    Stop, System, Trace, Verdict,
+    Action, BLOCK, Batch, Block, Control, Goal, Insert, Observable, Observe, Outcome, Predicate, Property,
+    PropertyOutcome, Scratch, Stop, Store, System, Trace, Verdict,
 };
 use deltamark_graph::block::{STATES, Unpacked};
 use deltamark_graph::{BitSet, FileError, Graph, Reverse, levels};
 use deltamark_nets::workflow::Workflow;
 use deltamark_nets::{Net, NetSystem};
-use deltamark_search::{Observer, Task};
+use deltamark_search::Observer;
 use deltamark_store::StoreSpec;
 use std::sync::Arc;
 
@@ -116,6 +116,27 @@ impl Observer for Marker {
     }
 }
 
+impl Watcher for Marker {
+    fn begin(
+        &mut self,
+        system: &dyn System,
+        spec: &StoreSpec,
+        store: &dyn Store,
+        control: &Control,
+    ) -> Result<(), CheckError> {
+        self.log.begin(system, spec, store, control).map_err(|_| {
+            misfit(
+                format!("soundness needs an exact store that tells which state is which; `{}` does not", spec.name),
+                "`plain`, `collapse` and `tree` do",
+            )
+        })
+    }
+
+    fn end(&mut self, system: &dyn System, store: &dyn Store, outcome: &Outcome) {
+        self.log.end(system, store, outcome);
+    }
+}
+
 fn misfit(message: impl Into<String>, help: impl Into<String>) -> CheckError {
     CheckError::Misfit { message: message.into(), help: help.into() }
 }
@@ -149,136 +170,22 @@ impl Check<'_> {
         let system: &NetSystem = restarted.as_ref().unwrap_or(system);
         let by_the_book = self.finals.is_empty() && self.info.final_markings.is_empty();
         let finals = self.final_markings(system, ends, &mut notes)?;
-        let (control, memory_limit) =
-            control(self.limits.clone(), self.cancel.clone(), Arc::clone(&self.listener), self.since)?;
-        let mut choice = None;
-        if self.store.is_auto() {
-            self.store = StoreSpec::named("plain");
-            let why = "the graph of the markings takes the numbers that it gives".into();
-            choice = Some(Choice { store: self.store.clone(), why, trials: Vec::new() });
-        }
-        let sink = place(system, ends.sink)?;
-        let asked = |name: &str, predicate: Box<dyn Predicate>| Property {
-            name: name.into(),
-            text: name.into(),
-            goal: Goal::Invariant(predicate),
-        };
-        let properties = [
-            asked("proper completion", Box::new(ProperlyCompleted { sink, finals: finals.clone() })),
-            // Refutes the option to complete before the run is complete.
-            asked("no deadlock elsewhere", Box::new(finals.clone())),
-        ];
-        let transitions = net.transitions.len();
-        let mut marker = Marker {
-            log: EdgeLog::in_memory(&control),
-            finals: finals.clone(),
-            mark: Action(transitions as u32),
-            fired: vec![false; transitions],
-            undefined: None,
-        };
-        let (outcome, initial) = self.search_for_soundness(system, &properties, &control, &mut marker)?;
-        let Marker { log, fired, undefined, mark, .. } = marker;
-        if let Some(why) = undefined {
-            return Err(misfit(
-                format!("the expression of `--final` has no value in some marking: {why}"),
-                "change it",
-            ));
-        }
-        let Outcome { properties: mut found, mut stopped_by, statistics, store_bytes, guarantee, warning } = outcome;
-        if log.failed() {
-            stopped_by = Some(Stop::Memory);
-        }
-        let (stuck, proper) = (found.pop(), found.pop());
-        let verdict =
-            |found: Option<deltamark_core::PropertyOutcome>| found.map_or(Verdict::Unknown, |one| one.verdict);
-        let proper = verdict(proper);
-        let completion = match initial.filter(|_| stopped_by.is_none()) {
-            None => None,
-            Some(initial) => {
-                let completion = match log.into_graph(system, initial) {
-                    Ok(graph) => match option_to_complete(&graph, mark, &control) {
-                        Err(FileError::Stopped(stop)) => Completion::Stopped(stop),
-                        completion => completion.map_err(|error| CheckError::Graph(error.to_string()))?,
-                    },
-                    Err(_) => Completion::Stopped(control.stop_without_memory().unwrap_or(Stop::Memory)),
-                };
-                Some(completion)
-            }
-        };
-        let lost = || Some("from the last marking of this path no final marking can be reached".to_string());
-        let option = match completion {
-            Some(Completion::Possible) => Verdict::Holds(None),
-            Some(Completion::Lost(trace)) => Verdict::Violated(trace, lost()),
-            Some(Completion::Stopped(stop)) => {
-                stopped_by = Some(stop);
-                Verdict::Unknown
-            }
-            // Every transition of a workflow net adds a token or leaves one, and none takes from the sink: what is beside a
-            // token there never vanishes.
-            None => match (verdict(stuck), &proper) {
-                (Verdict::Violated(trace, _), _) => Verdict::Violated(trace, lost()),
-                (_, Verdict::Violated(trace, _)) if by_the_book => Verdict::Violated(trace.clone(), lost()),
-                _ => Verdict::Unknown,
+        let (control, memory_limit) = control(self.limits, self.cancel, Arc::clone(&self.listener), self.since)?;
+        let run = Soundness {
+            net: system.net(),
+            ends,
+            sink: place(system, ends.sink)?,
+            by_the_book,
+            finals,
+            search: OverStore {
+                threads: self.threads,
+                explore_all: true,
+                numbered: Some("the graph of the markings takes the numbers that it gives"),
+                ..OverStore::new(self.store, self.search)
             },
         };
-        let proper = match proper {
-            Verdict::Violated(trace, message) => {
-                let name = &net.places[ends.sink].name;
-                let message = message.unwrap_or_else(|| format!("`{name}` is marked, and the marking is not final"));
-                Verdict::Violated(trace, Some(message))
-            }
-            // A search that went to its end before room for the graph ran out has answered all the same.
-            other => other,
-        };
-        let never: Vec<&str> = net
-            .transitions
-            .iter()
-            .zip(&fired)
-            .filter(|(_, fired)| !**fired)
-            .map(|(one, _)| one.name.as_str())
-            .collect();
-        let alive = match (never.is_empty(), stopped_by) {
-            (true, _) => Verdict::Holds(None),
-            (false, None) => Verdict::Violated(None, Some(never_fire(&never))),
-            (false, Some(_)) => Verdict::Unknown,
-        };
-        let questions = [
-            ("option to complete", "from every reachable marking a final marking can be reached", option),
-            ("proper completion", "whenever the sink is marked, the marking is final", proper),
-            (DEAD, "every transition fires in some reachable marking", alive),
-        ];
-        let mut answers = Vec::new();
-        for (name, text, verdict) in questions {
-            let story = verdict.trace().map(|trace| Story::tell_under(system, trace, &control)).transpose();
-            let story = story.map_err(|error| CheckError::Replay { property: name.into(), error })?;
-            let untold = story.as_ref().and_then(|story| story.as_ref().err().copied());
-            let untraced =
-                if matches!(verdict, Verdict::Violated(None, _)) && name != DEAD { stopped_by } else { untold };
-            let (name, text, story) = (name.into(), text.into(), story.and_then(Result::ok));
-            answers.push(Answer { kind: Kind::Soundness, name, text, verdict, story, untraced });
-        }
-        let growth = stopped_by.and_then(|_| system.describe().growth());
-        Ok(Report {
-            model: self.info,
-            answers,
-            stopped_by,
-            stopped_while: None,
-            statistics,
-            store: self.store,
-            choice,
-            guarantee,
-            warning,
-            store_bytes,
-            tables: system.tables(),
-            search: self.search.into(),
-            memory_limit,
-            peak_resident: memory::peak(),
-            total_time: self.since.elapsed(),
-            growth,
-            sweep: None,
-            graph: None,
-            notes,
-        })
+        let setting = Setting { model: self.info, control, memory_limit, since: self.since, notes };
+        Plan::single(system, vec![Kind::Soundness; 3], run).make(setting)
     }
 
     fn refuse_with_soundness(&self) -> Result<(), CheckError> {
@@ -326,39 +233,118 @@ impl Check<'_> {
         notes.push(format!("a marking is final where {}{whence}", finals.text()));
         Ok(finals)
     }
+}
 
-    fn search_for_soundness(
-        &self,
-        system: &NetSystem,
-        properties: &[Property],
-        control: &Control,
-        marker: &mut Marker,
-    ) -> Result<(Outcome, Option<Vec<u64>>), CheckError> {
-        let threads = threads(self.threads, &self.store, self.search)?;
-        let traffic = traffic(self.search, threads, control);
-        let store = deltamark_store::build(&self.store, system, traffic, control.budget.clone());
-        let store = store.map_err(CheckError::Store)?;
-        marker.log.over(&self.store, store.as_ref(), control).map_err(|_| {
-            misfit(
-                format!(
-                    "soundness needs an exact store that tells which state is which; `{}` does not",
-                    self.store.name
-                ),
-                "`plain`, `collapse` and `tree` do",
-            )
-        })?;
-        let task = Task {
-            system,
-            store: store.as_ref(),
-            properties,
-            control,
-            explore_all: true,
-            observer: Some(&mut *marker),
+/// A run that answers the three questions.
+struct Soundness<'r> {
+    net: &'r Net,
+    ends: Workflow,
+    /// The sink, as what expressions read.
+    sink: Observable,
+    /// Whether a marking is final where one token is in the sink and none elsewhere.
+    by_the_book: bool,
+    finals: Ends,
+    search: OverStore<'r>,
+}
+
+impl Run for Soundness<'_> {
+    fn make(self: Box<Self>, system: &dyn System, control: &Control) -> Result<Ran, CheckError> {
+        let Soundness { net, ends, sink, by_the_book, finals, search } = *self;
+        let asked = |name: &str, predicate: Box<dyn Predicate>| Property {
+            name: name.into(),
+            text: name.into(),
+            goal: Goal::Invariant(predicate),
         };
-        let outcome = deltamark_search::run_on(threads, self.search, task);
-        let complete = outcome.complete();
-        let initial = if complete { marker.log.initial_in(system, store.as_ref()) } else { None };
-        Ok((outcome, initial))
+        let properties = vec![
+            asked("proper completion", Box::new(ProperlyCompleted { sink, finals: finals.clone() })),
+            // Refutes the option to complete before the run is complete.
+            asked("no deadlock elsewhere", Box::new(finals.clone())),
+        ];
+        let mut marker = Marker {
+            log: EdgeLog::in_memory(control),
+            finals,
+            mark: Action(net.transitions.len() as u32),
+            fired: vec![false; net.transitions.len()],
+            undefined: None,
+        };
+        let search = OverStore { properties, watchers: vec![&mut marker], ..search };
+        let mut ran = Box::new(search).make(system, control)?;
+        let Marker { log, fired, undefined, mark, .. } = marker;
+        if let Some(why) = undefined {
+            return Err(misfit(
+                format!("the expression of `--final` has no value in some marking: {why}"),
+                "change it",
+            ));
+        }
+        let mut stopped_by = ran.outcome.stopped_by;
+        if log.failed() {
+            stopped_by = Some(Stop::Memory);
+        }
+        let mut found = std::mem::take(&mut ran.outcome.properties);
+        let (stuck, proper) = (found.pop(), found.pop());
+        let verdict = |found: Option<PropertyOutcome>| found.map_or(Verdict::Unknown, |one| one.verdict);
+        let proper = verdict(proper);
+        let completion = if log.is_complete() && stopped_by.is_none() {
+            Some(match log.into_graph(system) {
+                Ok(graph) => match option_to_complete(&graph, mark, control) {
+                    Err(FileError::Stopped(stop)) => Completion::Stopped(stop),
+                    completion => completion.map_err(|error| CheckError::Graph(error.to_string()))?,
+                },
+                Err(_) => Completion::Stopped(control.stop_without_memory().unwrap_or(Stop::Memory)),
+            })
+        } else {
+            None
+        };
+        let lost = || Some("from the last marking of this path no final marking can be reached".to_string());
+        let option = match completion {
+            Some(Completion::Possible) => Verdict::Holds(None),
+            Some(Completion::Lost(trace)) => Verdict::Violated(trace, lost()),
+            Some(Completion::Stopped(stop)) => {
+                stopped_by = Some(stop);
+                Verdict::Unknown
+            }
+            // Every transition of a workflow net adds a token or leaves one, and none takes from the sink: what is beside a
+            // token there never vanishes.
+            None => match (verdict(stuck), &proper) {
+                (Verdict::Violated(trace, _), _) => Verdict::Violated(trace, lost()),
+                (_, Verdict::Violated(trace, _)) if by_the_book => Verdict::Violated(trace.clone(), lost()),
+                _ => Verdict::Unknown,
+            },
+        };
+        let proper = match proper {
+            Verdict::Violated(trace, message) => {
+                let name = &net.places[ends.sink].name;
+                let message = message.unwrap_or_else(|| format!("`{name}` is marked, and the marking is not final"));
+                Verdict::Violated(trace, Some(message))
+            }
+            // A search that went to its end before room for the graph ran out has answered all the same.
+            other => other,
+        };
+        let never: Vec<&str> = net
+            .transitions
+            .iter()
+            .zip(&fired)
+            .filter(|(_, fired)| !**fired)
+            .map(|(one, _)| one.name.as_str())
+            .collect();
+        let alive = match (never.is_empty(), stopped_by) {
+            (true, _) => Verdict::Holds(None),
+            (false, None) => Verdict::Violated(None, Some(never_fire(&never))),
+            (false, Some(_)) => Verdict::Unknown,
+        };
+        let questions = [
+            ("option to complete", "from every reachable marking a final marking can be reached", option),
+            ("proper completion", "whenever the sink is marked, the marking is final", proper),
+            (DEAD, "every transition fires in some reachable marking", alive),
+        ];
+        let answer = |(name, text, verdict): (&str, &str, Verdict)| {
+            let untraced = stopped_by.filter(|_| matches!(verdict, Verdict::Violated(None, _)) && name != DEAD);
+            PropertyOutcome { name: name.into(), text: text.into(), verdict, untraced }
+        };
+        ran.outcome.properties = questions.into_iter().map(answer).collect();
+        ran.outcome.stopped_by = stopped_by;
+        ran.growth = growth(system, stopped_by);
+        Ok(ran)
     }
 }
 
@@ -440,6 +426,6 @@ fn option_to_complete(graph: &Graph, mark: Action, control: &Control) -> Result<
         Err(FileError::Stopped(_)) => None,
         path => path?,
     };
-    let trace = |path: levels::Path| Trace { initial: path.initial, actions: path.actions, ends_in_fault: false };
+    let trace = |path: levels::Path| Trace::path(path.initial, path.actions);
     Ok(Completion::Lost(path.map(trace)))
 }

@@ -91,6 +91,11 @@ impl Surveyor {
         }
     }
 
+    /// Forgets what was seen.
+    pub(crate) fn restart(&mut self, system: &dyn System) {
+        *self = Surveyor::new(system, self.places);
+    }
+
     /// Notes that an action happens.
     pub(crate) fn happens(&mut self, action: Action) {
         let number = action.0 as usize;

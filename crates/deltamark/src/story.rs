@@ -1,7 +1,7 @@
 //! A trace in the modeller's words.
 //!
 //! In: a trace and its system. Out: a [`Story`]: the first state, then for each step
-//! the action and what it changed. What stays true: a story comes only from a replay
+//! the action and what it changed, and where a cycle begins. What stays true: a story comes only from a replay
 //! and owns its words; each word is kept once and a step refers to them by number, so
 //! that a path of a million steps takes tens of megabytes, however large its states.
 
@@ -46,6 +46,7 @@ pub struct Story {
     /// The changes of all steps: variable and new value, [`REST`] for none.
     changes: Vec<(u32, u32)>,
     fault: Option<String>,
+    cycle: Option<usize>,
     rest: Value,
 }
 
@@ -87,7 +88,8 @@ impl Story {
             Ok(fault) => fault,
             Err(stop) => return Ok(Err(stop)),
         };
-        if let (true, Some(&last)) = (trace.ends_in_fault, trace.actions.last()) {
+        story.cycle = trace.cycle();
+        if let (true, Some(&last)) = (trace.ends_in_fault(), trace.actions.last()) {
             let action = story.actions.number(describe.action(&before.0, last));
             story.steps.push((action, story.changes.len() as u32));
         }
@@ -104,6 +106,7 @@ impl Story {
             steps: Vec::new(),
             changes: Vec::new(),
             fault: None,
+            cycle: None,
             rest: system.describe().rest(),
         };
         // Numbered in the order of the model, so that whatever is told by number comes
@@ -132,6 +135,12 @@ impl Story {
     /// What the model says of the last step, when that is a fault.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
+    }
+
+    /// The number of steps before the cycle, when it is a lasso: the steps after these lead back to the state before
+    /// them.
+    pub fn cycle(&self) -> Option<usize> {
+        self.cycle
     }
 
     /// The value of a variable at rest.

@@ -1,17 +1,13 @@
-//! A run by the sweep-line method: which measure, and what became of it.
+//! Progress measures for the sweep-line method: which one, and what became of it.
 //!
-//! In: a system and what the user said about progress. Out: an outcome and a [`SweepReport`]. What stays true: a measure
-//! that nobody gave was tried on a sample first, and what came of that is told.
+//! In: a system and what the user said about progress. Out: a measure and a [`SweepReport`]. What stays true: a measure
+//! that nobody gave was tried on a sample first, and what came of that is reported. The run itself is in `run/sweep.rs`.
 
 use crate::check::{CheckError, control};
 use crate::load::Source;
-use deltamark_core::{
-    Cancel, Control, Directions, Limits, Measure, Outcome, Property, Recorder, Remember, Silent, System, Window,
-};
+use deltamark_core::{Cancel, Control, Directions, Limits, Measure, Silent, System};
+use deltamark_search::Swept;
 use deltamark_search::trial::{Sample, Trial};
-use deltamark_search::{Observer, SweepTask, Swept, run_sweep};
-use deltamark_store::StoreSpec;
-use deltamark_store::sweep::layers::Layers;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -80,7 +76,11 @@ pub fn find(
     find_within(system, given, &control)
 }
 
-fn find_within(system: &dyn System, given: Option<Box<dyn Measure>>, control: &Control) -> Result<Found, CheckError> {
+pub(crate) fn find_within(
+    system: &dyn System,
+    given: Option<Box<dyn Measure>>,
+    control: &Control,
+) -> Result<Found, CheckError> {
     let none = |message: &str| CheckError::Sweep {
         message: message.into(),
         help: "give one with `--progress EXPR`: a number that most steps of the model increase or leave as it is, \
@@ -99,68 +99,4 @@ fn find_within(system: &dyn System, given: Option<Box<dyn Measure>>, control: &C
         Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
         None => Err(none("no progress measure was found for this model: nothing in it progresses")),
     }
-}
-
-/// What to sweep, beside the system.
-pub(crate) struct Sweeping<'s> {
-    pub given: Option<Box<dyn Measure>>,
-    pub properties: &'s [Property],
-    pub control: &'s Control,
-    pub explore_all: bool,
-    pub observer: Option<&'s mut dyn Observer>,
-    pub recorder: Option<&'s mut dyn Recorder>,
-}
-
-/// Refuses what a sweep cannot do.
-pub(crate) fn refuse(store: &StoreSpec, depth: Option<u64>) -> Result<(), CheckError> {
-    let wrong = |message: String, help: &str| Err(CheckError::Sweep { message, help: help.into() });
-    if !store.is_auto() {
-        return wrong(
-            format!(
-                "the search `sweep` keeps the states at hand in full, so the store `{}` cannot be used with it",
-                store.name
-            ),
-            "leave `--store` out, or choose `--search bfs`",
-        );
-    }
-    if depth.is_some() {
-        return wrong(
-            "the search `sweep` knows no distances, so the depth cannot be limited".into(),
-            "leave `--depth` out, or choose `--search bfs`",
-        );
-    }
-    Ok(())
-}
-
-/// Sweeps.
-pub(crate) fn explore(system: &dyn System, sweeping: Sweeping<'_>) -> Result<(Outcome, SweepReport), CheckError> {
-    let Sweeping { given, properties, control, explore_all, observer, recorder } = sweeping;
-    // A measure that was given needs no trial.
-    let (measure, mut report) = match given {
-        Some(measure) => {
-            let (text, directions) = (measure.text(), measure.directions());
-            (measure, SweepReport { measure: text, automatic: false, directions, trial: None, swept: None })
-        }
-        None => {
-            let found = find_within(system, None, control)?;
-            let report = SweepReport::new(&found);
-            (found.measure, report)
-        }
-    };
-    let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
-    let (outcome, swept) = run_sweep(SweepTask {
-        system,
-        window: &window,
-        measure: &*measure,
-        properties,
-        control,
-        explore_all,
-        observer: observer.map(|observer| observer as &mut dyn Observer),
-        recorder: recorder.map(|recorder| recorder as &mut dyn Recorder),
-    });
-    if let Some(why) = &swept.unrecorded {
-        return Err(CheckError::Sweep { message: why.clone(), help: String::new() });
-    }
-    report.swept = Some(swept);
-    Ok((outcome, report))
 }

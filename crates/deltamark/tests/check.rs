@@ -68,7 +68,7 @@ fn every_store_and_search_gives_the_same_answer() {
                 continue;
             }
             let report = run.expect("the model runs");
-            let exact = report.outcome().guarantee == Guarantee::Exact;
+            let exact = report.report().guarantee == Guarantee::Exact;
             assert_eq!(report.holds(), exact, "{store}: only an exact store proves anything");
             assert!(report.complete());
             assert_eq!(
@@ -132,7 +132,7 @@ fn a_panic_in_a_model_is_a_fault_with_a_trace() {
 #[test]
 fn limits_end_a_run_without_an_answer() {
     let report = deltamark::check(Mutex { takes_turns: true }).max_states(5).run().expect("the model runs");
-    assert_eq!((report.states(), report.outcome().stopped_by), (5, Some(Stop::States)));
+    assert_eq!((report.states(), report.report().stopped_by), (5, Some(Stop::States)));
     assert!(!report.holds() && matches!(report.verdict("deadlock-free"), Some(Verdict::Unknown)));
 }
 

@@ -282,11 +282,12 @@ fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
                 Stop::Time => "the time limit was reached".into(),
                 Stop::Count => "a number grew beyond what is counted".into(),
                 Stop::Cancelled => "you stopped the run".into(),
-                Stop::Answered | Stop::States | Stop::Depth => "the run ended early".into(),
+                _ => "the run ended early".into(),
             };
             let message = format!("{why} after {}, so no graph was written", show_counted(states, "state"));
             Failure::new(message).no_answer()
         }
         GraphError::Check(error) => error.into(),
+        other => Failure::new(other.to_string()).no_answer(),
     }
 }

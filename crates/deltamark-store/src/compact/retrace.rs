@@ -149,7 +149,7 @@ impl Search<'_> {
             let answer = self.store.insert(scratch, batch.target(index), batch.hash(index), &arrival);
             notes.take(answer, NONE, action)?;
             if batch.target(index) == self.state {
-                return Some(Some(Trace { initial: action.0, actions: Vec::new(), ends_in_fault: false }));
+                return Some(Some(Trace::path(action.0, Vec::new())));
             }
         }
         Some(None)
@@ -271,7 +271,7 @@ impl Notes {
             let (parent, action) = self.edges.first_edge(number).expect("edges in level order are kept");
             if parent == NONE {
                 actions.reverse();
-                return Trace { initial: action.0, actions, ends_in_fault: false };
+                return Trace::path(action.0, actions);
             }
             actions.push(action);
             number = parent;

@@ -616,7 +616,7 @@ impl Store for Numbered<'_> {
             let (parent, action) = tree.first_edge(number)?;
             if parent == NONE {
                 actions.reverse();
-                return Some(Trace { initial: action.0, actions, ends_in_fault: false });
+                return Some(Trace::path(action.0, actions));
             }
             actions.push(action);
             number = parent;

@@ -6,12 +6,12 @@
 //! asked for what the answer says of it.
 
 use deltamark_core::{
-    Action, Batch, Block, Control, Goal, Scratch, Slot, StateId, Stop, System, Trace, Verdict, Widen,
+    Action, Batch, Block, Control, Ending, Goal, Scratch, Slot, StateId, Stop, System, Trace, Verdict, Widen,
 };
 
 /// Confirms that the trace of a verdict ends in a state that decides the property as the verdict does, unless the run must end
 /// before.
-pub(super) fn confirm(
+pub(crate) fn confirm(
     system: &dyn System,
     goal: &Goal,
     verdict: &Verdict,
@@ -63,13 +63,16 @@ fn attempt(
         (None, Ok(Err(stop))) => return Ok(Ok(Err(stop))),
         (None, Ok(Ok(_))) => {}
     }
-    if let (true, Some(&action)) = (trace.ends_in_fault, trace.actions.last())
+    if let (true, Some(&action)) = (trace.ends_in_fault(), trace.actions.last())
         && !is_successor(system, &mut scratch, &mut batch, &last, action, None)?
     {
         return Ok(none(trace.actions.len()));
     }
-    if trace.ends_in_fault {
-        return Ok(if matches!(goal, Goal::FaultFree) { Ok(Ok(())) } else { Err("a path ends in a fault".into()) });
+    match trace.ending {
+        Ending::State => {}
+        Ending::Fault if matches!(goal, Goal::FaultFree) => return Ok(Ok(Ok(()))),
+        Ending::Fault => return Ok(Err("a path ends in a fault".into())),
+        Ending::Cycle(_) => return Ok(Err("a path ends in a cycle".into())),
     }
     batch.reset(system.width());
     system.successors(&mut scratch, &last, &mut batch)?;
@@ -85,6 +88,7 @@ fn attempt(
             let truth = predicate.evaluate(system, &mut scratch, &block, dead.into()).is_ok_and(|mask| mask & 1 == 1);
             truth == holds
         }
+        _ => return Ok(Err(format!("no graph answers a property of the kind `{}`", goal.word()))),
     };
     Ok(if shows { Ok(Ok(())) } else { Err("a path ends in another state than the graph says".into()) })
 }

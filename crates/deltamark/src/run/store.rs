@@ -1,0 +1,103 @@
+//! A run over a store.
+//!
+//! In: properties, a search, a store or the wish that one be chosen. Out: the outcome of the search.
+//! What stays true: the outcome is that of one search, from its beginning to its end, over one store;
+//! whoever watches has seen that search and no other.
+
+use super::{GraphTarget, Ran, Run, Watcher, Watchers, growth};
+use crate::auto::{self, Choice, Question};
+use crate::check::{CheckError, threads, traffic};
+use deltamark_core::{Control, Property, System};
+use deltamark_search::{Observer, Search, Task};
+use deltamark_store::StoreSpec;
+
+/// A search over a store.
+pub(crate) struct OverStore<'r> {
+    pub properties: Vec<Property>,
+    pub store: StoreSpec,
+    pub search: Search,
+    /// The threads that the user asked for.
+    pub threads: Option<usize>,
+    /// Whether every candidate is tried where the store is to be chosen.
+    pub explain: bool,
+    /// Whether it goes on when every property has its answer.
+    pub explore_all: bool,
+    pub watchers: Vec<&'r mut dyn Watcher>,
+    /// Where the graph goes.
+    pub graph: Option<GraphTarget>,
+    /// Why the ids of states must be numbers, if they must: where the store is to be chosen it is `plain`, which gives
+    /// them.
+    pub numbered: Option<&'static str>,
+}
+
+impl OverStore<'_> {
+    /// A run that asks nothing.
+    pub fn new(store: StoreSpec, search: Search) -> Self {
+        OverStore {
+            properties: Vec::new(),
+            store,
+            search,
+            threads: None,
+            explain: false,
+            explore_all: false,
+            watchers: Vec::new(),
+            graph: None,
+            numbered: None,
+        }
+    }
+}
+
+impl Run for OverStore<'_> {
+    fn make(mut self: Box<Self>, system: &dyn System, control: &Control) -> Result<Ran, CheckError> {
+        // What tables hold now, the process holds beside its budget.
+        let _ = control.budget.tables(system.table_bytes());
+        let mut log = self.graph.as_ref().map(|graph| graph.log(control)).transpose()?;
+        let mut watchers: Vec<&mut dyn Watcher> = Vec::new();
+        watchers.extend(self.watchers.iter_mut().map(|watcher| &mut **watcher as &mut dyn Watcher));
+        watchers.extend(log.as_mut().map(|log| log as &mut dyn Watcher));
+        let numbered = self.numbered.filter(|_| self.store.is_auto());
+        if numbered.is_some() {
+            self.store = StoreSpec::named("plain");
+        }
+        let (search, asked) = (self.search, self.threads);
+        let question = Question { system, search, threads: asked, control, explain: self.explain };
+        let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
+            let threads = threads(asked, spec, search)?;
+            let traffic = traffic(search, threads, control);
+            let store =
+                deltamark_store::build(spec, system, traffic, control.budget.clone()).map_err(CheckError::Store)?;
+            for watcher in &mut watchers {
+                watcher.begin(system, spec, store.as_ref(), control)?;
+            }
+            let mut all = Watchers(&mut watchers);
+            let task = Task {
+                system,
+                store: store.as_ref(),
+                properties: &self.properties,
+                control,
+                explore_all: self.explore_all,
+                // What nobody sees need not be shown: edges can be skipped then.
+                observer: if all.0.is_empty() { None } else { Some(&mut all as &mut dyn Observer) },
+            };
+            let outcome = deltamark_search::run_on(threads, search, task);
+            watchers.iter_mut().for_each(|watcher| watcher.end(system, store.as_ref(), &outcome));
+            Ok(outcome)
+        })?;
+        drop(watchers);
+        let by_number = |why: &str| Choice { store: self.store.clone(), why: why.into(), trials: Vec::new() };
+        let choice = choice.or_else(|| numbered.map(by_number));
+        let graph = match (self.graph, log) {
+            (Some(graph), Some(log)) => Some(graph.finish(log, system, search.is_shortest(), false)?),
+            _ => None,
+        };
+        Ok(Ran {
+            growth: growth(system, outcome.stopped_by),
+            outcome,
+            store: choice.as_ref().map_or(self.store, |choice| choice.store.clone()),
+            choice,
+            search: search.into(),
+            sweep: None,
+            graph,
+        })
+    }
+}
