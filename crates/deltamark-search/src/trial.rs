@@ -301,9 +301,12 @@ impl Sample {
     }
 }
 
+/// A measure and what it was worth.
+pub type Tried = (Box<dyn Measure>, Trial);
+
 /// The best of the measures that the system proposes and of those that a sample of about `most` states suggests, or of as many as
 /// the budget of `control` has room for. An error, if the run must end before.
-pub fn best(system: &dyn System, most: usize, control: &Control) -> Result<Option<(Box<dyn Measure>, Trial)>, Stop> {
+pub fn best(system: &dyn System, most: usize, control: &Control) -> Result<Option<Tried>, Stop> {
     let sample = Sample::new(system, most, control)?;
     let mut measures = match system.progress() {
         Some(progress) => progress.measures(control)?,
