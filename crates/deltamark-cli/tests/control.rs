@@ -298,6 +298,12 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
             assert!(report["peak_rss_bytes"].as_u64() <= Some(64 * MIB + SLACK), "{label}: {report}");
         }
     }
+    // What is looked for when a run has ended: places that grow.
+    let large = write("large.net", ring(60_000, false));
+    let done = run(&["check", &large, "--json", "--max-states", "5", "--memory", "150MiB", "--threads", "1"]);
+    let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr));
+    assert_eq!((done.exit, &report["stopped_by"]), (3, &"states".into()), "{report}");
+    assert!(report["peak_rss_bytes"].as_u64() <= Some(150 * MIB + SLACK), "{report}");
     // The answers are there, and nobody waits for whoever should read the trace.
     let began = Instant::now();
     let done = run(&["check", &net, "--reach", "p1 = 1", "--trace", &fifo, "--time", "300ms"]);
