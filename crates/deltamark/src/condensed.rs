@@ -267,6 +267,10 @@ impl Observer for Both<'_, '_> {
         self.0.expanded(system, scratch, block, batch, answers);
         self.1.expanded(system, scratch, block, batch, answers);
     }
+
+    fn expanded_last(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch) {
+        self.0.expanded_last(system, scratch, block, batch);
+    }
 }
 
 fn contents(graph: &Graph) -> GraphContents {
