@@ -7,6 +7,7 @@
 use crate::exit::Failure;
 use deltamark::condensed_graph::unfinished::Unfinished;
 use deltamark::core::Control;
+use deltamark::load::FORMATS;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -149,16 +150,7 @@ pub fn write_file(
         return print(write);
     }
     let target = Path::new(path);
-    let failed = |error: io::Error| {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "its folder does not exist".into(),
-            io::ErrorKind::PermissionDenied => "you have no permission to write there".into(),
-            io::ErrorKind::IsADirectory => "it is a folder".into(),
-            _ => error.to_string(),
-        };
-        let failure = Failure::new(format!("cannot write `{path}`: {reason}"));
-        if error.kind() == io::ErrorKind::TimedOut { failure.no_answer() } else { failure }
-    };
+    let failed = |error: io::Error| unwritable(path, &error);
     let mut once = Some(write);
     let mut write = |out: &mut dyn Write| once.take().map_or(Ok(()), |write| write(out));
     if let Ok(about) = fs::metadata(target) {
@@ -246,15 +238,70 @@ fn has_no_reader(_: &io::Error) -> bool {
     false
 }
 
-/// Refuses an output that would replace one of the inputs, each with what to call it.
-pub fn keep_inputs(output: &str, inputs: &[(&str, &str)]) -> Result<(), Failure> {
-    let regular = |path: &str| fs::canonicalize(path).ok().filter(|path| path.is_file());
-    let Some(target) = regular(output).filter(|_| output != "-") else { return Ok(()) };
-    match inputs.iter().find(|(_, path)| *path != "-" && regular(path).as_ref() == Some(&target)) {
-        Some((what, _)) => Err(Failure::new(format!("`{output}` is {what} itself and would be overwritten"))
-            .help("give the output another name")),
-        None => Ok(()),
+/// Refuses, before anything runs, outputs that would replace one of the inputs, each with what to call it, or one
+/// another. `-` stands for standard output.
+pub fn keep_inputs(outputs: &[Option<&str>], inputs: &[(&str, &str)]) -> Result<(), Failure> {
+    let outputs: Vec<&str> = outputs.iter().flatten().copied().filter(|output| *output != "-").collect();
+    for (number, output) in outputs.iter().enumerate() {
+        let Some(target) = resolved(output) else { continue };
+        let same = |path: &str| path != "-" && resolved(path).as_ref() == Some(&target);
+        if let Some((what, _)) = inputs.iter().find(|(_, path)| same(path)) {
+            return Err(Failure::new(format!("`{output}` is {what} itself and would be overwritten"))
+                .help("give the output another name"));
+        }
+        if outputs[..number].iter().any(|other| same(other)) {
+            return Err(Failure::new(format!("two outputs would be written to `{output}`"))
+                .help("give each of them a name of its own"));
+        }
     }
+    Ok(())
+}
+
+/// The path of a regular file, or of one that can be created, without links. What is no regular file, `/dev/null`
+/// say, can be written to by many.
+fn resolved(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    match fs::canonicalize(path) {
+        Ok(path) => Some(path).filter(|path| path.is_file()),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+        }
+    }
+}
+
+/// The file beside a model that is read with it, if there is one.
+pub fn companion(model: &str) -> Option<String> {
+    let endings = FORMATS.iter().filter_map(|format| format.companion);
+    let mut paths = endings.map(|ending| Path::new(model).with_extension(ending));
+    paths.find(|path| model != "-" && path.is_file()).map(|path| path.display().to_string())
+}
+
+/// Refuses a file that cannot be written, before anything runs whose result would be lost. What is no regular file is
+/// not touched.
+pub fn try_output(path: &str) -> Result<(), Failure> {
+    let target = Path::new(path);
+    let failed = |error: io::Error| unwritable(path, &error);
+    match fs::metadata(target) {
+        _ if path == "-" => Ok(()),
+        Ok(about) if about.is_dir() => Err(failed(io::ErrorKind::IsADirectory.into())),
+        Ok(about) if !about.is_file() => Ok(()),
+        _ => {
+            let beside = Unfinished::new(beside(target));
+            File::create(beside.path()).map(drop).map_err(failed)
+        }
+    }
+}
+
+fn unwritable(path: &str, error: &io::Error) -> Failure {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "its folder does not exist".into(),
+        io::ErrorKind::PermissionDenied => "you have no permission to write there".into(),
+        io::ErrorKind::IsADirectory => "it is a folder".into(),
+        _ => error.to_string(),
+    };
+    let failure = Failure::new(format!("cannot write `{path}`: {reason}"));
+    if error.kind() == io::ErrorKind::TimedOut { failure.no_answer() } else { failure }
 }
 
 fn beside(target: &Path) -> PathBuf {

@@ -138,6 +138,95 @@ fn a_state_with_very_many_successors_keeps_nobody_beyond_the_limits() {
     }
 }
 
+/// Processes that have nothing to do with each other, so that a state has as many successors as there are processes.
+fn independent_processes(count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        let _ = writeln!(
+            text,
+            "process P{n} {{ byte v; state a, b, c; init a; trans a -> b {{ effect v = v + 1; }}, b -> c {{ guard v > 0; \
+             effect v = 0; }}, c -> a {{ }}; }}"
+        );
+    }
+    text + "system async;\n"
+}
+
+/// The same with transitions.
+fn independent_transitions(count: usize) -> String {
+    (0..count).fold(String::new(), |mut text, n| {
+        let _ = writeln!(text, "pl a{n} (1)\npl b{n} (0)\ntr t{n} a{n} -> b{n}");
+        text
+    })
+}
+
+/// A coloured net with one transition that has two arcs for each of so many.
+fn many_arcs(count: usize) -> String {
+    let mut text = String::from("wide {\n type v : mod 3;\n");
+    for n in 0..count {
+        let _ = writeln!(text, " place p{n} {{ dom : v; init : <( 0 )> + <( 1 )>; }}\n place q{n} {{ dom : v; }}");
+    }
+    let arcs = |name: &str| (0..count).map(|n| format!("{name}{n} : <( x )>; ")).collect::<String>();
+    let _ = writeln!(text, " transition t {{ in {{ {} }} out {{ {} }} }}\n}}", arcs("p"), arcs("q"));
+    text
+}
+
+/// Runs `check`, and gives how far the peak of memory is above the limit, by the figure of the kernel.
+fn bytes_above_limit(arguments: &[&str]) -> u64 {
+    let done = run(&[&["check", "--json"], arguments].concat());
+    assert_eq!(done.exit, 3, "{arguments:?}: {}{}", done.stdout, done.stderr);
+    let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
+    let [peak, limit] = ["peak_rss_bytes", "memory_limit_bytes"].map(|name| report[name].as_u64().expect("a figure"));
+    peak.saturating_sub(limit)
+}
+
+#[test]
+fn wide_models_keep_to_their_memory() {
+    let folder = folder("wide");
+    let cases: [(&str, String, &[&str]); 4] = [
+        ("processes.dve", independent_processes(3000), &["--memory", "64MiB", "--threads", "8", "--store", "plain"]),
+        ("transitions.net", independent_transitions(5000), &["--memory", "32MiB", "--store", "plain"]),
+        ("arcs.lna", many_arcs(2500), &["--memory", "32MiB", "--unfold", "no"]),
+        ("arcs.lna", many_arcs(2500), &["--memory", "32MiB", "--unfold", "yes"]),
+    ];
+    for (name, text, options) in cases {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the model is written");
+        let path = path.to_string_lossy().into_owned();
+        let above = bytes_above_limit(&[&[path.as_str(), "--time", "20s"], options].concat());
+        assert!(above <= SLACK, "{name} {options:?}: {above} bytes above its limit");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; scripts/long runs it"]
+fn wide_models_keep_to_their_memory_in_every_store() {
+    let folder = folder("wide-stores");
+    let models = [
+        ("processes.dve", independent_processes(4000)),
+        ("talking.dve", many_processes(1500)),
+        ("transitions.net", independent_transitions(5000)),
+    ];
+    let stores = ["plain", "compact", "tree", "collapse", "delta", "comback", "difference", "breadcrumb", "auto"];
+    for (name, text) in models {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the model is written");
+        let path = path.to_string_lossy().into_owned();
+        for store in stores {
+            for (search, threads) in [("bfs", "1"), ("bfs", "8"), ("dfs", "1")] {
+                let mut arguments =
+                    vec!["check", "--json", &path, "--memory", "64MiB", "--time", "2s", "--store", store];
+                arguments.extend(["--search", search, "--threads", threads]);
+                // Not every store takes every model, search and number of threads.
+                if run(&arguments).exit == 2 {
+                    continue;
+                }
+                let above = bytes_above_limit(&arguments[2..]);
+                assert!(above <= SLACK, "{arguments:?}: {above} bytes above its limit");
+            }
+        }
+    }
+}
+
 #[test]
 fn nobody_waits_for_a_model_that_does_not_come() {
     let fifo = folder("pipe").join("model.net").to_string_lossy().into_owned();
@@ -209,6 +298,12 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
             assert!(report["peak_rss_bytes"].as_u64() <= Some(64 * MIB + SLACK), "{label}: {report}");
         }
     }
+    // What is looked for when a run has ended: places that grow.
+    let large = write("large.net", ring(60_000, false));
+    let done = run(&["check", &large, "--json", "--max-states", "5", "--memory", "150MiB", "--threads", "1"]);
+    let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr));
+    assert_eq!((done.exit, &report["stopped_by"]), (3, &"states".into()), "{report}");
+    assert!(report["peak_rss_bytes"].as_u64() <= Some(150 * MIB + SLACK), "{report}");
     // The answers are there, and nobody waits for whoever should read the trace.
     let began = Instant::now();
     let done = run(&["check", &net, "--reach", "p1 = 1", "--trace", &fifo, "--time", "300ms"]);
@@ -331,6 +426,9 @@ fn limits_hold_over_kinds_of_models_and_limits() {
         (write("ring.pnml", ring(500_000, true)), vec![]),
         (write("deep.pnml", deep), vec![]),
         (write("many.dve", many_processes(4000)), vec![]),
+        (write("processes.dve", independent_processes(10_000)), vec![]),
+        (write("transitions.net", independent_transitions(10_000)), vec![]),
+        (write("arcs.lna", many_arcs(5000)), vec!["--unfold", "no"]),
         (
             write(
                 "array.dve",

@@ -103,6 +103,15 @@ fn what_is_wrong_is_told_in_a_sentence_and_by_the_exit_code() {
         (&["graph", "ring.dmg", "--walk", "sideways"], "write auto, file or depth"),
         (&["graph", "ring.dmg", "-o", "copy.dmg"], "the graph is a .dmg already"),
         (&["graph", "ring.dmg", "-o", "ring.dmg", "--to", "dot"], "would be overwritten"),
+        (&["graph", "ring.dmg", "-o", "ring.net", "--to", "dot"], "`ring.net` is the model of the graph itself"),
+        (&["graph", "ring.dmg", "--deadlock", "--trace", "ring.net"], "`ring.net` is the model of the graph itself"),
+        (
+            &["graph", "ring.dmg", "--deadlock", "--trace", "x.json", "-o", "./x.json"],
+            "two outputs would be written to `./x.json`",
+        ),
+        (&["check", "ring.net", "--graph", "x.dmg", "--trace", "x.dmg"], "two outputs would be written to `x.dmg`"),
+        (&["check", "ring.net", "--graph", "x.dot"], "let its name end in .dmg; `deltamark graph MODEL -o FILE.dot`"),
+        (&["stats", "ring.net", "--graph", "x.json"], "`--graph` writes a condensed graph"),
         (&["graph", "ring.dmg", "--stats", "--components", "--json"], "one thing is asked at a time"),
         (&["graph", "ring.dmg", "--trace", "x.json"], "none is asked for"),
         (&["graph", "ring.net"], "there is no file to write the graph to"),
@@ -116,10 +125,13 @@ fn what_is_wrong_is_told_in_a_sentence_and_by_the_exit_code() {
         (&["check", "ring.net", "--graph", "no/such/folder.dmg"], "its folder does not exist"),
         (&["check", "ring.net", "--graph", "x.dmg", "--store", "bitstate"], "does not tell which state is which"),
     ];
+    let run = run_in(&folder, &["graph", "ring.net", "--max-states", "1", "-o", "-", "--to", "dot"], "");
+    assert!(!run.stderr.contains("no picture"), "a limit that the user set: {}", run.stderr);
     for (arguments, message) in cases {
         let run = run_in(&folder, arguments, "");
         assert_eq!(run.exit, 2, "{arguments:?}: {}{}", run.stdout, run.stderr);
         assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
+        assert_eq!(std::fs::read_to_string(folder.join("ring.net")).expect("the model"), RING, "{arguments:?}");
     }
 }
 

@@ -251,3 +251,21 @@ fn answers_come_in_the_order_of_the_command_line() {
     }
     std::fs::remove_file(&file).expect("the file");
 }
+
+/// The survey sees every state that is counted as expanded, those at the depth limit too.
+#[test]
+fn a_survey_covers_the_states_at_the_depth_limit() {
+    let folder = folder("survey_depth");
+    let net = folder.join("grow.net").display().to_string();
+    std::fs::write(&net, "pl p (0)\ntr a -> p\ntr b p*2 -> q\n").expect("a file");
+    for (depth, search, tokens, dead) in
+        [("0", "bfs", 0, 1), ("1", "bfs", 1, 1), ("2", "bfs", 2, 0), ("2", "dfs", 2, 0), ("1", "dfs", 1, 1)]
+    {
+        let run = run(&["stats", &net, "--depth", depth, "--search", search, "--json"]);
+        let found: Value = serde_json::from_str(&run.stdout).expect("an object");
+        let what = format!("depth {depth}, {search}: {}", run.stdout);
+        assert_eq!(found["expanded"], found["states"], "{what}");
+        assert_eq!(found["bounds"]["p"]["max"], tokens, "{what}");
+        assert_eq!(found["dead_transitions"].as_array().map(Vec::len), Some(dead), "{what}");
+    }
+}

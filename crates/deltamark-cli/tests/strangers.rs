@@ -124,6 +124,12 @@ fn what_cannot_be_written_is_told() {
         ("$D stats good.net --graph good.net", 2, itself),
         ("$D check good.net --trace good.net", 2, itself),
         ("ln -s good.net link.net; $D graph good.net -o link.net --to dot", 2, itself),
+        (
+            "cp good.net m.net; echo x > m.prop.lna; $D check m.net --trace m.prop.lna",
+            2,
+            "is the property file beside the model itself and would be overwritten",
+        ),
+        ("$D check good.net --json --trace folder.net", 2, "it is a folder"),
         ("$D man --dir good.net", 2, "cannot make the folder `good.net`"),
         ("$D graph good.net -o /dev/full --to dot", 2, full),
         ("$D generate kanban 2 -o /dev/full --format tina", 2, full),

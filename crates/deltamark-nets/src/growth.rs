@@ -12,12 +12,9 @@ use crate::Net;
 use crate::walk::Walk;
 use deltamark_core::Growth;
 
-/// Steps of a walk; each marking is compared with all before it.
+/// Steps of a walk; each marking is compared with all before it, by what the steps in between add up to.
 const STEPS: usize = 600;
 const WALKS: u64 = 8;
-/// The bytes of all markings of a walk at most: it is taken when a run has come to its limit on memory. Nets of very many places get
-/// shorter walks.
-const BYTES: usize = 2 << 20;
 /// How much the walks may look at in all: well below a second.
 const EFFORT: usize = 100_000_000;
 /// How many places are named.
@@ -75,31 +72,51 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     let mut effort = 0;
     let mut pumped = vec![false; net.places.len()];
     let mut first = None;
-    let steps = STEPS.min(BYTES / (net.places.len() * size_of::<u64>()).max(1));
+    let mut sums = Sums { of: vec![0; net.places.len()], touched: Vec::new() };
     for number in 0..WALKS {
         let mut walk = Walk::new(net, effects, number);
-        let mut markings = vec![walk.marking.clone()];
         let mut fired = Vec::new();
-        while fired.len() < steps && effort < EFFORT {
-            effort += net.places.len() + net.transitions.len();
+        while fired.len() < STEPS && effort + walk.effort < EFFORT {
             let Some(chosen) = walk.step() else { break };
             fired.push(chosen);
-            // The latest covered marking gives the shortest cycle.
-            let covered = markings.iter().rposition(|earlier| {
-                effort += earlier.len().min(16);
-                earlier.iter().zip(&walk.marking).all(|(before, now)| before <= now) && *earlier != walk.marking
-            });
-            if let Some(start) = covered {
-                let more = markings[start].iter().zip(&walk.marking).map(|(before, now)| before < now);
-                pumped.iter_mut().zip(more).for_each(|(pumped, more)| *pumped |= more);
+            if let Some(start) = sums.covered(effects, &fired, &mut effort) {
+                sums.touched.iter().for_each(|&place| pumped[place as usize] |= sums.of[place as usize] > 0);
                 first.get_or_insert_with(|| (fired[start..].to_vec(), count(&pumped)));
             }
-            markings.push(walk.marking.clone());
         }
+        effort += net.places.len() + walk.effort;
     }
     let (cycle, by_cycle) = first?;
     let places = (0..net.places.len()).filter(|&place| pumped[place]).collect();
     Some(Pump { places, cycle, by_cycle })
+}
+
+/// What steps add up to, by place.
+struct Sums {
+    of: Vec<i64>,
+    /// Places whose sums are not clear, some of them perhaps several times.
+    touched: Vec<u32>,
+}
+
+impl Sums {
+    /// The latest step from which on these have added tokens somewhere and taken none anywhere, which gives the shortest cycle. The
+    /// sums are then those of its steps.
+    fn covered(&mut self, effects: &[Vec<(u32, i64)>], fired: &[usize], effort: &mut usize) -> Option<usize> {
+        self.touched.drain(..).for_each(|place| self.of[place as usize] = 0);
+        let (mut less, mut more) = (0_i64, 0_i64);
+        fired.iter().rposition(|&step| {
+            *effort += 1 + effects[step].len();
+            for &(place, gain) in &effects[step] {
+                let sum = &mut self.of[place as usize];
+                let before = *sum;
+                *sum += gain;
+                less += i64::from(*sum < 0) - i64::from(before < 0);
+                more += i64::from(*sum > 0) - i64::from(before > 0);
+                self.touched.push(place);
+            }
+            less == 0 && more > 0
+        })
+    }
 }
 
 fn count(truths: &[bool]) -> usize {

@@ -374,7 +374,7 @@ impl<'a> Search<'a> {
         if run.answers.len() == run.batch.len() {
             run.count();
         } else {
-            run.tally();
+            run.count_last();
         }
     }
 }

@@ -270,6 +270,8 @@ fn last(run: &mut Run<'_>) -> bool {
     let all = run.answers.len() == run.batch.len();
     if all {
         run.count();
+    } else {
+        run.count_last();
     }
     !all
 }

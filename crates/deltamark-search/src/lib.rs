@@ -163,6 +163,10 @@ pub trait Observer: Send {
         batch: &Batch,
         answers: &[Insert],
     );
+
+    /// Takes a block at the depth limit: it was expanded and counted, but some of its successors are not in the store
+    /// and have no number. An observer of edges between numbered states leaves it out.
+    fn expanded_last(&mut self, _system: &dyn System, _scratch: &mut Scratch, _block: &Block, _batch: &Batch) {}
 }
 
 /// What to search.

@@ -371,6 +371,15 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Counts a block at the depth limit, some of whose successors are not in the store, and shows it to the observer.
+    pub fn count_last(&mut self) {
+        self.tally();
+        if let Some(observer) = &self.plan.observer {
+            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
+            observer.expanded_last(self.system, &mut self.system_scratch, &self.block, &self.batch);
+        }
+    }
+
     /// Counts the block, whose successors need not be known.
     pub fn tally(&mut self) {
         self.statistics.expanded += self.block.len() as u64;

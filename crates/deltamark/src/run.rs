@@ -85,6 +85,10 @@ impl Observer for Watchers<'_, '_> {
     ) {
         self.0.iter_mut().for_each(|watcher| watcher.expanded(system, scratch, block, batch, answers));
     }
+
+    fn expanded_last(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch) {
+        self.0.iter_mut().for_each(|watcher| watcher.expanded_last(system, scratch, block, batch));
+    }
 }
 
 impl Watcher for Surveyor {

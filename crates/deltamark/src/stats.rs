@@ -147,6 +147,10 @@ impl Surveyor {
 
 impl deltamark_search::Observer for Surveyor {
     fn expanded(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch, _: &[Insert]) {
+        self.expanded_last(system, scratch, block, batch);
+    }
+
+    fn expanded_last(&mut self, system: &dyn System, scratch: &mut Scratch, block: &Block, batch: &Batch) {
         batch.actions().iter().for_each(|&action| self.happens(action));
         self.look(system, scratch, block);
     }

@@ -5,13 +5,15 @@
 use super::{explored_as, progressing};
 use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, keep_inputs, print, print_aside, tell, write_file};
+use crate::output::{Look, companion, keep_inputs, print, print_aside, tell, try_output, write_file};
 use crate::{render, signals, text};
 use deltamark::check::steering;
 use deltamark::core::{Control, Diagnostic, Span, Stop};
+use deltamark::graph::GraphFormat;
 use deltamark::load::{self, LARGEST_FILE, LoadError, ModelInfo, Source};
 use deltamark::{Check, CheckError, Loaded, Report};
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 const PROPERTIES_HELP: &str = "a property file is text with lines like `invariant mutex: critical_1 + critical_2 <= 1`, \
@@ -26,6 +28,7 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         &[arguments.trace.as_deref(), arguments.explore.graph.as_deref()],
         arguments.say.json,
     )?;
+    refuse_drawings(arguments.explore.graph.as_deref())?;
     let say = &arguments.say;
     let memory = arguments.explore.memory();
     let control = steering(&arguments.explore.limits(), &signals::cancel(), since);
@@ -143,9 +146,25 @@ pub(super) fn refuse_mixtures(
         return Err(Failure::new("`--trace -` cannot be used with `--json`: the traces are already in it")
             .help("leave `--trace` out, or give it a file"));
     }
+    let beside = companion(model);
     let mut inputs = vec![("the model", model)];
     inputs.extend(properties.map(|path| ("the property file", path)));
-    outputs.iter().flatten().try_for_each(|output| keep_inputs(output, &inputs))
+    inputs.extend(beside.as_deref().map(|path| ("the property file beside the model", path)));
+    keep_inputs(outputs, &inputs)?;
+    outputs[0].map_or(Ok(()), try_output)
+}
+
+/// `--graph` writes condensed graphs only.
+pub(super) fn refuse_drawings(graph: Option<&str>) -> Result<(), Failure> {
+    let Some(path) = graph else { return Ok(()) };
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    match ending.filter(|ending| GraphFormat::by_name(ending).is_some()) {
+        Some(ending) => Err(Failure::new(format!(
+            "`--graph` writes a condensed graph, and `{path}` is called .{ending}"
+        ))
+        .help(format!("let its name end in .dmg; `deltamark graph MODEL -o FILE.{ending}` writes the other format"))),
+        None => Ok(()),
+    }
 }
 
 fn shown_output(path: &str) -> String {

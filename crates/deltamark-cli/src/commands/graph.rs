@@ -6,7 +6,7 @@
 use super::check::{refuse_mixtures, show, tell_of_graph, with_properties};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{keep_inputs, print, tell, write_file};
+use crate::output::{companion, keep_inputs, print, tell, write_file};
 use crate::progress::Live;
 use crate::units::{show_bytes, show_count, show_counted};
 use crate::{render, signals, text};
@@ -64,7 +64,10 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
         );
     };
     let format = format(arguments, output)?;
-    keep_inputs(output, &[("the model", &arguments.model.model)])?;
+    let beside = companion(&arguments.model.model);
+    let mut inputs = vec![("the model", arguments.model.model.as_str())];
+    inputs.extend(beside.as_deref().map(|path| ("the property file beside the model", path)));
+    keep_inputs(&[Some(output)], &inputs)?;
     let limits = arguments.limits.limits();
     let model = arguments.model.load(&limits, arguments.limits.memory, since)?;
     let live = live(arguments, &limits);
@@ -90,7 +93,7 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
     let control = steering(&limits, &signals::cancel(), since);
     let explored = Graph::explore(&model, most, left(limits, since), signals::cancel(), live.clone());
     live.clear();
-    let graph = explored.map_err(|error| refusal(error, advice(format), &memory))?;
+    let graph = explored.map_err(|error| refusal(error, advice(format, arguments.max_states), &memory))?;
     draw(&graph, format, output, arguments.say.quiet, &control)
 }
 
@@ -135,6 +138,12 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
     let cancel = signals::cancel();
     let control = steering(&limits, &cancel, since);
     let condensed = Condensed::open_under(path, &asked, &control)?;
+    if let Some(model) = &condensed.model.info.path {
+        let beside = companion(model);
+        let mut inputs = vec![("the model of the graph", model.as_str())];
+        inputs.extend(beside.as_deref().map(|path| ("the property file beside the model", path)));
+        keep_inputs(&outputs, &inputs)?;
+    }
     if let Some(read) = condensed.led_away().filter(|_| arguments.model_path.is_none() && !say.quiet) {
         render::note(&format!("the model was read from `{read}`, where `{path}` says it is"));
     }
@@ -183,7 +192,7 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         let live = live(arguments, &limits);
         let rebuilt = Graph::rebuild(&condensed, most, left(limits, since), cancel, live.clone());
         live.clear();
-        let graph = rebuilt.map_err(|error| refusal(error, advice(format), &memory))?;
+        let graph = rebuilt.map_err(|error| refusal(error, advice(format, arguments.max_states), &memory))?;
         draw(&graph, format, output, say.quiet, &control)?;
     } else if !wanted.contains(&true) {
         print(|out| {
@@ -241,12 +250,12 @@ fn format(arguments: &args::Graph, path: &str) -> Result<Output, Failure> {
     })
 }
 
-fn advice(format: GraphFormat) -> &'static str {
+fn advice(format: GraphFormat, given: Option<u64>) -> &'static str {
     match format {
-        GraphFormat::Dot => {
+        GraphFormat::Dot if given.is_none() => {
             "no picture of so many is readable; `--max-states N` allows more, .aut and .json go further, and `deltamark stats` gives figures"
         }
-        GraphFormat::Aut | GraphFormat::Json => "`--max-states N` allows more; `deltamark stats` gives figures",
+        _ => "`--max-states N` allows more; `deltamark stats` gives figures",
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! In: a model. Out: its state space in figures, on standard output.
 
+use super::check::refuse_drawings;
 use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::output::{Look, keep_inputs, print};
+use crate::output::{Look, companion, keep_inputs, print};
 use crate::{render, signals, text};
 use deltamark::check::steering;
 use deltamark::search::Strategy;
@@ -17,9 +18,12 @@ use std::time::Instant;
 /// Explores everything.
 pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let say = &arguments.say;
-    if let Some(graph) = &arguments.explore.graph {
-        keep_inputs(graph, &[("the model", &arguments.model.model)])?;
-    }
+    let (path, graph) = (&arguments.model.model, arguments.explore.graph.as_deref());
+    let beside = companion(path);
+    let mut inputs = vec![("the model", path.as_str())];
+    inputs.extend(beside.as_deref().map(|path| ("the property file beside the model", path)));
+    keep_inputs(&[graph], &inputs)?;
+    refuse_drawings(graph)?;
     let memory = arguments.explore.memory();
     let control = steering(&arguments.explore.limits(), &signals::cancel(), since);
     let model = match arguments.model.load(&arguments.explore.limits(), memory, since) {
