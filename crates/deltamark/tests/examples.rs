@@ -1,4 +1,4 @@
-//! The example programs, each with its exact counts.
+//! The example programs, each with its exact counts, which breadth-first searches written apart gave too.
 
 #![allow(dead_code, reason = "each example has a `main` of its own")]
 
@@ -16,22 +16,22 @@ mod two_phase_commit;
 #[test]
 fn two_phase_commit_has_the_states_of_its_specification() {
     // 288 states: as many as other checkers find for three participants.
-    assert_eq!(two_phase_commit::explore(), Ok((288, 1146)));
+    assert_eq!(two_phase_commit::explore(), Ok((288, 1145)));
 }
 
 #[test]
 fn fencing_tokens_save_the_write() {
-    assert_eq!(lease::explore(), Ok((0, 0, 0)));
+    assert_eq!(lease::explore(), Ok((112, 336, 5)));
 }
 
 #[test]
 fn what_is_committed_stays() {
-    assert_eq!(replicated_log::explore(), Ok((0, 0)));
+    assert_eq!(replicated_log::explore(), Ok((994, 2334)));
 }
 
 #[test]
 fn waking_one_thread_deadlocks() {
-    assert_eq!(bounded_queue::explore(), Ok((0, 0, 0)));
+    assert_eq!(bounded_queue::explore(), Ok((6, 13, 8)));
 }
 
 #[test]
