@@ -119,14 +119,14 @@ fn a_lasso_of_a_net_closes_or_is_refused() {
 
 #[test]
 fn a_lasso_whose_counts_outgrow_the_layout_on_the_way_closes() {
-    let text = "pl a (1)\ntr begin a -> b\ntr more b -> b c*100000\ntr less b c*100000 -> b\n";
+    let text = "pl a (1)\ntr begin a -> b\ntr more b -> b c*4000000000\ntr less b c*4000000000 -> b\n";
     let net = || NetSystem::new(tina::parse(text).expect("a net"));
     let path: Vec<Action> =
         [(0, 1), (1, 3000), (2, 3000)].into_iter().flat_map(|(action, times)| vec![Action(action); times]).collect();
     let fresh = net();
     let system = Widened { inner: &fresh, times: AtomicUsize::new(0) };
     assert_eq!(Trace::lasso(0, path.clone(), 0).replay(&system), Err(ReplayError::Open(0)));
-    assert!(system.times.load(Relaxed) > 0, "three hundred million tokens do not fit at first");
+    assert!(system.times.load(Relaxed) > 0, "twelve million million tokens do not fit at first");
     check(&system, &path, 1, &[0, 2, 3000, 6000]);
     let fresh = net();
     let system = Widened { inner: &fresh, times: AtomicUsize::new(0) };
