@@ -119,18 +119,23 @@ fn a_lasso_of_a_net_closes_or_is_refused() {
 
 #[test]
 fn a_lasso_whose_counts_outgrow_the_layout_on_the_way_closes() {
-    let text = "pl a (1)\ntr begin a -> b\ntr more b -> b c*4000000000\ntr less b c*4000000000 -> b\n";
-    let net = || NetSystem::new(tina::parse(text).expect("a net"));
-    let path: Vec<Action> =
-        [(0, 1), (1, 3000), (2, 3000)].into_iter().flat_map(|(action, times)| vec![Action(action); times]).collect();
+    // A random walk hardly ever gets through thirty gates, so no first layout has room for what comes behind them.
+    const GATES: u32 = 30;
+    let gates = (0..GATES).map(|gate| format!("tr through{gate} s{gate} -> s{}\n", gate + 1));
+    let ends = (0..GATES).map(|gate| format!("tr end{gate} s{gate} -> over\n"));
+    let counts = format!("tr more s{GATES} -> s{GATES} c*100000\ntr less s{GATES} c*100000 -> s{GATES}\n");
+    let text: String = std::iter::once("pl s0 (1)\n".to_owned()).chain(gates).chain(ends).chain([counts]).collect();
+    let net = || NetSystem::new(tina::parse(&text).expect("a net"));
+    let (more, less) = (Action(2 * GATES), Action(2 * GATES + 1));
+    let path: Vec<Action> = (0..GATES).map(Action).chain([more; 3000]).chain([less; 3000]).collect();
     let fresh = net();
     let system = Widened { inner: &fresh, times: AtomicUsize::new(0) };
     assert_eq!(Trace::lasso(0, path.clone(), 0).replay(&system), Err(ReplayError::Open(0)));
-    assert!(system.times.load(Relaxed) > 0, "twelve million million tokens do not fit at first");
-    check(&system, &path, 1, &[0, 2, 3000, 6000]);
+    assert!(system.times.load(Relaxed) > 0, "three hundred million tokens do not fit at first");
+    check(&system, &path, 30, &[0, 31, 3029, 6029]);
     let fresh = net();
     let system = Widened { inner: &fresh, times: AtomicUsize::new(0) };
-    check(&system, &path, 1, &[]);
+    check(&system, &path, 30, &[]);
     assert!(system.times.load(Relaxed) > 0, "the layout widens between the two ends of the cycle");
 }
 
