@@ -1,6 +1,6 @@
 //! Sleep sets of a breadth-first search, by one step back.
 //!
-//! In: what a system states about its actions ([`Facts`]), and an order of them. Out: the relation
+//! In: what a system states about its actions ([`Facts`](crate::Facts)), and an order of them. Out: the relation
 //! "`b` is skipped in a state that was reached by `a`". What stays true: every state at distance
 //! `d + 1` is still the successor, by an edge that is not skipped, of a state at distance `d`.
 //!
