@@ -32,6 +32,7 @@ const MOST_CELLS: usize = 1 << 14;
 const MOST_ENTRIES: usize = 1 << 22;
 
 /// Words in a set of steps.
+#[cfg(feature = "native")]
 pub(crate) fn words(program: &Program) -> usize {
     program.steps.len().div_ceil(64)
 }
