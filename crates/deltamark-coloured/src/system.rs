@@ -411,6 +411,10 @@ impl ColouredSystem {
     /// Writes the state before an action, if it is one that has been seen place by place, and says what
     /// is to be added to the hash of the state after it.
     fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
+        // A fault leads to no state.
+        if self.engine.actions.get(action).is_fault() {
+            return None;
+        }
         source.copy_from_slice(target);
         let mut moved = 0u64;
         let fields = &work.current.layout.fields;
