@@ -6,10 +6,10 @@
 //!
 //! ```text
 //! action   [ transition | flags | changes | requirements | inhibitors | ceilings | bound | priority:64 ]
-//!          [ place effect ]…         what happens to places that change
-//!          [ place token count ]…    what must be there
-//!          [ place token count ]…    what blocks it, if all of them are there
-//!          [ place token count ]…    where any of them is there, it fills a place beyond its capacity
+//!          [ place effect ]…         what it does to each place that it changes
+//!          [ place token count ]…    tokens required
+//!          [ place token count ]…    inhibitors: tokens that disable it if all are present
+//!          [ place token count ]…    ceilings: if any is present, it exceeds the capacity of the place
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
@@ -33,7 +33,7 @@ const LATE: u32 = 2;
 /// A place, a token and how often.
 pub(crate) type Claim = (u32, u32, u32);
 
-/// What is to be known about an action when it gets its number.
+/// The data of an action that gets a number.
 #[derive(Default)]
 pub(crate) struct NewAction<'a> {
     pub transition: u32,
@@ -44,7 +44,7 @@ pub(crate) struct NewAction<'a> {
     pub inhibitors: &'a [Claim],
     pub ceilings: &'a [Claim],
     pub priority: i64,
-    /// Whether inhibitors, guard or priority must be worked out in each state.
+    /// Whether inhibitors, guard or priority must be evaluated in each state.
     pub late: bool,
     pub fault: Option<Fault>,
 }
@@ -76,18 +76,18 @@ impl Actions {
         }
     }
 
-    /// How many there are.
+    /// The number of actions.
     pub fn count(&self) -> u32 {
         self.count.load(Relaxed)
     }
 
-    /// The number of an action, if the pair has one.
+    /// The number of an action; `None` if the pair has none.
     pub fn find(&self, transition: u32, binding: &[Code]) -> Option<u32> {
         let growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         growing.index.find(key(transition, binding), |known| self.is(known, transition, binding))
     }
 
-    /// The number of an action, which it gets now unless it has one.
+    /// The number of an action, assigned now unless it has one.
     pub fn add(&self, new: &NewAction<'_>) -> u32 {
         let hash = key(new.transition, new.binding);
         let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +136,7 @@ impl Actions {
         ActionRef { words: self.words.rest(self.starts.get(number as usize) as usize) }
     }
 
-    /// What is wrong with an action that is a fault.
+    /// The fault, if this action is one.
     pub fn fault(&self, action: u32) -> Option<Fault> {
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.iter().find(|(known, _)| *known == action).map(|(_, fault)| fault.clone())
@@ -157,7 +157,7 @@ fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// One action of the table: its words, and whatever lies behind them.
+/// One action of the table: its words, and the rest of their chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct ActionRef<'a> {
     words: &'a [AtomicU32],
@@ -180,13 +180,13 @@ impl<'a> ActionRef<'a> {
         self.word(0)
     }
 
-    /// Whether taking it is a fault whatever the state.
+    /// Whether it is a fault in every state.
     #[inline]
     pub fn is_fault(self) -> bool {
         self.word(1) & FAULT != 0
     }
 
-    /// Whether something must be worked out in each state.
+    /// Whether guard, inhibitors or priority must be evaluated in each state.
     #[inline]
     pub fn is_late(self) -> bool {
         self.word(1) & LATE != 0
@@ -211,14 +211,14 @@ impl<'a> ActionRef<'a> {
         self.words[from..to].chunks_exact(3).map(move |claim| (load(&claim[0]), load(&claim[1]), load(&claim[2])))
     }
 
-    /// Places and what happens to them.
+    /// The places it changes, each with its effect.
     #[inline]
     pub fn changes(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let pairs = self.words[HEAD..HEAD + 2 * self.word(2) as usize].chunks_exact(2);
         pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed)))
     }
 
-    /// What must be there.
+    /// The tokens it requires.
     pub fn requirements(self) -> impl Iterator<Item = Claim> + 'a {
         let [from, to, ..] = self.starts();
         self.claims(from, to)
@@ -230,14 +230,14 @@ impl<'a> ActionRef<'a> {
         self.word(4) > 0
     }
 
-    /// What blocks it, if all are there.
+    /// The tokens that disable it if all are present.
     pub fn inhibitors(self) -> impl Iterator<Item = Claim> + 'a {
         let [_, from, to, _] = self.starts();
         self.claims(from, to)
     }
 
-    /// Where any of these is there, a place would hold a token more often than it may; one with
-    /// count 0 is always there.
+    /// The tokens any one of which, if present, makes a place exceed its capacity; one with count 0 always
+    /// is.
     pub fn ceilings(self) -> impl Iterator<Item = Claim> + 'a {
         let [_, _, from, to] = self.starts();
         self.claims(from, to)
@@ -250,10 +250,10 @@ impl<'a> ActionRef<'a> {
     }
 }
 
-/// How many effects have numbers that differ in the lowest four bits alone.
+/// Effects in a block: their numbers differ only in the lowest four bits.
 pub(crate) const BLOCK: u32 = 14;
 
-/// What actions do to a place: each different effect once.
+/// The effects of actions on places, each distinct effect once.
 pub(crate) struct Effects {
     heads: Chunks<AtomicU64>,
     words: Chunks<AtomicU32>,
@@ -261,9 +261,9 @@ pub(crate) struct Effects {
 }
 
 struct GrowingEffects {
-    /// How many blocks there are.
+    /// The number of blocks.
     blocks: u32,
-    /// The number that a place's next effect gets, unless its block is full.
+    /// The number of a place's next effect, unless its block is full.
     next: HashMap<u32, u32>,
     used: usize,
     index: Index,
@@ -276,7 +276,7 @@ impl Effects {
         Effects { heads: Chunks::new(meter), words: Chunks::new(meter), growing: Mutex::new(growing) }
     }
 
-    /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
+    /// The number of an effect on a place: tokens in ascending order, each with its gain.
     pub fn add(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
         let hash_of = |place: u32, gains: &mut dyn Iterator<Item = (u32, i32)>| {
             let start = mix(u64::from(place) + 1);

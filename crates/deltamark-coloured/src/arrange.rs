@@ -1,18 +1,18 @@
-//! Puts the places of an unfolded net in an order in which those that change together stand together.
+//! Orders the places of an unfolded net so that places that change together are adjacent.
 //!
-//! In: for each transition the places it concerns, each once. Out: an order of the places. What stays true: it is an
-//! order, of every place once; where it is poor, states take more memory, and nothing else.
+//! In: the hyperedges: for each transition the places it concerns, each once. Out: a permutation of the
+//! places. What stays true: every place occurs once; a poor order costs memory and nothing else.
 //!
 //! # How
-//! The places are cut in two so that few transitions concern both halves, and the halves again, down to what
-//! fits in a slot. A cut is found as in C. M. Fiduccia and R. M. Mattheyses, *A Linear-Time Heuristic for
-//! Improving Network Partitions* (1982): from some beginnings, places change sides one by one, each time the
-//! one that helps most, all of them once; the best cut on the way is the next beginning.
-//! A transition of many places counts for little: it is cut anyway.
+//! Recursive bisection: the places are cut in two so that few transitions concern both halves, and the halves
+//! again, down to what fits in a slot. A cut is found as in C. M. Fiduccia and R. M. Mattheyses, *A
+//! Linear-Time Heuristic for Improving Network Partitions* (1982): from several starts, places change sides
+//! one by one, each time the one of largest gain, all of them once; the best cut of the pass starts the next.
+//! A transition of many places has a small weight: it is cut anyway.
 //!
 //! ```text
-//! beginning    one place, then again and again the one that has most to do with those taken
-//! moves        the best place of the larger side ─▶ the other; places it has to do with are judged anew
+//! start        one place, then repeatedly the place most strongly connected to those taken
+//! moves        the best place of the larger side ─▶ the other; gains of its neighbours are updated
 //! sizes        multiples of a slot, as the stores cut
 //! ```
 
@@ -20,17 +20,17 @@ use deltamark_core::Control;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Places of a slot, when each takes a bit.
+/// Places in a slot, one bit each.
 pub(crate) const SLOT: usize = 32;
-/// Beginnings of a cut.
+/// Starts of a cut.
 const BEGINNINGS: usize = 4;
-/// How often all places may change sides.
+/// The maximum number of passes, in each of which every place changes sides once.
 const PASSES: usize = 6;
-/// A transition of two places counts as much, one of more places less.
+/// The weight of a transition of two places; one of more places weighs less.
 const WEIGHT: i64 = 5040;
 
-/// An order of so many places: the places in their new order. Each transition lists a place once. Where `control` has it end,
-/// the rest stays as it is.
+/// The places in their new order. Each transition lists a place once. If `control` stops it, the rest keeps
+/// its order.
 pub(crate) fn arrange(places: usize, transitions: &[Vec<u32>], control: &Control) -> Vec<u32> {
     let mut order: Vec<u32> = (0..places as u32).collect();
     let transitions = transitions.iter().filter(|places| places.len() > 1).cloned().collect();
@@ -38,17 +38,17 @@ pub(crate) fn arrange(places: usize, transitions: &[Vec<u32>], control: &Control
     order
 }
 
-/// What is cut: some of the places, and the transitions that concern several of them.
+/// The hypergraph to cut: some of the places, and the transitions that concern several of them.
 struct Graph {
-    /// For each transition its places, by their position.
+    /// The places of each transition, by position.
     edges: Vec<Vec<u32>>,
     weights: Vec<i64>,
-    /// For each place its transitions.
+    /// The transitions of each place.
     of: Vec<Vec<u32>>,
 }
 
-/// Brings `places` into order; `transitions` holds what these concern of them. `on` is room to note on which side
-/// each place is.
+/// Reorders `places`; `transitions` holds those of them that each transition concerns. `on` is scratch for
+/// the side of each place.
 fn cut(places: &mut [u32], transitions: Vec<Vec<u32>>, on: &mut [u8], control: &Control) {
     let slots = places.len().div_ceil(SLOT);
     if slots < 2 || control.stop().is_some() {
@@ -95,13 +95,13 @@ impl Graph {
         Graph { edges, weights, of }
     }
 
-    /// The side of each place, `left` of them on side 0, by the best cut that is found.
+    /// The side of each place in the best cut found, `left` of them on side 0.
     fn best(&self, left: usize, control: &Control) -> Vec<u8> {
         let places = self.of.len();
         let mut best: Option<(i64, Vec<u8>)> = None;
         for beginning in 0..=BEGINNINGS {
             let mut sides = match beginning.checked_sub(1) {
-                // As they stand.
+                // In their current order.
                 None => (0..places).map(|at| u8::from(at >= left)).collect(),
                 Some(number) => self.grown(number * (places - 1) / (BEGINNINGS - 1), left),
             };
@@ -118,10 +118,10 @@ impl Graph {
         best.map_or_else(Vec::new, |(_, sides)| sides)
     }
 
-    /// A side that begins with one place and takes those that have most to do with it.
+    /// A side grown from one place by repeatedly adding the place most strongly connected to it.
     fn grown(&self, first: usize, left: usize) -> Vec<u8> {
         let mut sides = vec![1; self.of.len()];
-        // What each place has to do with those taken, in parts of what it has to do with anything.
+        // The connection of each place to those taken, as a fraction of its connections to all places.
         let all: Vec<i64> =
             self.of.iter().map(|edges| edges.iter().map(|&edge| self.degree(edge)).sum::<i64>().max(1)).collect();
         let mut known = vec![0i64; self.of.len()];
@@ -131,7 +131,7 @@ impl Graph {
         while taken < left {
             let place = match heap.pop() {
                 Some((_, Reverse(place))) => place as usize,
-                // What is left has nothing to do with them.
+                // The remaining places are not connected to it.
                 None => match rest.find(|&place| sides[place] == 1) {
                     Some(place) => place,
                     None => break,
@@ -147,7 +147,8 @@ impl Graph {
                     let other = other as usize;
                     if sides[other] == 1 {
                         known[other] += self.weights[edge as usize];
-                        // Entries of before are less, so they come up later, and then are taken already.
+                        // Stale entries are smaller, so they are popped later, when the place is already
+                        // taken.
                         heap.push((known[other] * 1_000_000 / all[other], Reverse(other as u32)));
                     }
                 }
@@ -160,14 +161,14 @@ impl Graph {
         self.weights[edge as usize] * (self.edges[edge as usize].len() as i64 - 1)
     }
 
-    /// What the transitions that concern both sides count.
+    /// The total weight of the transitions that concern both sides.
     fn cost(&self, sides: &[u8]) -> i64 {
         let cut = |places: &Vec<u32>| places.iter().any(|&place| sides[place as usize] != sides[places[0] as usize]);
         self.edges.iter().zip(&self.weights).filter(|(places, _)| cut(places)).map(|(_, weight)| weight).sum()
     }
 
-    /// Has every place change sides once, in turn from one and the other, and keeps the best cut on the way.
-    /// Says whether that is better than before.
+    /// Moves every place once to the other side, alternating between the sides, and keeps the best cut of the
+    /// pass. Returns whether it improved.
     fn pass(&self, sides: &mut [u8]) -> bool {
         let mut counts: Vec<[u32; 2]> = vec![[0; 2]; self.edges.len()];
         for (count, places) in counts.iter_mut().zip(&self.edges) {
@@ -190,7 +191,7 @@ impl Graph {
         let mut moved: Vec<u32> = Vec::new();
         let mut locked = vec![false; sides.len()];
         let (mut sum, mut best, mut kept) = (0, 0, 0);
-        // A pair at a time, so that sizes stay as they are.
+        // A pair at a time, so that sizes do not change.
         'pairs: loop {
             for from in [0, 1] {
                 let place = loop {
@@ -208,7 +209,7 @@ impl Graph {
                     let before = *count;
                     count[from] -= 1;
                     count[1 - from] += 1;
-                    // Others are concerned only where a side has one place of it, or had none.
+                    // Gains of the others change only if a side has one place of the transition, or had none.
                     if before[from] > 2 && before[1 - from] > 1 {
                         continue;
                     }
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn every_place_is_there_once() {
         for places in [0, 1, 31, 32, 33, 64, 65, 100, 500] {
-            // Some have nothing to do with anything.
+            // Some places are isolated.
             let transitions: Vec<Vec<u32>> =
                 (0..places / 2).map(|at| vec![at, at + places / 2]).chain([vec![]]).collect();
             let mut order = arrange(places as usize, &transitions, &Control::new());

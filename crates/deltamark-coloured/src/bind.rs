@@ -1,8 +1,8 @@
 //! Finds the enabled bindings of a state.
 //!
-//! In: the plans of the transitions, and the marking of each place. Out: actions. What stays true:
-//! what depends on tokens alone is worked out once and remembered in a trie, so that a state costs
-//! a walk along the tokens that are there.
+//! In: the plans of the transitions, and the marking of each place. Out: actions. What stays true: whatever
+//! depends on tokens alone is computed once and memoised in a trie, so that a state costs a walk along the
+//! tokens that are present.
 //!
 //! ```text
 //! sent: <(s,r)>   inactive: <(r)>
@@ -12,15 +12,15 @@
 //!      ──(1,1)──▶ dead: the guard is false
 //! ```
 //!
-//! A node stands for values of the first variables. From a node that binds by a place's tokens, each
-//! token leads on to a child, made when the token is first met there. If components of the term
-//! are known at the node, only tokens that have them are looked at: these are listed by place, positions and values
+//! A node represents values of the first variables. From a node that binds by a place's tokens, each token
+//! leads to a child, created when the token first occurs there. If components of the term are known at the
+//! node, only tokens with these components are tried: they are listed by place, positions and values
 //! ([`Postings`]), and the lists grow with the tokens of the place.
 //!
-//! A thread has its own tries. Their size goes by combinations of tokens, not of markings.
+//! A thread has its own tries. Their size depends on combinations of tokens, not of markings.
 //!
-//! What goes wrong on the way is a fault of the state only if it has tokens for the rest of the inputs too
-//! ([`Doubt`]).
+//! An evaluation that fails on the way is a fault of the state only if the state has tokens for the other
+//! inputs too ([`Doubt`]).
 
 use deltamark_core::{Control, Stop};
 
@@ -34,18 +34,18 @@ use crate::plan::{Part, Step};
 use crate::postings::Postings;
 use crate::values::Code;
 
-/// A child that has not been worked out.
+/// A child that has not been computed.
 const UNKNOWN: u32 = u32::MAX;
-/// A child that leads nowhere.
+/// A child without bindings.
 const DEAD: u32 = u32::MAX - 1;
-/// Up to this many tokens of a list are looked up in a marking one by one.
+/// Lists of up to this many tokens are looked up in a marking one by one.
 const FEW_MATCHES: usize = 4;
-/// The most values a pick may have.
+/// The maximum number of values of a pick.
 const MOST_PICKED: usize = 1 << 20;
-/// The most combinations of picked values that are tried for one combination of tokens.
+/// The maximum number of combinations of picked values tried for one combination of tokens.
 const MOST_COMBINATIONS: usize = 1 << 20;
 
-/// What must be there to come to a node, and where it leads.
+/// The tokens required to reach a node, and where it leads.
 struct Node {
     checks: (u32, u32),
     next: Next,
@@ -55,9 +55,9 @@ struct Node {
 enum Next {
     /// All variables are bound.
     Action(u32),
-    /// They are, and the state has a word in it.
+    /// All are bound, and the rest depends on the state.
     Late(u32),
-    /// Evaluating went wrong, which counts if the rest of the inputs is there.
+    /// Evaluation failed: a fault if there are tokens for the other inputs.
     Fault(u32),
     /// The tokens of a place are tried.
     Bind(u32),
@@ -71,17 +71,17 @@ struct BindNode {
     place: u32,
     frame: Box<[Code]>,
     claims: Box<[Claim]>,
-    /// Which tokens come in question: a list of the step's postings, or all.
+    /// The candidate tokens: a list of the step's postings, or all.
     list: Option<(u32, u32)>,
-    /// With a list: how many tokens the place had when it was last brought up to date.
+    /// With a list: the number of tokens of the place when the list was last updated.
     seen: u32,
     /// Without a list: the child for each token of the place.
     children: Vec<u32>,
-    /// With a list: tokens of the list, ascending, each with its child.
+    /// With a list: its tokens in ascending order, each with its child.
     matches: Vec<(u32, u32)>,
     /// With a list: bit `k mod 64` for each of these tokens `k`; without one all bits.
     mask: u64,
-    /// Tokens below 64 that lead nowhere.
+    /// Tokens below 64 whose child is dead.
     dead: u64,
 }
 
@@ -98,7 +98,7 @@ struct Trie {
     root: u32,
 }
 
-/// The tokens of a marking, read from its list.
+/// The tokens of a marking, decoded from its list.
 #[derive(Default)]
 struct Read {
     view: Option<View>,
@@ -106,7 +106,7 @@ struct Read {
 }
 
 impl Read {
-    /// Reads the tokens of a marking, unless they were read last: transitions often go through the same place.
+    /// Decodes the tokens of a marking, unless it was decoded last: transitions often use the same place.
     #[inline]
     fn bring(&mut self, table: &PlaceTable, view: View) {
         if self.view != Some(view) {
@@ -121,30 +121,31 @@ impl Read {
 pub(crate) struct Binder {
     tries: Vec<Trie>,
     postings: Vec<Postings>,
-    /// Bytes of what was made since they were last counted exactly.
+    /// Bytes allocated since they were last counted exactly.
     grown: usize,
     counts: Counts,
-    /// What the places of the state in hand hold, at a first look; those at least that are asked for.
+    /// The [`View`]s of the current state's places; of those at least that are needed.
     views: Vec<View>,
-    /// Of each place the tokens that were read last.
+    /// For each place the tokens decoded last.
     read: Vec<Read>,
-    /// How many picked values have been tried for the tokens in hand.
+    /// The number of picked values tried for the current tokens.
     combinations: usize,
-    /// Whether bindings are wanted that only a look at the state could rule out.
+    /// Whether to return bindings that only the state could rule out.
     pub candidates: bool,
-    /// How many nodes may be visited before `control` is asked again; at 0 what is found is not all.
+    /// The number of nodes that may be visited before `control` is polled again; at 0 the result is
+    /// incomplete.
     left: usize,
-    /// How many after that.
+    /// The number of visits allowed after that.
     later: usize,
-    /// How many are visited from one question to the next.
+    /// Visits between two polls.
     slice: usize,
     control: Option<Control>,
     stop: Option<Stop>,
 }
 
-/// Nodes that are visited before it is asked whether to go on, while a net is unfolded and most of them are new.
+/// Visits between two polls while a net is unfolded and most nodes are new.
 const SLICE_OF_NEW: usize = 8;
-/// The same in a search, where nearly all are known.
+/// The same in a search, where nearly all nodes exist.
 const SLICE: usize = 256;
 
 impl Binder {
@@ -188,28 +189,29 @@ impl Binder {
         binder
     }
 
-    /// Visits no more than this many nodes from now on, and ends when `control` says so.
+    /// Visits at most this many nodes from now on, and stops when `control` does.
     pub fn limit(&mut self, visits: usize, control: &Control) {
         (self.left, self.later, self.control) = (0, visits, Some(control.clone()));
     }
 
-    /// Ends when `control` says so. What it has found by then is not all, and it cannot be used again.
+    /// Stops when `control` does. The bindings found by then are incomplete, and the binder must not be
+    /// reused.
     pub fn watch(&mut self, control: &Control) {
         (self.left, self.later, self.slice) = (0, usize::MAX, SLICE);
         self.control = Some(control.clone());
     }
 
-    /// Whether there was more to visit than that, so that what was found is not all.
+    /// Whether the limit was reached, so that the bindings found are incomplete.
     pub fn is_spent(&self) -> bool {
         self.left + self.later == 0
     }
 
-    /// Why the search for bindings was ended, if it was.
+    /// Why the search for bindings was stopped, if it was.
     pub fn stopped(&self) -> Option<Stop> {
         self.stop
     }
 
-    /// Whether nodes may be visited beyond those that were allowed last.
+    /// Whether more nodes may be visited.
     #[cold]
     fn goes_on(&mut self) -> bool {
         if self.stop.is_none()
@@ -225,8 +227,8 @@ impl Binder {
         self.left > 0
     }
 
-    /// Counts the bytes of a node. Of a transition with thousands of arcs each takes so many that the control is asked after few of them:
-    /// after a slice of [`SLICE`] pages.
+    /// Counts the bytes of a node. A node of a transition with thousands of arcs takes many, so that
+    /// `control` is polled after a few of them: after [`SLICE`] pages.
     fn take(&mut self, bytes: usize) {
         const PAGE: usize = 4096;
         self.grown += bytes;
@@ -234,7 +236,7 @@ impl Binder {
         (self.left, self.later) = (self.left - spent, self.later + spent);
     }
 
-    /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
+    /// Appends the enabled actions of a state, priorities aside, and the faults found on the way.
     pub fn enabled(&mut self, engine: &Engine, markings: &[u32], found: &mut Vec<u32>, faults: &mut Vec<(u32, Fault)>) {
         for (view, (place, &marking)) in self.views.iter_mut().zip(engine.places.iter().zip(markings)) {
             *view = place.view(marking);
@@ -244,20 +246,20 @@ impl Binder {
         }
     }
 
-    /// Looks at some places of a state, of which transitions are asked for next that depend on them.
+    /// Views the places that the transitions queried next depend on.
     pub fn view(&mut self, engine: &Engine, places: &[u32], markings: &[u32]) {
         for &place in places {
             self.views[place as usize] = engine.places[place as usize].view(markings[place as usize]);
         }
     }
 
-    /// Takes over what was seen of a place.
+    /// Sets the view of a place.
     #[inline]
     pub fn put_view(&mut self, place: u32, view: View) {
         self.views[place as usize] = view;
     }
 
-    /// Appends the enabled actions of one transition, whose places have been looked at.
+    /// Appends the enabled actions of one transition, whose places have been viewed.
     pub fn enabled_of(
         &mut self,
         engine: &Engine,
@@ -278,7 +280,7 @@ impl Binder {
         }
     }
 
-    /// Goes on from a node if what must be there is there.
+    /// Goes on from a node if its requirements are met.
     #[inline]
     fn visit(
         &mut self,
@@ -359,7 +361,7 @@ impl Binder {
                 let bind = &self.tries[transition].binds[number as usize];
                 let (listed, mask) = (bind.list.is_some(), bind.mask);
                 let mut rest = view.set & mask & !bind.dead;
-                // Tokens may get numbers while we walk, so that the list can be ahead of the set.
+                // Tokens may be added during the walk, so the list can be ahead of the set.
                 if view.exact && bind.matches.last().is_none_or(|&(token, _)| token < 64) {
                     while rest != 0 {
                         let token = rest.trailing_zeros();
@@ -377,7 +379,7 @@ impl Binder {
                 } else if view.set & mask != 0 {
                     let many = bind.matches.len();
                     if (FEW_MATCHES + 1..=2 * table.length_of(view)).contains(&many) {
-                        // Both are ascending, so one pass over the two finds what they share.
+                        // Both are ascending, so one merge finds their intersection.
                         let mut at = 0;
                         for (token, _) in table.tokens_of(view) {
                             let matches = &self.tries[transition].binds[number as usize].matches[at..];
@@ -410,8 +412,8 @@ impl Binder {
         }
     }
 
-    /// Goes on to a child, unless it is dead, and makes it first if it is not known. `at` is where
-    /// the node has it.
+    /// Visits a child unless it is dead, creating it first if it is unknown. `at` is its position in the
+    /// node.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     fn follow(
@@ -439,7 +441,7 @@ impl Binder {
         }
     }
 
-    /// Makes a child that is not known and puts it where the node has it.
+    /// Creates an unknown child and stores it in the node.
     #[cold]
     #[inline(never)]
     fn make(&mut self, engine: &Engine, transition: usize, bind: u32, at: usize, token: u32) -> u32 {
@@ -460,7 +462,7 @@ impl Binder {
         child
     }
 
-    /// Lists the tokens that are new since the node was last visited.
+    /// Lists the tokens added since the node was last visited.
     #[inline(never)]
     fn extend(&mut self, engine: &Engine, transition: usize, bind: u32, postings: u32, list: u32) {
         let postings = &mut self.postings[postings as usize];
@@ -478,7 +480,7 @@ impl Binder {
         }
     }
 
-    /// The child of a node that binds, for a token.
+    /// The child of a binding node for a token.
     #[cold]
     fn child(&mut self, engine: &Engine, transition: usize, bind: u32, token: u32) -> u32 {
         let node = &self.tries[transition].binds[bind as usize];
@@ -528,8 +530,8 @@ impl Binder {
         self.grow(engine, transition, step + 1, &mut frame, claims, &before, Some((place.0, token)))
     }
 
-    /// Makes the node that is reached by the steps from `step` on. `present` lies in its place for
-    /// sure; `before` was checked on the way.
+    /// Creates the node reached by the steps from `step` on. `present` is known to be in its place; `before`
+    /// was checked on the way.
     #[allow(clippy::too_many_arguments)]
     fn grow(
         &mut self,
@@ -568,7 +570,7 @@ impl Binder {
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
                     let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
-                    // Factor 0 asks for the token to be there; `x - x` does not.
+                    // Factor 0 requires the token to be present; `x - x` does not.
                     let subtracts = terms.iter().any(|term| term.factor < 0);
                     for (&(place, token), &count) in counts.iter().filter(|&(_, &count)| count != 0 || !subtracts) {
                         match u32::try_from(count) {
@@ -630,7 +632,7 @@ impl Binder {
                     };
                     for value in values {
                         self.combinations += 1;
-                        // Whoever wants no more than so many nodes wants no more values either.
+                        // The limit on nodes also limits the values.
                         if self.combinations > self.left.saturating_add(self.later) {
                             (self.left, self.later) = (0, 0);
                             return DEAD;
@@ -648,7 +650,7 @@ impl Binder {
                         }
                         let mut inner = frame.to_vec();
                         inner[var.0 as usize] = value;
-                        // What is claimed so far is checked at this node, not again at each child.
+                        // The claims so far are checked at this node, not again at each child.
                         let child = self.grow(engine, transition, step + 1, &mut inner, claims.clone(), &claims, None);
                         if child != DEAD {
                             children.push(child);
@@ -665,7 +667,7 @@ impl Binder {
         self.node(transition, next, &claims, before, present)
     }
 
-    /// The node of a step that goes wrong.
+    /// The node of a step whose evaluation fails.
     #[allow(clippy::too_many_arguments)]
     fn fault_at(
         &mut self,
@@ -712,12 +714,12 @@ impl Binder {
         trie.nodes.len() as u32 - 1
     }
 
-    /// Bytes made since the last call.
+    /// Bytes allocated since the last call.
     pub fn take_grown(&mut self) -> usize {
         std::mem::take(&mut self.grown)
     }
 
-    /// The bytes held at present.
+    /// The bytes currently held.
     pub fn bytes(&self) -> usize {
         let trie = |trie: &Trie| {
             let binds: usize = trie
@@ -743,7 +745,7 @@ impl Binder {
     }
 }
 
-/// Adds to what is taken of a token.
+/// Adds to the claims on a token.
 pub(crate) fn claim(claims: &mut Vec<Claim>, place: u32, token: u32, count: u32) {
     match claims.iter_mut().find(|known| (known.0, known.1) == (place, token)) {
         Some(known) => known.2 = known.2.saturating_add(count),

@@ -1,19 +1,19 @@
-//! Rows that only grow, read by many threads while one appends.
+//! Append-only vectors, read by many threads while one appends.
 //!
-//! In: items, appended by whoever holds the lock of the table the row belongs to. Out: items by
-//! their number, without a lock. What stays true: what was appended never moves, so growing needs no
-//! second copy.
+//! In: items, appended by the holder of the lock of the table that owns the vector. Out: items by their
+//! number, without a lock. What stays true: an item never moves, so growing needs no second copy.
 //!
 //! ```text
 //! chunk   0   1   2   3   4   5   6   7   8 …
 //! items   16  16  16  16  32  32  32  32  64  …      four of a size, then twice the size
 //! ```
 //!
-//! The first ones are small because every place has five rows: one step of a net of 10,000 places may put the first token into all of them.
+//! The first ones are small because every place has five vectors: one step of a net of 10,000 places may put
+//! the first token into all of them.
 //!
-//! So at most a fifth of a long row is empty, and the chunk of an item is a matter of two shifts.
-//! Items are atomics. Who learns the number of an item has learnt it from the thread that wrote
-//! it, through a lock or a store, so relaxed loads see what was written.
+//! So at most a fifth of a long vector is empty, and the chunk of an item takes two shifts to find. Items are
+//! atomics. A thread that learns the number of an item has learnt it from the thread that wrote it, through a
+//! lock or a store, so relaxed loads see what was written.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ const FIRST: u32 = 4;
 /// Enough for 2^32 items.
 const CHUNKS: usize = 4 * (32 - FIRST as usize) + 4;
 
-/// Counts the bytes that all rows and indexes of a net take as they grow.
+/// Counts the bytes of all vectors and indexes of a net as they grow.
 #[derive(Clone, Default)]
 pub(crate) struct Meter(Arc<AtomicU64>);
 
@@ -38,13 +38,13 @@ impl Meter {
     }
 }
 
-/// A row of items that only grows.
+/// An append-only vector.
 pub(crate) struct Chunks<T> {
     chunks: Box<[OnceLock<Box<[T]>>]>,
     meter: Meter,
 }
 
-/// Which chunk an item is in, where in it, and how many items the chunk has.
+/// The chunk of an item, its offset there, and the size of the chunk.
 #[inline]
 fn locate(index: usize) -> (usize, usize, usize) {
     let shifted = index + (4 << FIRST);
@@ -54,12 +54,12 @@ fn locate(index: usize) -> (usize, usize, usize) {
 }
 
 impl<T: Default> Chunks<T> {
-    /// An empty row, whose bytes are counted there.
+    /// An empty vector, whose bytes are counted by `meter`.
     pub fn new(meter: &Meter) -> Self {
         Chunks { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(), meter: meter.clone() }
     }
 
-    /// The item of this number, which has been made room for.
+    /// The item of this number, for which room was made.
     #[inline]
     pub fn at(&self, index: usize) -> &T {
         let (chunk, offset, _) = locate(index);
@@ -69,7 +69,7 @@ impl<T: Default> Chunks<T> {
         }
     }
 
-    /// `len` items from `start` on, which were made room for together.
+    /// `len` items from `start` on, for which room was made together.
     #[inline]
     pub fn slice(&self, start: usize, len: usize) -> &[T] {
         if len == 0 {
@@ -82,7 +82,7 @@ impl<T: Default> Chunks<T> {
         }
     }
 
-    /// The items from `start` on to the end of their chunk.
+    /// The items from `start` to the end of their chunk.
     #[inline]
     pub fn rest(&self, start: usize) -> &[T] {
         let (chunk, offset, _) = locate(start);
@@ -92,8 +92,8 @@ impl<T: Default> Chunks<T> {
         }
     }
 
-    /// Makes room for `len` items in one chunk, at `used` or as soon behind it as possible, and
-    /// says where; nothing if the row is at its end.
+    /// Makes room for `len` items in one chunk, at `used` or as soon after it as possible, and returns where;
+    /// `None` if the vector is full.
     pub fn room(&self, used: usize, len: usize) -> Option<usize> {
         let mut start = used;
         loop {
@@ -110,7 +110,7 @@ impl<T: Default> Chunks<T> {
         }
     }
 
-    /// The bytes the row holds.
+    /// The bytes held.
     pub fn bytes(&self) -> u64 {
         let items: usize = self.chunks.iter().filter_map(OnceLock::get).map(|items| items.len()).sum();
         (items * size_of::<T>() + self.chunks.len() * size_of::<OnceLock<Box<[T]>>>()) as u64
@@ -118,7 +118,7 @@ impl<T: Default> Chunks<T> {
 }
 
 impl Chunks<AtomicU32> {
-    /// The number at this place.
+    /// The number at this index.
     #[inline]
     pub fn get(&self, index: usize) -> u32 {
         self.at(index).load(Relaxed)
@@ -126,15 +126,15 @@ impl Chunks<AtomicU32> {
 }
 
 impl Chunks<AtomicU64> {
-    /// The number at this place.
+    /// The number at this index.
     #[inline]
     pub fn get(&self, index: usize) -> u64 {
         self.at(index).load(Relaxed)
     }
 }
 
-/// A hash index of numbered things that are kept elsewhere: open addressing, at most three
-/// quarters full. Used under the lock of its table.
+/// A hash index of numbered items stored elsewhere: open addressing, load factor at most 0.75. Used under the
+/// lock of its table.
 pub(crate) struct Index {
     /// Numbers plus one; 0 is empty.
     slots: Vec<u32>,
@@ -143,12 +143,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An empty index, whose bytes are counted there.
+    /// An empty index, whose bytes are counted by `meter`.
     pub fn new(meter: &Meter) -> Self {
         Index { slots: Vec::new(), len: 0, meter: meter.clone() }
     }
 
-    /// The number of the thing with this hash that `same` accepts.
+    /// The number of the item with this hash that `same` accepts.
     pub fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
@@ -164,7 +164,7 @@ impl Index {
         }
     }
 
-    /// Adds a number that is not there; `hash_of` gives the hash of those that are.
+    /// Adds a number that is not in the index; `hash_of` gives the hash of those that are.
     pub fn add(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             let larger = (self.slots.len() * 2).max(16);
@@ -187,7 +187,7 @@ impl Index {
         self.slots[at] = slot;
     }
 
-    /// The bytes it holds.
+    /// The bytes held.
     pub fn bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<u32>()) as u64
     }

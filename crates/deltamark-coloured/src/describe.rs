@@ -1,8 +1,8 @@
-//! States, actions and what properties may speak of, in the modeller's words.
+//! States, actions and observables, in the modeller's words.
 //!
-//! In: markings and actions. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as
-//! `take(x=1,y=idle)`, and numbers for properties. What stays true: names are resolved once;
-//! reading takes no look at a name; coloured and unfolded nets are told alike.
+//! In: markings and actions. Out: markings as `1'(1,idle) ++ 2'(3,busy)`, actions as `take(x=1,y=idle)`, and
+//! values for properties. What stays true: names are resolved once, not on each read; coloured and unfolded
+//! nets are described alike.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -36,7 +36,7 @@ macro_rules! names_of_the_net {
             self.engine.net.transitions.iter().map(|transition| transition.name.clone()).collect()
         }
 
-        // Those of the unfolded net are not names that anybody uses.
+        // Names of the unfolded net are internal.
         fn namesakes(&self, _name: &str) -> Vec<String> {
             Vec::new()
         }
@@ -48,21 +48,21 @@ macro_rules! names_of_the_net {
 }
 pub(crate) use names_of_the_net;
 
-/// A piece of a text, in the order in which people sort them.
+/// A piece of a text, ordered as people sort.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Word {
     Number(u64),
     Letter(char),
 }
 
-/// A component of a token, in the order in which people sort them: numbers and names as their types have them.
+/// A component of a token, ordered as people sort: numbers and names in the order of their types.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Discrete(Code),
     Text(Vec<Word>),
 }
 
-/// A text with its numbers as such, so that 9 comes before 10.
+/// Splits a text into words and numbers, so that 9 sorts before 10.
 fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     for character in text.chars() {
@@ -78,13 +78,13 @@ fn words(text: &str) -> Vec<Word> {
 }
 
 impl Engine {
-    /// All places in which something lies, with what lies there.
+    /// All places that are not empty, with their tokens.
     pub fn tell_all(&self, look: &dyn Look) -> Vec<(String, Value)> {
         let places = 0..self.net.places.len();
         places.filter_map(|place| self.tell(place, &look.tokens(PlaceId(place as u32)))).collect()
     }
 
-    /// How often each token lies in a place at most, for those places whose tokens have values.
+    /// The largest count of each token, for the places whose tokens have values.
     pub fn tell_bounds(&self, most: impl Fn(usize) -> BTreeMap<u32, u64>) -> Vec<(String, Vec<(String, u64)>)> {
         let coloured = self.net.places.iter().enumerate().filter(|(_, place)| !place.domain.is_empty());
         let bound = |number: usize, (token, count): (u32, u64)| {
@@ -101,8 +101,8 @@ impl Engine {
             .collect()
     }
 
-    /// The components of a token, to sort by: tokens are numbered as they are met, which may be in another order
-    /// in another run or another form of the net.
+    /// The components of a token as a sort key: token numbers depend on the order of discovery, which may
+    /// differ in another run or another form of the net.
     fn parts(&self, place: usize, token: u32) -> Vec<Part> {
         let typed = self.places[place].components(token).zip(&self.net.places[place].domain);
         let part = |(code, of): (Code, &TypeId)| match self.net.types[of.0 as usize].shape {
@@ -116,7 +116,7 @@ impl Engine {
         typed.map(part).collect()
     }
 
-    /// A place and what lies in it, if anything does.
+    /// A place and its tokens; `None` if it is empty.
     fn tell(&self, place: usize, tokens: &[(u32, u64)]) -> Option<(String, Value)> {
         if tokens.is_empty() {
             return None;
@@ -158,7 +158,8 @@ impl Engine {
         out
     }
 
-    /// An action by its name, and behind it as the model describes it: two bindings may be described alike.
+    /// An action by its name, followed by the model's description: two bindings may have the same
+    /// description.
     pub fn tell_action(&self, action: u32) -> String {
         let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
         let mut out = self.action_name(action);
@@ -177,7 +178,7 @@ impl Engine {
         out
     }
 
-    /// What is said when a place holds a token too often.
+    /// The message when a place exceeds its capacity for a token.
     pub fn exceeded(&self, place: u32) -> String {
         let place = &self.net.places[place as usize];
         let fault = crate::net::Fault { kind: crate::net::FaultKind::Capacity, span: place.span };
@@ -192,7 +193,7 @@ impl Engine {
         if let Some(place) = place(name) {
             return Some(Observed::Tokens(place).observable());
         }
-        // A proposition that is called like a place can be told from it.
+        // A proposition with the name of a place can be distinguished from it.
         let bare = name.strip_prefix("proposition ").unwrap_or(name);
         if let Some(at) = net.propositions.iter().position(|proposition| proposition.name == bare) {
             return Some(Observed::Proposition(at as u32).observable());
@@ -228,7 +229,7 @@ impl Engine {
         Some(Observed::sum(place, component).filter(|_| discrete)?.observable())
     }
 
-    /// The values that tokens of a place must have, all of discrete types; `*` stands for any.
+    /// The values that tokens of a place must have, all of discrete types; `*` matches any.
     fn pattern(&self, place: usize, components: &str) -> Option<Vec<Option<Code>>> {
         let domain = &self.net.places[place].domain;
         let words: Vec<&str> = components.split(',').map(str::trim).collect();
@@ -249,20 +250,20 @@ impl Engine {
         words.iter().zip(domain).map(code).collect()
     }
 
-    /// Whether the transition of this name can fire, as an observable.
+    /// Whether the transition of this name is enabled, as an observable.
     pub fn fireable(&self, name: &str) -> Option<Observable> {
         let at = self.net.transitions.iter().position(|transition| transition.name == name)?;
         Some(Observed::Fireable(at as u32).observable())
     }
 }
 
-/// The sum of values, each taken a number of times. One that 64 bits cannot hold is the nearest that they can.
+/// The sum of values, each with a multiplicity, saturating at 64 bits.
 pub(crate) fn total(terms: impl Iterator<Item = (i64, i64)>) -> i64 {
     let sum: i128 = terms.map(|(value, times)| i128::from(value) * i128::from(times)).sum();
     sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// What a search for progress may look at beside places: sums of components.
+/// Candidates for a progress measure beside places: sums of components.
 pub(crate) fn features(engine: &Engine) -> Vec<(String, Observable)> {
     let places = (0u32..).zip(&engine.net.places);
     places

@@ -1,22 +1,22 @@
-//! Whether what goes wrong early counts.
+//! Whether a fault found early in a plan counts.
 //!
-//! In: a fault that was met after some steps of a plan, and a marking. Out: whether it is a fault of that
-//! marking. What stays true: the answer does not depend on the order of the plan.
+//! In: a fault found after some steps of a plan, and a marking. Out: whether it is a fault of that marking.
+//! What stays true: the answer does not depend on the order of the plan.
 //!
-//! A plan evaluates guards as early as it can, before it knows whether there are tokens for the rest of the
-//! inputs. A binding that is not there is not evaluated, so a fault counts only if the marking has tokens
-//! for all inputs. They are looked for by going through the rest of the plan, token by token:
+//! A plan evaluates guards as early as it can, before it knows whether there are tokens for the remaining
+//! inputs. A binding without its tokens is not evaluated, so a fault counts only if the marking has tokens
+//! for all inputs. They are searched by following the rest of the plan, token by token:
 //!
 //! ```text
 //! steps   bind a: <(x)>   test 1 / x > 0   bind b: <(y)>
-//!                         ^ goes wrong     ^ does b hold anything? If not there is no fault
+//!                         ^ fails          ^ is there a token in b? If not, there is no fault
 //! ```
 //!
-//! What has no value because of the fault fits everything: a variable that a `let` failed to compute, and whatever
-//! uses it. A guard that is false without what went wrong rules the binding out as always; one that went wrong
-//! itself is not looked at any further.
+//! Whatever has no value because of the fault matches everything: a variable that a `let` failed to compute,
+//! and whatever uses it. A guard that is false without the failed part rules the binding out as usual; a
+//! guard that failed itself is not evaluated again.
 //!
-//! This is slow and seldom done: a net that goes wrong does so in few places.
+//! This is slow and rare: the faults of a net are found in few places.
 
 use std::collections::BTreeSet;
 
@@ -28,23 +28,23 @@ use crate::net::{Domain, Expr, Fault};
 use crate::plan::{FlatTerm, Part, Plan, Step, used, used_by_domain};
 use crate::values::Code;
 
-/// How many steps the search may take before the fault is told in any case.
+/// The maximum number of steps of the search, after which the fault is reported in any case.
 const MOST_STEPS: usize = 1 << 20;
 
 /// A fault, and how far the plan had come.
 pub(crate) struct Doubt {
     pub fault: Fault,
-    /// What was taken so far.
+    /// The tokens claimed so far.
     pub claims: Box<[Claim]>,
-    /// The step with which to go on.
+    /// The step to continue with.
     step: u32,
-    /// Whether the guard went wrong.
+    /// Whether it is a fault of the guard.
     of_guard: bool,
     frame: Box<[Code]>,
 }
 
 impl Doubt {
-    /// A fault that was met with these values; the plan goes on at `step`.
+    /// A fault found with these values; the plan continues at `step`.
     pub fn new(fault: Fault, step: usize, frame: &[Code], claims: &[Claim]) -> Self {
         Doubt { fault, claims: claims.into(), step: step as u32, of_guard: false, frame: frame.into() }
     }
@@ -54,12 +54,12 @@ impl Doubt {
         Doubt { of_guard: true, ..self }
     }
 
-    /// The bytes it holds.
+    /// The bytes held.
     pub fn bytes(&self) -> usize {
         size_of::<Doubt>() + size_of_val(&*self.frame) + size_of_val(&*self.claims)
     }
 
-    /// Whether it is a fault of this marking, which has what was taken so far.
+    /// Whether it is a fault of this marking, which has the tokens claimed so far.
     pub fn counts(&self, engine: &Engine, transition: usize, markings: &[u32]) -> bool {
         let plan = &engine.plans[transition];
         let mut search = Search { engine, plan, markings, left: MOST_STEPS };
@@ -73,14 +73,14 @@ impl Doubt {
     }
 }
 
-/// What is known of a binding.
+/// A partial binding.
 #[derive(Clone)]
 struct Binding {
     frame: Vec<Code>,
     /// Variables that have no value.
     unknown: BTreeSet<u32>,
     claims: Vec<Claim>,
-    /// Whether the guard is still of interest.
+    /// Whether the guard still has to be tested.
     tests: bool,
 }
 
@@ -171,7 +171,7 @@ impl Search<'_> {
         }
     }
 
-    /// Gives values to variables by a token; whether it fits.
+    /// Binds variables by a token; returns whether it matches.
     fn bind<I: Iterator<Item = Code>>(&self, parts: &[Part], token: impl Fn() -> I, binding: &mut Binding) -> bool {
         for (part, code) in parts.iter().zip(token()) {
             match part {
@@ -193,14 +193,14 @@ impl Search<'_> {
         })
     }
 
-    /// Takes the tokens of terms whose variables have their values; whether they are there.
+    /// Claims the tokens of terms whose variables are bound; returns whether they are present.
     fn require(&self, terms: &[FlatTerm], binding: &mut Binding) -> bool {
         let mut counts = Counts::new();
         for term in terms {
             for &(var, value) in &term.given {
                 binding.frame[var.0 as usize] = value;
             }
-            // Without knowing whether it counts there is nothing to ask for.
+            // If it is unknown whether the term counts, it requires nothing.
             if let Some(None | Some(0)) = term.condition.as_ref().map(|condition| self.value(condition, binding)) {
                 continue;
             }
@@ -221,7 +221,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether any token has the values that are known, beside what is taken already.
+    /// Whether any token has the known values, beyond those already claimed.
     fn any(&self, term: &FlatTerm, values: &[Option<Code>], claims: &[Claim]) -> bool {
         let place = term.place.0 as usize;
         let table = &self.engine.places[place];
@@ -234,7 +234,7 @@ impl Search<'_> {
     }
 }
 
-/// Takes a token that lies there this often; whether there is enough of it.
+/// Claims a token that is present this many times; returns whether there are enough.
 fn take(claims: &mut Vec<Claim>, place: u32, token: u32, factor: u32, there: u32) -> bool {
     claim(claims, place, token, factor);
     let known = claims.iter().find(|known| (known.0, known.1) == (place, token));

@@ -1,18 +1,17 @@
-//! Sequences that live as long as a call of a function.
+//! Temporary sequences of a function call.
 //!
-//! In: elements. Out: a code, good until the call returns. What stays true: what a function makes on
-//! its way to a result leaves nothing behind; what is [kept](Drafts::keep) has the one code that the table
-//! of values gives to it.
+//! In: elements. Out: a code, valid until the call returns. What stays true: temporaries of a function are
+//! freed when it returns; what is [kept](Drafts::keep) has its one code in the table of values.
 //!
 //! ```text
 //! code   i64::MIN + k       draft number k
 //!        all others         as in the table of values
 //!
 //! ends   [ 2 | 5 | … ]      where the elements of each end
-//! words  [ a b | c d e | …  one draft behind the other
+//! words  [ a b | c d e | …  drafts, contiguous
 //! ```
 //!
-//! Drafts are not numbered by what they hold: two of the same elements have two codes, so that they are compared by their
+//! Drafts are not interned: two with the same elements have two codes, so they are compared by their
 //! elements. Integers never come near the codes of drafts ([`bounded`]).
 
 use std::cmp::Ordering;
@@ -21,15 +20,15 @@ use crate::values::{Code, Values};
 
 /// The code of draft number 0.
 const DRAFT: Code = Code::MIN;
-/// No integer is further from 0.
+/// No integer has a larger absolute value.
 const FURTHEST: u64 = 1 << 62;
 
-/// An integer, if it is none of those that stand for drafts.
+/// An integer, unless it is the code of a draft.
 pub(crate) fn bounded(number: Option<Code>) -> Option<Code> {
     number.filter(|number| number.unsigned_abs() <= FURTHEST)
 }
 
-/// The drafts of functions under way, and the table that all values are kept in.
+/// The drafts of the calls in progress, and the table of values.
 pub(crate) struct Drafts<'a> {
     pub values: &'a Values,
     ends: Vec<usize>,
@@ -59,7 +58,7 @@ impl<'a> Drafts<'a> {
         DRAFT + (self.ends.len() - 1) as Code
     }
 
-    /// How many elements a sequence has.
+    /// The number of elements of a sequence.
     pub fn len(&self, sequence: Code) -> usize {
         if Self::is_draft(sequence) { self.words_of(sequence).len() } else { self.values.len(sequence) }
     }
@@ -119,12 +118,12 @@ impl<'a> Drafts<'a> {
         self.values.sequence(&elements)
     }
 
-    /// How many there are.
+    /// The number of drafts.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// Forgets all but the first, unless this value may be made of the others.
+    /// Frees all drafts but the first `count`, unless `result` may be made of the others.
     pub fn forget(&mut self, count: usize, result: Code) {
         if !Self::is_draft(result) {
             self.ends.truncate(count);

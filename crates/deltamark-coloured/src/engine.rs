@@ -1,7 +1,7 @@
-//! What all threads share: the net, its plans, and the tables that grow while it runs.
+//! What all threads share: the net, its plans, and the tables that grow during a run.
 //!
-//! In: a net. Out: numbers of tokens, markings, actions and effects. What stays true: whatever
-//! has a number keeps its meaning, so all reading is free of locks.
+//! In: a net. Out: numbers of tokens, markings, actions and effects. What stays true: a number never changes
+//! its meaning, so all reads are lock-free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -29,24 +29,24 @@ pub(crate) struct Engine {
     pub initial: Vec<u32>,
     /// Whether any transition has a priority.
     pub prioritised: bool,
-    /// Tokens that properties named: the place, and for each component a value or any.
+    /// Tokens named in properties: the place, and for each component a value or any.
     pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
-    /// What spans point into.
+    /// The text that spans point into.
     text: String,
     /// The bytes of the tables, as they grow.
     pub meter: Meter,
 }
 
-/// The tokens of a label: place, token, how often.
+/// The tokens of a label: place, token, count.
 pub(crate) type Counts = BTreeMap<(u32, u32), i64>;
 
 impl Engine {
-    /// Prepares a net, as far as `control` lets it; `text` is what spans point into.
+    /// Prepares a net, unless `control` stops it; `text` is what spans point into.
     pub fn new(net: Net, text: &str, control: &Control) -> Result<Self, Vec<Diagnostic>> {
         net.validate().map_err(Diagnostic::new)?;
         let meter = Meter::default();
         let values = Values::new(&meter);
-        // A place takes some 20 kB before there is a token in it.
+        // An empty place takes some 20 kB.
         let mut places: Vec<PlaceTable> = Vec::with_capacity(net.places.len());
         for (number, place) in net.places.iter().enumerate() {
             control.check()?;
@@ -140,7 +140,7 @@ impl Engine {
         Ok(self.places[number].marking(&list))
     }
 
-    /// What is wrong with a term of a place's initial marking.
+    /// The diagnostic for a faulty term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
         let message =
             format!("{}, in the initial marking of place `{}`", fault.kind.message(), self.net.places[number].name);
@@ -156,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// For each place whether some transition can change it: one that only ever puts back what it
-    /// takes does not.
+    /// For each place whether some transition can change it: one that always puts back what it takes does
+    /// not.
     pub fn changing(&self) -> Vec<bool> {
         let mut changing = vec![false; self.places.len()];
         for transition in &self.net.transitions {
@@ -172,7 +172,7 @@ impl Engine {
         changing
     }
 
-    /// Adds what a term stands for to `counts`; with factor 0 an entry of 0.
+    /// Adds the tokens of a term to `counts`; with factor 0 an entry of 0.
     pub fn count(&self, term: &FlatTerm, frame: &mut [Code], counts: &mut Counts) -> Result<(), Fault> {
         for &(var, value) in &term.given {
             frame[var.0 as usize] = value;
@@ -199,13 +199,13 @@ impl Engine {
         Ok(self.places[term.place.0 as usize].token(&self.values, &components))
     }
 
-    /// Integers that go into tokens have 32 bits.
+    /// Integers in tokens have 32 bits.
     fn storable(&self, code: Code, span: deltamark_core::Span) -> Result<(), Fault> {
         let integer = i32::try_from(code).is_ok();
         if integer || Values::is_sequence(code) { Ok(()) } else { Err(Fault { kind: FaultKind::OutOfRange, span }) }
     }
 
-    /// The action of a transition whose variables all have values. `claims` is what its inputs take.
+    /// The action of a transition whose variables are all bound. `claims` are the tokens its inputs take.
     pub fn action(&self, transition: u32, frame: &mut [Code], claims: &[Claim]) -> u32 {
         let plan = &self.plans[transition as usize];
         let binding: Vec<Code> = plan.binding.iter().map(|var| frame[var.0 as usize]).collect();
@@ -238,7 +238,7 @@ impl Engine {
                 }
             }
             if let Some(capacity) = self.net.places[place as usize].capacity.filter(|_| gain > 0) {
-                // Anything more than `capacity - gain` is too much.
+                // More than `capacity - gain` is too much.
                 let count = (i64::from(capacity) - gain + 1).max(0);
                 if let Ok(count) = u32::try_from(count) {
                     ceilings.push((place, token, count));
@@ -253,7 +253,7 @@ impl Engine {
         if let Some(priority) = plan.priority.as_ref().filter(|_| !plan.late_priority) {
             match eval.eval(priority, frame) {
                 Ok(priority) => new.priority = priority,
-                // Told when it is met in a state.
+                // Reported in the state where it occurs.
                 Err(_) => new.late = true,
             }
         }
@@ -267,7 +267,7 @@ impl Engine {
                     Ok(()) => {
                         inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
                     }
-                    // Whether it matters depends on which tokens there are to compare.
+                    // Whether the fault matters depends on the tokens present.
                     Err(_) => open = true,
                 }
             }
@@ -281,7 +281,7 @@ impl Engine {
         self.actions.add(&new)
     }
 
-    /// The values of all variables of an action, those computed by a let included.
+    /// The values of all variables of an action, including those computed by a let.
     pub fn frame_of(&self, action: u32) -> Result<Vec<Code>, Fault> {
         let action = self.actions.get(action);
         let plan = &self.plans[action.transition() as usize];
@@ -298,7 +298,7 @@ impl Engine {
         Ok(frame)
     }
 
-    /// Whether what depends on the state allows an action whose requirements are there.
+    /// Whether the state-dependent conditions allow an action whose requirements are met.
     pub fn allowed(&self, action: u32, markings: &[u32]) -> Result<bool, Fault> {
         let known = self.actions.get(action);
         if known.inhibited()
@@ -309,7 +309,7 @@ impl Engine {
             return Ok(false);
         }
         let plan = &self.plans[known.transition() as usize];
-        // Inhibitors that are not known by their tokens.
+        // Inhibitors whose tokens are not known.
         let open = plan.existential || !known.inhibited() && !plan.inhibitors.is_empty();
         if known.is_late() && (open || plan.late_guard.is_some()) {
             let look = Marking { engine: self, markings };
@@ -344,7 +344,7 @@ impl Engine {
         let own = |var: Var| {
             transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))
         };
-        // Whether anything lies in a place: the common case.
+        // Whether the place is empty: the common case.
         if let [term] = plan.inhibitors.as_slice()
             && term.condition.is_none()
             && let Some(variables) = term
@@ -396,7 +396,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// Whether all terms match together, with values for what has none yet.
+    /// Whether all terms match together, trying values for unbound variables.
     fn all_match(
         &self,
         terms: &[FlatTerm],
@@ -444,7 +444,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// What a place holds after an effect (or before it, undone).
+    /// The marking of a place after an effect, or with `undo` before it.
     pub fn after(&self, place: usize, marking: u32, effect: u32, undo: bool) -> After {
         let table = &self.places[place];
         let mut list: Vec<(u32, u32)> = Vec::with_capacity(table.length(marking) + 4);
@@ -495,7 +495,7 @@ impl Engine {
         After::Marking(table.marking(&list))
     }
 
-    /// A fault in the words of the modeller.
+    /// A fault as a message to the modeller.
     pub fn message(&self, fault: &Fault, transition: Option<u32>) -> String {
         let mut message = fault.kind.message().to_string();
         if let Some(transition) = transition {
@@ -543,11 +543,10 @@ impl Engine {
     }
 }
 
-/// The most values that a loose variable of an inhibitor may have.
+/// The maximum number of values of a loose variable of an inhibitor.
 const MOST_LOOSE: i64 = 1 << 20;
 
-/// Puts the terms of inhibitors in an order in which those come first whose tokens give values to
-/// variables that others use.
+/// Orders the terms of inhibitors so that those whose tokens bind variables come before those that use them.
 pub(crate) fn givers_first(terms: Vec<FlatTerm>, transition: &Transition) -> Vec<FlatTerm> {
     let own = |var: Var| {
         transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))
@@ -560,7 +559,7 @@ pub(crate) fn givers_first(terms: Vec<FlatTerm>, transition: &Transition) -> Vec
         for term in std::mem::take(&mut waiting) {
             let (given, used) = given_and_used(&term, own);
             if used.is_subset(&bound) {
-                // Behind a condition that may be false nothing is given for sure.
+                // A condition that may be false binds nothing for certain.
                 bound.extend(given.into_iter().filter(|_| term.condition.is_none()));
                 ordered.push(term);
             } else {
@@ -574,8 +573,8 @@ pub(crate) fn givers_first(terms: Vec<FlatTerm>, transition: &Transition) -> Vec
     }
 }
 
-/// The variables of inhibitors that no token gives a value before it is used: they stand inside an
-/// expression first. Such a variable is tried with every value of its type.
+/// The variables of inhibitors that are used inside an expression before any token binds them. Such a
+/// variable is tried with every value of its type.
 fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool + Copy) -> Vec<Var> {
     let (mut bound, mut loose) = (BTreeSet::new(), Vec::new());
     for term in terms {
@@ -588,8 +587,7 @@ fn loose(terms: &[FlatTerm], own: impl Fn(Var) -> bool + Copy) -> Vec<Var> {
     loose
 }
 
-/// The variables of inhibitors to which the token of a term gives values, and those that must have
-/// theirs before.
+/// The variables of inhibitors that the token of a term binds, and those that must be bound before.
 fn given_and_used(term: &FlatTerm, own: impl Fn(Var) -> bool) -> (BTreeSet<Var>, BTreeSet<Var>) {
     let mut given = BTreeSet::new();
     let (mut first, mut inside) = (BTreeSet::new(), BTreeSet::new());
@@ -608,13 +606,13 @@ fn given_and_used(term: &FlatTerm, own: impl Fn(Var) -> bool) -> (BTreeSet<Var>,
             _ => visit(component, &mut inside),
         }
     }
-    // The condition is looked at before the token.
+    // The condition is evaluated before the token.
     term.condition.iter().for_each(|condition| visit(condition, &mut first));
     first.extend(inside.difference(&given));
     (given, first)
 }
 
-/// Whether two lists of labels say the same, wherever they stand in the text.
+/// Whether two lists of labels are equal apart from their spans.
 fn same_labels(one: &[crate::net::Label], other: &[crate::net::Label]) -> bool {
     let terms = |labels: &[crate::net::Label]| -> Vec<crate::net::Term> { labels.iter().flatten().cloned().collect() };
     let (one, other) = (terms(one), terms(other));
@@ -632,18 +630,18 @@ fn same_labels(one: &[crate::net::Label], other: &[crate::net::Label]) -> bool {
         })
 }
 
-/// What becomes of a place.
+/// The marking of a place after an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// It holds this marking.
+    /// This marking.
     Marking(u32),
-    /// It would hold a token more often than it may.
+    /// A token would exceed the place's capacity.
     Exceeded,
-    /// It has not what is taken, or nobody has ever seen what it would hold.
+    /// The tokens to take are absent, or with `undo` the marking was never seen.
     Impossible,
 }
 
-/// A marking that expressions look at.
+/// A marking that expressions can read.
 pub(crate) struct Marking<'a> {
     pub engine: &'a Engine,
     pub markings: &'a [u32],

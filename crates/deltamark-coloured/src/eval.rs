@@ -1,13 +1,14 @@
 //! Evaluates expressions and functions.
 //!
-//! In: an expression, the values of its variables, perhaps a marking to look at. Out: a value, or a
-//! [`Fault`] with its place in the text. What stays true: every evaluation ends. Steps are
-//! counted and so is the depth of nesting, and what takes too many is a fault.
+//! In: an expression, the values of its variables, perhaps a marking. Out: a value, or a [`Fault`] with its
+//! span. What stays true: every evaluation terminates. Steps and nesting depth are bounded, and exceeding a
+//! bound is a fault.
 //!
-//! What functions make on their way is forgotten when they return ([`Drafts`]); only the result goes into the table of values.
+//! Temporaries of functions are freed when they return ([`Drafts`]); only the result enters the table of
+//! values.
 //!
-//! The tree is walked as it is. The engine remembers what comes out, token by token, so an expression
-//! is evaluated once for each combination of tokens and not once for each state.
+//! A tree-walking interpreter. The engine memoises the results by token, so an expression is evaluated once
+//! for each combination of tokens and not once for each state.
 
 use std::cmp::Ordering;
 
@@ -21,47 +22,47 @@ use crate::net::{
 };
 use crate::values::{Code, Values};
 
-/// How deep expressions and calls may nest. A level takes a few hundred bytes of stack, and a
+/// The maximum depth of nested expressions and calls. A level takes a few hundred bytes of stack, and a
 /// thread has at least two megabytes.
 const DEEPEST: u32 = 2_000;
-/// How many steps one evaluation may take: about a second.
+/// The maximum number of steps of one evaluation: about a second.
 const MOST_STEPS: u64 = 50_000_000;
-/// What making a structure, vector, list or set costs in steps, and what each of its elements costs. It bounds the memory
-/// that one evaluation can take: about 100 MiB.
+/// The steps charged for making a structure, vector, list or set, and for each of its elements. They bound
+/// the memory of one evaluation: about 100 MiB.
 const SEQUENCE_STEPS: u64 = 16;
 const ELEMENT_STEPS: u64 = 4;
-/// How many elements are looked at in one step.
+/// Elements read in one step.
 const LOOKED_AT: u64 = 8;
 
-/// A marking that expressions may look at.
+/// A marking that expressions can read.
 pub(crate) trait Look {
-    /// The tokens of a place: number of the token, how often it lies there.
+    /// The tokens of a place: number and multiplicity.
     fn tokens(&self, place: PlaceId) -> Vec<(u32, u64)>;
-    /// How many distinct tokens lie in a place.
+    /// The number of distinct tokens in a place.
     fn distinct(&self, place: PlaceId) -> u64;
-    /// How many tokens lie in a place.
+    /// The number of tokens in a place.
     fn total(&self, place: PlaceId) -> u64;
     /// A component of a token.
     fn component(&self, place: PlaceId, token: u32, index: u32) -> Code;
 }
 
-/// What evaluation needs.
+/// The evaluator.
 pub(crate) struct Eval<'a> {
     functions: &'a [Function],
     drafts: Drafts<'a>,
     marking: Option<&'a dyn Look>,
     steps: u64,
     depth: u32,
-    /// How many calls of functions are under way.
+    /// The number of function calls in progress.
     calls: u32,
 }
 
 type Evaluated = Result<Code, Fault>;
 
-/// What an iteration does for each combination of values; it goes on while this is true.
+/// The body of an iteration, called for each combination of values while it returns true.
 type Visit<'v, 'a> = dyn FnMut(&mut Eval<'a>, &mut [Code]) -> Result<bool, Fault> + 'v;
 
-/// What became of a statement.
+/// The outcome of a statement.
 enum Flow {
     Next,
     Return(Code),
@@ -76,7 +77,7 @@ pub fn constant(functions: &[Function], expression: &Expr) -> Result<Value, Faul
     Ok(values.value(code))
 }
 
-/// How long a frame must be for this expression.
+/// The length of the frame that an expression needs.
 fn variables_of(expression: &Expr) -> usize {
     let mut most = 0;
     expression.visit(&mut |expression| {
@@ -91,19 +92,19 @@ fn variables_of(expression: &Expr) -> usize {
 }
 
 impl<'a> Eval<'a> {
-    /// An evaluation, perhaps with a marking to look at.
+    /// An evaluator, perhaps with a marking.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
         Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0 }
     }
 
-    /// The value of an expression that is a truth value.
+    /// The value of a boolean expression.
     pub fn truth(&mut self, expression: &Expr, frame: &mut [Code]) -> Result<bool, Fault> {
         Ok(self.eval(expression, frame)? != 0)
     }
 
     /// The value of an expression. Inside a function it may be a draft.
     pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
-        // The two that are met most need no counting.
+        // The two most frequent kinds are not counted as steps.
         match &expression.kind {
             Kind::Var(var) => return Ok(frame[var.0 as usize]),
             Kind::Const(Value::Int(number)) => return Ok(Code::from(*number)),
@@ -208,11 +209,11 @@ impl<'a> Eval<'a> {
         if self.steps > MOST_STEPS {
             return fault(FaultKind::Endless, span);
         }
-        // Outside functions little is made that does not stay.
+        // Outside functions most sequences are kept anyway.
         Ok(if self.calls == 0 { self.drafts.values.sequence(elements) } else { self.drafts.make(elements) })
     }
 
-    /// Counts the steps that it takes to look at elements.
+    /// Charges the steps for reading elements.
     fn charge(&mut self, elements: usize, span: Span) -> Result<(), Fault> {
         self.steps += elements as u64 / LOOKED_AT;
         if self.steps > MOST_STEPS { fault(FaultKind::Endless, span) } else { Ok(()) }
@@ -223,7 +224,7 @@ impl<'a> Eval<'a> {
         Ok(self.drafts.elements(sequence))
     }
 
-    /// A set of these elements, in any order and perhaps repeated.
+    /// A set of these elements, unordered and possibly with duplicates.
     fn set(&mut self, mut elements: Vec<Code>, capacity: Option<u32>, span: Span) -> Evaluated {
         elements.sort_by(|&one, &other| self.drafts.compare(one, other));
         elements.dedup_by(|one, other| self.drafts.same(*one, *other));
@@ -233,7 +234,7 @@ impl<'a> Eval<'a> {
         self.make(&elements, span)
     }
 
-    /// Whether a set, which is in order, has this element.
+    /// Whether a sorted set contains this element.
     fn has(&self, sorted: &[Code], element: Code) -> bool {
         sorted.binary_search_by(|&known| self.drafts.compare(known, element)).is_ok()
     }
@@ -255,7 +256,7 @@ impl<'a> Eval<'a> {
                 let elements = self.all(elements, frame)?;
                 self.set(elements, Some(*capacity), span)
             }
-            // A constant need not be made whole for one element of it.
+            // One element of a constant does not need the whole constant.
             Kind::Item { of, index, fault: kind } if matches!(of.kind, Kind::Const(Value::Seq(_))) => {
                 let index = self.eval(index, frame)?;
                 let Kind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
@@ -374,7 +375,7 @@ impl<'a> Eval<'a> {
         match flow? {
             Flow::Return(value) => {
                 let value = if self.calls == 0 { self.drafts.keep(value) } else { value };
-                // Nobody else knows what the function made.
+                // No other value refers to the temporaries of the call.
                 self.drafts.forget(before, value);
                 Ok(value)
             }
@@ -443,7 +444,7 @@ impl<'a> Eval<'a> {
         flow
     }
 
-    /// Calls `visit` for each combination of values until it says that it has seen enough.
+    /// Calls `visit` for each combination of values until it returns false.
     fn iterate(
         &mut self,
         iterations: &[Iteration],
@@ -547,7 +548,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// How many parts a value has.
+/// The number of nodes of a value's tree.
 fn size_of_value(value: &Value) -> usize {
     match value {
         Value::Int(_) => 1,
@@ -599,7 +600,7 @@ mod tests {
     #[test]
     fn functions_call_themselves_and_not_for_ever() {
         assert_eq!(constant(&[recursive()], &call(number(300))), Ok(Value::Int(300)));
-        // Threads of tests have two megabytes of stack: too deep is a fault before it is too much.
+        // Test threads have two megabytes of stack: the depth limit must come first.
         let fault = constant(&[recursive()], &call(number(1_000_000)));
         assert_eq!(fault.map_err(|fault| fault.kind), Err(FaultKind::Recursion));
     }

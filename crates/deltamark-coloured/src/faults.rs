@@ -1,15 +1,15 @@
-//! Which expressions cannot go wrong.
+//! Which expressions cannot fault: interval analysis.
 //!
-//! In: an expression, and the types of the variables it uses. Out: whether evaluating it can be a fault. What stays
-//! true: where the answer is no, it never is one; yes may be said for want of knowing better.
+//! In: an expression, and the types of its variables. Out: whether its evaluation may fault. What stays true:
+//! sound, not complete: `false` means that it never faults.
 //!
-//! Numbers are followed by the interval they lie in, so that `x + 1` cannot overflow and `v[x]` has an element
-//! if `x` takes only values of the vector's index. A variable has a value of its type.
+//! Integers are tracked by intervals, so that `x + 1` cannot overflow and `v[x]` has an element if `x` takes
+//! only values of the vector's index type. A variable has a value of its type.
 
 use crate::drafts::bounded;
 use crate::net::{Binary, Expr, Kind, Shape, Type, TypeId, Unary, Value, Variable};
 
-/// What is known of the variables.
+/// The types of the variables.
 #[derive(Clone, Copy)]
 pub(crate) struct Faults<'a> {
     /// All types of the net.
@@ -18,20 +18,20 @@ pub(crate) struct Faults<'a> {
     pub variables: &'a [Variable],
 }
 
-/// The least and the largest number.
+/// The least and the greatest value.
 type Interval = (i64, i64);
 
 const ANY: Interval = (i32::MIN as i64, i32::MAX as i64);
 
 impl Faults<'_> {
-    /// Whether evaluating can be a fault.
+    /// Whether evaluation may fault.
     pub fn possible(self, expression: &Expr) -> bool {
         let mut found = false;
         expression.visit(&mut |part| found |= self.of_part(part));
         found
     }
 
-    /// Whether an expression can be a fault whose parts are none.
+    /// Whether an expression may fault whose operands do not.
     fn of_part(self, part: &Expr) -> bool {
         match &part.kind {
             Kind::Const(_)
@@ -67,7 +67,7 @@ impl Faults<'_> {
         }
     }
 
-    /// Where the number lies that an expression is; none if it may be too large to be computed.
+    /// The interval of an expression; `None` if it may overflow.
     fn interval(self, expression: &Expr) -> Option<Interval> {
         let of = |values: [Option<i64>; 4]| -> Option<Interval> {
             let [a, b, c, d] = values;
@@ -92,7 +92,7 @@ impl Faults<'_> {
                     Binary::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
                     Binary::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
                     Binary::Mul => of([(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y)))?,
-                    // Neither quotient nor remainder is further from 0 than the dividend.
+                    // The absolute values of quotient and remainder are at most that of the dividend.
                     _ => {
                         let most = a.0.checked_abs()?.max(a.1.checked_abs()?);
                         (-most, most)
@@ -137,7 +137,7 @@ impl Faults<'_> {
         }
     }
 
-    /// How many elements a value of the type has for sure.
+    /// The least number of elements of a value of this type.
     fn length(self, of: TypeId) -> Option<i64> {
         match &self.types[of.0 as usize].shape {
             Shape::Struct { fields } => i64::try_from(fields.len()).ok(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .lna ───┐
-//!         ├─▶ Net ─┬─▶ ColouredSystem   one index a place, steps remembered
+//!         ├─▶ Net ─┬─▶ ColouredSystem   one marking number a place, effects memoised
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 

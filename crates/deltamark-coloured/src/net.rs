@@ -3,29 +3,28 @@
 //!
 //! ```text
 //! .lna ──lna──┐
-//!             ├─▶ Net ─┬─compile─▶ ColouredSystem   (one index a place, steps remembered)
+//!             ├─▶ Net ─┬─compile─▶ ColouredSystem   (one marking number a place, effects memoised)
 //! .pnml ─pnml─┘        └─unfold──▶ deltamark_nets::Net
 //! ```
 //!
-//! A front end has resolved all names, checked all types and put in every check that its
-//! language asks for, so that nothing behind it knows the language. What is left of types is
-//! what printing and enumerating need.
+//! A front end has resolved all names, checked all types and inserted every check that its language requires,
+//! so that nothing downstream knows the language. Types are kept as far as printing and enumerating need
+//! them.
 //!
 //! # Values
-//! A value is an integer of 32 bits (numbers, enumerations as the position of the name, truth
-//! values as 0 and 1) or a sequence of values (structures, vectors with the last index varying
-//! fastest, lists, sets in ascending order without duplicates). Two values of one type are equal exactly when they are
-//! the same as data.
+//! A value is a 32-bit integer (numbers, enumerations as the position of the name, truth values as 0 and 1)
+//! or a sequence of values (structures, vectors with the last index varying fastest, lists, sets in ascending
+//! order without duplicates). Two values of one type are equal exactly when they are equal as data.
 //!
 //! # Variables and frames
-//! A transition, a function, a proposition each has a *frame*: a numbered row of variables
-//! ([`Variable`] gives names and types for those worth a name). Expressions name variables by
-//! their number. Iterations use numbers of the same frame; no two variables that live at the
-//! same time share one. Arguments of a function are its variables 0, 1, 2 ….
+//! A transition, a function, a proposition each has a *frame*: a numbered array of variables ([`Variable`]
+//! gives names and types where there are any). Expressions refer to variables by number. Iterations use
+//! numbers of the same frame; no two variables that are live at the same time share one. Arguments of a
+//! function are its variables 0, 1, 2 ….
 //!
 //! # What stays true of a net that [`Net::validate`] accepts
-//! Every number (type, place, function, variable) is in range, labels have as many components
-//! as the place's domain, and only priorities, propositions and guards look at the marking.
+//! Every number (type, place, function, variable) is in range, labels have as many components as the place's
+//! domain, and only priorities, propositions and guards read the marking.
 
 use std::sync::Arc as Shared;
 
@@ -47,7 +46,7 @@ pub struct FunctionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(pub u32);
 
-/// A value as a tree, for constants. While a net runs, values are small codes instead.
+/// A value as a tree, for constants. At run time values are codes of one word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     /// A number, an enumeration's position, a truth value.
@@ -61,15 +60,15 @@ pub enum Value {
 pub struct Type {
     /// Its name, for messages.
     pub name: String,
-    /// What its values are.
+    /// The form of its values.
     pub shape: Shape,
 }
 
-/// What values of a type are.
+/// The form of a type's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Integers from `low` to `high`, both included: range, mod, enum, and subtypes of
-    /// these. Whether arithmetic wraps is said by the expressions ([`Kind::Wrap`], [`Kind::Cycle`]).
+    /// Integers from `low` to `high`, both included: range, mod, enum, and subtypes of these. Expressions
+    /// determine whether arithmetic wraps ([`Kind::Wrap`], [`Kind::Cycle`]).
     Discrete {
         /// The first value.
         low: i32,
@@ -90,46 +89,46 @@ pub enum Shape {
         /// Names and types, in order.
         fields: Vec<(String, TypeId)>,
     },
-    /// At most `capacity` elements in a row.
+    /// A sequence of at most `capacity` elements.
     List {
         /// The elements' type.
         element: TypeId,
-        /// The most elements.
+        /// The maximum number of elements.
         capacity: u32,
     },
     /// At most `capacity` distinct elements.
     Set {
         /// The elements' type.
         element: TypeId,
-        /// The most elements.
+        /// The maximum number of elements.
         capacity: u32,
     },
 }
 
-/// An expression, and where it stands in the text.
+/// An expression and its span in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The operation and its operands.
     pub kind: Kind,
-    /// Where it stands: faults point there.
+    /// The position that faults report.
     pub span: Span,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 ///
-/// Integers are computed in 64 bits; a result that 64 bits cannot hold is a fault. What a type
-/// can hold is checked only where [`Kind::Check`] says so. Truth values are the integers 0 and 1.
+/// Integers are computed in 64 bits; overflow is a fault. The range of a type is checked only by
+/// [`Kind::Check`]. Truth values are the integers 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A constant.
     Const(Value),
     /// The value of a variable.
     Var(Var),
-    /// Component `index` (from 0) of the token that the variable of an [`Domain::Place`] stands for.
+    /// Component `index` (from 0) of the token that the variable of a [`Domain::Place`] denotes.
     Component {
         /// The variable.
         token: Var,
-        /// The place the token lies in.
+        /// The place of the token.
         place: PlaceId,
         /// Which component, from 0.
         index: u32,
@@ -147,20 +146,20 @@ pub enum Kind {
         low: i32,
         /// The largest value allowed.
         high: i32,
-        /// What it is when the value is outside.
+        /// The fault if the value is outside.
         fault: FaultKind,
     },
     /// The value modulo a positive number, never negative: `-1` modulo 5 is 4.
     Wrap(Box<Expr>, i32),
-    /// The next (`by` = 1) or previous (`by` = -1) value from `low` to `high`, round about.
+    /// The next (`by` = 1) or previous (`by` = -1) value from `low` to `high`, cyclically.
     Cycle {
-        /// The value; one outside is first brought inside modulo the number of values.
+        /// The value; one outside is first reduced modulo the number of values.
         of: Box<Expr>,
         /// The first value.
         low: i32,
         /// The last value.
         high: i32,
-        /// How far, forward or back.
+        /// The distance, forward or back.
         by: i32,
     },
     /// `if` condition `then` one `else` other; only one is evaluated.
@@ -172,15 +171,14 @@ pub enum Kind {
     List(Vec<Expr>, u32),
     /// A set of these elements, which need not be distinct or in order.
     Set(Vec<Expr>, u32),
-    /// Element number `index` (from 0) of a sequence, which an expression gives; a fault of this
-    /// kind if there is none. A front end subtracts the first value of the index type, and
-    /// makes one number of several indices.
+    /// Element number `index` (from 0) of a sequence; a fault of this kind if there is none. A front end
+    /// subtracts the first value of the index type, and combines several indices into one number.
     Item {
         /// The structure, vector or list.
         of: Box<Expr>,
         /// Which element, from 0.
         index: Box<Expr>,
-        /// What it is when there is none.
+        /// The fault if there is none.
         fault: FaultKind,
     },
     /// The same sequence with element number `index` (from 0) replaced.
@@ -189,9 +187,9 @@ pub enum Kind {
         of: Box<Expr>,
         /// Which element, from 0.
         index: Box<Expr>,
-        /// What it becomes.
+        /// The new element.
         value: Box<Expr>,
-        /// What it is when there is no such element.
+        /// The fault if there is no such element.
         fault: FaultKind,
     },
     /// The elements `from` to `to` of a list (from 0, both included); empty if `to` is less
@@ -204,8 +202,8 @@ pub enum Kind {
         /// The last element, from 0.
         to: Box<Expr>,
     },
-    /// One list behind the other; a fault ([`FaultKind::ListOverflow`]) above `capacity`.
-    /// A single element is put in as a [`Kind::List`] of one.
+    /// Concatenation of lists; a fault ([`FaultKind::ListOverflow`]) above `capacity`. A single element is
+    /// written as a [`Kind::List`] of one.
     Concat(Box<Expr>, Box<Expr>, u32),
     /// Union of sets; a fault ([`FaultKind::ContainerOverflow`]) above `capacity`.
     Union(Box<Expr>, Box<Expr>, u32),
@@ -217,7 +215,7 @@ pub enum Kind {
     In(Box<Expr>, Box<Expr>),
     /// Whether the first set is a subset of the second; with `true` a proper one.
     Subset(Box<Expr>, Box<Expr>, bool),
-    /// How many elements a list or set has.
+    /// The number of elements of a list or set.
     Size(Box<Expr>),
     /// The first or last element of a list, or all but one; faults on an empty list.
     End(End, Box<Expr>),
@@ -226,27 +224,27 @@ pub enum Kind {
     Call(FunctionId, Vec<Expr>),
     /// A quantifier or a sum over one or more iterations.
     Fold {
-        /// What is done with the values.
+        /// How the values are combined.
         fold: Fold,
         /// Nested, the first outermost. A domain may use the variables before it.
         iterations: Vec<Iteration>,
-        /// Which combinations count; all if there is none.
+        /// The combinations that count; `None` for all.
         filter: Option<Box<Expr>>,
         /// The value of one combination. [`Fold::Exists`] and [`Fold::Count`] have none.
         body: Option<Box<Expr>>,
     },
-    /// How many distinct tokens lie in a place.
+    /// The number of distinct tokens in a place.
     Distinct(PlaceId),
-    /// How many tokens lie in a place, with multiplicity.
+    /// The number of tokens in a place, with multiplicity.
     Total(PlaceId),
 }
 
 /// Operations on one integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
-    /// The negative.
+    /// Negation of a number.
     Neg,
-    /// The opposite truth value.
+    /// Negation of a truth value.
     Not,
 }
 
@@ -259,13 +257,13 @@ pub enum Binary {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, truncated to zero; by zero a fault.
+    /// Quotient, truncated toward zero; division by zero is a fault.
     Div,
-    /// Remainder, with the sign of the dividend; by zero a fault.
+    /// Remainder, with the sign of the dividend; division by zero is a fault.
     Rem,
-    /// Both; the second is evaluated only if the first is true.
+    /// Conjunction; the second operand is evaluated only if the first is true.
     And,
-    /// Either; the second is evaluated only if the first is false.
+    /// Disjunction; the second operand is evaluated only if the first is false.
     Or,
     /// Equal, of values of any type.
     Eq,
@@ -281,7 +279,7 @@ pub enum Binary {
     Ge,
 }
 
-/// What [`Kind::End`] takes of a list.
+/// The part of a list that [`Kind::End`] selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The first element.
@@ -296,29 +294,28 @@ pub enum End {
     LastIndex,
 }
 
-/// What [`Kind::Fold`] does with the values.
+/// How [`Kind::Fold`] combines the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// Whether the body is true for all.
+    /// Universal quantifier over the body.
     Forall,
-    /// Whether there is any.
+    /// Whether any combination counts.
     Exists,
-    /// How many there are.
+    /// The number of combinations that count.
     Count,
-    /// How many there are, a token counted as often as it lies in the place. Exactly one
-    /// iteration, over a place.
+    /// The number of tokens with multiplicity. Exactly one iteration, over a place.
     Mult,
-    /// The least value, or this one if there is none.
+    /// The least value, or this one if there are none.
     Min(i32),
-    /// The largest value, or this one if there is none.
+    /// The greatest value, or this one if there are none.
     Max(i32),
-    /// The sum of all; 0 if there is none.
+    /// The sum of all values; 0 if there are none.
     Sum,
-    /// The product of all; 1 if there is none.
+    /// The product of all values; 1 if there are none.
     Product,
 }
 
-/// A variable that takes one value after the other.
+/// A variable that takes the values of a domain in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
     /// The variable.
@@ -327,27 +324,27 @@ pub struct Iteration {
     pub domain: Domain,
 }
 
-/// What an iteration goes over.
+/// The domain of an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
-    /// Integers from the first to the second, both included; none if the first is larger. A
-    /// discrete type is written with constants.
+    /// Integers from the first to the second, both included; empty if the first is larger. A discrete type is
+    /// written with constants.
     Range(Expr, Expr),
     /// The elements of a list or set, in order.
     Elements(Expr),
-    /// The distinct tokens in a place; the variable is good for [`Kind::Component`] alone.
-    /// Only in propositions, priorities and guards.
+    /// The distinct tokens in a place; the variable may be used in [`Kind::Component`] only. Only in
+    /// propositions, priorities and guards.
     Place(PlaceId),
 }
 
 /// A statement of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stat {
-    /// Assigns to a variable. An assignment to a part is written with [`Kind::Replace`].
+    /// Assigns to a variable. Assignment to a part is written with [`Kind::Replace`].
     Assign(Var, Expr),
     /// One or the other.
     If(Expr, Vec<Stat>, Vec<Stat>),
-    /// The statements beside the value; the last list if no value fits.
+    /// The statements of the matching value; the last list if no value matches.
     Case(Expr, Vec<(i32, Vec<Stat>)>, Vec<Stat>),
     /// As long as the condition is true.
     While(Expr, Vec<Stat>),
@@ -355,7 +352,7 @@ pub enum Stat {
     For(Vec<Iteration>, Vec<Stat>),
     /// The function's result.
     Return(Expr),
-    /// A fault ([`FaultKind::Assertion`]) unless it is true.
+    /// A fault ([`FaultKind::Assertion`]) if it is false.
     Assert(Expr),
 }
 
@@ -364,96 +361,95 @@ pub enum Stat {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// How many arguments it has; they are its variables 0, 1, 2 ….
+    /// The number of arguments; they are its variables 0, 1, 2 ….
     pub arguments: u32,
-    /// How many variables its frame has, arguments and iterations included.
+    /// The number of variables of its frame, including arguments and iterations.
     pub frame: u32,
-    /// What it does. To reach the end is a fault ([`FaultKind::NoReturn`]).
+    /// Its body. Reaching the end is a fault ([`FaultKind::NoReturn`]).
     pub body: Vec<Stat>,
     /// Where it is defined.
     pub span: Span,
 }
 
-/// What can go wrong while a net runs.
+/// The faults of a running net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// A value is outside the range of the type that is asked for.
+    /// A value is outside the range of the required type.
     OutOfRange,
     /// A value cannot be cast.
     Cast,
     /// Division by zero.
     DivisionByZero,
-    /// An index beyond a vector or list.
+    /// An index outside a vector or list.
     Index,
     /// A slice of a list begins or ends outside it.
     Slice,
-    /// A list became longer than its capacity.
+    /// A list exceeds its capacity.
     ListOverflow,
-    /// A set became larger than its capacity, or a literal of a list or set is too large.
+    /// A set exceeds its capacity, or a literal of a list or set is too large.
     ContainerOverflow,
     /// The first or last element, or all but one, of an empty list.
     EmptyList,
-    /// A function came to its end without a result.
+    /// A function reached its end without a result.
     NoReturn,
     /// An assertion is false.
     Assertion,
-    /// A function calls itself too deeply.
+    /// Calls are nested too deeply.
     Recursion,
     /// An evaluation takes too many steps.
     Endless,
     /// There are more values, or combinations of values, than are tried. It says nothing about the model: see
     /// [`Batch::cut_off`](deltamark_core::Batch::cut_off).
     Untried,
-    /// A place holds a token more often than its capacity allows.
+    /// A place holds more copies of a token than its capacity allows.
     Capacity,
-    /// A label takes more of a token than it gives: `x - y` with other values than expected.
+    /// A label subtracts more of a token than it adds: `x - y` with unexpected values.
     NegativeCount,
 }
 
 /// One term of a label: a token with a factor, perhaps for several values and under a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// For each combination of these values (over ranges that no variable takes part in). The
-    /// condition and the token may use the variables.
+    /// The term is repeated for each combination of these values (over ranges without variables). The
+    /// condition and the token may use the iteration variables.
     pub iterations: Vec<Iteration>,
-    /// Whether the term counts at all.
+    /// Whether the term counts.
     pub condition: Option<Expr>,
-    /// How often the token stands in the label. Negative for what is subtracted: the sum of
-    /// all terms of a label must not be negative for any token. 0 in an input asks for
-    /// the token to be there.
+    /// The multiplicity of the token. Negative if the term is subtracted: the sum of all terms of a label
+    /// must not be negative for any token. 0 in an input requires the token to be present.
     pub factor: i64,
     /// The components, one for each type of the place's domain.
     pub token: Vec<Expr>,
-    /// Where it stands.
+    /// Its position in the text.
     pub span: Span,
 }
 
-/// What an arc, or an initial marking, is labelled with: a sum of terms.
+/// The label of an arc, or an initial marking: a sum of terms.
 pub type Label = Vec<Term>;
 
 /// A place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Its name for people, unique among places.
+    /// Its name, unique among places.
     pub name: String,
     /// The types of its tokens' components; none for `epsilon` and `dot`.
     pub domain: Vec<TypeId>,
-    /// The initial marking; its expressions use no variable but those of its iterations.
+    /// The initial marking; its expressions use no variables but those of its iterations.
     pub initial: Label,
-    /// How many variables the initial marking's iterations use.
+    /// The number of variables that the iterations of the initial marking use.
     pub frame: u32,
-    /// How often each distinct token may lie here; more is a fault.
+    /// The maximum multiplicity of each distinct token; more is a fault.
     pub capacity: Option<u32>,
     /// Where it is defined.
     pub span: Span,
 }
 
-/// A place at the other end of an arc.
+/// An arc, seen from its transition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arc {
     /// The place.
     pub place: PlaceId,
-    /// Which tokens.
+    /// The tokens.
     pub label: Label,
 }
 
@@ -464,55 +460,54 @@ pub struct Variable {
     pub name: String,
     /// The type of its values.
     pub of: TypeId,
-    /// Where its value comes from.
+    /// The source of its value.
     pub role: Role,
 }
 
-/// Where the value of a transition's variable comes from.
+/// The source of the value of a transition's variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Role {
-    /// From a token: the variable stands alone as a component of an unconditional term, with
-    /// positive factor and without iterations, of an input. Where a language allows variables
-    /// that no input determines (PNML), this role does as well: they take every value of
-    /// their type, which must be discrete then. Part of the binding.
+    /// Bound by a token: the variable alone is a component of an unconditional term, with positive factor and
+    /// without iterations, of an input. Languages that allow variables bound by no input (PNML) use this role
+    /// too: such a variable takes every value of its type, which must be discrete. Part of the binding.
     Bound,
     /// Every value of a domain, which may use other variables. Part of the binding.
     Pick(Domain),
     /// Computed from other variables; not part of the binding.
     Let(Expr),
-    /// Some token that an inhibitor matches: existential, not part of the binding, and known to
-    /// inhibitors alone.
+    /// Bound by some token that an inhibitor matches: existential, not part of the binding, and visible in
+    /// inhibitors only.
     Inhibitor,
 }
 
 /// A transition.
 ///
-/// A binding gives a value to every variable. It is enabled if the inputs are there (for each place
-/// the sum of the label's terms), the guard is true and the inhibitors do not all match
-/// together; and among all enabled bindings of all transitions only those of the largest priority
-/// may fire. Firing takes the inputs and then adds the outputs.
+/// A binding gives a value to every variable. It is enabled if its input tokens are present (for each place
+/// the sum of the label's terms), the guard is true and the inhibitors do not all match together; among all
+/// enabled bindings of all transitions only those of the highest priority may fire. Firing removes the inputs
+/// and then adds the outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
-    /// Its name for people, unique among transitions.
+    /// Its name, unique among transitions.
     pub name: String,
     /// Its variables; they are the first of its frame.
     pub variables: Vec<Variable>,
-    /// How many variables its frame has, those of iterations included.
+    /// The number of variables of its frame, including those of iterations.
     pub frame: u32,
-    /// What it takes; a place may stand in several arcs, which then add up.
+    /// Input arcs; several arcs from one place add up.
     pub inputs: Vec<Arc>,
-    /// What it adds; a place may stand in several arcs, which then add up.
+    /// Output arcs; several arcs to one place add up.
     pub outputs: Vec<Arc>,
-    /// What blocks it, if every term of every arc matches: a term with factor k matches a token that
-    /// lies in the place at least k times. A term whose condition is false does not count, and
-    /// where none counts nothing is blocked.
+    /// Inhibitor arcs: they disable the transition if every term of every arc matches. A term with factor k
+    /// matches a token with multiplicity at least k. A term whose condition is false does not count, and if
+    /// none counts nothing is disabled.
     pub inhibitors: Vec<Arc>,
-    /// What must be true.
+    /// The guard.
     pub guard: Option<Expr>,
-    /// How urgent it is; 0 if nothing is said. May look at the binding and the marking.
+    /// The priority; 0 if absent. May read the binding and the marking.
     pub priority: Option<Expr>,
-    /// How to tell of it: pieces of text, with values between them. The transition's name and
-    /// its binding otherwise.
+    /// The description shown in traces: pieces of text and values. If absent, the transition's name and its
+    /// binding.
     pub description: Option<Vec<Piece>>,
     /// Where it is defined.
     pub span: Span,
@@ -521,40 +516,40 @@ pub struct Transition {
 /// A piece of a description.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
-    /// A value, printed as its type says.
+    /// A value, printed according to its type.
     Value(Expr, TypeId),
 }
 
-/// A statement about a marking, with a name.
+/// A named predicate on markings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposition {
     /// Its name.
     pub name: String,
-    /// What must be true.
+    /// The predicate.
     pub holds: Expr,
-    /// How many variables its frame has.
+    /// The number of variables of its frame.
     pub frame: u32,
 }
 
-/// What a state property speaks of.
+/// A state predicate of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predicate {
-    /// Nothing can fire.
+    /// No transition is enabled.
     Deadlock,
-    /// The proposition of this number is true.
+    /// The proposition of this number holds.
     Proposition(u32),
 }
 
-/// A property that came with the model: no reachable state is rejected without being accepted.
+/// A property given with the model: no reachable state is rejected without being accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// What is bad.
+    /// The states rejected.
     pub reject: Predicate,
-    /// What is good nevertheless.
+    /// Exceptions: states accepted even if rejected.
     pub accept: Vec<Predicate>,
 }
 
@@ -573,23 +568,23 @@ pub struct Net {
     pub transitions: Vec<Transition>,
     /// Its propositions.
     pub propositions: Vec<Proposition>,
-    /// Properties that came with it.
+    /// Properties given with the net.
     pub properties: Vec<Property>,
-    /// Names of properties in temporal logic that came with it, which nothing can check yet.
+    /// Names of temporal properties given with the net, which cannot be checked yet.
     pub temporal: Vec<String>,
 }
 
-/// What went wrong while an expression was evaluated, and where.
+/// A failed evaluation: its kind and position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub span: Span,
 }
 
 impl Value {
-    /// The number, if it is one.
+    /// The integer, if it is one.
     pub fn int(&self) -> Option<i32> {
         match self {
             Value::Int(number) => Some(*number),
@@ -599,26 +594,25 @@ impl Value {
 }
 
 impl Expr {
-    /// An expression at a place in the text.
+    /// An expression with its span.
     pub fn new(kind: Kind, span: Span) -> Self {
         Expr { kind, span }
     }
 
-    /// A number.
+    /// An integer constant.
     pub fn int(number: i32, span: Span) -> Self {
         Expr::new(Kind::Const(Value::Int(number)), span)
     }
 }
 
 impl Net {
-    /// The properties that came with the net, as invariants in the language of properties: name and
-    /// expression.
+    /// The properties given with the net, as invariants in the property language: name and expression.
     pub fn property_texts(&self) -> Vec<(String, String)> {
         let predicate = |predicate: &Predicate| match predicate {
             Predicate::Deadlock => "deadlock".to_string(),
             Predicate::Proposition(number) => {
                 let name = self.propositions[*number as usize].name.as_str();
-                // A place of the same name would be meant otherwise.
+                // A place of the same name would take precedence.
                 let is_place = self.places.iter().any(|place| place.name == name);
                 match name {
                     _ if is_place => format!("\"proposition {name}\""),
@@ -635,7 +629,7 @@ impl Net {
         self.properties.iter().map(text).collect()
     }
 
-    /// Whether a step can be a fault, as far as can be told beforehand.
+    /// Whether a step may fault, conservatively.
     pub fn can_fault(&self) -> bool {
         let faults = |transition: &'_ Transition, expression: &Expr| {
             crate::faults::Faults { types: &self.types, variables: &transition.variables }.possible(expression)
@@ -657,7 +651,7 @@ impl Net {
             })
     }
 
-    /// Says in a sentence what makes the net ill-formed, if anything does.
+    /// Checks that the net is well-formed; the error is a sentence.
     pub fn validate(&self) -> Result<(), String> {
         if self.places.is_empty() {
             return Err("the net has no places".into());
@@ -752,7 +746,7 @@ impl Net {
 }
 
 impl FaultKind {
-    /// What went wrong, as a sentence without a full stop.
+    /// The message, as a sentence without a full stop.
     pub fn message(self) -> &'static str {
         match self {
             FaultKind::OutOfRange => "expression out of range",
@@ -775,7 +769,7 @@ impl FaultKind {
 }
 
 impl Expr {
-    /// Calls `see` for this expression and all its parts.
+    /// Calls `see` for this expression and all its subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         match &self.kind {
@@ -816,7 +810,7 @@ impl Expr {
 }
 
 impl Domain {
-    /// Calls `see` for all expressions in it and all their parts.
+    /// Calls `see` for all its expressions and their subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             Domain::Range(low, high) => {

@@ -1,7 +1,7 @@
-//! What properties may speak of in a coloured net.
+//! The observables of a coloured net.
 //!
-//! In: the parts of a net. Out: an [`Observable`] for each, and back. What stays true: this file alone
-//! knows how they are numbered.
+//! In: the parts of a net. Out: an [`Observable`] for each, and back. What stays true: only this file knows
+//! the numbering.
 //!
 //! ```text
 //! 31    29 28                     0
@@ -14,12 +14,12 @@ const TAG_SHIFT: u32 = 29;
 const COMPONENT_BITS: u32 = 8;
 const NUMBER: u32 = (1 << TAG_SHIFT) - 1;
 
-/// Something about a marking that has a value.
+/// A quantity of a marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Observed {
     /// The number of tokens in a place.
     Tokens(u32),
-    /// Whether a transition can fire under some binding.
+    /// Whether a transition is enabled under some binding.
     Fireable(u32),
     /// Whether a proposition holds.
     Proposition(u32),
@@ -60,7 +60,7 @@ impl Observed {
         Observable { index: tag << TAG_SHIFT | number, kind }
     }
 
-    /// The meaning of an observable that [`observable`](Self::observable) gave.
+    /// The meaning of an observable made by [`observable`](Self::observable).
     pub fn of(observable: Observable) -> Self {
         let number = observable.index & NUMBER;
         match observable.index >> TAG_SHIFT {

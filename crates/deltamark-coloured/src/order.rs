@@ -1,17 +1,17 @@
 //! Chooses the order of an unfolded net's places.
 //!
-//! In: a P/T net, and what its places are tokens of. Out: an order. What stays true: it is an order, of every place once;
-//! where it is poor, states take more memory, and nothing else.
+//! In: a P/T net, and the token that each place represents. Out: a permutation of the places. What stays
+//! true: every place occurs once; a poor order costs memory and nothing else.
 //!
 //! # Why
-//! Stores that keep parts of states once (`tree`, `collapse`) cut a state in the middle, and the halves again. The parts
-//! repeat where they are parts of the model: the tokens of one site, of one process, wherever they lie. Unfolded
-//! place by place, these would be spread over the whole state.
+//! Stores that share parts of states (`tree`, `collapse`) cut a state in the middle, and the halves again.
+//! Parts repeat if they are parts of the model: the tokens of one site, of one process, in whatever place.
+//! Unfolded place by place, these would be spread over the whole state.
 //!
 //! # How
-//! There are three candidates: place by place, by owner (`owners.rs`), and by what transitions do together
-//! (`arrange.rs`). A walk through the net shows some states; the order is taken whose halves, quarters and so on have
-//! the fewest different contents, as far as these tell; the first of them that is about as good as the best.
+//! There are three candidates: place by place, by owner (`owners.rs`), and by joint changes (`arrange.rs`). A
+//! random walk samples some states, from which the number of distinct halves, quarters and so on is estimated. A
+//! later candidate is chosen over an earlier one only if it has at least a tenth fewer.
 
 use std::collections::HashMap;
 
@@ -22,17 +22,17 @@ use deltamark_nets as pt;
 use crate::arrange::{SLOT, arrange};
 use crate::owners::Belongings;
 
-/// The most ends of arcs for which the trouble is taken.
+/// The maximum number of arc ends; larger nets are not reordered.
 const MOST_PINS: usize = 60_000;
 /// States of the sample.
 const SAMPLE: usize = 2048;
-/// Steps from one to the next.
+/// Steps between two samples.
 const APART: usize = 3;
-/// How many transitions may be looked at to get them.
+/// The maximum number of transitions examined to get them.
 const EFFORT: usize = 5_000_000;
 
-/// The places of a net in a better order, unless `control` has it end before; `tokens` tells the coloured place and the
-/// components of each.
+/// The places of a net in a better order, unless `control` stops it; `tokens` gives the coloured place and
+/// the token's components for each.
 pub(crate) fn order(net: &pt::Net, tokens: &[(u32, Vec<i64>)], control: &Control) -> Result<Vec<u32>, Stop> {
     let mut best: Vec<u32> = (0..net.places.len() as u32).collect();
     let concerns = |transition: &pt::Transition| -> Vec<u32> {
@@ -65,7 +65,7 @@ pub(crate) fn order(net: &pt::Net, tokens: &[(u32, Vec<i64>)], control: &Control
     Ok(best)
 }
 
-/// Some markings that a walk comes by: places that are marked, and how.
+/// Markings sampled by a random walk: the marked places and their counts.
 fn walk(net: &pt::Net) -> Vec<Vec<(u32, u32)>> {
     let initial: Vec<u64> = net.places.iter().map(|place| u64::from(place.initial)).collect();
     let mut marking = initial.clone();
@@ -73,7 +73,7 @@ fn walk(net: &pt::Net) -> Vec<Vec<(u32, u32)>> {
     let (mut random, mut effort, mut stuck) = (1u64, 0, 0);
     while sample.len() < SAMPLE && effort < EFFORT && stuck < 64 {
         for _ in 0..APART {
-            // One of those that are enabled, each as likely as the others.
+            // An enabled transition, uniformly at random.
             let mut enabled = None;
             let mut others = 0;
             for transition in &net.transitions {
@@ -105,22 +105,22 @@ fn walk(net: &pt::Net) -> Vec<Vec<(u32, u32)>> {
     sample
 }
 
-/// How many different things there are, by how often each was seen (A. Chao, *Nonparametric Estimation of the Number
-/// of Classes in a Population*, 1984): many that were seen once tell of many that were not seen.
+/// Estimates the number of distinct classes from how often each was seen (A. Chao, *Nonparametric Estimation
+/// of the Number of Classes in a Population*, 1984): many singletons indicate many unseen classes.
 fn estimate(seen: &HashMap<u64, u64>) -> u64 {
     let times = |wanted: u64| seen.values().filter(|&&times| times == wanted).count() as u64;
     let (once, twice) = (times(1), times(2));
     seen.len() as u64 + once * once.saturating_sub(1) / (2 * (twice + 1))
 }
 
-/// How many different contents the halves of states have, and their halves again, down to single slots; by a sample.
+/// The estimated number of distinct contents of halves of states, and their halves, down to single slots.
 fn parts(sample: &[Vec<(u32, u32)>], order: &[u32]) -> u64 {
     let mut slot = vec![0; order.len()];
     for (at, &place) in order.iter().enumerate() {
         slot[place as usize] = at / SLOT;
     }
     let slots = order.len().div_ceil(SLOT);
-    // For each state the sums up to each slot of what stands for its tokens.
+    // For each state the prefix sums of its tokens' hashes, up to each slot.
     let mut sums: Vec<u64> = Vec::with_capacity(sample.len() * (slots + 1));
     for marked in sample {
         let start = sums.len();

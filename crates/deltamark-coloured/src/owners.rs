@@ -1,19 +1,19 @@
-//! Groups the places of an unfolded net by what they belong to: a site, a process, a station of a ring.
+//! Groups the places of an unfolded net by owner: a site, a process, a station of a ring.
 //!
-//! In: tokens of places, and for each transition those it concerns. Out: an order of them in which those of one owner stand
-//! together. What stays true: it is an order, of each once.
+//! In: the tokens that places represent, and for each transition those it concerns. Out: a permutation in
+//! which the places of one owner are adjacent. What stays true: every place occurs once.
 //!
 //! # The idea
-//! One component of a place's tokens says whose they are: `idle(x)`, `sent(to, from)`. Which one that is goes by what
-//! transitions do: most of them concern tokens of one owner only. So each place gets the component with which most pairs of tokens that some transition
-//! concerns agree, or none; one place after the other, again and again, as long as that helps.
+//! One component of a place's tokens identifies the owner: `idle(x)`, `sent(to, from)`. Most transitions
+//! concern tokens of one owner only. So each place gets the component that maximises the number of pairs of
+//! tokens of one transition that agree, or none; a local search over the places, repeated while it improves.
 //!
 //! ```text
 //! receive(s,r)    inactive(r) sent(s,r) performing(r) received(s,r)
 //!                          ▲         ▲             ▲             ▲      owner: 1st, 2nd, 1st, 2nd
 //! ```
 
-/// What is to be grouped.
+/// The input of the grouping.
 pub(crate) struct Belongings<'a> {
     /// For each place of the unfolded net: the coloured place, and the components of the token.
     pub tokens: &'a [(u32, Vec<i64>)],
@@ -21,13 +21,13 @@ pub(crate) struct Belongings<'a> {
     pub transitions: &'a [Vec<u32>],
 }
 
-/// Transitions of more places say little about owners, and cost much.
+/// Larger transitions carry little information about owners, and cost much.
 const MOST_PLACES: usize = 24;
-/// How often all places are gone through.
+/// The maximum number of rounds of the local search.
 const ROUNDS: usize = 4;
 
 impl Belongings<'_> {
-    /// The places in their new order, those that belong to nobody first.
+    /// The places in their new order, those without an owner first.
     pub fn order(&self) -> Vec<u32> {
         let coloured = self.tokens.iter().map(|(place, _)| *place as usize + 1).max().unwrap_or(0);
         let mut arity = vec![0; coloured];
@@ -55,13 +55,13 @@ impl Belongings<'_> {
         order
     }
 
-    /// The value of the component that tells a place's owner.
+    /// The owner of a place: the value of the chosen component.
     fn owner(&self, place: u32, choice: &[usize]) -> Option<i64> {
         let (of, components) = &self.tokens[place as usize];
         components.get(choice[*of as usize]).copied()
     }
 
-    /// Changes the choice of one place after the other for the better; also says how good it is.
+    /// Improves the choice of one place after the other; also returns its score.
     fn improve(&self, mut choice: Vec<usize>, arity: &[usize], of: &[Vec<u32>]) -> (u64, Vec<usize>) {
         let score = |place: usize, choice: &[usize]| -> u64 {
             of[place].iter().map(|&transition| self.agree(transition, choice)).sum()
@@ -71,7 +71,7 @@ impl Belongings<'_> {
             for place in 0..choice.len() {
                 let before = choice[place];
                 let mut best = (score(place, &choice), before);
-                // The last one is none.
+                // The last choice is no component.
                 for component in (0..=arity[place]).filter(|&component| component != before) {
                     choice[place] = component;
                     let score = score(place, &choice);
@@ -93,7 +93,7 @@ impl Belongings<'_> {
         (all.map(|transition| self.agree(transition, &choice)).sum(), choice)
     }
 
-    /// The pairs of places of a transition that have the same owner, in parts of all pairs.
+    /// The fraction of pairs of places of a transition that have the same owner.
     fn agree(&self, transition: u32, choice: &[usize]) -> u64 {
         let places = &self.transitions[transition as usize];
         let owner = |at: usize| self.owner(places[at], choice);

@@ -1,20 +1,19 @@
-//! The tokens and the local markings that a place has had so far, each under a number.
+//! The tokens and the local markings of a place that have occurred so far, numbered.
 //!
-//! In: tokens, and multisets of tokens. Out: their numbers. What stays true: numbers are
-//! given once and for ever; marking 0 is the empty one; equal markings have equal numbers.
+//! In: tokens, and multisets of tokens. Out: their numbers. What stays true: a number never changes its
+//! meaning; marking 0 is the empty one; equal markings have equal numbers.
 //!
 //! ```text
 //! token k      components  [ code | code ]
-//! marking m    list        [ bytes | gap·2 | gap·2+1 n | gap·2 ]    ascending; a gap says how many tokens were left
-//!                                                                   out since the last, and n > 1 is how often this
-//!                                                                   one lies there
-//!              filter      bit (k mod 64) set for each token: most absences are told by it
+//! marking m    list        [ bytes | gap·2 | gap·2+1 n | gap·2 ]    ascending; a gap is the number of tokens skipped
+//!                                                                   since the last one, and n > 1 the multiplicity
+//!              filter      bit (k mod 64) set for each token k: rules out most absent tokens
 //!              start       of the list
 //! ```
-//! All numbers of a list are written in groups of seven bits, the eighth says that more follow. So a token mostly
-//! takes a byte, and a marking twelve bytes more, a hash index of 4 to 8 bytes included.
+//! All numbers of a list are varints (LEB128). So a token mostly takes a byte, and a marking twelve bytes
+//! more, including a hash index of 4 to 8 bytes.
 //!
-//! Reading takes no lock. Appending does, one for the tokens and one for the markings of a place.
+//! Reads take no lock. Appending takes one: one for the tokens and one for the markings of a place.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +23,7 @@ use deltamark_core::hash::mix;
 use crate::chunks::{Chunks, Index, Meter};
 use crate::values::{Code, Values};
 
-/// The most tokens of a place, so that a gap doubled is still a number.
+/// The maximum number of tokens of a place, so that a doubled gap fits in 32 bits.
 const MOST_TOKENS: u32 = 1 << 31;
 
 /// The tokens and markings of one place.
@@ -72,18 +71,18 @@ impl PlaceTable {
         table
     }
 
-    /// How many components a token has.
+    /// The number of components of a token.
     pub fn arity(&self) -> usize {
         self.arity
     }
 
-    /// How many tokens have a number.
+    /// The number of tokens so far.
     #[inline]
     pub fn token_count(&self) -> u32 {
         self.token_count.load(Relaxed)
     }
 
-    /// How many markings have a number.
+    /// The number of markings so far.
     #[inline]
     pub fn marking_count(&self) -> u32 {
         self.marking_count.load(Relaxed)
@@ -124,7 +123,7 @@ impl PlaceTable {
         self.components.get(token as usize * self.arity + index) as Code
     }
 
-    /// The number of the marking with these tokens, ascending, each at least once.
+    /// The number of the marking with these tokens, ascending, each with a multiplicity of at least 1.
     pub fn marking(&self, tokens: &[(u32, u32)]) -> u32 {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
         let (hash, filter) = describe(tokens, &mut markings.list);
@@ -152,7 +151,7 @@ impl PlaceTable {
         number
     }
 
-    /// The number of the marking with these tokens, if it has one.
+    /// The number of the marking with these tokens; `None` if it has none.
     pub fn find_marking(&self, tokens: &[(u32, u32)]) -> Option<u32> {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
         let (hash, _) = describe(tokens, &mut markings.list);
@@ -172,15 +171,15 @@ impl PlaceTable {
         self.list_of(self.starts.get(marking as usize))
     }
 
-    /// What the search for bindings looks at of a marking.
+    /// What the search for bindings reads of a marking.
     #[inline]
     pub fn view(&self, marking: u32) -> View {
         let (set, start) = (self.filters.get(marking as usize), self.starts.get(marking as usize));
         View { set, start, exact: self.token_count() <= 64 }
     }
 
-    /// Asks for the list of a marking, so that it is there when it is looked at, and gives something of
-    /// it back.
+    /// Loads a byte of a marking's list, so that it is in the cache when it is read; returns the byte so that
+    /// the load is not optimised away.
     #[inline]
     pub fn touch(&self, view: View) -> u8 {
         self.lists.at(view.start as usize).load(Relaxed)
@@ -193,37 +192,37 @@ impl PlaceTable {
         &bytes.as_slice()[..len as usize]
     }
 
-    /// The tokens of a marking that has been looked at, as [`tokens`](Self::tokens) gives them.
+    /// The tokens of a viewed marking, as [`tokens`](Self::tokens) gives them.
     #[inline]
     pub fn tokens_of(&self, view: View) -> TokenIter<'_> {
         TokenIter { bytes: self.list_of(view.start).iter(), next: 0 }
     }
 
-    /// An upper bound for how many distinct tokens it has.
+    /// An upper bound on the number of distinct tokens.
     #[inline]
     pub fn length_of(&self, view: View) -> usize {
         self.list_of(view.start).len()
     }
 
-    /// How often a token lies there.
+    /// The multiplicity of a token.
     #[inline]
     pub fn count_of(&self, view: View, token: u32) -> u32 {
         count_among(self.tokens_of(view), token)
     }
 
-    /// The tokens of a marking with how often each lies there, ascending by token.
+    /// The tokens of a marking with their multiplicities, ascending by token.
     #[inline]
     pub fn tokens(&self, marking: u32) -> TokenIter<'_> {
         TokenIter { bytes: self.list(marking).iter(), next: 0 }
     }
 
-    /// An upper bound for how many distinct tokens a marking has.
+    /// An upper bound on the number of distinct tokens of a marking.
     #[inline]
     pub fn length(&self, marking: u32) -> usize {
         self.list(marking).len()
     }
 
-    /// How often a token lies in a marking.
+    /// The multiplicity of a token in a marking.
     #[inline]
     pub fn count(&self, marking: u32, token: u32) -> u32 {
         if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
@@ -232,17 +231,17 @@ impl PlaceTable {
         self.count_in_list(marking, token)
     }
 
-    /// Whether a token lies in a marking at least so often, which is at least once.
+    /// Whether a marking holds at least `count` copies of a token, `count` being positive.
     #[inline]
     pub fn holds(&self, marking: u32, token: u32, count: u32) -> bool {
         if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
             return false;
         }
-        // With few tokens a bit stands for one of them only.
+        // With at most 64 tokens each bit is that of one token.
         (count <= 1 && self.token_count() <= 64) || self.count_in_list(marking, token) >= count
     }
 
-    /// How often a token lies in a marking, without a look at the filter.
+    /// The multiplicity of a token in a marking, bypassing the filter.
     fn count_in_list(&self, marking: u32, token: u32) -> u32 {
         count_among(self.tokens(marking), token)
     }
@@ -258,18 +257,18 @@ impl PlaceTable {
     }
 }
 
-/// What is known of a marking at a first look.
+/// The filter of a marking, and where its list begins.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// Its tokens, modulo 64.
     pub set: u64,
     /// Where its list begins.
     start: u32,
-    /// Whether the set says all: no token of the place has a larger number than 63.
+    /// Whether the set is exact: no token of the place has a number above 63.
     pub exact: bool,
 }
 
-/// How often a token lies among others.
+/// The multiplicity of a token in a list.
 #[inline]
 fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
     for (known, count) in tokens {
@@ -280,7 +279,7 @@ fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
     0
 }
 
-/// Writes the list of a marking, and says its hash and filter.
+/// Encodes the list of a marking; returns its hash and filter.
 fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> (u64, u64) {
     list.clear();
     let (mut next, mut filter) = (0, 0);
@@ -303,7 +302,7 @@ fn hash_of(tokens: impl Iterator<Item = (u32, u32)>) -> u64 {
     })
 }
 
-/// Appends a number, seven bits a byte, lowest first.
+/// Appends a varint (LEB128).
 fn write_number(mut number: u32, out: &mut Vec<u8>) {
     while number >= 128 {
         out.push(number as u8 | 128);
@@ -312,7 +311,7 @@ fn write_number(mut number: u32, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Takes a number off the front, if there is anything.
+/// Takes a varint off the front; `None` at the end.
 #[inline]
 fn read_number(bytes: &mut std::slice::Iter<'_, AtomicU8>) -> Option<u32> {
     let first = u32::from(bytes.next()?.load(Relaxed));
@@ -331,10 +330,10 @@ fn read_number(bytes: &mut std::slice::Iter<'_, AtomicU8>) -> Option<u32> {
     Some(number)
 }
 
-/// Walks along the tokens of a marking.
+/// Iterates over the tokens of a marking.
 pub(crate) struct TokenIter<'a> {
     bytes: std::slice::Iter<'a, AtomicU8>,
-    /// The token that comes if none is left out.
+    /// The token that a gap of 0 denotes.
     next: u32,
 }
 

@@ -1,18 +1,17 @@
-//! In which order a transition's variables get their values.
+//! The order in which a transition's variables are bound.
 //!
-//! In: a transition. Out: a [`Plan`]: steps that bind, test and require, in an order that is
-//! found once. What stays true: whatever a step uses has been bound before it.
+//! In: a transition. Out: a [`Plan`]: steps that bind, test and require, in an order computed once. What
+//! stays true: whatever a step uses has been bound before it.
 //!
 //! # The order
-//! Again and again the first of these that can be done is done: a part of the guard whose
-//! variables are known; a term whose variables are all known (its token is then known, and only needs to
-//! be looked for); the best term that binds something; a pick; a let; a variable that nothing
-//! binds and whose type can be enumerated. Of the terms that bind, the best is the one after which
-//! most others are known; then one with known components, because the tokens that fit can be
-//! looked up by them.
+//! Repeatedly the first possible one of these is done: a conjunct of the guard whose variables are bound; a
+//! term whose variables are all bound (its token is known and only has to be looked up); the best term that
+//! binds something; a pick; a let; a variable that nothing binds and whose type can be enumerated. Of the
+//! terms that bind, the best is the one that makes most other terms known; ties go to one with known
+//! components, because matching tokens can be looked up by them.
 //!
-//! A part of a guard that can be a fault is not moved before an earlier part, nor is another part moved before
-//! it: `x != 0 and 10 / x > 2 and y > 0` stays in order. What can be a fault is for [`faults`](crate::faults) to say.
+//! A conjunct that may fault is not moved before an earlier conjunct, nor is another moved before it: `x != 0
+//! and 10 / x > 2 and y > 0` stays in order. [`faults`](crate::faults) decides what may fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,21 +22,22 @@ use crate::faults::Faults;
 use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, PlaceId, Role, Shape, Transition, Var};
 use crate::values::{Code, Values};
 
-/// The most terms the labels of a net may come to once their iterations are written out.
+/// The maximum number of terms of a net's labels after expanding iterations.
 pub(crate) const MOST_TERMS: usize = 200_000;
 
-/// The most iterations of one term: they are written out by recursion.
+/// The maximum number of iterations of one term: they are expanded recursively.
 const MOST_ITERATIONS: usize = 256;
-/// The most picks of a transition: bindings are found by recursion over them.
+/// The maximum number of picks of a transition: bindings are found by recursion over them.
 const MOST_PICKS: usize = 256;
-/// The most terms of a transition's inhibitors, and the most variables that only they know: both are matched by recursion.
+/// The maximum number of terms of a transition's inhibitors, and of variables local to them: both are matched
+/// recursively.
 const MOST_INHIBITORS: usize = 1024;
 
-/// A term whose iterations have been written out.
+/// A term whose iterations have been expanded.
 #[derive(Clone, Debug)]
 pub(crate) struct FlatTerm {
     pub place: PlaceId,
-    /// What the variables of its iterations are.
+    /// The values of its iteration variables.
     pub given: Vec<(Var, Code)>,
     pub condition: Option<Expr>,
     pub factor: i64,
@@ -45,25 +45,25 @@ pub(crate) struct FlatTerm {
     pub span: Span,
 }
 
-/// What a component of a term that binds does with that of a token.
+/// How a component of a binding term is matched with that of a token.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     /// Gives its value to a variable.
     Bind(Var),
-    /// Gives to a variable the value from which `by` steps in a circle lead to it.
+    /// Binds a variable to the value from which `by` steps in a cycle lead to the component.
     Back { variable: Var, low: i32, high: i32, by: i32 },
-    /// Must be equal to a value that is known beforehand: tokens are looked up by it.
+    /// Must equal a value that is known beforehand: tokens are looked up by it.
     Key(Expr),
-    /// Must be equal to a value that is known once the others are bound.
+    /// Must equal a value that is known once the others are bound.
     Match(Expr),
 }
 
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Tries the tokens of a place that fit.
+    /// Tries the matching tokens of a place.
     Bind { place: PlaceId, factor: u32, parts: Vec<Part>, given: Vec<(Var, Code)> },
-    /// Requires the tokens of a label, all of whose variables are known.
+    /// Requires the tokens of a label, all of whose variables are bound.
     Require(Vec<FlatTerm>),
     /// Tries all values of a domain.
     Pick(Var, Domain),
@@ -73,11 +73,11 @@ pub(crate) enum Step {
     Test(Expr),
 }
 
-/// How a transition is bound, and what it does then.
+/// How the bindings of a transition are found, and its effect.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// How many variables there are.
+    /// The number of variables.
     pub frame: usize,
     /// The variables that make up a binding.
     pub binding: Vec<Var>,
@@ -85,20 +85,20 @@ pub(crate) struct Plan {
     pub inhibitors: Vec<FlatTerm>,
     /// Whether inhibitors have variables of their own.
     pub existential: bool,
-    /// A guard that looks at the marking, tested in each state.
+    /// A guard that reads the marking, tested in each state.
     pub late_guard: Option<Expr>,
     pub priority: Option<Expr>,
-    /// Whether the priority looks at the marking.
+    /// Whether the priority reads the marking.
     pub late_priority: bool,
-    /// How many terms its labels come to.
+    /// The number of terms of its labels.
     pub terms: usize,
-    /// The places on whose markings it depends which bindings are enabled, ascending.
+    /// The places whose markings determine which bindings are enabled, ascending.
     pub reads: Vec<u32>,
-    /// Places that must hold a token for anything to be enabled or to be a fault, ascending.
+    /// Places that must not be empty for any binding to be enabled or a fault, ascending.
     pub needs: Vec<u32>,
 }
 
-/// Whether an expression looks at the marking.
+/// Whether an expression reads the marking.
 pub(crate) fn looks(expression: &Expr) -> bool {
     let mut found = false;
     expression.visit(&mut |part| {
@@ -113,7 +113,7 @@ pub(crate) fn looks(expression: &Expr) -> bool {
     found
 }
 
-/// The variables an expression uses, without those of its own iterations.
+/// The free variables of an expression.
 pub(crate) fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
     let mut own = BTreeSet::new();
     let mut all = BTreeSet::new();
@@ -154,12 +154,12 @@ impl FlatTerm {
     }
 }
 
-/// What is wrong with a net that cannot be run.
+/// The diagnostic of a net that cannot be run.
 fn diagnose(fault: &Fault) -> Diagnostic {
     Diagnostic::at(fault.span, fault.kind.message())
 }
 
-/// Writes out the iterations of a label.
+/// Expands the iterations of a label.
 pub(crate) fn flatten(
     functions: &[Function],
     values: &Values,
@@ -205,7 +205,7 @@ fn flatten_from(
                 match eval.truth(known, frame) {
                     Ok(false) => return Ok(()),
                     Ok(true) => condition = None,
-                    // Told when it is met.
+                    // Reported when it occurs.
                     Err(_) => {}
                 }
             }
@@ -250,7 +250,7 @@ fn flatten_from(
     Ok(())
 }
 
-/// The parts of a conjunction, left to right.
+/// The conjuncts of a guard, left to right.
 fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
     match &guard.kind {
         Kind::Binary(Binary::And, one, other) => {
@@ -261,17 +261,17 @@ fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
     }
 }
 
-/// Above this number of terms the first that binds something is taken: to weigh all of them would take too long.
+/// Above this number of terms the first that binds something is taken: comparing all would take too long.
 const MOST_WEIGHED: usize = 256;
 
-/// A term that is still to be done.
+/// A term not yet in the plan.
 struct Pending {
     term: FlatTerm,
     used: BTreeSet<u32>,
 }
 
 impl Plan {
-    /// Plans a transition, as far as `control` lets it.
+    /// Plans a transition, unless `control` stops it.
     pub fn new(net: &Net, values: &Values, transition: &Transition, control: &Control) -> Result<Plan, Diagnostic> {
         let frame = transition.frame as usize;
         let flat = |arcs: &[Arc]| -> Result<Vec<Vec<FlatTerm>>, Diagnostic> {
@@ -316,7 +316,7 @@ impl Plan {
             conjuncts(guard, &mut planner.tests);
         }
         for label in &inputs {
-            // What is subtracted can only be told once everything is known.
+            // Subtraction needs all variables of the label.
             if label.iter().any(|term| term.factor < 0) {
                 let all = label.iter().flat_map(FlatTerm::used).collect();
                 planner.whole.push((label.clone(), all));
@@ -352,11 +352,11 @@ impl Plan {
     }
 }
 
-/// The most tokens of one place that the labels on one side of a transition may come to: what a step adds or takes has 32 bits.
+/// The maximum number of tokens of one place in the labels on one side of a transition: gains have 32 bits.
 const MOST_TOKENS: u64 = i32::MAX as u64;
 
-/// Refuses labels that come to more tokens of a place than can be counted, whatever their colours. Where a capacity is smaller they are
-/// harmless: what they take is never there, and what they add exceeds it.
+/// Refuses labels with more tokens of a place than can be counted, whatever their colours. Below a smaller
+/// capacity they are harmless: such inputs are never present, and such outputs exceed the capacity.
 fn few_tokens<'t>(
     net: &Net,
     transition: &Transition,
@@ -381,7 +381,7 @@ fn few_tokens<'t>(
     Ok(())
 }
 
-/// The places a transition looks at to find out which of its bindings are enabled.
+/// The places that determine which bindings of a transition are enabled.
 fn reads(transition: &Transition) -> Vec<u32> {
     let arcs = transition.inputs.iter().chain(&transition.inhibitors);
     let mut places: BTreeSet<u32> = arcs.map(|arc| arc.place.0).collect();
@@ -400,7 +400,7 @@ fn reads(transition: &Transition) -> Vec<u32> {
     places.into_iter().collect()
 }
 
-/// The places without whose tokens nothing is enabled and nothing is a fault.
+/// The places that must not be empty for a binding to be enabled or a fault.
 fn needs(steps: &[Step]) -> Vec<u32> {
     let mut places = BTreeSet::new();
     for step in steps {
@@ -424,7 +424,7 @@ struct Planner<'a> {
     steps: Vec<Step>,
     tests: Vec<&'a Expr>,
     terms: Vec<Pending>,
-    /// Labels that are taken as a whole.
+    /// Labels that are required as a whole.
     whole: Vec<(Vec<FlatTerm>, BTreeSet<u32>)>,
 }
 
@@ -457,7 +457,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Parts of the guard whose variables are known.
+    /// Adds conjuncts of the guard whose variables are bound.
     fn test(&mut self) {
         let (mut earlier_waits, mut faulty_waits) = (false, false);
         let faults = Faults { types: &self.net.types, variables: &self.transition.variables };
@@ -478,12 +478,12 @@ impl Planner<'_> {
         });
     }
 
-    /// Terms and labels whose variables are all known.
+    /// Adds terms and labels whose variables are all bound.
     fn require(&mut self) {
         let (ready, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.terms).into_iter().partition(|pending| pending.used.is_subset(&self.bound));
         self.terms = waiting;
-        // One step for each place, so that a place that has nothing is met early.
+        // One step for each place, so that an empty place ends the search early.
         if !ready.is_empty() {
             self.steps.push(Step::Require(ready.into_iter().map(|pending| pending.term).collect()));
         }
@@ -498,7 +498,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Whether a term may give a variable its value: picks and lets have theirs from elsewhere.
+    /// Whether a term may bind a variable: picks and lets have other sources.
     fn bindable(&self, term: &FlatTerm, var: Var) -> bool {
         let role = self.transition.variables.get(var.0 as usize).map(|variable| &variable.role);
         matches!(role, Some(Role::Bound))
@@ -506,8 +506,8 @@ impl Planner<'_> {
             && term.given.iter().all(|(known, _)| *known != var)
     }
 
-    /// What a term would bind, if it can: plain variables, or with `back` also those one step
-    /// round a circle away.
+    /// The variables a term would bind, if it can: plain variables, or with `back` also those one step of a
+    /// cycle away.
     fn binds(&self, pending: &Pending, back: bool) -> Option<BTreeSet<u32>> {
         let term = &pending.term;
         if term.condition.is_some() || term.factor < 0 {
@@ -529,7 +529,7 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        // What is left to match must be known then.
+        // All other components must be known then.
         let known = |var: &u32| self.bound.contains(var) || new.contains(var);
         (!new.is_empty() && pending.used.iter().all(known)).then_some(new)
     }
@@ -633,7 +633,7 @@ impl Planner<'_> {
         false
     }
 
-    /// A variable that nothing binds takes every value of its type.
+    /// Enumerates the values of a variable that nothing binds.
     fn enumerate(&mut self) -> Result<bool, Diagnostic> {
         for (number, variable) in (0..).zip(&self.transition.variables) {
             if matches!(variable.role, Role::Bound) && !self.bound.contains(&number) {

@@ -1,16 +1,17 @@
-//! Actions in bytes that mean the same in every run.
+//! Actions as bytes, independent of the run.
 //!
-//! In: an action, or bytes. Out: bytes, or the action's number in this run. What stays true: whatever the bytes say, places,
-//! transitions and tokens that the net has not are refused; tokens are told by their values, never by their numbers.
+//! In: an action, or bytes. Out: bytes, or the action's number in this run. What stays true: bytes that name
+//! places, transitions or tokens the net does not have are refused; tokens are written by value, never by
+//! number.
 //!
 //! ```text
 //! action   [ transition:4 | late:1 | priority:8 | values | claims | effects | claims | claims ]
 //!          binding, requirements, changes, inhibitors, ceilings
-//! claims   [ count:4 ] [ place:4 | values | how many:4 ]…
+//! claims   [ count:4 ] [ place:4 | values | multiplicity:4 ]…
 //! effects  [ count:4 ] [ place:4 | tokens:4 ] [ values | gain:4 ]…
 //! values   [ count:4 ] [ 0 | integer:8 ]  or  [ 1 | values ]
 //! ```
-//! An action that is a fault leads nowhere, so that nobody asks for it again: its bytes are none.
+//! An action that is a fault leads nowhere and is never fired again: it has no bytes.
 
 use deltamark_core::{Action, Portable};
 
@@ -19,7 +20,7 @@ use crate::engine::Engine;
 use crate::system::ColouredSystem;
 use crate::values::{Code, Values};
 
-/// Values of a net are not nested deeper: types are written by people.
+/// The maximum nesting of values: types are written by people.
 const DEEPEST: u32 = 200;
 
 impl Portable for ColouredSystem {
@@ -130,7 +131,7 @@ fn put_claims(engine: &Engine, out: &mut Vec<u8>, claims: impl Iterator<Item = C
     }
 }
 
-/// Reads what was put.
+/// Decodes the bytes.
 struct Reader<'a> {
     engine: &'a Engine,
     bytes: &'a [u8],

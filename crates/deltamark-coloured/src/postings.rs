@@ -1,7 +1,8 @@
-//! Which tokens of a place have these values in these components.
+//! Posting lists: the tokens of a place with given values in given components.
 //!
-//! In: a place, positions of components, and later the tokens that the place gets. Out: for each combination of values
-//! the tokens that have it, ascending. What stays true: a list only grows, and keeps its number.
+//! In: a place, positions of components, and the tokens added to the place over time. Out: for each
+//! combination of values the tokens that have it, ascending. What stays true: a list is append-only, and
+//! keeps its number.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use crate::values::Code;
 pub(crate) struct Postings {
     pub place: usize,
     pub positions: Vec<usize>,
-    /// How many tokens of the place are listed.
+    /// The number of tokens of the place that are listed.
     pub covered: u32,
     lists: HashMap<Box<[Code]>, u32>,
     /// The tokens of each list, ascending.
@@ -20,12 +21,12 @@ pub(crate) struct Postings {
 }
 
 impl Postings {
-    /// Nothing listed yet.
+    /// No tokens listed.
     pub fn new(place: usize, positions: Vec<usize>) -> Self {
         Postings { place, positions, covered: 0, lists: HashMap::new(), tokens: Vec::new() }
     }
 
-    /// Takes in the tokens that are new since the last time.
+    /// Lists the tokens added since the last call.
     pub fn refresh(&mut self, engine: &Engine) {
         let table = &engine.places[self.place];
         while self.covered < table.token_count() {
@@ -46,7 +47,7 @@ impl Postings {
         list
     }
 
-    /// The bytes held at present.
+    /// The bytes currently held.
     pub fn bytes(&self) -> usize {
         let tokens: usize = self.tokens.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
         tokens

@@ -1,26 +1,26 @@
-//! Reuses the enabled bindings of transitions whose places are marked as they were before.
+//! Caches the enabled bindings of transitions by the markings of the places they read.
 //!
-//! In: the markings of a state. Out: its enabled actions. What stays true: what is reused is what a
-//! search for bindings would find; what is forgotten is searched for again.
+//! In: the markings of a state. Out: its enabled actions. What stays true: a hit is what a search for
+//! bindings would find; an evicted entry is computed again.
 //!
 //! # The idea
-//! Which bindings of a transition are enabled depends on the markings of the places it looks at, and on nothing
-//! else: those of its inputs and inhibitors, and those that its guard asks about. A step changes few places, so most
-//! transitions find their places as some state before had them. Transitions that look at the same
-//! places are a *group*; what a group found is kept under the numbers of its places' markings.
+//! Which bindings of a transition are enabled depends on the markings of the places it reads, and on nothing
+//! else: those of its inputs and inhibitors, and those in its guard. A step changes few places, so most
+//! transitions find their places marked as in an earlier state. Transitions that read the same places form a
+//! *group*; the actions of a group are cached under the numbers of its places' markings.
 //!
 //! # Layout in memory
 //! ```text
-//! entry   [ group:24 len:8 | marking … | action … ]        8 words; 16, 32 or 64 where lists are long
+//! entry   [ group:24 len:8 | marking … | action … ]        8 words; 16, 32 or 64 if lists are long
 //! ```
-//! Where an entry lies follows from group and markings, and what comes last stays. So a group costs
-//! one look into memory, and those of a whole block of states are asked for together.
+//! A direct-mapped cache: group and markings determine the position of an entry, and a new entry evicts the
+//! old. So a group costs one cache miss, and the entries of a whole block of states are prefetched together.
 //!
 //! # Bounds
-//! The table grows with its misses up to a fixed size. A group that seldom finds what it looks for does
-//! without the table for a while, and for longer each time.
+//! The table grows with its misses up to a fixed size. A group with a low hit rate bypasses the table for a
+//! while, and for longer each time.
 //!
-//! A group does not even look where a place is empty whose tokens its transitions need before anything else.
+//! A group is not looked up if a place is empty whose tokens all its transitions need.
 
 use deltamark_core::budget::{optional, ran_out};
 use deltamark_core::hash::coefficient;
@@ -31,46 +31,46 @@ use crate::net::Fault;
 
 /// Words of a line.
 const WORDS: usize = 8;
-/// Log2 of the lines at the beginning.
+/// Log2 of the initial number of lines.
 const SMALLEST: u32 = 6;
-/// The most bytes of the table.
+/// The maximum size of the table in bytes.
 const MOST_BYTES: usize = 4 << 20;
-/// The most lines of an entry.
+/// The maximum number of lines of an entry.
 const WIDEST: usize = 8;
-/// The most places of a group: a list should fit beside them.
+/// The maximum number of places of a group: a list should fit beside them.
 const MOST_PLACES: usize = 6;
-/// How many look-ups a group is judged by.
+/// The number of look-ups over which the hit rate of a group is measured.
 const WINDOW: u32 = 2048;
-/// How often a group's pause may double.
+/// The maximum number of times that a group's pause doubles.
 const PATIENCE: u32 = 10;
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Line([u32; WORDS]);
 
-/// What tells where the entry of a group is.
+/// What determines the entry of a group.
 #[derive(Clone, Copy)]
 struct Key {
-    /// The first word of its entries, but for the length.
+    /// The first word of its entries, apart from the length.
     tag: u32,
-    /// How many places there are.
+    /// The number of places.
     len: u8,
-    /// A bit for each place without whose tokens nothing is enabled.
+    /// A bit for each place that must not be empty for anything to be enabled.
     needs: u8,
-    /// Whether the table is asked.
+    /// Whether the table is used.
     used: bool,
     places: [u32; MOST_PLACES],
     coefficients: [u64; MOST_PLACES],
 }
 
-/// Transitions that look at the same places.
+/// Transitions that read the same places.
 struct Group {
     transitions: Vec<u32>,
     places: Vec<u32>,
     needs: Vec<u32>,
     tries: u32,
     hits: u32,
-    /// How many look-ups it still does without the table.
+    /// The number of look-ups for which it still bypasses the table.
     pause: u32,
     strikes: u32,
 }
@@ -102,22 +102,22 @@ impl Key {
     }
 }
 
-/// Where the entry of a group may be.
+/// The position of a group's entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot(u32);
 
-/// Nothing is enabled.
+/// No action is enabled.
 const NOTHING: Spot = Spot(u32::MAX);
-/// The table is not asked.
+/// The table is bypassed.
 const ELSEWHERE: Spot = Spot(u32::MAX - 1);
 
-/// What a thread reuses.
+/// The cache of a thread.
 pub(crate) struct Reuse {
     groups: Vec<Group>,
     /// One for each group.
     keys: Vec<Key>,
     lines: Vec<Line>,
-    /// Lines of an entry.
+    /// Lines in an entry.
     span: usize,
     shift: u32,
     misses: usize,
@@ -126,7 +126,7 @@ pub(crate) struct Reuse {
 }
 
 impl Reuse {
-    /// Nothing found yet.
+    /// An empty cache.
     pub fn new(engine: &Engine) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         for (number, plan) in (0..).zip(&engine.plans) {
@@ -150,13 +150,12 @@ impl Reuse {
         Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// Appends for each group where its entry for these markings may be, and asks for it, so that it is
-    /// there when it is looked at.
+    /// Appends for each group the position of its entry for these markings, and prefetches it.
     #[inline]
     pub fn spots(&self, markings: &[u32], out: &mut Vec<Spot>) {
         let mut touched = 0;
@@ -185,13 +184,13 @@ impl Reuse {
         ((hash ^ hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Whether a group does without the table for now; `places` is called with the places of each.
+    /// Whether a group currently bypasses the table; `places` is called with the places of each.
     pub fn searching(&self, mut places: impl FnMut(&[u32])) -> bool {
         let searching = self.groups.iter().filter(|group| group.pause > 0);
         searching.map(|group| places(&group.places)).count() > 0
     }
 
-    /// Appends the enabled actions of a state, priorities aside, and what goes wrong while looking.
+    /// Appends the enabled actions of a state, priorities aside, and the faults found on the way.
     pub fn enabled(
         &mut self,
         engine: &Engine,
@@ -225,12 +224,12 @@ impl Reuse {
         }
     }
 
-    /// Appends what a group found before with these markings, if that is known.
+    /// Appends the cached actions of a group for these markings; returns whether there was a hit.
     #[inline]
     fn recall(&mut self, number: usize, Spot(spot): Spot, markings: &[u32], found: &mut Vec<u32>) -> bool {
         let (group, key) = (&mut self.groups[number], &mut self.keys[number]);
         group.tries += 1;
-        // The table may have grown since the spot was found, which makes it miss.
+        // If the table has grown since the position was computed, this misses.
         let Some((Line(line), more)) =
             self.lines.get(spot as usize * self.span..).and_then(|lines| lines.split_first())
         else {
@@ -286,11 +285,11 @@ impl Reuse {
         words.zip(head.chain(actions.iter().copied())).for_each(|(word, value)| *word = value);
     }
 
-    /// Makes a table of so many lines, entries of `span` lines each, and moves what is known to it.
+    /// Makes a table of `lines` lines with entries of `span` lines each, and moves the cached entries to it.
     #[cold]
     fn resize(&mut self, lines: usize, span: usize) {
         let lines = lines.min(MOST_BYTES / size_of::<Line>());
-        // Without memory it stays as it is.
+        // If memory is exhausted, it keeps its size.
         let mut larger = Vec::new();
         if ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
             (self.misses, self.too_long) = (0, 0);
@@ -312,7 +311,7 @@ impl Reuse {
         self.grown += self.bytes();
     }
 
-    /// Bytes taken since the last call.
+    /// Bytes allocated since the last call.
     pub fn take_grown(&mut self) -> usize {
         std::mem::take(&mut self.grown)
     }
@@ -329,7 +328,8 @@ mod tests {
     use crate::engine::After;
     use deltamark_core::hash::mix;
 
-    /// Transitions that look at one place, two, and with an inhibitor three; lists of few and of very many actions.
+    /// Transitions that read one place, two, and with an inhibitor three; lists of few and of very many
+    /// actions.
     const NET: &str = "n {
        type id : mod 40;
        place a { dom : id; init : for (i in id) <( i )>; }
@@ -366,7 +366,7 @@ mod tests {
             found.sort_unstable();
             wanted.sort_unstable();
             assert_eq!(found, wanted, "in step {step}");
-            // Mostly to and fro between few markings, at times anywhere.
+            // Mostly back and forth between few markings, sometimes anywhere.
             random = mix(random + 1);
             let choices = if step / 5000 % 2 == 0 { found.len() } else { found.len().min(2) };
             let action = engine.actions.get(found[random as usize % choices]);

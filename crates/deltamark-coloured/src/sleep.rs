@@ -1,11 +1,11 @@
 //! Sleep sets of native coloured nets.
 //!
-//! In: the action that reached a state, and one that is enabled there. Out: whether the second is
-//! skipped. What stays true: only if the two can be exchanged ([`Exchange`]); that no state is lost by it
-//! is shown in [`deltamark_core::sleep`].
+//! In: the action that reached a state, and one that is enabled there. Out: whether the second is skipped.
+//! What stays true: it is skipped only if the two can be exchanged ([`Exchange`]); [`deltamark_core::sleep`]
+//! proves that no state is lost.
 //!
-//! Actions are bindings, numbered as they are found, so there is no relation over all of them to
-//! build before the run: a thread memoises what it has asked.
+//! Actions are bindings, numbered as they are found, so there is no relation over all of them to build before
+//! the run: a thread memoises the pairs it has compared.
 //!
 //! # What is compared
 //! Tokens, not places: two actions of one transition with different bindings mostly have no token in common. `b`
@@ -13,18 +13,17 @@
 //!
 //! - `a` adds no token that `b` requires: `b` was enabled before `a`;
 //! - `b` takes no token that `a` requires: `a` is enabled after `b`;
-//! - `a` takes no token that `b` adds: where `b` exceeds no capacity after `a`, it exceeds none before;
-//! - neither changes a place that an inhibitor of the other looks at;
-//! - both depend on the state by nothing else: no guard that looks at the marking, no inhibitor with variables of
+//! - `a` takes no token that `b` adds: if `b` exceeds no capacity after `a`, it exceeds none before;
+//! - neither changes a place that an inhibitor of the other reads;
+//! - neither depends on the state in another way: no guard that reads the marking, no inhibitor with variables of
 //!   its own. Nets with priorities skip nothing.
 //!
-//! A fault is never skipped: neither an action that always is one, nor one that exceeds a
-//! capacity, which is looked up in the state ([`ActionRef::ceilings`]).
+//! A fault is never skipped: neither an action that always is one, nor one that exceeds a capacity, which is
+//! tested in the state ([`ActionRef::ceilings`]).
 //!
 //! # Layout in memory
 //! ```text
-//! row a    [ 0 0 2 1 … ]    two bits for each b > a: not known yet, skipped, not skipped, skipped if
-//!                           it is no fault
+//! row a    [ 0 0 2 1 … ]    two bits for each b > a: unknown, skipped, not skipped, skipped if it is no fault
 //! ```
 //! A thread has its own rows, allocated on demand. Actions from number [`MOST`] on are never skipped, so a
 //! thread needs 8 MiB at most.
@@ -42,10 +41,10 @@ const MOST: u32 = 8192;
 const PER_WORD: u32 = 32;
 const SKIPPED: u64 = 1;
 const NEEDED: u64 = 2;
-/// Skipped where no place gets more than it may hold.
+/// Skipped if no place exceeds its capacity.
 const IF_FITS: u64 = 3;
 
-/// What a thread knows of pairs of actions.
+/// The pairs of actions that a thread has compared.
 #[derive(Default)]
 pub(crate) struct Sleep {
     rows: Vec<Vec<u64>>,
@@ -86,7 +85,7 @@ impl Sleep {
         let row = &mut self.rows[arrival as usize];
         let word = (action / PER_WORD) as usize;
         if row.len() <= word {
-            // For all actions so far: they are likely to be asked for.
+            // For all actions so far: they are likely to follow.
             let words = engine.actions.count().min(MOST).div_ceil(PER_WORD) as usize;
             self.grown += 8 * (words - row.len());
             row.reserve_exact(words - row.len());
@@ -96,7 +95,7 @@ impl Sleep {
         answer
     }
 
-    /// Bytes taken since the last call.
+    /// Bytes allocated since the last call.
     pub fn take_grown(&mut self) -> usize {
         std::mem::take(&mut self.grown)
     }
@@ -108,7 +107,7 @@ impl Sleep {
     }
 }
 
-/// Whether no place gets more than it may hold.
+/// Whether no place exceeds its capacity.
 #[inline]
 fn fits(engine: &Engine, action: ActionRef<'_>, markings: &[u32]) -> bool {
     action.ceilings().all(|(place, token, count)| {

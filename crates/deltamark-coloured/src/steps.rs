@@ -1,33 +1,32 @@
-//! Remembers what effects do to markings.
+//! Caches the effects of actions on markings.
 //!
-//! In: a place's marking and an effect. Out: the marking that comes of it. What stays true: an
-//! answer that is remembered is the answer that working it out would give; what is forgotten is worked
-//! out again.
+//! In: a place's marking and an effect. Out: the marking after it. What stays true: a hit is what the engine
+//! would compute; an evicted entry is computed again.
 //!
 //! ```text
-//! line    [ block:32 marking:32 | after:32 × 14 ]        one line of the processor's cache
+//! line    [ block:32 marking:32 | after:32 × 14 ]        one cache line
 //! ```
 //!
-//! Effects are numbered in blocks of one place each ([`BLOCK`]), and a line says what all effects of a block
-//! make of a marking, as far as that was asked for. A state's successors ask for the same few markings with
-//! many effects each, so they find what they ask for in a few lines. Where a line lies follows from marking and block, and what
-//! comes last stays. The table grows with its misses up to a fixed
-//! size, so it costs a thread a bounded amount of memory whatever the number of markings.
+//! Effects are numbered in blocks of one place each ([`BLOCK`]), and a line holds the results of all effects
+//! of a block on one marking, as far as they were computed. The successors of a state use the same few
+//! markings with many effects each, so they hit a few lines. The cache is direct-mapped: marking and block
+//! determine the line, and a new line evicts the old. The table grows with its misses up to a fixed size, so
+//! a thread uses a bounded amount of memory whatever the number of markings.
 
 use crate::actions::BLOCK;
 use crate::engine::{After, Engine};
 
-/// Log2 of the lines at the beginning.
+/// Log2 of the initial number of lines.
 const SMALLEST: u32 = 6;
-/// Log2 of the most lines: 8 MiB.
+/// Log2 of the maximum number of lines: 8 MiB.
 const LARGEST: u32 = 17;
-/// What stands for [`After::Exceeded`].
+/// Encodes [`After::Exceeded`].
 const EXCEEDED: u32 = u32::MAX;
-/// What was not asked for yet.
+/// Not computed yet.
 const UNKNOWN: u32 = u32::MAX - 1;
 /// Marks an effect that is undone.
 const UNDO: u32 = 1 << 31;
-/// No line: there is no such block.
+/// An empty line: there is no such block.
 const EMPTY: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
@@ -39,7 +38,7 @@ struct Line {
 
 const EMPTY_LINE: Line = Line { tag: EMPTY, after: [UNKNOWN; BLOCK as usize] };
 
-/// What a thread remembers.
+/// The cache of a thread.
 pub(crate) struct Steps {
     lines: Vec<Line>,
     shift: u32,
@@ -52,13 +51,13 @@ fn tag(marking: u32, effect: u32) -> u64 {
     u64::from(effect >> 4) << 32 | u64::from(marking)
 }
 
-/// The shift that leaves as many bits of a hash as number the lines.
+/// The shift that leaves enough bits of a hash to number the lines.
 fn shift_for(lines: usize) -> u32 {
     64 - lines.ilog2()
 }
 
 impl Steps {
-    /// Nothing remembered.
+    /// An empty cache.
     pub fn new() -> Self {
         Steps { lines: vec![EMPTY_LINE; 1 << SMALLEST], shift: shift_for(1 << SMALLEST), misses: 0, grown: 1 }
     }
@@ -68,14 +67,14 @@ impl Steps {
         (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Asks for what is remembered of a marking and an effect, so that it is there when it is looked at, and gives
-    /// something of it back.
+    /// Loads the cached result of a marking and an effect, so that it is in the processor's cache when it is
+    /// read; returns it so that the load is not optimised away.
     #[inline]
     pub fn touch(&self, marking: u32, effect: u32) -> u32 {
         self.lines[self.line(tag(marking, effect))].after[0]
     }
 
-    /// What is remembered, or [`UNKNOWN`].
+    /// The cached result, or [`UNKNOWN`].
     #[inline]
     fn find(&self, marking: u32, effect: u32) -> u32 {
         let tag = tag(marking, effect);
@@ -83,7 +82,7 @@ impl Steps {
         if line.tag == tag { line.after[(effect % 16) as usize] } else { UNKNOWN }
     }
 
-    /// What a place holds after an effect.
+    /// The marking of a place after an effect.
     #[inline]
     pub fn after(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32) -> After {
         match self.find(marking, effect) {
@@ -93,7 +92,7 @@ impl Steps {
         }
     }
 
-    /// What a place held before an effect, if it has ever held that.
+    /// The marking of a place before an effect, if it has ever occurred.
     #[inline]
     pub fn before(&mut self, engine: &Engine, place: u32, marking: u32, effect: u32) -> After {
         match self.find(marking, effect | UNDO) {
@@ -110,7 +109,7 @@ impl Steps {
         let kept = match after {
             After::Marking(marking) => marking,
             After::Exceeded if !undo => EXCEEDED,
-            // A marking that nobody has seen may be seen later, so this is not remembered.
+            // A marking not seen so far may occur later, so this is not cached.
             _ => return after,
         };
         let tag = tag(marking, effect);
@@ -137,7 +136,7 @@ impl Steps {
         self.grown += self.bytes();
     }
 
-    /// Bytes taken since the last call.
+    /// Bytes allocated since the last call.
     pub fn take_grown(&mut self) -> usize {
         std::mem::take(&mut self.grown)
     }

@@ -1,8 +1,8 @@
 //! A coloured net as a [`System`].
 //!
-//! In: a [`Net`]. Out: states and their successors. What stays true: a state holds for each
-//! place the number of its marking; a number that outgrows its field makes the system ask for a wider
-//! layout. Threads learn of a new layout at their next call, through a version number.
+//! In: a [`Net`]. Out: states and their successors. What stays true: a state holds for each place the number
+//! of its marking; a number that outgrows its field makes the system request a wider layout. Threads see a
+//! new layout at their next call, through a version number.
 //!
 //! ```text
 //! state    [ 3 | 0 | 17 | 1 ]              numbers of markings, a few bits each
@@ -34,24 +34,24 @@ use crate::steps::Steps;
 
 /// The number of changes of an action that is a fault.
 const FAULT: u32 = u32::MAX;
-/// The most places that are given bits which are free.
+/// The maximum number of places that get unused bits.
 const MOST_FILLED: usize = 64;
 
 /// A coloured net that can be run.
 pub struct ColouredSystem {
     pub(crate) engine: Engine,
     current: RwLock<Arc<Current>>,
-    /// Slots of a state, and the version of the layout: beside it, because all threads ask for them all the time, and
-    /// whoever reads `current` writes to it.
+    /// The slots of a state, and the version of the layout: outside the lock, because all threads read them
+    /// all the time, and locking `current` writes to its cache line.
     slots: AtomicUsize,
     version: AtomicU64,
-    /// Bytes of what threads remember for themselves.
+    /// Bytes of the threads' caches.
     thread_bytes: Arc<AtomicU64>,
-    /// The most they came to: threads are gone when a report is made.
+    /// Their maximum: threads have ended when a report is made.
     most_thread_bytes: AtomicU64,
-    /// What the number of each place's marking counts for in the hash of a state.
+    /// The coefficient of each place's marking number in the hash of a state.
     coefficients: Vec<u64>,
-    /// For each place a bit for each marking that a survey has met.
+    /// For each place a bit for each marking that a survey has seen.
     pub(crate) surveyed: Mutex<Vec<Vec<u64>>>,
 }
 
@@ -68,23 +68,23 @@ pub(crate) struct Work {
     steps: Steps,
     sleep: Sleep,
     reuse: Reuse,
-    /// Those of the states in hand, one row behind the other.
+    /// The markings of the current states, one row a state.
     pub markings: Vec<u32>,
-    /// Where what is to be reused may be, a row a state.
+    /// The positions of their entries in the cache of bindings, one row a state.
     spots: Vec<Spot>,
-    /// Of the state looked at last.
+    /// The enabled actions of the state expanded last.
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
     target: Vec<Slot>,
-    /// Steps that are to be taken: which state, which action, and how many places it changes.
+    /// Steps to take: which state, which action, and how many places it changes.
     todo: Vec<(u32, u32, u32)>,
-    /// The places that these change, one behind the other, and their effects.
+    /// The places that these change, contiguous, with their effects.
     moves: Vec<(u32, u32)>,
-    /// Places that searches for bindings look at in every state, and what is there, a row a state.
+    /// Places whose views the search for bindings needs in every state, and the views, one row a state.
     viewed: Vec<u32>,
     views: Vec<View>,
     counted: u64,
-    /// About the bytes that were taken since.
+    /// Approximate bytes allocated since.
     grown: usize,
     thread_bytes: Arc<AtomicU64>,
 }
@@ -107,7 +107,7 @@ impl ColouredSystem {
         Self::under(net, text, &Control::new())
     }
 
-    /// The same, as far as `control` lets it.
+    /// The same, unless `control` stops it.
     pub fn under(net: Net, text: &str, control: &Control) -> Result<Self, Vec<Diagnostic>> {
         let engine = Engine::new(net, text, control)?;
         let bits: Vec<u8> = engine
@@ -139,7 +139,7 @@ impl ColouredSystem {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// This thread's working memory, brought up to the layout in use.
+    /// This thread's working memory, updated to the current layout.
     #[inline]
     pub(crate) fn work<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Work {
         let work: &mut Work = scratch.get();
@@ -154,13 +154,13 @@ impl ColouredSystem {
         places.fold(0, |hash, (factor, &marking)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))))
     }
 
-    /// What a change of a place's marking adds to the hash of a state.
+    /// The change of a state's hash when a place's marking changes.
     #[inline]
     fn moved(&self, place: u32, from: u32, to: u32) -> u64 {
         self.coefficients[place as usize].wrapping_mul(u64::from(to).wrapping_sub(u64::from(from)))
     }
 
-    /// Reads a state and finds its enabled actions, those of the largest priority alone.
+    /// Reads a state and finds its enabled actions, only those of the highest priority.
     pub(crate) fn look(&self, work: &mut Work, state: &[Slot]) {
         work.markings.clear();
         work.spots.clear();
@@ -170,7 +170,7 @@ impl ColouredSystem {
         self.look_at(work, 0);
     }
 
-    /// Has a first look at the places of all states that searches for bindings will look at.
+    /// Views the places of all states that the search for bindings needs.
     fn view_all(&self, work: &mut Work, count: usize) {
         let Work { reuse, markings, viewed, views, .. } = work;
         viewed.clear();
@@ -195,7 +195,7 @@ impl ColouredSystem {
         std::hint::black_box(touched);
     }
 
-    /// Finds the enabled actions of a state that was read, number `row`.
+    /// Finds the enabled actions of state number `row`, which was read.
     fn look_at(&self, work: &mut Work, row: usize) {
         let Work { binder, reuse, markings, spots, found, faults, viewed, views, .. } = work;
         for (&place, &view) in viewed.iter().zip(row_of(views, viewed.len(), row)) {
@@ -229,11 +229,10 @@ impl ColouredSystem {
         }
     }
 
-    /// Appends the successors of states, each reached by what `arrival` says; all of them if that is none. The first is
-    /// number `first` of its block.
+    /// Appends the successors of states, without those that sleep sets skip: `arrival` is the action that
+    /// reached a state, [`Action::NONE`] skips nothing. The first state is number `first` of its block.
     ///
-    /// What is looked up in tables is asked for beforehand, for all of the states, so that the ways to
-    /// memory overlap.
+    /// Table entries are prefetched for all of the states, so that cache misses overlap.
     fn expand_all<'a>(
         &self,
         work: &mut Work,
@@ -264,7 +263,7 @@ impl ColouredSystem {
             out.begin(first + row);
             self.look_at(work, row);
             if let Some(stop) = work.binder.stopped() {
-                // What was found is not all, and must not be taken for it later.
+                // The bindings found are incomplete and must not be reused.
                 work.binder = Binder::new(&self.engine);
                 work.reuse = Reuse::new(&self.engine);
                 out.halt(stop);
@@ -281,7 +280,7 @@ impl ColouredSystem {
             }
             let arrival = arrival(row);
             for &number in found.iter() {
-                // What all of them change may take more than the successors themselves.
+                // The list of all their changes may be larger than the successors.
                 if out.is_stopped() {
                     return Ok(());
                 }
@@ -306,7 +305,7 @@ impl ColouredSystem {
         self.fire_all(work, count, state, first, out)
     }
 
-    /// Takes the steps that are to be done, in the order of states.
+    /// Takes the pending steps, in the order of states.
     fn fire_all<'a>(
         &self,
         work: &mut Work,
@@ -346,7 +345,7 @@ impl ColouredSystem {
                             hash = hash.wrapping_add(self.moved(place, before, marking));
                         }
                         After::Marking(_) => return Err(Widen),
-                        // Another place may have a capacity that is exceeded: then it is a fault.
+                        // If another place exceeds its capacity, it is a fault.
                         After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
                         After::Exceeded => {
                             out.fault(Some(Action(number)), self.engine.exceeded(place));
@@ -374,11 +373,11 @@ impl ColouredSystem {
         }
     }
 
-    /// Brings the count of this thread's bytes up to date, now and then.
+    /// Updates the count of this thread's bytes, now and then.
     fn account(&self, work: &mut Work) {
         let Work { binder, steps, sleep, reuse, .. } = work;
         work.grown += binder.take_grown() + steps.take_grown() + sleep.take_grown() + reuse.take_grown();
-        // To count exactly means to go through all that is there.
+        // Counting exactly visits everything.
         if work.grown as u64 > work.counted / 8 {
             work.grown = 0;
             let bytes = (binder.bytes() + steps.bytes() + sleep.bytes() + reuse.bytes()) as u64;
@@ -389,7 +388,7 @@ impl ColouredSystem {
         }
     }
 
-    /// Whether an action can be taken where these markings are; nothing about what it leads to.
+    /// Whether an action is enabled in these markings, regardless of its result.
     fn can(&self, work: &mut Work, state: &[Slot], action: u32) -> Result<bool, Fault> {
         let engine = &self.engine;
         work.markings.clear();
@@ -408,8 +407,8 @@ impl ColouredSystem {
         Ok(true)
     }
 
-    /// Writes the state before an action, if it is one that has been seen place by place, and says what
-    /// is to be added to the hash of the state after it.
+    /// Writes the state before an action, if each of its local markings has occurred; returns what to add to
+    /// the hash of the state after it.
     fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
         // A fault leads to no state.
         if self.engine.actions.get(action).is_fault() {
@@ -514,7 +513,7 @@ impl System for ColouredSystem {
             match work.steps.after(&self.engine, place, field.read(source), effect) {
                 After::Marking(marking) if marking <= field.limit => field.write(target, marking),
                 After::Marking(_) => return Err(Widen),
-                // Beyond what is counted: see `Batch::cut_off`.
+                // Beyond the counting range: see `Batch::cut_off`.
                 After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
                 After::Exceeded => return Ok(Fired::Fault(self.engine.exceeded(place))),
                 After::Impossible => return Ok(Fired::Disabled),
@@ -548,7 +547,7 @@ impl System for ColouredSystem {
     fn widen(&self) -> Recoding {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(&current);
-        // What a place was given because it was free is not kept: others may need it now.
+        // Unused bits given to a place are not kept: others may need them now.
         let mut bits = vec![0; self.engine.places.len()];
         let mut widened = Vec::new();
         for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
@@ -559,7 +558,7 @@ impl System for ColouredSystem {
             if bits[number] > field.bits {
                 widened.push(self.engine.net.places[number].name.as_str());
             } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
-                // It would follow soon, and translating all states twice costs more than a bit.
+                // It would outgrow the field soon, and recoding all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
             }
         }

@@ -1,4 +1,4 @@
-//! The most tokens of each value that lay in each place.
+//! The largest count of each token value in each place.
 //!
 //! In: markings. Out: for each place with coloured tokens the largest count of each token. What stays
 //! true: coloured and unfolded nets report alike.
@@ -18,14 +18,14 @@ pub type TokenBounds = (String, Vec<(String, u64)>);
 
 /// A coloured net that keeps the largest count of each token.
 pub trait TokenSurvey {
-    /// Takes in the states of a block.
+    /// Records the states of a block.
     fn note_tokens(&self, scratch: &mut Scratch, block: &Block);
 
-    /// What came of all states that were noted, for every place whose tokens have values.
+    /// The bounds over all recorded states, for every place whose tokens have values.
     fn token_bounds(&self) -> Vec<TokenBounds>;
 }
 
-/// The system as one that surveys tokens, if it is a coloured net.
+/// The system as a token survey, if it is a coloured net.
 pub fn token_survey(system: &dyn System) -> Option<&dyn TokenSurvey> {
     let any = system.as_any()?;
     let coloured = any.downcast_ref::<ColouredSystem>().map(|system| system as &dyn TokenSurvey);

@@ -1,22 +1,21 @@
 //! Unfolds a coloured net into a P/T net.
 //!
-//! In: a coloured net. Out: a P/T net with a place for each token that can ever lie in a place, and a
-//! transition for each binding that can ever be enabled; or why that cannot be. What stays
-//! true: states and edges of the two nets correspond one to one. Two bindings that do the same stay two
-//! transitions.
+//! In: a coloured net. Out: a P/T net with a place for each token that can ever be in a place, and a
+//! transition for each binding that can ever be enabled; or why that is impossible. What stays true: states
+//! and edges of the two nets correspond one to one. Two bindings with the same effect stay two transitions.
 //!
-//! # Which tokens there can be
-//! An over-approximation: as if tokens were never taken away and never ran out, all bindings are
-//! found over the tokens known so far, what they add becomes known, and so on until nothing is new.
-//! The tries of [`bind`](crate::bind) remember what was found, so a round costs little more than what is new in it.
+//! # Which tokens are possible
+//! An over-approximation by saturation: as if tokens were never removed and never ran out, all bindings are
+//! found over the tokens known so far, their outputs become known, and so on until a fixed point. The tries
+//! of [`bind`](crate::bind) memoise the bindings, so a round costs little more than what is new in it.
 //!
-//! # What is left out
-//! A token that no transition adds or takes stays as it is: transitions that need it lose the arc or,
-//! if there is not enough of it, can never fire and are left out.
+//! # What is omitted
+//! A token that no transition adds or takes is constant: transitions that need it lose the arc or, if there
+//! is not enough of it, can never fire and are omitted.
 //!
 //! # What cannot be unfolded
-//! Priorities, guards that look at the marking, several inhibitors that block only together, bindings whose evaluation
-//! could be a fault, and nets that come to more tokens or bindings than a limit.
+//! Priorities, guards that read the marking, several inhibitors that block only together, bindings whose
+//! evaluation may fault, and nets with more tokens or bindings than a limit.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,53 +27,52 @@ use crate::engine::{Engine, Marking};
 use crate::order::order;
 use crate::unfolded::NotUnfolded;
 
-/// How often each token lies in a place where nothing runs out.
+/// The count of each token in a saturated place.
 const PLENTY: u32 = i32::MAX as u32;
 
-/// How many steps the search for bindings may take, for each binding that there may be.
+/// The maximum number of steps of the search for bindings, for each binding allowed.
 const VISITS: usize = 5;
 
-/// How large an unfolded net may be.
+/// Limits on the size of an unfolded net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnfoldLimits {
-    /// The most bindings, so transitions.
+    /// The maximum number of bindings, i.e. transitions.
     pub transitions: usize,
-    /// The most tokens, so places.
+    /// The maximum number of tokens, i.e. places.
     pub places: usize,
-    /// The most arcs.
+    /// The maximum number of arcs.
     pub arcs: usize,
-    /// How many tokens and bindings may be looked at to find out which there are, each as often as it is
-    /// looked at.
+    /// The maximum number of tokens and bindings visited to find the possible ones, counted with repetition.
     pub effort: usize,
 }
 
 impl UnfoldLimits {
-    /// What is unfolded without being asked for. Larger nets run about as fast as coloured ones.
+    /// The limits for unfolding by default. Larger nets run about as fast coloured.
     pub const AUTO: UnfoldLimits = UnfoldLimits { transitions: 6_000, places: 6_000, arcs: 60_000, effort: 1_000_000 };
-    /// What is unfolded on demand.
+    /// The limits for unfolding on demand.
     pub const DEMANDED: UnfoldLimits =
         UnfoldLimits { transitions: 1_000_000, places: 1_000_000, arcs: 10_000_000, effort: 20_000_000 };
 }
 
-/// A net and where its parts come from.
+/// A P/T net and where its parts come from.
 pub(crate) struct Parts {
     pub net: pt::Net,
-    /// For each place of the P/T net the place and token.
+    /// For each place of the P/T net the coloured place and the token.
     pub places: Vec<(u32, u32)>,
     /// For each transition of the P/T net the action.
     pub actions: Vec<u32>,
-    /// Tokens that never change: place, token, how often.
+    /// Tokens that never change: place, token, count.
     pub constants: Vec<(u32, u32, u32)>,
 }
 
-/// Unfolds, as far as `control` lets it, or says why not.
+/// Unfolds, unless `control` stops it; the error says why not.
 pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits, control: &Control) -> Result<Parts, NotUnfolded> {
     refuse(engine)?;
     let (known, actions) = saturate(engine, limits, control)?;
     build(engine, &known, actions, limits, control)
 }
 
-/// What rules out unfolding whatever the tokens.
+/// Refuses what cannot be unfolded, whatever the tokens.
 fn refuse(engine: &Engine) -> Result<(), String> {
     for (transition, plan) in engine.net.transitions.iter().zip(&engine.plans) {
         let name = &transition.name;
@@ -116,7 +114,7 @@ fn saturate(
             })
             .collect();
         actions.clear();
-        // Sets of tokens that go together with few others can be very many.
+        // There can be very many combinations of tokens that each occur in few bindings.
         binder.limit(VISITS * limits.transitions, control);
         binder.enabled(engine, &markings, &mut actions, &mut faults);
         if let Some(stop) = binder.stopped() {
@@ -177,7 +175,7 @@ fn build(
             changing.extend(engine.effects.get(effect).map(|(token, _)| (place, token)));
         }
     }
-    // A P/T net has places: where nothing ever changes all tokens become some.
+    // A P/T net needs a place: if nothing ever changes, all tokens become places.
     let static_net = changing.is_empty();
     let mut net = pt::Net { name: engine.net.name.clone(), ..pt::Net::default() };
     let (mut places, mut constants): (Vec<(u32, u32)>, Vec<_>) = Default::default();
@@ -222,7 +220,7 @@ fn build(
                 }
                 continue;
             };
-            // What is taken and put back is read; what is only read or gained stays out of the inputs.
+            // A token taken and put back is read; one only read or gained is no input.
             let gain = gains.remove(&key).unwrap_or(0);
             let (taken, added) = ((-i64::from(gain)).max(0) as u32, gain.max(0) as u32);
             if taken >= count {
@@ -272,7 +270,7 @@ fn build(
     Ok(Parts { net, places, actions: kept, constants })
 }
 
-/// Puts places that belong together next to each other.
+/// Makes places that belong together adjacent.
 fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>, control: &Control) -> Result<(), Stop> {
     let token = |&(place, token): &(u32, u32)| (place, engine.places[place as usize].components(token).collect());
     let order = order(net, &places.iter().map(token).collect::<Vec<_>>(), control)?;
@@ -291,7 +289,7 @@ fn reorder(engine: &Engine, net: &mut pt::Net, places: &mut Vec<(u32, u32)>, con
     Ok(())
 }
 
-/// The tokens that block a binding: any one of them in this number.
+/// The tokens that disable a binding: any one of them in this number.
 fn inhibitors(engine: &Engine, known: &[BTreeSet<u32>], number: u32) -> Result<Vec<(u32, u32, u32)>, String> {
     let action = engine.actions.get(number);
     let plan = &engine.plans[action.transition() as usize];

@@ -1,13 +1,13 @@
-//! A coloured net that runs unfolded and is told as coloured.
+//! A coloured net that runs unfolded and is described as coloured.
 //!
-//! In: a coloured net. Out: a [`System`] that runs the P/T net it unfolds to. What stays true: to whoever
-//! asks for names, markings, actions or properties it is the coloured net; and a token that lies in a
-//! place more often than the place's capacity allows is a fault, as it is for the coloured net.
+//! In: a coloured net. Out: a [`System`] that runs the P/T net it unfolds to. What stays true: names,
+//! markings, actions and properties are those of the coloured net; and a token that exceeds the place's
+//! capacity is a fault, as it is for the coloured net.
 //!
 //! # Capacities
-//! The P/T net knows none. While the fields of all places with a capacity can hold no more
-//! than it allows (one bit for the usual capacity of 1), a count above it shows as a field that overflows. So only
-//! places whose field could hold too much are looked at, step by step; as a rule there are none.
+//! The P/T net has none. While the fields of all places with a capacity can hold no more than it allows (one
+//! bit for the usual capacity of 1), a count above it shows as a field overflow. So only places whose field
+//! could hold more are checked at each step; usually there are none.
 
 use std::any::Any;
 use std::sync::atomic::AtomicU64;
@@ -35,13 +35,13 @@ pub struct UnfoldedSystem {
     parts: Parts,
     /// For each coloured place its P/T places, each with its token.
     pub(crate) of_place: Vec<Vec<(u32, u32)>>,
-    /// For each coloured place what never changes in it.
+    /// For each coloured place its constant tokens.
     pub(crate) constants: Vec<Vec<(u32, u32)>>,
     /// Capacities of P/T places; `u64::MAX` for none.
     capacities: Vec<u64>,
     /// P/T places whose field could hold more than their capacity.
     watched: RwLock<Vec<u32>>,
-    /// The most that a survey has met in each P/T place.
+    /// The largest count that a survey has seen in each P/T place.
     pub(crate) most: Vec<AtomicU64>,
 }
 
@@ -51,11 +51,11 @@ pub enum NotUnfolded {
     Wrong(Vec<Diagnostic>),
     /// A clause without a full stop.
     Refused(String),
-    /// The run must end.
+    /// The run was stopped.
     Stopped(Stop),
 }
 
-/// What is wrong with a net; or that the run must end, which comes the same way.
+/// The diagnostics of a net; or that the run was stopped, which is reported the same way.
 impl From<Vec<Diagnostic>> for NotUnfolded {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
         let stop = diagnostics.iter().find_map(|diagnostic| diagnostic.stop);
@@ -81,7 +81,7 @@ impl UnfoldedSystem {
         Self::under(net, text, limits, &Control::new())
     }
 
-    /// The same, as far as `control` lets it.
+    /// The same, unless `control` stops it.
     pub fn under(net: Net, text: &str, limits: UnfoldLimits, control: &Control) -> Result<Self, NotUnfolded> {
         let engine = Engine::new(net, text, control)?;
         let mut parts = unfold(&engine, limits, control)?;
@@ -109,7 +109,7 @@ impl UnfoldedSystem {
         self.inner.net()
     }
 
-    /// Finds out which places must be watched in the layout in use.
+    /// Determines which places must be watched in the current layout.
     fn watch(&self) {
         let mut watched = self.watched.write().unwrap_or_else(PoisonError::into_inner);
         watched.clear();
@@ -120,7 +120,7 @@ impl UnfoldedSystem {
         }
     }
 
-    /// The first watched place that holds more than it may.
+    /// The first watched place above its capacity.
     fn exceeded(&self, watched: &[u32], scratch: &mut Scratch, state: &[Slot]) -> Option<u32> {
         watched.iter().copied().find(|&place| {
             let count = self.inner.read(scratch, state, NetSystem::tokens(place));
@@ -132,7 +132,7 @@ impl UnfoldedSystem {
         self.engine.exceeded(self.parts.places[place as usize].0)
     }
 
-    /// Has the inner net append to `out`, and makes faults of targets that hold too much.
+    /// Lets the inner net append to `out`, and turns targets above a capacity into faults.
     fn checked(
         &self,
         scratch: &mut Scratch,
@@ -213,7 +213,7 @@ impl Layer for UnfoldedSystem {
     }
 
     fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
-        // The P/T net knows nothing of capacities, and so of faults.
+        // The P/T net has no capacities, and so no faults.
         if self.capacities.iter().any(|&capacity| capacity != u64::MAX) {
             return Ok(None);
         }
@@ -322,7 +322,7 @@ impl Layer for UnfoldedSystem {
     }
 }
 
-/// What the P/T net states, with the coloured net's observables.
+/// The facts of the P/T net, with the coloured net's observables.
 struct UnfoldedFacts<'s> {
     system: &'s UnfoldedSystem,
     inner: Box<dyn Facts + 's>,
@@ -357,7 +357,7 @@ impl Facts for UnfoldedFacts<'_> {
     }
 }
 
-/// An unfolded marking that expressions look at.
+/// An unfolded marking that expressions can read.
 struct Unfolded<'a> {
     system: &'a UnfoldedSystem,
     counts: &'a [u64],
@@ -387,7 +387,7 @@ impl Look for Unfolded<'_> {
 }
 
 impl UnfoldedSystem {
-    /// The coloured place, and what each of its tokens counts, if an observable is such a sum.
+    /// The coloured place and the weight of each of its tokens, if an observable is such a sum.
     fn weighed(&self, observed: Observed) -> Option<(usize, impl Fn(u32) -> i64)> {
         let (place, component) = match observed {
             Observed::Tokens(place) => (place as usize, None),
@@ -398,14 +398,14 @@ impl UnfoldedSystem {
         Some((place, move |token| component.map_or(1, |component| table.component(token, component))))
     }
 
-    /// The sum over the tokens of a place; `read` tells how many there are.
+    /// The weighted sum over the tokens of a place; `read` returns their counts.
     fn sum(&self, place: usize, weight: &impl Fn(u32) -> i64, read: impl FnMut(u32) -> i64) -> i64 {
         let tokens = self.of_place[place].iter().map(|&(_, token)| weight(token));
         let counts = self.of_place[place].iter().map(|&(at, _)| at).map(read);
         total(tokens.zip(counts).chain([(1, self.constant(place, weight))]))
     }
 
-    /// That of the tokens that are always there.
+    /// The weighted sum of the constant tokens.
     fn constant(&self, place: usize, weight: &impl Fn(u32) -> i64) -> i64 {
         total(self.constants[place].iter().map(|&(token, count)| (weight(token), i64::from(count))))
     }
@@ -423,7 +423,7 @@ impl Engine {
         }
     }
 
-    /// The value in a marking of what is read alike in both forms.
+    /// The value in a marking of an observable that both forms read alike.
     pub fn read(&self, observed: Observed, look: &dyn Look) -> i64 {
         match observed {
             Observed::Proposition(number) => {

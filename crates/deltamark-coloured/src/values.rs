@@ -1,20 +1,19 @@
-//! Values while a net runs: one word each.
+//! Values at run time: one word each.
 //!
-//! In: integers and sequences of words. Out: a [`Code`] for each. What stays true: two codes
-//! of values of one type are equal exactly when the values are; a code never changes its
-//! meaning.
+//! In: integers and sequences of words. Out: a [`Code`] for each. What stays true: two codes of values of one
+//! type are equal exactly when the values are; a code never changes its meaning.
 //!
 //! ```text
 //! code   -2^31 … 2^31-1     the integer itself
 //!        SEQUENCE + k       sequence number k of the table
 //!
 //! table  heads  [ start:40 | len:24 ]  one a sequence
-//!        words  [ code | code | … ]    elements, one sequence behind the other
+//!        words  [ code | code | … ]    elements of the sequences, contiguous
 //!        index  hash of the elements ─▶ number, under a lock
 //! ```
 //!
-//! A code tells by itself whether it is a sequence, so that values can be compared and hashed
-//! without their type. The hash of a value depends on the value alone, not on its number.
+//! The code itself shows whether it is a sequence, so that values can be compared and hashed without their
+//! type. The hash of a value depends on the value alone, not on its number.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -57,7 +56,7 @@ impl Values {
     /// The code of the sequence of these elements.
     ///
     /// # Panics
-    /// When the table is at its end, at billions of elements: memory has run out long before.
+    /// If the table is full, at billions of elements: memory is exhausted long before.
     pub fn sequence(&self, elements: &[Code]) -> Code {
         let hash = self.hash_elements(elements);
         let mut growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,12 +88,12 @@ impl Values {
         self.words.slice((head >> LENGTH_BITS) as usize, (head & ((1 << LENGTH_BITS) - 1)) as usize)
     }
 
-    /// Whether a code stands for a sequence.
+    /// Whether a code is that of a sequence.
     pub fn is_sequence(code: Code) -> bool {
         code >= SEQUENCE
     }
 
-    /// How many elements a sequence has.
+    /// The number of elements of a sequence.
     pub fn len(&self, sequence: Code) -> usize {
         (self.heads.get((sequence - SEQUENCE) as usize) & ((1 << LENGTH_BITS) - 1)) as usize
     }
@@ -110,7 +109,7 @@ impl Values {
         Some(elements.get(usize::try_from(index).ok()?)?.load(Relaxed) as Code)
     }
 
-    /// A hash of what the value is.
+    /// A hash of the value, independent of its number.
     pub fn hash(&self, code: Code) -> u64 {
         if code < SEQUENCE {
             mix(code as u64 ^ 0x517c_c1b7_2722_0a95)
@@ -163,13 +162,13 @@ impl Values {
         }
     }
 
-    /// The bytes the table holds.
+    /// The bytes held.
     pub fn bytes(&self) -> u64 {
         let index = self.growing.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
         self.heads.bytes() + self.words.bytes() + self.hashes.bytes() + index
     }
 
-    /// The value as people write it.
+    /// Prints the value.
     pub fn print(&self, types: &[Type], of: TypeId, code: Code, out: &mut String) {
         let list = |open: &str, close: &str, out: &mut String, pairs: &mut dyn Iterator<Item = (TypeId, Code)>| {
             out.push_str(open);

@@ -6,7 +6,7 @@
 //! # A sentence of the language.
 //! the text of the net
 //! > N=3: 4/3/1; 2 steps: division by zero    with this parameter; states/edges/deadlocks, and a fault
-//! > wrong 1:11 what is said (advice)         what is refused, a line for each diagnostic
+//! > wrong 1:11 message (advice)              what is refused, a line for each diagnostic
 //! > not unfolded: a reason                   otherwise it must unfold, to the same answers
 //! ```
 
@@ -19,7 +19,7 @@ use deltamark_core::diagnostic::line_column;
 use deltamark_core::{Diagnostic, System};
 use explored::{Found, explore_system};
 
-/// A net and what is said of it.
+/// A net and the expected answers.
 struct Case<'t> {
     sentence: &'t str,
     net: String,
@@ -64,7 +64,7 @@ fn answer(system: &dyn System) -> String {
     }
 }
 
-/// What is to be said of a net with these parameters.
+/// The expected answers for a net with these parameters.
 fn answers(net: &str, given: &str) -> Vec<String> {
     let pairs = given.split(',').filter_map(|pair| pair.split_once('='));
     let parameters: Vec<(String, String)> = pairs.map(|(name, value)| (name.into(), value.into())).collect();
@@ -126,8 +126,8 @@ fn properties_of_states_become_invariants() {
     }
 }
 
-/// Markings in the order of their types, whichever tokens were met first; steps with their bindings, and
-/// what the model says of them behind.
+/// Markings in the order of their types, whichever tokens were found first; steps with their bindings,
+/// followed by the model's description.
 #[test]
 fn both_forms_are_told_alike() {
     let net = "n { type site : range 1 .. 12; type state : enum (idle, busy); type some : set of site with capacity 2;

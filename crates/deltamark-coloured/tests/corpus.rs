@@ -17,8 +17,8 @@ fn explored(system: &dyn System, store: &str) -> (u64, u64, bool) {
     (found.states, found.edges, found.deadlocks > 0)
 }
 
-/// Compares all nets of so many states with what is expected of them, unfolded, and up to `coloured` states also as
-/// coloured.
+/// Compares all nets with a number of states in `sizes` with the expected counts, unfolded, and up to
+/// `coloured` states also as coloured.
 fn check(test: &str, sizes: std::ops::Range<u64>, coloured: u64, at_least: usize) {
     let Some(corpus) = Corpus::find(test) else { return };
     let mut rows = corpus.expected("pnml");

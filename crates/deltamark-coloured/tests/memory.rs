@@ -1,4 +1,4 @@
-//! Tables of values, tokens, markings and bindings are in the account of a run.
+//! Tables of values, tokens, markings and bindings are included in the memory budget of a run.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use deltamark_coloured::{ColouredSystem, lna};
 use deltamark_core::{Budget, Control, Property, Stop, System};
 use deltamark_search::{Search, Task, run};
 
-/// Every state has a list of its own, and every step a binding of its own: the store is the least of it.
+/// Every state has a list of its own, and every step a binding of its own: the store is the smallest part.
 const LISTS: &str = "lists (N := 9) {
    type digit : range 0 .. N;
    type digits : list[nat] of digit with capacity 40;
@@ -41,9 +41,9 @@ fn a_run_ends_when_its_tables_have_taken_what_it_may_take() {
         assert_eq!(outcome.stopped_by, Some(Stop::Memory));
         assert!(outcome.statistics.states > 1000);
         let tables = system.tables().total() - before;
-        // Rows grow by a fifth, indexes by half.
+        // Vectors grow by a fifth, indexes by half.
         assert!(tables > limit / 2 && tables < limit + limit / 2, "{tables} of {limit}");
-        // What is left is what the store has, and what the tables keep.
+        // The rest is what the store and the tables hold.
         let kept = budget.used() - store.bytes().total() - store.frontier_bytes();
         assert!(kept > limit / 4 && kept <= tables, "{kept} of {tables}");
     }

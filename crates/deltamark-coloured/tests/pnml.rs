@@ -1,4 +1,4 @@
-//! Symmetric nets in PNML: every construct, what is refused, and how things are told.
+//! Symmetric nets in PNML: every construct, what is refused, and how states are described.
 
 #[path = "common/explore.rs"]
 mod explored;
@@ -121,7 +121,7 @@ fn conditions_choose_bindings() {
         .replace("</partitionelementof refpartition=\"warm\">", "</partitionelementof>");
     let equal = op("equality", &[&x, &red]);
     let less = op("lessthan", &[&n, &two]);
-    // Of the twelve tokens, how many may go.
+    // The number of the twelve tokens that may go.
     let cases = [
         ("".to_string(), 12),
         (equal.clone(), 4),
@@ -152,7 +152,7 @@ fn conditions_choose_bindings() {
         ("<booleanconstant value=\"false\"/>".to_string(), 0),
     ];
     for (condition, edges) in cases {
-        // The token goes round, so that each binding is one edge of the one state.
+        // The token returns, so that each binding is one edge of the one state.
         let tuple = number_of(1, &op("tuple", &[&x, &n]));
         let body = place("a", "pair", &number_of(1, &op("tuple", &[&all("col"), &all("num")])))
             + &transition("t", &condition)
@@ -336,7 +336,7 @@ fn what_is_wrong_is_told() {
     }
 }
 
-/// What would change the net if it were passed over: each is the only thing that is said.
+/// Each would change the net if it were skipped: each is the only diagnostic.
 #[test]
 fn nothing_is_lost_in_silence() {
     let x = variable("x");
@@ -387,7 +387,7 @@ fn nothing_is_lost_in_silence() {
             "a test arc leads from a place to a transition",
         ),
         (place("a", "dot", "") + r#"<transition id="t"><delay/></transition>"#, "timed transitions are not supported"),
-        // References lead to what they say.
+        // References lead to nodes of the right kind.
         (plain(r#"<referencePlace id="r1" ref="t"/>"#), "this reference to a place leads to `t`, which is none"),
         (plain(r#"<referencePlace id="r1" ref="u"/>"#), "the reference leads nowhere: there is no node `u`"),
         (
@@ -495,13 +495,14 @@ fn mutilated_files_do_no_harm() {
     assert!(read > 20 && refused > 500, "{read} read, {refused} refused");
 }
 
-/// A place has no capacity, so there is no fault: an exploration that comes to more tokens of a colour than are counted
-/// ends, and nothing is said of what it did not see. Unfolded, the net is counted further.
+/// A place has no capacity, so there is no fault: an exploration that reaches more tokens of a colour than
+/// are counted stops, without a verdict on what it did not see. Unfolded, the net is counted further.
 #[test]
 fn counts_end_and_do_not_wrap() {
     const MOST: u32 = i32::MAX as u32;
     let dot = "<dotconstant/>";
-    // (tokens of p, how many t takes, how many it adds to q; what ends the exploration, states and edges unfolded)
+    // (tokens of p, number t takes, number it adds to q; what ends the exploration, states and edges
+    // unfolded)
     let cases = [
         (2, 1, MOST, None, 3, 2),
         (3, 1, MOST, Some(Stop::Count), 4, 3),
@@ -526,7 +527,7 @@ fn counts_end_and_do_not_wrap() {
         let found = explored::explore_system(&unfolded, "plain");
         assert_eq!((found.states, found.edges, found.deadlocks), (states, edges, 1), "{tokens} {taken} {added}");
     }
-    // What a label comes to at a place is counted in 31 bits.
+    // The tokens of a label at a place are counted in 31 bits.
     let sum = op("add", &[&number_of(MOST, dot), &number_of(1, dot)]);
     for (taken, added) in [(sum.as_str(), dot), (dot, sum.as_str())] {
         let text = document(

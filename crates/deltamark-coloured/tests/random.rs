@@ -1,4 +1,4 @@
-//! Random coloured nets: the engine and the unfolding against a dull explorer.
+//! Random coloured nets: the engine and the unfolding against a naive explorer.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn counts(system: &dyn System) -> Counts {
     }
 }
 
-/// Whether the labels of a transition come to more tokens of a place than are counted.
+/// Whether the labels of a transition have more tokens of a place than are counted.
 fn refused(net: &Net) -> bool {
     net.transitions.iter().any(|transition| {
         [&transition.inputs, &transition.outputs].into_iter().any(|arcs| {
@@ -43,7 +43,7 @@ fn refused(net: &Net) -> bool {
     })
 }
 
-/// Compares on random nets; says how many were compared, and how many of them unfolded.
+/// Compares on random nets; returns how many were compared, and how many of them unfolded.
 fn compare(seeds: std::ops::Range<u64>, features: Features, suite_every: usize) -> (usize, usize) {
     let (mut compared, mut unfolded) = (0, 0);
     for seed in seeds {
@@ -56,7 +56,7 @@ fn compare(seeds: std::ops::Range<u64>, features: Features, suite_every: usize) 
         };
         assert!(!refused(&net), "seed {seed}: {net:?}");
         if beyond {
-            // Never a count that has wrapped, and never an answer.
+            // Never a wrapped count, and never a verdict.
             assert_eq!(explore::stopped(&system), Some(Stop::Count), "seed {seed}: {net:?}");
         } else {
             assert_eq!(counts(&system), expected, "seed {seed}: {net:?}");
@@ -102,7 +102,7 @@ fn nets_with_priorities_agree_with_the_dull_explorer() {
     assert!(compared > 200, "{compared} nets compared");
 }
 
-/// A guard that divides by zero is a fault exactly where there are tokens for all inputs.
+/// A guard that divides by zero is a fault exactly if there are tokens for all inputs.
 #[test]
 fn nets_whose_guards_go_wrong_agree_with_the_dull_explorer() {
     let features = Features { capacities: true, priorities: false, inhibitors: true, divisions: true, edges: false };
@@ -110,11 +110,11 @@ fn nets_whose_guards_go_wrong_agree_with_the_dull_explorer() {
     assert!(compared > 200 && unfolded > 20, "{compared} nets compared, {unfolded} unfolded");
 }
 
-/// Numbers, factors and capacities at the edges: both forms find the same states and the same faults.
+/// Numbers, factors and capacities at the limits: both forms find the same states and the same faults.
 #[test]
 fn nets_at_the_edges_agree_with_the_dull_explorer() {
     let features = Features { capacities: true, priorities: false, inhibitors: true, divisions: false, edges: true };
-    // In this one a step exceeds a capacity, and what is counted in a place without one too: it is a fault.
+    // Here a step exceeds both a capacity and the counting range of a place without one: it is a fault.
     compare(124_170..124_171, features, 40);
     let (compared, unfolded) = compare(4000..5500, features, 40);
     assert!(compared > 400 && unfolded > 200, "{compared} nets compared, {unfolded} unfolded");

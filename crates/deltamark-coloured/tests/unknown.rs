@@ -1,5 +1,5 @@
-//! What the reader of symmetric nets does not know, it refuses: renaming an element or an attribute, adding one, or
-//! writing one twice never changes the net in silence.
+//! The reader of symmetric nets refuses what it does not know: renaming an element or an attribute, adding
+//! one, or duplicating one never changes the net silently.
 
 use deltamark_coloured::{ColouredSystem, pnml};
 use deltamark_core::diagnostic::line_column;
@@ -20,7 +20,7 @@ fn is_decoration(node: Node<'_, '_>) -> bool {
     node.ancestors().skip(1).any(|around| matches!(around.tag_name().name(), "graphics" | "toolspecific"))
 }
 
-/// The text with the element called otherwise.
+/// The text with the element renamed.
 fn renamed(text: &str, node: Node<'_, '_>, name: &str) -> String {
     let (range, old) = (node.range(), node.tag_name().name());
     let inside = &text[range.start + 1 + old.len()..range.end];

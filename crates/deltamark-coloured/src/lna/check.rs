@@ -1,12 +1,12 @@
-//! The checker: names, types, and what must be known before the net runs.
+//! The checker: names, types, and everything that must be known statically.
 //!
-//! In: the syntax tree, and values for parameters. Out: a [`Net`](crate::Net), or findings. What
-//! stays true: without findings the net is well formed; names are declared before they are used;
-//! types, constants, functions, places, transitions and propositions have tables of their own.
+//! In: the syntax tree, and values for parameters. Out: a [`Net`](crate::Net), or findings. What stays true:
+//! without findings the net is well-formed; names are declared before they are used; types, constants,
+//! functions, places, transitions and propositions have separate namespaces.
 //!
-//! This file has the tables, the scopes, and the declarations that are short. Types of
-//! expressions are in [`roots`](super::roots), expressions in [`lower`](super::lower), functions, labels and
-//! transitions in files of their own.
+//! This file has the symbol tables, the scopes, and the short declarations. Types of expressions are in
+//! [`roots`](super::roots), expressions in [`lower`](super::lower), functions, labels and transitions in
+//! files of their own.
 
 use super::fold::{fault_of, number};
 use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
@@ -18,17 +18,17 @@ use deltamark_nets::findings::Findings;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// How many elements constants and unrolled labels of a net may have in all.
+/// The maximum number of elements of constants and unrolled labels of a net.
 const MOST_EXPANDED: u64 = 1 << 22;
 
-/// What a name in scope stands for.
+/// The meaning of a name in scope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// A variable, and whether statements may give it a value.
+    /// A variable, and whether statements may assign to it.
     Variable(Var, Assign),
     /// A token of a place.
     Token(Var, PlaceId),
-    /// A value that is known: the variable of a `for` that was unrolled.
+    /// A static value: the variable of an unrolled `for`.
     Known(i64),
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Signature {
     pub has_body: bool,
 }
 
-/// What an expression may look at.
+/// What an expression may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// Variables only.
@@ -87,22 +87,22 @@ pub(crate) struct Checker<'t, 'f> {
     pub propositions: BTreeSet<&'t str>,
     /// Names in scope, the innermost last.
     pub locals: Vec<Local<'t>>,
-    /// The next free variable of the frame in hand.
+    /// The next free variable of the current frame.
     pub frame: u32,
     pub sight: Sight,
-    /// What is declared further down, for advice.
+    /// Names declared later, for advice.
     later: BTreeMap<&'t str, Span>,
-    /// Names that have a value elsewhere in the transition in hand, with why they have none here.
+    /// Names bound elsewhere in the current transition, and why they have no value here.
     pub elsewhere: BTreeMap<&'t str, &'static str>,
-    /// What is said of a variable that nothing declares.
+    /// Advice for a variable that nothing declares.
     pub advice: Option<&'static str>,
-    /// Whether mismatches are left out because the type asked for is a guess.
+    /// Whether type mismatches are suppressed because the expected type is a guess.
     pub guessing: bool,
-    /// Components of places whose type there is not: it is guessed.
+    /// Components of places whose type is undeclared, and therefore guessed.
     pub guessed: BTreeSet<(PlaceId, usize)>,
     overrides: BTreeMap<String, i64>,
     expanded: u64,
-    /// How long constants that call functions have taken so far.
+    /// The time spent so far on constants that call functions.
     pub evaluating: Duration,
 }
 
@@ -136,7 +136,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         }
     }
 
-    /// Checks a whole net. What it gives is good if there are no findings.
+    /// Checks a whole net. The result is valid if there are no findings.
     pub fn net(mut self, tree: &syntax::Net<'t>) -> Net {
         self.net.name = tree.name.text.into();
         for parameter in &tree.parameters {
@@ -192,8 +192,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         self.net
     }
 
-    /// Notes what is declared anywhere, so that use before declaration can be told from a
-    /// misspelt name.
+    /// Collects all declared names, to distinguish use before declaration from a misspelt name.
     fn look_ahead(&mut self, tree: &syntax::Net<'t>) {
         for definition in &tree.definitions {
             let name = match definition {
@@ -302,7 +301,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         }
     }
 
-    /// The bounds of a range, if they are known and in order; otherwise some that are.
+    /// The bounds of a range, if they are known and ordered; otherwise some that are.
     fn ordered(&mut self, low: Option<i64>, high: Option<i64>, span: Span) -> (i64, i64) {
         match (low, high) {
             (Some(low), Some(high)) if low > high => {
@@ -419,7 +418,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         }
     }
 
-    // Constants and what must be known beforehand.
+    // Constants and static expressions.
 
     fn constant_definition(&mut self, definition: &ConstantDef<'t>) {
         let of = self.type_called(definition.type_name).unwrap_or(INT);
@@ -453,7 +452,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         }
     }
 
-    /// What goes wrong with an expression of constants.
+    /// Reports a fault of a constant expression.
     pub fn static_fault(&mut self, span: Span, fault: FaultKind, of: Option<TypeId>) {
         let message = match (fault, of) {
             (FaultKind::OutOfRange | FaultKind::Cast, Some(of)) if self.types.is_discrete(of) => {
@@ -469,14 +468,14 @@ impl<'t, 'f> Checker<'t, 'f> {
         self.error(span, message);
     }
 
-    /// A number of any numeric type that must be known before the net runs.
+    /// A number of any numeric type that must be known statically.
     pub fn static_number(&mut self, expr: &syntax::Expr<'t>) -> Option<i64> {
         let roots = self.roots(expr).numeric(&self.types);
         let of = roots.one().unwrap_or(INT);
         self.static_of(expr, of)
     }
 
-    /// A value of this discrete type (of its root) that must be known before the net runs.
+    /// A value of this discrete type (of its root) that must be known statically.
     pub fn static_of(&mut self, expr: &syntax::Expr<'t>, of: TypeId) -> Option<i64> {
         let before = self.findings.count();
         let lowered = self.lower(expr, self.types.root(of)).expr;
@@ -497,7 +496,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         None
     }
 
-    /// Counts elements that the text does not show one by one. False when they are too many.
+    /// Counts elements that are not written out in the text. False if there are too many.
     pub fn expand(&mut self, elements: u64, span: Span) -> bool {
         self.expanded = self.expanded.saturating_add(elements);
         let fits = self.expanded <= MOST_EXPANDED;
@@ -547,14 +546,14 @@ impl<'t, 'f> Checker<'t, 'f> {
 
     // Scopes.
 
-    /// A new variable of the frame in hand.
+    /// A new variable of the current frame.
     pub fn fresh(&mut self) -> Var {
         let var = Var(self.frame);
         self.frame += 1;
         var
     }
 
-    /// The name in scope, the innermost first.
+    /// The innermost name in scope.
     pub fn local(&self, name: &str) -> Option<Local<'t>> {
         self.locals.iter().rev().find(|local| local.name == name).copied()
     }
@@ -572,7 +571,7 @@ impl<'t, 'f> Checker<'t, 'f> {
         });
     }
 
-    /// A name that nothing has.
+    /// Reports an undeclared name.
     pub fn unknown(&mut self, what: &str, name: &str, span: Span, known: &[&str]) {
         let later = self.later.get(name).is_some_and(|declared| declared.start > span.start);
         let elsewhere = self.elsewhere.get(name).copied();
@@ -599,7 +598,7 @@ fn unknown_proposition(name: Name, known: &[String]) -> Diagnostic {
     }
 }
 
-/// Whether an expression has no part that only the running net knows.
+/// Whether an expression is static.
 fn is_known(expr: &net::Expr) -> bool {
     match &expr.kind {
         Kind::Const(_) => true,
@@ -609,7 +608,7 @@ fn is_known(expr: &net::Expr) -> bool {
     }
 }
 
-/// Checks the properties of a file beside the net and adds them to it.
+/// Checks the properties of a separate file and adds them to the net.
 pub(crate) fn properties(net: &mut Net, tree: &[syntax::Property<'_>], findings: &mut Findings) {
     let mut checker = Checker::new(BTreeMap::new(), findings);
     checker.net = std::mem::take(net);

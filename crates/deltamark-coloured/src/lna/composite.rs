@@ -1,8 +1,8 @@
-//! Structured values, attributes and quantifiers into expressions of the net.
+//! Lowers structured values, attributes and quantifiers.
 //!
-//! In: expressions that make, take apart or go over vectors, structures, lists, sets and
-//! markings. Out: expressions of the net, where elements are numbered from 0. What stays true:
-//! an index is checked by what takes the element; of several indices each is checked by itself.
+//! In: expressions that construct, access or iterate over vectors, structures, lists, sets and markings. Out:
+//! expressions of the net, where elements are numbered from 0. What stays true: an index is checked by the
+//! operation that takes the element; of several indices each is checked separately.
 
 use super::check::{Assign, Checker, Local, What};
 use super::fold::folded;
@@ -111,7 +111,7 @@ impl<'t> Checker<'t, '_> {
         self.wrong(expr.span)
     }
 
-    /// `[a, b]`: the last value fills what is left.
+    /// `[a, b]`: the last value fills the remaining elements.
     fn vector_literal(&mut self, span: Span, parts: &[Expr<'t>], element: TypeId, size: usize, of: TypeId) -> Typed {
         if parts.len() > size {
             let message = format!("`{}` has {}, not {}", self.types.name(of), counted(size, "element"), parts.len());
@@ -146,7 +146,7 @@ impl<'t> Checker<'t, '_> {
         self.lower_field_of(expr, of, field, want)
     }
 
-    /// Says why a field, or a structure with another value in it, is not of the type that is asked for.
+    /// Reports why a field, or a structure with a replaced value, is not of the expected type.
     fn lower_field_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, field: Name<'t>, want: TypeId) -> Typed {
         match self.without(expr, of, want, |class| field_of(class, field.text).is_some()) {
             Ok(root) => self.no_field(of, field, root),
@@ -154,8 +154,8 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// The type of a value that should have a part and has none; or what is wrong before that: the value itself, or a
-    /// part of another type than is asked for.
+    /// Reports a value that lacks a part, by its type; or what is wrong before that: the value itself, or a
+    /// part of another type than expected.
     fn without(
         &mut self,
         expr: &Expr<'t>,
@@ -213,7 +213,7 @@ impl<'t> Checker<'t, '_> {
         self.lower_index_of(expr, of, index.len(), want)
     }
 
-    /// Says why an element, or a value with another element in it, is not of the type that is asked for.
+    /// Reports why an element, or a value with a replaced element, is not of the expected type.
     fn lower_index_of(&mut self, expr: &Expr<'t>, of: &Expr<'t>, count: usize, want: TypeId) -> Typed {
         match self.without(expr, of, want, |class| indexed(class, count).is_some()) {
             Ok(root) => self.not_indexed(of, count, root),
@@ -234,7 +234,7 @@ impl<'t> Checker<'t, '_> {
         self.wrong(of.span)
     }
 
-    /// The number, from 0, of the element that indices of a vector or list lead to.
+    /// The number, from 0, of the element that the indices of a vector or list select.
     pub(super) fn position(&mut self, index: &[Expr<'t>], root: TypeId, span: Span) -> net::Expr {
         let types: Vec<TypeId> = match self.types.class(root) {
             Class::Vector { indices, .. } => indices.clone(),
@@ -343,7 +343,7 @@ impl<'t> Checker<'t, '_> {
             },
         };
         let element = self.element_of(root);
-        // No check: what is outside the element's type is in no such container.
+        // No check: a value outside the element's type is in no such container.
         let left = self.lower(left, self.types.root(element));
         let right = self.lower(right, root);
         Typed::new(Kind::In(Box::new(left.expr), Box::new(right.expr)), span, 0, 1)
@@ -405,7 +405,7 @@ impl<'t> Checker<'t, '_> {
         self.of_type(expr, Kind::Const(Value::Int(small_int(value))), id, want)
     }
 
-    /// A number of things, which may be of any numeric type.
+    /// A count, which may be of any numeric type.
     fn count(&mut self, expr: &Expr<'t>, kind: Kind, want: TypeId) -> Typed {
         if !self.types.is_numeric(want) {
             return self.mismatch(expr, want);
@@ -447,7 +447,7 @@ impl<'t> Checker<'t, '_> {
         } else {
             ("a list or set", is_container)
         };
-        // The context tells which of several list types is meant where the value is an element or a list.
+        // The context determines which of several list types is meant if the value is an element or a list.
         let roots = self.roots(of);
         let by_context = roots.clone().only(|root| match (attribute.text, self.types.class(root)) {
             ("prefix" | "suffix", class) => is(class) && root == want,
@@ -559,7 +559,7 @@ impl<'t> Checker<'t, '_> {
         Some(net::Iteration { variable, domain })
     }
 
-    /// What an iteration goes over, and the type of its variable.
+    /// The domain of an iteration, and the type of its variable.
     pub(super) fn domain(&mut self, iteration: &Iteration<'t>) -> Option<(Domain, TypeId)> {
         let span = iteration.domain.span;
         let over = self.over(iteration);
@@ -651,13 +651,13 @@ fn operation(operator: net::Binary, left: net::Expr, right: net::Expr, span: Spa
     Typed::new(Kind::Binary(operator, Box::new(left), Box::new(right)), span, low, high)
 }
 
-/// A number moved by a constant.
+/// A number plus a constant.
 fn shifted(typed: Typed, by: i64) -> Typed {
     if by == 0 {
         return typed;
     }
     let span = typed.expr.span;
-    // The first value of an index type may be the smallest number, whose negative fits in no constant.
+    // The first value of an index type may be the smallest number, whose negation fits in no constant.
     let (operator, amount) = if by > 0 { (net::Binary::Add, by) } else { (net::Binary::Sub, -by) };
     let half = i64::from(i32::MAX);
     if amount > half {

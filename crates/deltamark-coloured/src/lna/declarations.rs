@@ -1,7 +1,7 @@
-//! Tokens into a syntax tree: types, constants, functions, places, transitions and labels.
+//! Parser: types, constants, functions, places, transitions and labels.
 //!
-//! In: the tokens of the parser, from where a declaration begins. Out: a [`Definition`]. What stays
-//! true: a declaration that is wrong in one piece is read to its end for the sake of the others.
+//! In: the tokens of the parser, from the start of a declaration. Out: a [`Definition`]. What stays true: a
+//! declaration with an error in one piece is still parsed to its end, to find further errors.
 
 use super::parse::{DECLARATIONS, Parsed, Parser};
 use super::syntax::*;
@@ -143,7 +143,7 @@ impl<'t> Parser<'t, '_> {
         Ok(SubtypeDef { name, parent, range })
     }
 
-    /// `T x := e;`, behind `constant` or inside `let`.
+    /// `T x := e;`, after `constant` or inside `let`.
     fn constant_definition(&mut self, what: &str) -> Parsed<ConstantDef<'t>> {
         let type_name = self.name(what)?;
         if self.slice(0) == ":=" {

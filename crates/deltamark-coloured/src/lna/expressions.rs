@@ -1,7 +1,7 @@
-//! Tokens into a syntax tree: expressions.
+//! Parser: expressions.
 //!
-//! In: the tokens of the parser, from where it stands. Out: an [`Expr`]. What stays true: no
-//! tree is higher than [`MAX_DEPTH`], whether by parentheses or by a long chain of operators.
+//! In: the tokens of the parser, from its current position. Out: an [`Expr`]. What stays true: no tree is
+//! higher than [`MAX_DEPTH`], whether by parentheses or by a long chain of operators.
 //!
 //! Precedence, loosest first: `? :` (to the right), `or`, `and`, `in`, `= !=`, `< <= > >=`,
 //! `+ -` (also before an operand, so that `-a * b` is `-(a * b)`), `* / % mod`, `&`,
@@ -13,11 +13,11 @@ use super::syntax::*;
 use super::token::Kind;
 use deltamark_core::{Diagnostic, Span};
 
-/// The level behind the tightest operator between operands.
+/// The level above the tightest operator between operands.
 const SUM: u8 = 6;
 const PRODUCT: u8 = 7;
 
-/// What an attribute may be called although the word is reserved.
+/// Attributes whose names are reserved words.
 const ATTRIBUTES: [&str; 4] = ["card", "mult", "empty", "capacity"];
 
 impl<'t> Parser<'t, '_> {
@@ -42,7 +42,7 @@ impl<'t> Parser<'t, '_> {
         Ok(expr)
     }
 
-    /// Reads the factor before a tuple, up to the `*` that joins the two.
+    /// Parses the factor of a tuple, up to the `*` that joins the two.
     pub(super) fn factor(&mut self) -> Parsed<Expr<'t>> {
         self.binary(PRODUCT)
     }
@@ -79,7 +79,7 @@ impl<'t> Parser<'t, '_> {
         Ok(left)
     }
 
-    /// The operator that is next. The `*` between a factor and its tuple is none.
+    /// The operator that is next. The `*` between a factor and its tuple is not one.
     fn operator(&self) -> Option<Binary> {
         Some(match self.slice(0) {
             "or" => Binary::Or,
@@ -148,7 +148,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Behind `[`: an index, several, or a slice.
+    /// After `[`: an index, several, or a slice.
     fn index(&mut self, start: usize, of: Expr<'t>) -> Parsed<Expr<'t>> {
         let mut index = self.expressions()?;
         if index.len() == 1 && self.sign("..").is_some() {
@@ -161,7 +161,7 @@ impl<'t> Parser<'t, '_> {
         self.build(start, Node::Index(Box::new(of), index))
     }
 
-    /// Behind `::`.
+    /// After `::`.
     fn update(&mut self, start: usize, of: Expr<'t>) -> Parsed<Expr<'t>> {
         self.expect("(")?;
         if self.sign("[").is_some() {
@@ -265,7 +265,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// There is no expression here. Operators of other languages have a spelling here.
+    /// Reports that there is no expression here. Operators of other languages are translated.
     fn no_expression<T>(&mut self) -> Parsed<T> {
         let spellings = [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
         let end = self.here().end;
@@ -294,7 +294,7 @@ impl<'t> Parser<'t, '_> {
         self.build(start, Node::Quantified(quantifier, iterations, filter, body))
     }
 
-    /// An expression that begins at `start` and ends behind the last token, unless it is too high.
+    /// An expression that begins at `start` and ends after the last token, unless it is too high.
     fn build(&mut self, start: usize, node: Node<'t>) -> Parsed<Expr<'t>> {
         let height = height(&node);
         let span = Span::new(start, self.last_end());
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn each_operator_binds_as_the_language_says() {
-        // Loosest first; those in one row have the same level.
+        // Loosest first; operators in one row have the same level.
         let levels: &[&[&str]] =
             &[&["or"], &["and"], &["in"], &["=", "!="], &["<", "<=", ">", ">="], &["+", "-"], &["*", "/", "%"], &["&"]];
         for (level, row) in levels.iter().enumerate() {

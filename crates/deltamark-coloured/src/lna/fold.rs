@@ -1,13 +1,13 @@
-//! Expressions whose value is known before the net runs.
+//! Constant folding.
 //!
-//! In: an expression of the net whose parts are folded already. Out: the same, or a constant
-//! where all its parts are. What stays true: what would be a fault stays as it is, so that it
-//! is one only if the net gets there; the value is the one that the running net would compute.
+//! In: an expression of the net whose operands are folded already. Out: the same, or a constant if all its
+//! operands are. What stays true: an expression that faults is kept, so that it is a fault only if the net
+//! evaluates it; the value is the one computed at run time.
 
 use crate::net::{Binary, End, Expr, FaultKind, Kind, Unary, Value};
 use deltamark_core::Span;
 
-/// An expression at a place, as a constant if its parts are.
+/// An expression, folded to a constant if its operands are.
 pub(crate) fn folded(kind: Kind, span: Span) -> Expr {
     match fold(&kind) {
         Some(Ok(value)) => Expr::new(Kind::Const(value), span),
@@ -15,7 +15,7 @@ pub(crate) fn folded(kind: Kind, span: Span) -> Expr {
     }
 }
 
-/// Why an expression of constants has no value, if that is the reason that it is none.
+/// The fault of a constant expression, if that is why it has no value.
 pub(crate) fn fault_of(expr: &Expr) -> Option<FaultKind> {
     fold(&expr.kind).and_then(Result::err)
 }
@@ -49,12 +49,12 @@ fn truth(value: bool) -> Value {
 
 type Folded = Result<Value, FaultKind>;
 
-/// A number as a value; none if it does not fit, which is for the running net to tell.
+/// A number as a value; `None` if it does not fit, which is reported at run time.
 fn fits(value: Option<i64>) -> Option<Folded> {
     value.and_then(|value| i32::try_from(value).ok()).map(|value| Ok(Value::Int(value)))
 }
 
-/// The value of an operation on constants; none where a part is no constant.
+/// The value of an operation on constants; `None` if an operand is not constant.
 fn fold(kind: &Kind) -> Option<Folded> {
     match kind {
         Kind::Unary(Unary::Neg, of) => fits(number(of)?.checked_neg()),
@@ -123,7 +123,7 @@ fn binary(operator: Binary, left: &Expr, right: &Expr) -> Option<Folded> {
     match operator {
         Binary::Eq => return Some(Ok(truth(constant(left)? == constant(right)?))),
         Binary::Ne => return Some(Ok(truth(constant(left)? != constant(right)?))),
-        // The right side of these may be anything where the left one settles the matter.
+        // The right operand is irrelevant if the left one decides.
         Binary::And if number(left)? == 0 => return Some(Ok(truth(false))),
         Binary::Or if number(left)? != 0 => return Some(Ok(truth(true))),
         _ => {}

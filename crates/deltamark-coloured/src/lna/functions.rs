@@ -1,8 +1,8 @@
 //! Functions and their statements.
 //!
-//! In: a function of the syntax tree. Out: a function of the net. What stays true: a function
-//! is known before its body is read, so that it may call itself; a prototype and its body agree;
-//! every variable has a number of its own in the frame.
+//! In: a function of the syntax tree. Out: a function of the net. What stays true: a function is declared
+//! before its body is checked, so that it may be recursive; a prototype and its body agree; every variable
+//! has a number of its own in the frame.
 
 use super::check::{Assign, Checker, Local, Signature, What};
 use super::composite::{element, replaced};
@@ -15,10 +15,10 @@ use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long the constants of a net may take in all before the rest are left to the running net.
+/// The maximum total time for evaluating a net's constants; the rest are evaluated at run time.
 const LONGEST_EVALUATION: Duration = Duration::from_secs(1);
 
-/// The function whose body is being read.
+/// The function whose body is being checked.
 struct Body {
     result: TypeId,
 }
@@ -63,7 +63,7 @@ impl<'t> Checker<'t, '_> {
         function.span = definition.span;
     }
 
-    /// The number of a function. None if it has been declared in another way.
+    /// The number of a function. `None` if it has been declared differently.
     fn declare_function(
         &mut self,
         definition: &FunctionDef<'t>,
@@ -174,7 +174,7 @@ impl<'t> Checker<'t, '_> {
         out
     }
 
-    /// All iterations, each in the scope of those before it. All are looked at, even if one is wrong.
+    /// All iterations, each in the scope of those before it. All are checked, even if one is wrong.
     pub(super) fn all_iterations(&mut self, iterations: &[Iteration<'t>]) -> Option<Vec<net::Iteration>> {
         let lowered: Vec<Option<net::Iteration>> =
             iterations.iter().map(|iteration| self.iteration(iteration)).collect();
@@ -206,7 +206,7 @@ impl<'t> Checker<'t, '_> {
         out.push(Stat::Case(subject.expr, lowered, default));
     }
 
-    /// `v[i].f := e` gives `v` a new value, with one part replaced.
+    /// `v[i].f := e` assigns `v` a new value with one part replaced.
     fn assignment(&mut self, target: &Expr<'t>, value: &Expr<'t>) -> Option<Stat> {
         let mut parts = Vec::new();
         let mut inner = target;
@@ -217,7 +217,7 @@ impl<'t> Checker<'t, '_> {
         parts.reverse();
         let Node::Name(name) = inner.node else { return None };
         let Some((var, of)) = self.assignable(name, inner.span) else {
-            // The value is looked at all the same, for what may be wrong with it.
+            // The value is checked all the same, for its own errors.
             let roots = self.roots(value);
             if let Some(root) = roots.one() {
                 self.lower(value, root);
@@ -229,7 +229,7 @@ impl<'t> Checker<'t, '_> {
         Some(Stat::Assign(var, value))
     }
 
-    /// The value of `whole`, of type `of`, with the part that `path` leads to replaced.
+    /// The value of `whole`, of type `of`, with the part at `path` replaced.
     fn part(&mut self, whole: net::Expr, of: TypeId, path: &[&Expr<'t>], value: &Expr<'t>) -> Option<net::Expr> {
         let Some((step, rest)) = path.split_first() else { return Some(self.coerce(value, of)) };
         let span = step.span;
@@ -276,7 +276,7 @@ impl<'t> Checker<'t, '_> {
         None
     }
 
-    /// A constant's value, computed now if functions are called and all have their bodies.
+    /// A constant's value, evaluated now if functions are called and all have their bodies.
     pub(super) fn evaluated(&mut self, value: net::Expr) -> net::Expr {
         if number(&value).is_some() || matches!(value.kind, Kind::Const(_)) || !self.findings.is_empty() {
             return value;
@@ -284,7 +284,7 @@ impl<'t> Checker<'t, '_> {
         if fault_of(&value).is_some() || self.functions.values().any(|signature| !signature.has_body) {
             return value;
         }
-        // A constant that is not computed now is computed where it is used.
+        // A constant that is not evaluated now is evaluated where it is used.
         if self.evaluating > LONGEST_EVALUATION {
             return value;
         }

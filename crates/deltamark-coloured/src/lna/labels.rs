@@ -1,8 +1,8 @@
 //! Places, and the labels of arcs.
 //!
-//! In: places and labels of the syntax tree. Out: places and labels of the net. What stays true:
-//! factors, capacities and the ranges of `for` are known before the net runs, with the values of
-//! parameters that hold for this run; a label's tuples are as long as the place's domain.
+//! In: places and labels of the syntax tree. Out: places and labels of the net. What stays true: factors,
+//! capacities and the ranges of `for` are static, given the parameters of this run; a label's tuples are as
+//! long as the place's domain.
 
 use super::check::{Assign, Checker, Local, What};
 use super::composite::small_int;
@@ -16,18 +16,18 @@ use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
 
-/// Roles of places, which Helena takes as hints for reductions.
+/// Roles of places, which are hints for Helena's reductions.
 const ROLES: [&str; 6] = ["process", "local", "shared", "protected", "buffer", "ack"];
 
-/// The most tuples that one `for` may stand for.
+/// The maximum number of tuples that one `for` may expand to.
 const MOST_TUPLES: i64 = 1 << 20;
 
-/// What a label belongs to.
+/// The use of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Tokens are made: every component is checked.
+    /// Tokens are produced: every component is checked.
     Makes,
-    /// Tokens are looked for: a variable alone is compared and not checked.
+    /// Tokens are matched: a variable alone is compared and not checked.
     Matches,
 }
 
@@ -76,8 +76,8 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Lowers a label. A tuple with a `for` in which one of `loose` stands alone is written out,
-    /// tuple by tuple, because such a variable takes its value from one of them.
+    /// Lowers a label. A tuple with a `for` in which one of `loose` is a component by itself is expanded,
+    /// tuple by tuple, because such a variable is bound by one of them.
     pub(super) fn label(
         &mut self,
         tuples: &[Tuple<'t>],
@@ -132,7 +132,8 @@ impl<'t> Checker<'t, '_> {
         let mut ranges = Vec::new();
         for iteration in &tuple.iterations {
             let range = self.static_range(iteration);
-            // The name is known further in, so that a range that uses it is told to be unknown, and not the name.
+            // The name is in scope further in, so that the diagnostic for a range that uses it is about the
+            // range.
             if let Some((of, ..)) = range {
                 let what = What::Variable(Var(0), Assign::Iteration);
                 self.locals.push(Local { name: iteration.name.text, of, what });
@@ -172,7 +173,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Writes a tuple out for every combination of its iterations.
+    /// Expands a tuple for every combination of its iterations.
     fn unrolled(&mut self, tuple: &Tuple<'t>, place: PlaceId, side: Side, label: &mut Label) {
         let Some(ranges) = self.static_ranges(tuple) else { return };
         let Some(count) = self.few_enough(&ranges, tuple.span) else { return };
@@ -190,7 +191,7 @@ impl<'t> Checker<'t, '_> {
             }
             label.extend(self.term(tuple, Vec::new(), place, side));
             self.locals.truncate(depth);
-            // The last one varies fastest.
+            // The last iteration varies fastest.
             for (value, &(_, low, high)) in values.iter_mut().zip(&ranges).rev() {
                 *value += 1;
                 if *value <= high {
@@ -237,7 +238,7 @@ impl<'t> Checker<'t, '_> {
 
     fn component(&mut self, part: &Expr<'t>, of: TypeId, side: Side) -> net::Expr {
         let lowered = self.lower(part, self.types.root(of));
-        // A variable is bound by the token or compared with it: in both cases nothing can be out of range.
+        // A variable is bound by the token or compared with it: neither can be out of range.
         if side == Side::Matches && matches!(lowered.expr.kind, Kind::Var(_)) {
             return lowered.expr;
         }
@@ -264,7 +265,7 @@ impl<'t> Checker<'t, '_> {
                 format!("its domain is {}", names.join(" * ")),
             ),
         };
-        // What it says of the domain is a guess where a type is not known.
+        // The domain shown would be a guess if a type is unknown.
         let known = (0..names.len()).all(|at| !self.guessed.contains(&(place, at)));
         self.findings.add(|| {
             let diagnostic = Diagnostic::at(span, message);

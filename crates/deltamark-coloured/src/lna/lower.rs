@@ -1,13 +1,12 @@
-//! Expressions of the syntax tree into expressions of the net.
+//! Lowers expressions of the syntax tree to expressions of the net.
 //!
-//! In: an expression, and the root type that its context asks for. Out: an expression of the net
-//! with every check that the language asks for, and the least and largest number it can be. What
-//! stays true: a check is left out only where that interval shows that it cannot fail; what is
-//! wrong is reported once, where it stands.
+//! In: an expression, and the root type that its context requires. Out: an expression of the net with every
+//! check that the language requires, and the interval of its values. What stays true: a check is omitted only
+//! if the interval proves that it cannot fail; an error is reported once, at its position.
 //!
-//! Values are checked where they arrive: in a token, an argument, a variable, a result, an element
-//! ([`Checker::coerce`]). On the way there numbers of a range type may leave the range; those of
-//! a modular type are brought back by every operation.
+//! Values are checked on arrival: in a token, an argument, a variable, a result, an element
+//! ([`Checker::coerce`]). In between, numbers of a range type may leave the range; those of a modular type
+//! are reduced by every operation.
 //!
 //! Lists, sets, vectors, structures and quantifiers are in [`composite`](super::composite).
 
@@ -23,9 +22,9 @@ use deltamark_core::{Diagnostic, Span};
 /// A lowered expression.
 pub(crate) struct Typed {
     pub expr: net::Expr,
-    /// The least number it can be. Of no meaning for structured values.
+    /// The least value. Meaningless for structured values.
     pub low: i64,
-    /// The largest number it can be.
+    /// The greatest value.
     pub high: i64,
 }
 
@@ -46,7 +45,7 @@ impl Typed {
         Typed { expr: net::Expr::int(small, span), low: value, high: value }
     }
 
-    /// Stands for what is wrong and has been reported.
+    /// A placeholder for an error that has been reported.
     fn wrong(span: Span) -> Self {
         Typed { expr: net::Expr::int(0, span), low: i64::MIN, high: i64::MAX }
     }
@@ -72,7 +71,7 @@ impl<'t> Checker<'t, '_> {
         Typed::new(kind, span, low, high)
     }
 
-    /// Lowers an expression of a type that the context leaves open, if `fits` is true of it.
+    /// Lowers an expression whose type the context leaves open, if `fits` accepts it.
     pub fn lower_open(
         &mut self,
         expr: &Expr<'t>,
@@ -88,7 +87,7 @@ impl<'t> Checker<'t, '_> {
         None
     }
 
-    /// Says what is wrong inside an expression that can have no type, or whose type is not known.
+    /// Reports the errors inside an expression that has no type, or whose type is unknown.
     pub(super) fn report_within(&mut self, expr: &Expr<'t>, roots: &Roots) {
         match &expr.node {
             Node::Binary(operator, left, right) if roots.is_none() => {
@@ -113,7 +112,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// The same for two operands, of which at least one must have something wrong inside.
+    /// The same for two operands, of which at least one contains an error.
     fn report_operands(&mut self, expr: &Expr<'t>, operands: [(&Expr<'t>, &Roots); 2]) {
         let before = self.findings.count();
         for (operand, roots) in operands {
@@ -124,7 +123,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Says why an expression has no clear type.
+    /// Reports why an expression has no unique type.
     fn report_open(&mut self, expr: &Expr<'t>, roots: &Roots, fitting: &Roots, what: &str) {
         let before = self.findings.count();
         self.report_within(expr, roots);
@@ -145,7 +144,7 @@ impl<'t> Checker<'t, '_> {
         });
     }
 
-    /// What an expression is, for messages.
+    /// A description of an expression, for messages.
     fn shown(&self, expr: &Expr<'t>, roots: &Roots) -> String {
         let declared = match &expr.node {
             Node::Name(name) => match self.local(name) {
@@ -168,7 +167,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// An expression is not of the type that is asked for.
+    /// Reports an expression that is not of the expected type.
     pub fn mismatch(&mut self, expr: &Expr<'t>, want: TypeId) -> Typed {
         if !self.guessing {
             let roots = self.roots(expr);
@@ -206,7 +205,7 @@ impl<'t> Checker<'t, '_> {
                 let then = self.lower(&parts[1], want);
                 let otherwise = self.lower(&parts[2], want);
                 let (low, high) = (then.low.min(otherwise.low), then.high.max(otherwise.high));
-                // A branch that is known to be taken is the value; the other one was checked all the same.
+                // A branch that is statically taken is the value; the other one was checked all the same.
                 if let Some(known) = super::fold::number(&condition.expr) {
                     return if known != 0 { then } else { otherwise };
                 }
@@ -218,7 +217,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// A value of a declared type, if its root is the one that is asked for.
+    /// A value of a declared type, if its root is the expected one.
     pub fn of_type(&mut self, expr: &Expr<'t>, kind: Kind, of: TypeId, want: TypeId) -> Typed {
         if self.types.root(of) != want {
             return self.mismatch(expr, want);
@@ -326,10 +325,10 @@ impl<'t> Checker<'t, '_> {
         }
         let roots = self.roots(argument);
         let from = match &roots {
-            // A literal of no type yet is a plain number, so that `m3(5)` fails as a cast.
+            // An untyped literal is a plain number, so that `m3(5)` fails as a cast.
             Roots::Numeric if self.types.is_numeric(root) => INT,
             Roots::Any => root,
-            // It has no type at all, so let it be told what is wrong with it as a value of this one.
+            // It has no type at all, so it is reported as a value of this one.
             roots if roots.is_none() => root,
             roots if roots.has(root, &self.types) => root,
             roots if self.types.is_numeric(root) => match roots.clone().numeric(&self.types).one() {
@@ -341,7 +340,7 @@ impl<'t> Checker<'t, '_> {
         let typed = self.lower(argument, from);
         let (low, high) = (typed.low, typed.high);
         let mut typed = self.checked(typed, to, FaultKind::Cast);
-        // A check that was put in speaks of the cast; without one the value keeps its own place.
+        // An inserted check reports the cast; without one the value keeps its own span.
         if (typed.low, typed.high) != (low, high) {
             typed.expr.span = expr.span;
         }
@@ -357,7 +356,7 @@ impl<'t> Checker<'t, '_> {
         Typed::wrong(argument.span)
     }
 
-    /// A number of this numeric root type: one that an operation yields.
+    /// A number of this numeric root type that results from an operation.
     pub fn numeric(&mut self, kind: Kind, span: Span, low: i64, high: i64, root: TypeId) -> Typed {
         let typed = Typed::new(kind, span, low, high);
         match *self.types.class(root) {
@@ -376,7 +375,7 @@ impl<'t> Checker<'t, '_> {
                 Typed::new(Kind::Unary(net::Unary::Not, Box::new(of.expr)), span, 0, 1)
             }
             Unary::Minus | Unary::Plus if self.types.is_numeric(want) => {
-                // The smallest number is the negative of one that is no number itself.
+                // The smallest number is the negation of a number that does not fit itself.
                 if operator == Unary::Minus && matches!(of.node, Node::Number(value) if value == 1 << 31) {
                     let smallest = Kind::Const(Value::Int(i32::MIN));
                     return self.numeric(smallest, span, i64::from(i32::MIN), i64::from(i32::MIN), want);
@@ -407,7 +406,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// An operator that does not yield what is asked for, or does not take what it is given.
+    /// Reports an operator whose result or operand types do not match.
     fn not_of(&mut self, expr: &Expr<'t>, sign: &str, of: &Expr<'t>, want: TypeId) -> Typed {
         let roots = self.roots(expr);
         if roots.is_none() {
@@ -467,7 +466,7 @@ impl<'t> Checker<'t, '_> {
                 (net::Binary::Div, least, largest(a))
             }
             _ => {
-                // No remainder is larger than the dividend, and each is smaller than the divisor.
+                // A remainder is at most the dividend, and less than the divisor.
                 let most = largest(a).min(largest(b).saturating_sub(1)).max(0);
                 (net::Binary::Rem, if a.0 >= 0 { 0 } else { -most }, if a.1 <= 0 { 0 } else { most })
             }
@@ -597,7 +596,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Whether the marking may be looked at here; a finding if not.
+    /// Whether the marking may be read here; a finding if not.
     pub fn may_look(&mut self, span: Span, what: &str) -> bool {
         let may = self.sight == Sight::Marking;
         if !may {
@@ -609,13 +608,13 @@ impl<'t> Checker<'t, '_> {
         may
     }
 
-    /// What is wrong with an expression was reported.
+    /// A placeholder for an error that has been reported.
     pub fn wrong(&self, span: Span) -> Typed {
         Typed::wrong(span)
     }
 }
 
-/// What an expression looks like that no type fits.
+/// A description of an expression that fits no type.
 fn literal(node: &Node<'_>) -> &'static str {
     match node {
         Node::Struct(_) => "a structure",
@@ -625,7 +624,7 @@ fn literal(node: &Node<'_>) -> &'static str {
     }
 }
 
-/// A number of things: `1 argument`, `2 arguments`.
+/// A count with its noun: `1 argument`, `2 arguments`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

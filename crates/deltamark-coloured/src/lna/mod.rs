@@ -4,24 +4,24 @@
 //! text ─preprocess─▶ text ─token─▶ tokens ─parse─▶ syntax tree ─check─▶ Net
 //! ```
 //!
-//! In: the text of a net, values for its parameters, perhaps the text of a property file. Out: a
-//! [`Net`], or diagnostics that point into the text. What stays true: no text makes
-//! this module panic, overflow the stack, or take time or memory out of proportion; parameters reach
-//! everything that is known before the net runs, capacities and factors too.
+//! In: the text of a net, values for its parameters, perhaps the text of a property file. Out: a [`Net`], or
+//! diagnostics that point into the text. What stays true: no text makes this module panic, overflow the
+//! stack, or take time or memory out of proportion; parameters apply to everything static, including
+//! capacities and factors.
 //!
 //! | file | what |
 //! |---|---|
-//! | `preprocess` | `#ifdef` and its kin |
+//! | `preprocess` | `#ifdef` and the other directives |
 //! | `token` | words, numbers, signs |
 //! | `syntax` | the tree |
-//! | `parse`, `declarations`, `statements`, `expressions` | from tokens to the tree |
+//! | `parse`, `declarations`, `statements`, `expressions` | the parser |
 //! | `check` | names, declarations, constants |
 //! | `types`, `roots` | types, and which ones an expression can have |
-//! | `lower`, `composite`, `fold` | expressions of the net |
-//! | `functions`, `labels`, `transitions` | what they are called |
+//! | `lower`, `composite`, `fold` | lowering of expressions |
+//! | `functions`, `labels`, `transitions` | lowering of what their names say |
 //!
-//! The language is that of Helena 2.3 (S. Evangelista, *High level Petri nets analysis with Helena*,
-//! ICATPN 2005). Where Helena errs, we do what the language means; `docs/lna.md` has the list.
+//! The language is that of Helena 2.3 (S. Evangelista, *High level Petri nets analysis with Helena*, ICATPN
+//! 2005). Where Helena has a bug, we implement the language; `docs/lna.md` has the list.
 
 mod check;
 mod composite;
@@ -48,17 +48,16 @@ use deltamark_nets::findings::Findings;
 use std::collections::BTreeMap;
 use syntax::PropertyGoal;
 
-/// The most bytes that a net may have.
+/// The maximum length of a net in bytes.
 pub const MAX_LENGTH: usize = 1 << 24;
 
-/// Reads a net. Each of `parameters` gives a value to the parameter or numeric constant of
-/// that name; where the net asks for a symbol of that name by `#ifdef`, a value other than 0
-/// defines it.
+/// Reads a net. Each of `parameters` gives a value to the parameter or numeric constant of that name; if the
+/// net tests a symbol of that name by `#ifdef`, a value other than 0 defines it.
 pub fn parse(bytes: &[u8], parameters: &[(String, String)]) -> Result<Net, Vec<Diagnostic>> {
     parse_under(bytes, parameters, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_under(bytes: &[u8], parameters: &[(String, String)], control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let text = utf8(bytes)?;
     if text.len() > MAX_LENGTH {
@@ -84,14 +83,14 @@ pub fn parse_under(bytes: &[u8], parameters: &[(String, String)], control: &Cont
     let Some(tree) = tree.filter(|_| findings.is_empty()) else {
         return Err(findings.or(()).err().unwrap_or_else(|| vec![Diagnostic::at(Span::at(0), "this is no net")]));
     };
-    // A symbol that the text asks for need not be a parameter as well.
+    // A symbol that the text tests need not be a parameter as well.
     let declared = |name: &str| tree.parameters.iter().any(|parameter| parameter.name.text == name);
     overrides.retain(|name, _| declared(name) || !preprocessed.asked.contains(name));
     let net = Checker::new(overrides, &mut findings).net(&tree);
     findings.or(net)
 }
 
-/// Reads the properties of a file beside the net and adds them to it.
+/// Reads the properties of a separate file and adds them to the net.
 pub fn parse_properties(net: &mut Net, bytes: &[u8]) -> Result<(), Vec<Diagnostic>> {
     let mut findings = Findings::default();
     with_properties(bytes, |tree| {
@@ -100,8 +99,8 @@ pub fn parse_properties(net: &mut Net, bytes: &[u8]) -> Result<(), Vec<Diagnosti
     findings.or(())
 }
 
-/// Reads a property file for a net of which only these names are known. Gives each property's name, and
-/// the expression that is to be true in all states. Temporal formulas are refused.
+/// Reads a property file for a net of which only these names are known. Returns each property's name, and the
+/// expression that must hold in all states. Temporal formulas are refused.
 pub fn property_texts(
     bytes: &[u8],
     propositions: &[String],
@@ -137,7 +136,7 @@ pub fn property_texts(
     findings.or(net.property_texts())
 }
 
-/// Reads a property file and passes its tree on.
+/// Parses a property file and passes its tree on.
 fn with_properties(bytes: &[u8], take: impl FnOnce(&[syntax::Property<'_>])) -> Result<(), Vec<Diagnostic>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());

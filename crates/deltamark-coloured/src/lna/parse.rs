@@ -1,31 +1,31 @@
-//! Tokens into a syntax tree: the frame of a file, and what all of reading shares.
+//! Parser: the outline of a file, error recovery and shared helpers.
 //!
-//! In: the text of a net or of a property file, preprocessed. Out: a [`Net`] or properties;
-//! what is wrong goes to the findings. What stays true: recursion is no deeper than
-//! [`MAX_DEPTH`]; every loop passes at least one token a round.
+//! In: the text of a net or of a property file, preprocessed. Out: a [`Net`] or properties; errors go to the
+//! findings. What stays true: recursion is at most [`MAX_DEPTH`] deep; every loop consumes at least one token
+//! per iteration.
 //!
-//! A hand-written descent. Where a piece cannot be read, the finding is recorded and reading
-//! goes on behind the next `;` of the same block, or at the next declaration, so that one
-//! mistake hides few others. Declarations, statements and expressions have files of their own.
+//! A hand-written recursive-descent parser. If a piece cannot be parsed, the error is recorded and parsing
+//! resumes after the next `;` of the same block, or at the next declaration, so that one error hides few
+//! others. Declarations, statements and expressions have files of their own.
 
 use super::syntax::*;
 use super::token::{Kind, Token, is_reserved, shortened, tokens};
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
 
-/// Reading of a piece cannot go on; the finding that says why has been recorded.
+/// A piece cannot be parsed; the finding has been recorded.
 pub(super) struct Stuck;
 
 pub(super) type Parsed<T> = Result<T, Stuck>;
 
-/// Words that begin a declaration and stand nowhere else.
+/// Words that begin a declaration and occur nowhere else.
 const LANDMARKS: [&str; 5] = ["place", "transition", "proposition", "subtype", "import"];
 
 /// Words that begin a declaration.
 pub(super) const DECLARATIONS: [&str; 8] =
     ["type", "subtype", "constant", "function", "place", "transition", "proposition", "import"];
 
-/// Reads a net. None when not even its frame could be read.
+/// Parses a net. `None` if not even its outline could be parsed.
 pub(crate) fn net<'t>(text: &'t str, findings: &mut Findings) -> Option<Net<'t>> {
     Parser::new(text, findings).net().ok()
 }
@@ -40,7 +40,7 @@ pub(super) struct Parser<'t, 'f> {
     tokens: Vec<Token>,
     /// The next token.
     pub(super) at: usize,
-    /// How many calls that may nest are under way.
+    /// The depth of recursion.
     pub(super) depth: usize,
     pub(super) findings: &'f mut Findings,
 }
@@ -51,7 +51,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         Parser { text, tokens, at: 0, depth: 0, findings }
     }
 
-    // The frame of a file.
+    // The outline of a file.
 
     fn net(mut self) -> Parsed<Net<'t>> {
         let name = self.name("the name of the net")?;
@@ -160,13 +160,13 @@ impl<'t, 'f> Parser<'t, 'f> {
         Ok(PropertyGoal::State { reject, accept })
     }
 
-    /// Reads a formula of linear temporal logic. Which operator binds tighter is of no
-    /// interest as long as formulas are refused; operands and operators take turns.
+    /// Parses a formula of linear temporal logic. Precedence does not matter as long as formulas are refused;
+    /// operands and operators alternate.
     fn ltl_property(&mut self) -> Parsed<PropertyGoal<'t>> {
         let mut names = Vec::new();
         let mut open = Vec::new();
         loop {
-            // An operand, behind any number of prefixes.
+            // An operand, after any number of prefix operators.
             let here = self.here();
             if self.signs(&["[", "]"]) || self.signs(&["<", ">"]) || self.keyword("not") {
                 continue;
@@ -201,7 +201,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         }
     }
 
-    /// Passes these signs if they are next and touch each other.
+    /// Consumes these signs if they are next and adjacent.
     pub(super) fn signs(&mut self, signs: &[&str]) -> bool {
         let found = self.touching(signs);
         if found {
@@ -210,7 +210,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         found
     }
 
-    /// Whether these signs are next and touch each other.
+    /// Whether these signs are next and adjacent.
     pub(super) fn touching(&self, signs: &[&str]) -> bool {
         (0..signs.len()).all(|index| {
             self.tokens.get(self.at + index).is_some_and(|token| {
@@ -237,7 +237,7 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     // Pieces.
 
-    /// Reads pieces up to and including `}`. After a wrong one it goes on behind the next `;`.
+    /// Parses pieces up to and including `}`. After an error it resumes after the next `;`.
     pub(super) fn block(&mut self, mut piece: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
         while self.sign("}").is_none() {
             if self.peek().is_none() || self.at_landmark() {
@@ -262,13 +262,13 @@ impl<'t, 'f> Parser<'t, 'f> {
         Ok(items)
     }
 
-    /// Whether a declaration begins here that can begin nowhere but outside.
+    /// Whether a declaration begins here that cannot occur inside a block.
     fn at_landmark(&self) -> bool {
         LANDMARKS.contains(&self.slice(0)) && self.kind(1).is_some_and(|kind| kind != Kind::Sign)
     }
 
-    /// Goes to where the next piece of a block may begin: behind a `;` or a block of its own, or
-    /// before the `}` that ends it. False when the block seems to have ended.
+    /// Skips to where the next piece of a block may begin: after a `;` or a nested block, or before the `}`
+    /// that ends it. False if the block seems to have ended.
     fn recover_inside(&mut self, begin: usize) -> bool {
         let stuck = self.at.max(begin);
         self.at = begin;
@@ -296,7 +296,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         false
     }
 
-    /// Goes to where the next declaration may begin.
+    /// Skips to where the next declaration may begin.
     fn recover_outside(&mut self, begin: usize) {
         self.depth = 0;
         let stuck = self.at.max(begin + 1);
@@ -317,7 +317,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         }
     }
 
-    /// Counts one level of nesting; whoever calls it counts it off again.
+    /// Enters a level of recursion; the caller leaves it again.
     pub(super) fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return self.too_deep(self.here());
@@ -372,7 +372,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         }
     }
 
-    /// Passes this sign if it is next, and says where it was.
+    /// Consumes this sign if it is next, and returns its span.
     pub(super) fn sign(&mut self, sign: &str) -> Option<Span> {
         if self.slice(0) != sign || self.kind(0) != Some(Kind::Sign) {
             return None;
@@ -382,7 +382,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         Some(span)
     }
 
-    /// Passes this reserved word if it is next.
+    /// Consumes this reserved word if it is next.
     pub(super) fn keyword(&mut self, word: &str) -> bool {
         let found = self.slice(0) == word;
         self.at += usize::from(found);
@@ -408,7 +408,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         self.tokens.get(self.at + ahead).map(|token| token.kind)
     }
 
-    /// The text of a token further on; nothing behind the end.
+    /// The text of a token further on; empty past the end.
     pub(super) fn slice(&self, ahead: usize) -> &'t str {
         self.tokens.get(self.at + ahead).map_or("", |token| &self.text[token.span.range()])
     }
@@ -431,8 +431,8 @@ impl<'t, 'f> Parser<'t, 'f> {
         self.unexpected(what, None)
     }
 
-    /// Something is expected where something else or nothing is. A `;` that is missing at the
-    /// end of a line is missed there, not at the start of the next.
+    /// Reports what was expected instead of the next token. A missing `;` at the end of a line is reported
+    /// there, not at the start of the next.
     pub(super) fn unexpected<T>(&mut self, what: &str, help: Option<String>) -> Parsed<T> {
         let end = self.last_end();
         let diagnostic = match self.peek() {

@@ -1,14 +1,12 @@
 //! The preprocessor: `#define`, `#undef`, `#ifdef`, `#ifndef`, `#else`, `#endif`.
 //!
-//! In: the text of a net and the symbols set from outside. Out: a text of the same length in
-//! which directives and what they leave out are blanks. What stays true: every byte that is
-//! kept stands where it stood, and line breaks stay, so that places in the one text are places
-//! in the other.
+//! In: the text of a net and the symbols defined from outside. Out: a text of the same length in which
+//! directives and excluded text are blanks. What stays true: every byte that is kept has the same offset, and
+//! line breaks stay, so that spans in the one text are spans in the other.
 //!
-//! A directive takes a line of its own. Nothing is expanded: symbols are there or not. Inside a
-//! comment or a string a `#` is no directive. What is left out need not be made of tokens.
-//! Conditions nest, also inside what is left out: there Helena forgets at an `#else` how
-//! deep it is, and we do not.
+//! A directive takes a line of its own. Nothing is expanded: symbols are defined or not. Inside a comment or
+//! a string a `#` is no directive. Excluded text need not consist of tokens. Conditions nest, also inside
+//! excluded text: there Helena loses the nesting depth at an `#else`, and we do not.
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
@@ -21,21 +19,21 @@ const DIRECTIVES: [&str; 6] = ["define", "undef", "ifdef", "ifndef", "else", "en
 pub(crate) struct Preprocessed {
     /// The text, as long as the original.
     pub text: String,
-    /// The symbols that some condition asks for.
+    /// The symbols that some condition tests.
     pub asked: BTreeSet<String>,
 }
 
 /// A condition that is open.
 struct Condition {
     span: Span,
-    /// Whether what stands around it is kept.
+    /// Whether the surrounding text is kept.
     outer: bool,
-    /// Whether its present branch would be kept if what stands around it is.
+    /// Whether its current branch is kept, provided that the surrounding text is.
     holds: bool,
     has_else: bool,
 }
 
-/// Where the scan of what is kept stands at the end of a line.
+/// The state of the scan at the end of a line that is kept.
 #[derive(Clone, Copy, PartialEq)]
 enum Within {
     Code,
@@ -43,7 +41,7 @@ enum Within {
     Text,
 }
 
-/// Carries out the directives of a text.
+/// Executes the directives of a text.
 pub(crate) fn preprocess(text: &str, symbols: &[String], findings: &mut Findings) -> Preprocessed {
     let mut defined: BTreeSet<String> = symbols.iter().cloned().collect();
     let mut asked = BTreeSet::new();
@@ -81,7 +79,7 @@ fn blank(line: &str, out: &mut String) {
     out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
 }
 
-/// Where the scan stands behind a line that is kept.
+/// The state of the scan after a line that is kept.
 fn scan(line: &str, mut within: Within) -> Within {
     let bytes = line.as_bytes();
     let mut at = 0;
@@ -106,7 +104,7 @@ fn scan(line: &str, mut within: Within) -> Within {
     within
 }
 
-/// One directive at work.
+/// The execution of one directive.
 struct Step<'s> {
     span: Span,
     keeps: bool,
@@ -146,7 +144,7 @@ impl Step<'_> {
             }
             "else" | "endif" => {
                 if let Some(symbol) = symbol {
-                    // Many write the symbol again behind `#endif`; that is a comment at best.
+                    // Many repeat the symbol after `#endif`; that is at best a comment.
                     self.findings.add(|| {
                         Diagnostic::at(span, format!("`#{word}` takes no symbol"))
                             .help(format!("write `#{word} // {symbol}`"))
@@ -209,7 +207,7 @@ fn is_symbol(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What is left of a text, blanks squeezed.
+    /// The text that is kept, with blanks collapsed.
     fn left(text: &str, symbols: &[&str]) -> String {
         let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
         let mut findings = Findings::default();
@@ -232,7 +230,7 @@ mod tests {
             ("#ifdef X\n#define S\n#endif\n#ifdef S\na\n#endif", &[], ""),
             (nested, &["A", "B"], "a b d f"),
             (nested, &["A"], "a c d f"),
-            // Here Helena would come out of what is left out at the inner `#else`.
+            // Here Helena would leave the excluded text at the inner `#else`.
             (nested, &[], "e f"),
             (nested, &["B"], "e f"),
             ("#ifdef X\n \" ' ${ never tokens\n#endif\na", &[], "a"),

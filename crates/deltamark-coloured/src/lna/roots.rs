@@ -1,12 +1,12 @@
 //! Which types an expression can have.
 //!
-//! In: an expression of the syntax tree and the names in scope. Out: the root types that it can
-//! have, before the context has its say. What stays true: nothing is reported here; where a
-//! name is unknown the answer is [`Roots::Any`], and whoever lowers the expression reports it.
+//! In: an expression of the syntax tree and the names in scope. Out: the root types that it can have,
+//! regardless of context. What stays true: nothing is reported here; if a name is unknown the answer is
+//! [`Roots::Any`], and lowering reports it.
 //!
-//! A number, and everything that counts, has every numeric type; a name may stand in several
-//! enumerations; `empty`, `| … |`, `[ … ]` and `{ … }` have every type that they fit. The context
-//! decides, and where it does not, numbers are of type `int`.
+//! A number, and every count, has every numeric type; a name may belong to several enumerations; `empty`, `|
+//! … |`, `[ … ]` and `{ … }` have every type that they fit. The context decides, and if it does not, numbers
+//! are of type `int`.
 
 use super::check::{Checker, Local, Sight, What};
 use super::syntax::{Binary, Expr, Iteration, Name, Node, Quantifier, Unary};
@@ -16,7 +16,7 @@ use crate::net::{PlaceId, TypeId, Var};
 /// The root types that an expression can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
-    /// Nothing is known: a part of it is wrong.
+    /// Unknown: a part of it is wrong.
     Any,
     /// Every numeric type.
     Numeric,
@@ -25,7 +25,7 @@ pub(crate) enum Roots {
 }
 
 impl Roots {
-    /// What both can be.
+    /// The intersection.
     pub fn and(self, other: Roots, types: &Types) -> Roots {
         match (self, other) {
             (Roots::Any, other) | (other, Roots::Any) => other,
@@ -37,7 +37,7 @@ impl Roots {
         }
     }
 
-    /// Only those for which this is true. Of numbers of any type it asks about `int`.
+    /// Only those that `is` accepts. For numbers of any type it is applied to `int`.
     pub fn only(self, is: impl Fn(TypeId) -> bool) -> Roots {
         match self {
             Roots::Only(mut list) => {
@@ -54,7 +54,7 @@ impl Roots {
         self.only(|root| types.is_numeric(root))
     }
 
-    /// Whether it can be of this root.
+    /// Whether this root is among them.
     pub fn has(&self, root: TypeId, types: &Types) -> bool {
         match self {
             Roots::Any => true,
@@ -94,7 +94,7 @@ impl Roots {
     }
 }
 
-/// What the name before `in` goes over.
+/// The domain of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// The values of a discrete type.
@@ -248,7 +248,7 @@ impl<'t> Checker<'t, '_> {
                         fits(&left) && fits(&right)
                     })
                     .collect();
-                // A list on one side tells which of several list types it is.
+                // A list on one side determines which of several list types it is.
                 let named: Vec<TypeId> = lists
                     .iter()
                     .copied()
@@ -263,8 +263,8 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// The set types of which one side is a value and the other a value or an element; the
-    /// left one may be the element only where `either`.
+    /// The set types of which one operand is a value and the other a value or an element; the left one may be
+    /// the element only if `either`.
     fn set_roots(&self, left: &Roots, right: &Roots, either: bool) -> Vec<TypeId> {
         let sets = self.types.roots().filter(|&root| {
             let Class::Set { element, .. } = self.types.class(root) else { return false };
@@ -276,7 +276,7 @@ impl<'t> Checker<'t, '_> {
         sets.collect()
     }
 
-    /// The roots whose parts, which `parts_of` gives, the parts of a literal can have.
+    /// The roots whose parts, given by `parts_of`, match those of a literal.
     fn fitting(&mut self, parts: &[Expr<'t>], parts_of: impl Fn(&Class, usize) -> Option<Vec<TypeId>>) -> Roots {
         let candidates: Vec<(TypeId, Vec<TypeId>)> = self
             .types
@@ -336,7 +336,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// What an iteration goes over; none if that is not clear.
+    /// The domain of an iteration; `None` if that is unclear.
     pub fn over(&mut self, iteration: &Iteration<'t>) -> Option<Over> {
         if let Node::Name(name) = iteration.domain.node {
             if let Some(&id) = self.type_names.get(name) {
@@ -351,7 +351,7 @@ impl<'t> Checker<'t, '_> {
         containers.one().filter(|&root| is_container(self.types.class(root))).map(Over::Container)
     }
 
-    /// Puts the variable of an iteration in scope for the sake of its type alone.
+    /// Puts the variable of an iteration in scope, only for its type.
     fn suppose(&mut self, iteration: &Iteration<'t>) {
         let (of, what) = match self.over(iteration) {
             Some(Over::Type(id)) => (id, What::Known(0)),
@@ -381,7 +381,7 @@ pub(crate) fn field_of(class: &Class, field: &str) -> Option<(usize, TypeId)> {
     fields.iter().position(|(name, _)| name == field).map(|position| (position, fields[position].1))
 }
 
-/// The type of the elements of what this many indices lead to.
+/// The type of the elements selected by this many indices.
 pub(crate) fn indexed(class: &Class, count: usize) -> Option<TypeId> {
     match class {
         Class::Vector { indices, element, .. } if indices.len() == count => Some(*element),

@@ -1,7 +1,7 @@
-//! Tokens into a syntax tree: statements of functions.
+//! Parser: statements of functions.
 //!
-//! In: the tokens of the parser, from where a statement begins. Out: a [`Statement`]. What stays
-//! true: statements nest no deeper than the parser allows.
+//! In: the tokens of the parser, from the start of a statement. Out: a [`Statement`]. What stays true:
+//! statements nest no deeper than the parser allows.
 
 use super::parse::{Parsed, Parser};
 use super::syntax::*;

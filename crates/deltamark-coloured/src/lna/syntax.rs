@@ -1,15 +1,15 @@
-//! The syntax tree of `.lna`: what is written, with its places, before anything is looked up.
+//! The syntax tree of `.lna`, with spans, before name resolution.
 //!
-//! In: nothing; this file is data. Out: what the parser builds and the checker reads. What stays
-//! true: names are slices of the text; no tree is higher than [`MAX_DEPTH`], so that walking and
-//! dropping one cannot overflow the stack.
+//! In: nothing; this file is data. Out: what the parser builds and the checker reads. What stays true: names
+//! are slices of the text; no tree is higher than [`MAX_DEPTH`], so that walking and dropping one cannot
+//! overflow the stack.
 
 use deltamark_core::Span;
 
-/// How deeply expressions and statements may nest. A chain such as `a + b + c` nests too.
+/// The maximum depth of expressions and statements. A chain such as `a + b + c` nests too.
 pub(crate) const MAX_DEPTH: usize = 200;
 
-/// A name and where it stands.
+/// A name and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'t> {
     pub text: &'t str,
@@ -25,14 +25,14 @@ pub(crate) struct Net<'t> {
     pub properties: Vec<Property<'t>>,
 }
 
-/// `N := 10` behind the net's name.
+/// `N := 10` after the net's name.
 #[derive(Debug)]
 pub(crate) struct Parameter<'t> {
     pub name: Name<'t>,
     pub value: i64,
 }
 
-/// One thing that a net declares.
+/// A declaration of a net.
 #[derive(Debug)]
 pub(crate) enum Definition<'t> {
     Type(TypeDef<'t>),
@@ -51,7 +51,7 @@ pub(crate) struct TypeDef<'t> {
     pub span: Span,
 }
 
-/// What stands behind `type T :`.
+/// The definition after `type T :`.
 #[derive(Debug)]
 pub(crate) enum TypeShape<'t> {
     Range(Range<'t>),
@@ -88,7 +88,7 @@ pub(crate) struct ConstantDef<'t> {
 #[derive(Debug)]
 pub(crate) struct FunctionDef<'t> {
     pub name: Name<'t>,
-    /// Type and name of each.
+    /// Type and name of each parameter.
     pub parameters: Vec<(Name<'t>, Name<'t>)>,
     pub result: Name<'t>,
     pub body: FunctionBody<'t>,
@@ -207,16 +207,16 @@ pub(crate) enum PropertyGoal<'t> {
         reject: Name<'t>,
         accept: Vec<Name<'t>>,
     },
-    /// The propositions it speaks of; the formula itself is not kept.
+    /// The propositions it mentions; the formula itself is not kept.
     Ltl(Vec<Name<'t>>),
 }
 
-/// An expression and where it stands.
+/// An expression and its span.
 #[derive(Debug)]
 pub(crate) struct Expr<'t> {
     pub node: Node<'t>,
     pub span: Span,
-    /// Levels of the tree, this one included.
+    /// The height of the tree, including this node.
     pub height: u16,
 }
 
@@ -285,7 +285,7 @@ impl Binary {
         }
     }
 
-    /// How tightly it binds; more is tighter.
+    /// Its binding power; higher is tighter.
     pub fn level(self) -> u8 {
         match self {
             Binary::Or => 1,
@@ -323,7 +323,7 @@ impl Unary {
     }
 }
 
-/// Words that go over all values of some variables.
+/// Quantifiers and other folds over all values of some variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantifier {
     Forall,
@@ -351,13 +351,13 @@ impl Quantifier {
         }
     }
 
-    /// Of a word.
+    /// The quantifier of a word.
     pub fn of(word: &str) -> Option<Self> {
         use Quantifier::{Card, Exists, Forall, Max, Min, Mult, Product, Sum};
         [Forall, Exists, Card, Mult, Min, Max, Sum, Product].into_iter().find(|quantifier| quantifier.word() == word)
     }
 
-    /// Whether it has an expression behind a colon.
+    /// Whether it has an expression after a colon.
     pub fn has_body(self) -> bool {
         !matches!(self, Quantifier::Exists | Quantifier::Card | Quantifier::Mult)
     }

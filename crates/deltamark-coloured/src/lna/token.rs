@@ -1,11 +1,10 @@
-//! Text into tokens.
+//! Lexer.
 //!
-//! In: the text of a net or of a property file. Out: its tokens with their places; a finding
-//! for every piece that belongs to none. What stays true: tokens lie in order, do not overlap,
-//! and are never empty.
+//! In: the text of a net or of a property file. Out: its tokens with their spans; a finding for every piece
+//! that is no token. What stays true: tokens are in order, do not overlap, and are never empty.
 //!
-//! `<(` and `)>` are two tokens each: which one opens or closes a tuple is for the parser to
-//! know. So `a <(b)` is a comparison, which Helena takes for the opening of a tuple.
+//! `<(` and `)>` are two tokens each: the parser decides which one opens or closes a tuple. So `a <(b)` is a
+//! comparison, which Helena takes for the start of a tuple.
 
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
@@ -66,7 +65,7 @@ pub(crate) const RESERVED: [&str; 51] = [
     "vector",
 ];
 
-/// Those behind `vector` in the alphabet.
+/// Reserved words after `vector` in alphabetical order.
 pub(crate) const RESERVED_TOO: [&str; 2] = ["while", "with"];
 
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +75,10 @@ pub(crate) const RESERVED_TOO: [&str; 2] = ["while", "with"];
 enum Raw {
     #[regex(r"[A-Za-z][A-Za-z0-9_]*")]
     Word,
-    /// What looks like a name and is none.
+    /// Looks like a name and is none.
     #[regex(r"[_\p{XID_Start}][\p{XID_Continue}]*", priority = 1)]
     Foreign,
-    /// Digits, and whatever letters are stuck to them by mistake.
+    /// Digits, with any letters attached by mistake.
     #[regex(r"[0-9][A-Za-z0-9_]*")]
     Number,
     #[regex(r#""[^"]*""#)]
@@ -99,7 +98,7 @@ enum Raw {
     Sign,
 }
 
-/// What a token is. Its text is found through its place.
+/// The kind of a token. Its text is found through its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A name that a modeller may choose.
@@ -114,7 +113,7 @@ pub(crate) enum Kind {
     Sign,
 }
 
-/// A token and its place.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub kind: Kind,
@@ -178,7 +177,7 @@ pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
     tokens
 }
 
-/// A piece that belongs to no token. Symbols of other languages have a spelling here.
+/// Reports a piece that is no token. Symbols of other languages are translated.
 fn foreign(text: &str, span: Span) -> Diagnostic {
     let spellings = [
         ("≤", "<="),
@@ -206,7 +205,7 @@ fn foreign(text: &str, span: Span) -> Diagnostic {
     }
 }
 
-/// A piece of text that fits in a message.
+/// A text shortened to fit in a message.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),

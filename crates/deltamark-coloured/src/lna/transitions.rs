@@ -1,18 +1,18 @@
-//! Transitions: their variables, and whether these can be found.
+//! Transitions: their variables, and whether these can be bound.
 //!
 //! In: a transition of the syntax tree. Out: a transition of the net. What stays true: every
 //! variable has exactly one role, and there is an order in which all of them get a value.
 //!
 //! # Variables
-//! Nothing declares those of the inputs: a name alone as a component of an input tuple, which is
-//! no constant, no enumeration value and no variable of the tuple's own `for`, is one, and has the
-//! component's type. `pick` and `let` declare theirs. What stands alone in an inhibitor and is
-//! none of these is a variable of the inhibitors.
+//! Those of the inputs are not declared: a name alone as a component of an input tuple, which is no constant,
+//! no enumeration value and no variable of the tuple's own `for`, is a variable of the component's type.
+//! `pick` and `let` declare theirs. A name alone in an inhibitor that is none of these is a variable of the
+//! inhibitors.
 //!
 //! # Order
-//! A tuple without `if` gives a value to the names that stand alone in it, as soon as those that it
-//! only uses have theirs; so do a pick and a let with theirs. Where this comes to a stop before the
-//! end the transition is refused, and the message names a variable that would be needed.
+//! A tuple without `if` binds the names that are alone in it, as soon as those that it only uses are bound;
+//! so do a pick and a let. If this gets stuck, the transition is refused, and the message names a variable
+//! that is missing.
 
 use super::check::{Assign, Checker, Local, Sight, What};
 use super::labels::Side;
@@ -25,16 +25,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A step of the search for a binding.
 struct Item<'t> {
     span: Span,
-    /// Variables that must have a value before.
+    /// Variables that must be bound before.
     uses: BTreeSet<&'t str>,
-    /// Variables that have one afterwards.
+    /// Variables that are bound afterwards.
     binds: BTreeSet<&'t str>,
 }
 
-/// What is known of a transition's variables.
+/// The variables of a transition.
 struct Variables<'t> {
     list: Vec<(Name<'t>, TypeId, Option<Role>)>,
-    /// Those whose type is that of a tuple that binds them.
+    /// Those whose type comes from a tuple that binds them.
     settled: BTreeSet<&'t str>,
 }
 
@@ -70,7 +70,7 @@ impl<'t> Checker<'t, '_> {
         }
         let bound_by_tuples = self.check_order(definition, &inputs, &inhibitors, &variables);
 
-        // All variables have their numbers; iterations take what follows.
+        // All variables have their numbers; iterations use those that follow.
         self.frame = u32::try_from(variables.list.len()).unwrap_or(u32::MAX);
         let everywhere = self.locals_of(&variables, |role| *role != Role::Inhibitor);
         let in_inhibitors = self.locals_of(&variables, |_| true);
@@ -128,7 +128,7 @@ impl<'t> Checker<'t, '_> {
         found
     }
 
-    /// Declares the names that stand alone in the tuples of an arc and are not known otherwise.
+    /// Declares the names that are alone in the tuples of an arc and otherwise unknown.
     fn declare_alone(&mut self, arc: &Arc<'t>, place: PlaceId, role: Role, variables: &mut Variables<'t>) {
         let domain = self.net.places[place.0 as usize].domain.clone();
         for tuple in &arc.label {
@@ -139,7 +139,7 @@ impl<'t> Checker<'t, '_> {
                 }
             }
         }
-        // The type is that of a tuple that binds the variable: one behind `if` only compares.
+        // The type is that of a tuple that binds the variable: one under `if` only compares.
         if role == Role::Bound {
             for tuple in arc.label.iter().filter(|tuple| tuple.condition.is_none()) {
                 for (name, position) in alone(tuple) {
@@ -181,7 +181,7 @@ impl<'t> Checker<'t, '_> {
             let (of, role) = match self.domain(pick) {
                 Some((domain, of)) => (of, Some(Role::Pick(domain))),
                 None => {
-                    // Nothing is known of its type, so nothing can be said of where it stands.
+                    // Its type is unknown, so its uses cannot be checked.
                     self.guessing = true;
                     (INT, None)
                 }
@@ -222,8 +222,8 @@ impl<'t> Checker<'t, '_> {
         lowered
     }
 
-    /// Looks for an order in which every variable gets its value. Gives the variables that get it
-    /// from tuples with a `for` alone, which the net wants to be written out.
+    /// Searches an order in which every variable is bound. Returns the variables bound only by tuples with a
+    /// `for`, which must be expanded.
     fn check_order(
         &mut self,
         definition: &TransitionDef<'t>,
@@ -302,7 +302,7 @@ impl<'t> Checker<'t, '_> {
         if let Some(condition) = &tuple.condition {
             self.used(condition, &mut uses);
         }
-        // A `for` that has no values stands for no tuple, so that it binds nothing.
+        // A `for` without values expands to no tuple, so it binds nothing.
         let before = self.findings.count();
         let depth = self.locals.len();
         let empty = tuple.iterations.iter().any(|iteration| {
@@ -373,7 +373,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Cuts a description like that of `printf` into text and values.
+    /// Splits a description like that of `printf` into text and values.
     fn description(&mut self, text: Name<'t>, values: &[Expr<'t>]) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -425,7 +425,7 @@ impl<'t> Checker<'t, '_> {
     }
 }
 
-/// The names that stand alone as components of a tuple, with their positions; not those of its own `for`.
+/// The names that are alone as components of a tuple, with their positions; not those of its own `for`.
 fn alone<'t>(tuple: &Tuple<'t>) -> Vec<(Name<'t>, usize)> {
     let own = |name: &str| tuple.iterations.iter().any(|iteration| iteration.name.text == name);
     let components = tuple.components.iter().flatten().enumerate();

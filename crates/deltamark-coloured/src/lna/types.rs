@@ -1,8 +1,8 @@
-//! Types: what values there are, and which types go together.
+//! Types: their values, and which types are compatible.
 //!
-//! In: type definitions, already evaluated. Out: a table of types, whose numbers are those of
-//! the net. What stays true: a type's root is no subtype; two types go together exactly if they
-//! have the same root; the types that come with the language have the numbers of the constants below.
+//! In: type definitions, already evaluated. Out: a table of types, whose numbers are those of the net. What
+//! stays true: a type's root is no subtype; two types are compatible exactly if they have the same root; the
+//! predefined types have the numbers of the constants below.
 
 use crate::net::{Shape, Type, TypeId, Value};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ pub(crate) const INT: TypeId = TypeId(0);
 /// `bool`.
 pub(crate) const BOOL: TypeId = TypeId(4);
 
-/// The most elements of a vector, list or set.
+/// The maximum number of elements of a vector, list or set.
 pub(crate) const MOST_ELEMENTS: i64 = 65536;
 
-/// How a root type computes.
+/// The form and arithmetic of a root type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Numbers in a range.
@@ -28,7 +28,7 @@ pub(crate) enum Class {
     Vector { indices: Vec<TypeId>, element: TypeId, size: usize },
     /// Named fields.
     Struct { fields: Vec<(String, TypeId)> },
-    /// Elements in a row.
+    /// Elements in sequence.
     List { index: TypeId, element: TypeId, capacity: u32 },
     /// Distinct elements.
     Set { element: TypeId, capacity: u32 },
@@ -46,7 +46,7 @@ pub(crate) struct TypeInfo {
     pub high: i64,
     /// The names of an enumeration, by value.
     names: Option<Arc<[String]>>,
-    /// How many integers a value is made of, at most.
+    /// The maximum number of integers in a value.
     pub leaves: u64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct TypeInfo {
 pub(crate) struct Types(Vec<TypeInfo>);
 
 impl Types {
-    /// The types that come with the language.
+    /// The predefined types.
     pub fn new() -> Self {
         let mut types = Types(Vec::new());
         let int = types.discrete("int", None, Class::Range, i64::from(i32::MIN), i64::from(i32::MAX), None);
@@ -87,7 +87,7 @@ impl Types {
         &self.get(of).name
     }
 
-    /// How the root of a type computes.
+    /// The class of a type's root.
     pub fn class(&self, of: TypeId) -> &Class {
         &self.get(of).class
     }
@@ -100,7 +100,7 @@ impl Types {
         matches!(self.class(of), Class::Range | Class::Mod(_))
     }
 
-    /// How many values a discrete type has.
+    /// The number of values of a discrete type.
     pub fn card(&self, of: TypeId) -> i64 {
         self.get(of).high - self.get(of).low + 1
     }
@@ -151,8 +151,8 @@ impl Types {
         self.add(TypeInfo { name: name.into(), root: NEW, class, low: 0, high: 0, names: None, leaves })
     }
 
-    /// The value that a variable has before it is given one: 0 where the type has it, otherwise
-    /// the first value; lists and sets are empty.
+    /// The initial value of a variable: 0 if the type has it, otherwise the first value; lists and sets are
+    /// empty.
     pub fn default_value(&self, of: TypeId) -> Value {
         let info = self.get(of);
         match &info.class {
@@ -167,7 +167,7 @@ impl Types {
         }
     }
 
-    /// The table as the net has it.
+    /// The table in the form of the net.
     pub fn lower(&self) -> Vec<Type> {
         let clamp = |value: i64| i32::try_from(value).unwrap_or(if value < 0 { i32::MIN } else { i32::MAX });
         let lower = |info: &TypeInfo| {
@@ -186,5 +186,5 @@ impl Types {
     }
 }
 
-/// Stands for the root of a type that is its own.
+/// Marks a type that is its own root.
 const NEW: TypeId = TypeId(u32::MAX);

@@ -1,8 +1,8 @@
 //! Which elements and attributes the reader of symmetric nets knows.
 //!
 //! In: the document. Out: a finding for every element, attribute and text that nothing would read. What stays
-//! true: whatever is in a file is used by the reader, is listed in [`HARMLESS`] or [`DECORATION`] with the reason why it changes
-//! nothing, or is refused by name. So a name that is misspelt never takes a part of the net with it.
+//! true: everything in a file is used by the reader, is listed in [`HARMLESS`] or [`DECORATION`] with the
+//! reason why it has no effect, or is refused by name. So a misspelt name never drops a part of the net.
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
@@ -11,43 +11,43 @@ use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;
 
-/// Elements that change nothing, wherever they are, with everything in them; and why.
+/// Elements without effect, wherever they are, with everything in them; and why.
 pub(super) const HARMLESS: &[(&str, &str)] =
     &[("graphics", "positions, colours and fonts of a drawing (ISO/IEC 15909-2, 7.1.3)")];
 
-/// Tools whose `toolspecific` elements change nothing, and why.
+/// Tools whose `toolspecific` elements have no effect, and why.
 pub(super) const DECORATION: &[(&str, &str)] = &[
     ("nupn", "how places are grouped into units, which follows from the net"),
     ("org.pnml.tool", "where tokens are drawn: the example of ISO/IEC 15909-2"),
     ("org.pnml.tools.epnk.diagraminfo", "how ePNK shows the diagram"),
 ];
 
-/// Namespaces whose attributes are about the XML and not about the net.
+/// Namespaces whose attributes concern the XML and not the net.
 const ABOUT_XML: [&str; 2] = ["http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2001/XMLSchema-instance"];
 
-/// Elements that hold text for people.
+/// Elements with text for people.
 const TEXTS: [&str; 2] = ["text", "value"];
 
-/// What may be in an element.
+/// The contents allowed in an element.
 pub(super) struct Known {
     pub element: &'static str,
-    /// The elements around it, where it means different things; empty if it means the same everywhere.
+    /// Its parents, if it means different things; empty if it means the same everywhere.
     pub within: &'static [&'static str],
     pub attributes: &'static [&'static str],
-    /// Elements of which one may be in it.
+    /// Elements that may occur once.
     pub once: &'static [&'static str],
     pub content: Content,
 }
 
-/// What else may be in an element.
+/// Further contents of an element.
 pub(super) enum Content {
     /// Any number of these.
     Many(&'static [&'static str]),
     /// One of these, and one in all.
     OneOf(&'static [&'static str]),
-    /// Sorts or terms, any number: whoever reads them refuses those that are not known.
+    /// Sorts or terms, any number: their reader refuses unknown ones.
     Terms,
-    /// The same, but one at most; a second one would not be read.
+    /// The same, but at most one; a second one would not be read.
     Term,
 }
 
@@ -167,7 +167,7 @@ pub(super) fn refuse_others<'a>(text: &str, root: Node<'a, 'a>, findings: &mut F
         if findings.is_full() {
             return;
         }
-        // An element without a row has been refused where it was met, or is by whoever reads terms.
+        // An element without a row has been refused at its parent, or is refused by the reader of terms.
         if let Some(row) = row(node) {
             attributes(text, node, row, findings);
             children(text, node, row, &mut open, findings);
@@ -180,7 +180,7 @@ pub(super) fn is_known(name: &str) -> bool {
     is_harmless(name) || KNOWN.iter().any(|row| row.element == name || row.attributes.contains(&name))
 }
 
-/// Whether an element changes nothing, given that it was not refused.
+/// Whether an element has no effect, given that it was not refused.
 pub(super) fn is_harmless(element: &str) -> bool {
     element == "toolspecific" || HARMLESS.iter().any(|(harmless, _)| *harmless == element)
 }
@@ -204,7 +204,8 @@ fn attributes(text: &str, node: Node<'_, '_>, row: &Known, findings: &mut Findin
             });
         }
     }
-    // Signs alone say nothing: nets of the Model Checking Contest have a `$` left over between elements.
+    // Punctuation alone has no meaning: nets of the Model Checking Contest have a `$` left over between
+    // elements.
     let says_something = |words: &str| words.contains(char::is_alphanumeric);
     if !TEXTS.contains(&row.element)
         && let Some(words) = node.children().find(|child| child.is_text() && child.text().is_some_and(says_something))
@@ -265,7 +266,7 @@ fn children<'a>(text: &str, node: Node<'a, 'a>, row: &Known, open: &mut Vec<Node
     }
 }
 
-/// Refuses what a tool says in its own words, unless the tool is known to say nothing about behaviour.
+/// Refuses tool-specific contents, unless the tool is known not to affect behaviour.
 fn decoration(node: Node<'_, '_>, span: Span, findings: &mut Findings) {
     let tool = node.attribute("tool").unwrap_or_default();
     if !DECORATION.iter().any(|(known, _)| *known == tool) {
@@ -276,7 +277,7 @@ fn decoration(node: Node<'_, '_>, span: Span, findings: &mut Findings) {
     }
 }
 
-/// A finding with a close name, or all there are.
+/// A finding with a similar name, or all names.
 fn advised<'k>(
     diagnostic: Diagnostic,
     name: &str,
@@ -297,8 +298,8 @@ fn advised<'k>(
 mod tests {
     use super::*;
 
-    /// Every name of the table but those that are read only to be refused, in a file that is read; so the table lists nothing that the
-    /// reader does not know.
+    /// Every name of the table but those that are read only to be refused, in a file that is read; so the
+    /// table lists nothing that the reader does not know.
     #[test]
     fn what_is_known_is_read() {
         const TEXT: &str = include_str!("../../../../fuzz/seeds/coloured/complete.pnml");

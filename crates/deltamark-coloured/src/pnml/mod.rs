@@ -1,12 +1,12 @@
 //! Symmetric nets in PNML, the XML format of ISO/IEC 15909-2.
 //!
-//! In: the text of a file. Out: a [`Net`], or up to twenty diagnostics, each at the text it
-//! speaks of. Pages may nest and reference nodes may chain; both are gone from the result. What stays
-//! true: nothing is skipped in silence; `known` lists what is read and what changes nothing, and refuses the rest by name.
+//! In: the text of a file. Out: a [`Net`], or up to twenty diagnostics, each with its span. Pages may nest
+//! and reference nodes may chain; both are resolved. What stays true: nothing is skipped silently; `known`
+//! lists what is read and what has no effect, and refuses the rest by name.
 //!
-//! Sorts become rows of discrete types: `dot` the empty row, a product the rows of its parts one behind the
-//! other. A variable of a product sort becomes a variable for each part. Successor and predecessor go
-//! round, on every sort.
+//! Sorts become tuples of discrete types: `dot` the empty tuple, a product the concatenation of its parts. A
+//! variable of a product sort becomes a variable for each part. Successor and predecessor are cyclic on every
+//! sort.
 
 mod known;
 mod sorts;
@@ -25,10 +25,10 @@ use crate::net::{Arc, Net, Place, PlaceId, Role, Transition, Variable};
 use sorts::Declarations;
 use terms::Terms;
 
-/// The words by which files call nets with colours.
+/// The names of coloured net types in files.
 const COLOURED: [&str; 5] = ["symmetricnet", "highlevelnet", "pt-hlpng", "hlpng", "hlpn"];
 
-/// Whether the text is PNML that declares a net with colours, told by its first `net` element.
+/// Whether the text is PNML of a coloured net, by the type of its first `net` element.
 pub fn is_coloured(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find("<net") {
@@ -46,7 +46,7 @@ pub fn is_known(name: &str) -> bool {
     known::is_known(name)
 }
 
-/// Whether a net's type is that of nets with colours, told by the last part of the address.
+/// Whether a net's type is coloured, by the last part of the address.
 fn is_coloured_type(address: &str) -> bool {
     let last = address.trim().rsplit(['/', '#']).next().unwrap_or_default();
     COLOURED.iter().any(|kind| last.eq_ignore_ascii_case(kind))
@@ -57,7 +57,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     parse_under(text, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let document = xml::open_under(text, control).map_err(|diagnostic| vec![diagnostic])?;
     let root = document.root_element();
@@ -103,7 +103,7 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
     reader.finish(net)
 }
 
-/// All elements of the net but pages, whose elements stand in their place.
+/// All elements of the net, with pages replaced by their elements.
 fn collect<'a>(net: Node<'a, 'a>, nodes: &mut Vec<Node<'a, 'a>>) {
     let mut open = vec![net];
     while let Some(page) = open.pop() {
@@ -117,7 +117,7 @@ fn collect<'a>(net: Node<'a, 'a>, nodes: &mut Vec<Node<'a, 'a>>) {
     }
 }
 
-/// What an id stands for.
+/// The referent of an id.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Place(usize),
@@ -125,7 +125,7 @@ enum Target<'a> {
     Reference { to: &'a str, of_place: bool },
 }
 
-/// What the file says, on the way to a net.
+/// The contents of the file, before they become a net.
 #[derive(Default)]
 struct Reader<'a> {
     text: &'a str,
@@ -134,13 +134,13 @@ struct Reader<'a> {
     net: Net,
     ids: HashMap<&'a str, Target<'a>>,
     place_ids: Vec<String>,
-    /// Places whose sort is wrong.
+    /// Places with an invalid sort.
     unsorted: HashSet<usize>,
     transitions: Vec<Node<'a, 'a>>,
     references: Vec<Node<'a, 'a>>,
-    /// Where references lead, if they do.
+    /// The targets of references, if they have any.
     ends: HashMap<&'a str, Option<Target<'a>>>,
-    /// What each transition's arcs are: the arc, the place, and what it does.
+    /// The arcs of each transition: the arc, the place, and the direction.
     arcs: Vec<Vec<(Node<'a, 'a>, usize, Direction)>>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         self.findings.add(|| Diagnostic::at(span, message));
     }
 
-    /// The id of a node, which must be there and new.
+    /// The id of a node, which must be present and unique.
     fn declare(&mut self, node: Node<'a, 'a>, target: Target<'a>) -> Option<&'a str> {
         let Some(id) = node.attribute("id").filter(|id| !id.trim().is_empty() && !id.contains(char::is_control)) else {
             self.refuse(node, format!("this `{}` has no id that can be shown", name_of(node)));
@@ -179,8 +179,8 @@ impl<'a> Reader<'a> {
         words.filter(|words| !words.trim().is_empty()).unwrap_or_default()
     }
 
-    /// The one element in the `structure` of a label; none if the label says nothing at all. Text alone is for
-    /// people, and is not read: where there is nothing else, the label would be lost in silence.
+    /// The one element in the `structure` of a label; `None` if the label is empty. Text alone is for people,
+    /// and is not read: if there is nothing else, the label would be lost silently.
     fn structure(&mut self, node: Node<'a, 'a>) -> Result<Option<Node<'a, 'a>>, ()> {
         let structure = elements(node).find(|&child| name_of(child) == "structure");
         let inside: Vec<Node<'a, 'a>> = structure.map(|structure| elements(structure).collect()).unwrap_or_default();
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows every reference to its end, and has its id stand for the node there.
+    /// Follows every reference to its target, which its id then denotes.
     fn resolve_references(&mut self) {
         let mut ends: HashMap<&'a str, Option<Target<'a>>> = HashMap::new();
         let mut walked = HashSet::new();
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
                             chain.push(id);
                             id = to;
                         }
-                        // Met again before its end is known.
+                        // Revisited before its target is known: a cycle.
                         None => {
                             self.refuse(node, format!("the reference to `{id}` goes round in a circle"));
                             break None;
@@ -299,13 +299,13 @@ impl<'a> Reader<'a> {
         self.ends = ends;
     }
 
-    /// Says that an id is not that of a node.
+    /// Reports that an id is not that of a node.
     fn nowhere(&mut self, node: Node<'a, 'a>, kind: &str, id: &str) {
         let span = self.span(node);
         let ids = &self.ids;
         self.findings.add(|| {
             let diagnostic = Diagnostic::at(span, format!("the {kind} leads nowhere: there is no node `{id}`"));
-            // In an order of its own, so that of equally good suggestions always the same is made.
+            // Sorted, so that ties between suggestions are broken deterministically.
             let mut known: Vec<&str> = ids.keys().copied().collect();
             known.sort_unstable();
             match did_you_mean(id, known) {
@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         match self.ids.get(id) {
-            // Where it does not lead to a node, that has been said.
+            // If it leads to no node, that has been reported.
             Some(Target::Reference { .. }) => self.ends.get(id).copied().flatten(),
             Some(&target) => Some(target),
             None => {
@@ -405,7 +405,7 @@ impl<'a> Reader<'a> {
             description: None,
             span: self.span(node),
         };
-        // What is wrong with the sort of a place has been said once.
+        // An invalid sort of a place has been reported once.
         for (inscribed, (arc, place, direction)) in inscribed.into_iter().zip(arcs) {
             let Ok(inscribed) = inscribed else { continue };
             if self.unsorted.contains(&place) {

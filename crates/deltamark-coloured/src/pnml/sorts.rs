@@ -1,8 +1,8 @@
 //! Sorts, variables and constants that a symmetric net declares.
 //!
-//! In: `declaration` elements. Out: for each sort a row of discrete types, for each constant its
-//! type and value. What stays true: a sort that uses itself is refused, so rows are finite; and rows are short,
-//! because products of products may not grow beyond a limit.
+//! In: `declaration` elements. Out: for each sort a tuple of discrete types, for each constant its type and
+//! value. What stays true: a recursive sort is refused, so tuples are finite; and tuples are short, because
+//! the size of products is limited.
 
 use std::collections::HashMap;
 use std::sync::Arc as Shared;
@@ -16,24 +16,24 @@ use roxmltree::Node;
 
 use crate::net::{Shape, Type, TypeId};
 
-/// The most components a product may have.
+/// The maximum number of components of a product.
 const MOST_COMPONENTS: usize = 256;
-/// The most values an enumeration or range may have.
+/// The maximum number of values of an enumeration or range.
 const MOST_VALUES: i64 = 1 << 24;
-/// How deep sorts may be made of sorts.
+/// The maximum nesting of sorts.
 const DEEPEST: usize = 200;
-/// The part of a value that no element of a partition has.
+/// The part of a value that no element of a partition contains.
 const NOWHERE: i32 = -1;
 
-/// What a net declares.
+/// The declarations of a net.
 #[derive(Default)]
 pub(super) struct Declarations<'a> {
     pub types: Vec<Type>,
     sorts: HashMap<&'a str, Node<'a, 'a>>,
     rows: HashMap<&'a str, Vec<TypeId>>,
-    /// Sorts that are being read: meeting one again closes a circle.
+    /// Sorts that are being read, to detect cycles.
     open: Vec<&'a str>,
-    /// Names and rows of variables.
+    /// Names and types of variables.
     pub variables: HashMap<&'a str, (String, Vec<TypeId>)>,
     /// Constants of enumerations, and elements of partitions.
     pub constants: HashMap<&'a str, (TypeId, i32)>,
@@ -41,20 +41,20 @@ pub(super) struct Declarations<'a> {
     pub boolean: Option<TypeId>,
 }
 
-/// A sort cut into parts.
+/// A sort divided into parts.
 pub(super) struct Partition {
     /// The sort of the parts.
     pub own: TypeId,
-    /// The sort that is cut.
+    /// The sort that is divided.
     pub of: TypeId,
-    /// For each of its values the part it belongs to.
+    /// The part of each of its values.
     pub parts: Vec<i32>,
 }
 
-/// What is said of an id that nothing has.
+/// The diagnostic for an undeclared id.
 pub(super) fn unknown<'i>(span: Span, what: &str, id: &str, known: impl Iterator<Item = &'i str>) -> Diagnostic {
     let diagnostic = Diagnostic::at(span, format!("there is no {what} `{id}`"));
-    // In an order of its own, so that of equally good suggestions always the same is made.
+    // Sorted, so that ties between suggestions are broken deterministically.
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();
     match did_you_mean(id, known) {
@@ -69,7 +69,7 @@ impl<'a> Declarations<'a> {
         self.sorts.keys().copied()
     }
 
-    /// A row of sorts by their names: `(Site, Message)`; `dot` for none.
+    /// The names of a tuple of sorts: `(Site, Message)`; `dot` if it is empty.
     pub fn shown(&self, row: &[TypeId]) -> String {
         let names: Vec<&str> = row.iter().map(|of| self.types[of.0 as usize].name.as_str()).collect();
         match names.as_slice() {
@@ -136,7 +136,7 @@ impl<'a> Declarations<'a> {
         }
     }
 
-    /// The row of a sort that has a name.
+    /// The types of a named sort.
     fn row(&mut self, text: &str, id: &'a str, span: Span, findings: &mut Findings) -> Option<Vec<TypeId>> {
         if let Some(row) = self.rows.get(id) {
             return Some(row.clone());
@@ -168,12 +168,12 @@ impl<'a> Declarations<'a> {
         Some(row)
     }
 
-    /// The row of a sort that has a name, once all are read.
+    /// The types of a named sort, once all are read.
     pub fn row_of(&self, id: &str) -> Option<Vec<TypeId>> {
         self.rows.get(id).cloned().or_else(|| self.partitions.get(id).map(|partition| vec![partition.own]))
     }
 
-    /// The row of the sort that an element stands for.
+    /// The types of the sort that an element denotes.
     pub fn sort_of(&mut self, text: &str, node: Node<'a, 'a>, findings: &mut Findings) -> Option<Vec<TypeId>> {
         self.anonymous(text, node, name_of(node), findings)
     }
@@ -239,7 +239,7 @@ impl<'a> Declarations<'a> {
                 let bound = |name: &str| node.attribute(name).and_then(|value| value.trim().parse::<i32>().ok());
                 match (bound("start"), bound("end")) {
                     (Some(low), Some(high)) if low <= high && i64::from(high) - i64::from(low) < MOST_VALUES => {
-                        // The same range is the same sort wherever it stands.
+                        // Equal ranges are the same sort wherever they occur.
                         let same = |known: &Type| known.shape == Shape::Discrete { low, high, names: None };
                         match self.types.iter().position(same) {
                             Some(known) => Some(vec![TypeId(known as u32)]),

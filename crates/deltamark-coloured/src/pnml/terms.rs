@@ -1,7 +1,7 @@
 //! Terms of a symmetric net: multisets on arcs and in markings, conditions on transitions.
 //!
-//! In: elements such as `numberof`, `tuple`, `all`, `equality`. Out: labels and expressions. What
-//! stays true: a label has as many components as its place, and no more terms than a limit.
+//! In: elements such as `numberof`, `tuple`, `all`, `equality`. Out: labels and expressions. What stays true:
+//! a label has as many components as its place, and no more terms than a limit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,10 +14,10 @@ use roxmltree::Node;
 use super::sorts::{Declarations, unknown};
 use crate::net::{Binary, Domain, Expr, FaultKind, Iteration, Kind, Label, Shape, Term, TypeId, Unary, Value, Var};
 
-/// The most terms one label may come to.
+/// The maximum number of terms of a label.
 const MOST_TERMS: usize = 100_000;
 
-/// What has a truth value.
+/// Elements that are truth values.
 const CONDITIONS: [&str; 17] = [
     "and",
     "or",
@@ -53,9 +53,9 @@ pub(super) struct Terms<'a, 'd> {
     /// Names and types of variables, which are the first of the frame.
     pub variables: Vec<(String, TypeId)>,
     numbers: HashMap<&'a str, Vec<Var>>,
-    /// Variables that nothing declares, which has been said.
+    /// Undeclared variables that have been reported.
     unknown: HashSet<&'a str>,
-    /// How long the frame is so far.
+    /// The length of the frame so far.
     pub frame: u32,
 }
 
@@ -70,7 +70,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         xml::tag_span(self.text, node.range().start)
     }
 
-    /// Gives numbers to all variables in a term. To be done for all terms before the first is read.
+    /// Numbers all variables in a term. Must be called for all terms before the first is read.
     pub fn declare_variables(&mut self, term: Node<'a, 'a>, findings: &mut Findings) {
         for node in term.descendants().filter(|&node| name_of(node) == "variable") {
             let Some(id) = node.attribute("refvariable") else { continue };
@@ -100,7 +100,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         vec![Term { iterations: Vec::new(), condition: None, factor: 1, token: Vec::new(), span }]
     }
 
-    /// The label that a multiset term stands for, of tokens of this domain.
+    /// The label that a multiset term denotes, with tokens of this domain.
     pub fn label(&mut self, node: Node<'a, 'a>, domain: &[TypeId], findings: &mut Findings) -> Label {
         let span = self.span(node);
         let Ok(parts) = self.multiset(node, 0, findings) else { return Vec::new() };
@@ -144,7 +144,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         Err(())
     }
 
-    /// The operands of an element: what its `subterm`s hold. Anything else in it would be lost.
+    /// The operands of an element: the contents of its `subterm`s. Anything else in it would be lost.
     fn operands(&self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<Node<'a, 'a>>, ()> {
         let mut operands = Vec::new();
         for child in elements(node) {
@@ -265,7 +265,7 @@ impl<'a, 'd> Terms<'a, 'd> {
     fn all(&mut self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<Part>, ()> {
         let span = self.span(node);
         let sort = elements(node).next();
-        // Named sorts and `dot` are all that stands here; others have no name to agree with.
+        // Only named sorts and `dot` occur here; others have no name to agree with.
         let row = match sort.map(|sort| (name_of(sort), sort.attribute("declaration"))) {
             Some(("dot", _)) => Vec::new(),
             Some(("usersort", Some(id))) => match self.declarations.row_of(id) {
@@ -290,7 +290,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         Ok(vec![part])
     }
 
-    /// A term that stands for one value.
+    /// A term that denotes one value.
     fn components(
         &mut self,
         node: Node<'a, 'a>,
@@ -409,7 +409,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         if depth > 200 {
             return self.wrong(node, "conditions are nested too deeply", findings);
         }
-        // A truth value that a token has.
+        // A truth value in a token.
         if name_of(node) == "variable" {
             let row = self.components(node, depth, findings)?;
             return match <[_; 1]>::try_from(row) {
@@ -466,7 +466,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         let &[one, other] = operands.as_slice() else {
             return self.wrong(node, "two terms are expected here", findings);
         };
-        // Truth values that are computed.
+        // Computed truth values.
         if [one, other].iter().any(|&operand| CONDITIONS.contains(&name_of(operand)))
             && matches!(op, Binary::Eq | Binary::Ne)
         {

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use deltamark_core::{Budget, Cancel, Control, Limits, Outcome, Property, Silent, Stop, System, Verdict};
 use deltamark_search::{Search, Task, run};
 
-/// What an exploration finds.
+/// The result of an exploration.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
-    /// How many states.
+    /// The number of states.
     pub states: u64,
-    /// How many steps.
+    /// The number of edges.
     pub edges: u64,
-    /// How many states without a step.
+    /// The number of deadlocks.
     pub deadlocks: u64,
-    /// The fault that is met first, and how many steps lead to it.
+    /// The first fault, and the number of steps to it.
     pub fault: Option<(String, usize)>,
 }
 
@@ -34,7 +34,7 @@ pub fn explore_system(system: &dyn System, store: &str) -> Found {
     Found { states: statistics.states, edges: statistics.edges, deadlocks: statistics.deadlocks, fault }
 }
 
-/// What ends an exploration of a system, if not that all is explored.
+/// What stopped the exploration of a system; `None` if it was complete.
 #[allow(dead_code)]
 pub fn stopped(system: &dyn System) -> Option<Stop> {
     explored(system, "plain").stopped_by
@@ -58,7 +58,7 @@ fn explored(system: &dyn System, store: &str) -> Outcome {
     run(Search::Bfs, task)
 }
 
-/// Checks each case, the last ones first: they take longest. All processors have a share.
+/// Checks each case, the last ones first: they take longest. All processors take part.
 #[allow(dead_code)]
 pub fn for_each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(4);

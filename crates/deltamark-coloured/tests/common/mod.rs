@@ -1,7 +1,7 @@
-//! Random coloured nets, and a dull explorer of such nets.
+//! Random coloured nets, and a naive explorer of such nets.
 //!
-//! What stays true: the explorer knows nothing of plans, tries or tables. It tries every value of every variable and
-//! counts tokens in maps.
+//! What stays true: the explorer knows nothing of plans, tries or tables. It tries every value of every
+//! variable and counts tokens in maps.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -13,7 +13,8 @@ use deltamark_coloured::net::{
 use deltamark_core::Span;
 use deltamark_testkit::Rng;
 
-/// How many tuples the iterations of a term stand for, as far as its condition does not depend on variables.
+/// The number of tuples that the iterations of a term expand to, as far as its condition does not depend on
+/// variables.
 #[allow(dead_code)]
 pub fn times(term: &Term) -> i64 {
     let frame = vec![0; 16];
@@ -34,7 +35,7 @@ pub fn times(term: &Term) -> i64 {
     frames
 }
 
-/// What a marking is: for each place how often each token lies there.
+/// A marking: for each place the multiplicity of each token.
 pub type Marking = Vec<BTreeMap<Vec<i64>, i64>>;
 
 /// What an explorer counts.
@@ -45,11 +46,12 @@ pub struct Counts {
     pub deadlocks: usize,
     /// Steps that are faults.
     pub faults: usize,
-    /// States in which a guard goes wrong.
+    /// States in which a guard faults.
     pub wrong: usize,
 }
 
-/// The most tokens of one colour that are counted in a place without a capacity, if the net is not unfolded.
+/// The maximum number of tokens of one colour that is counted in a place without a capacity, if the net is
+/// not unfolded.
 pub const COUNTED: i64 = u32::MAX as i64;
 
 pub fn expr(kind: Kind) -> Expr {
@@ -90,12 +92,12 @@ fn values(net: &Net, of: TypeId) -> std::ops::RangeInclusive<i64> {
     low.into()..=high.into()
 }
 
-/// The value of an expression that cannot go wrong.
+/// The value of an expression that cannot fault.
 fn eval(expression: &Expr, frame: &[i64], marking: &Marking) -> i64 {
     value(expression, frame, marking).expect("only guards and outputs go wrong in the nets here")
 }
 
-/// A number that can be computed with.
+/// A number within the range of arithmetic.
 fn computed(number: i128) -> Option<i64> {
     (number.abs() <= 1 << 62).then_some(number as i64)
 }
@@ -150,7 +152,7 @@ fn value(expression: &Expr, frame: &[i64], marking: &Marking) -> Option<i64> {
     })
 }
 
-/// The tokens of a label, if all have values. Tokens of factor 0 are there with 0.
+/// The tokens of a label, if all have values. Tokens of factor 0 have an entry of 0.
 fn label(terms: &[Term], frame: &[i64], marking: &Marking, out: &mut BTreeMap<Vec<i64>, i64>) -> Option<()> {
     for term in terms {
         let mut frames = vec![frame.to_vec()];
@@ -243,8 +245,8 @@ fn blocked(net: &Net, transition: &Transition, frame: &[i64], marking: &Marking)
     })
 }
 
-/// The markings that the enabled bindings lead to, nothing for a binding that is a fault; and whether a guard goes
-/// wrong. It is looked at only if there are tokens for all inputs.
+/// The markings that the enabled bindings lead to, `None` for a binding that is a fault; and whether a guard
+/// faults. It is evaluated only if there are tokens for all inputs.
 fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
     let mut enabled = Vec::new();
     let mut wrong = false;
@@ -296,8 +298,8 @@ fn steps(net: &Net, marking: &Marking) -> (Vec<Option<Marking>>, bool) {
     (steps, wrong)
 }
 
-/// Explores a net, or gives nothing when it has more than `most` states, or begins with more tokens than a place may hold. Says also
-/// whether a place ever holds more than [`COUNTED`] tokens of one colour.
+/// Explores a net; `None` if it has more than `most` states, or initially more tokens than a place may hold.
+/// Also returns whether a place ever holds more than [`COUNTED`] tokens of one colour.
 pub fn explore_dully(net: &Net, most: usize) -> Option<(Counts, bool)> {
     let mut first: Marking = Vec::new();
     for place in &net.places {
@@ -337,7 +339,7 @@ pub fn explore_dully(net: &Net, most: usize) -> Option<(Counts, bool)> {
     Some((counts, beyond))
 }
 
-/// What random nets may have.
+/// The features of random nets.
 #[derive(Clone, Copy)]
 pub struct Features {
     pub capacities: bool,
@@ -345,7 +347,8 @@ pub struct Features {
     pub inhibitors: bool,
     /// Guards that may divide by zero.
     pub divisions: bool,
-    /// Types, constants, factors and capacities at the edges of what is counted with, and expressions that go beyond.
+    /// Types, constants, factors and capacities at the limits of arithmetic, and expressions that exceed
+    /// them.
     pub edges: bool,
 }
 
@@ -362,7 +365,7 @@ const EDGES: [(i32, i32); 9] = [
     (i32::MIN, i32::MIN),
 ];
 
-/// What factors and capacities are near to, and multiples of.
+/// Values close to which factors and capacities are, and multiples of them.
 const SCALES: [i64; 6] = [1, 255, 1 << 16, 1 << 30, i32::MAX as i64 - 1, i32::MAX as i64];
 
 /// A factor of a label.
@@ -371,7 +374,7 @@ fn scaled(rng: &mut Rng, scale: i64) -> i64 {
     near.clamp(0, i32::MAX.into())
 }
 
-/// An integer expression over the first variables, which may go wrong.
+/// An integer expression over the first variables, which may fault.
 fn wild(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
     if depth == 0 || rng.below(4) == 0 {
         let (low, high) = EDGES[rng.below(EDGES.len())];
@@ -401,7 +404,7 @@ fn wild(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
     })
 }
 
-/// A truth value, which may go wrong.
+/// A truth value, which may fault.
 fn wild_truth(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
     if depth > 0 && rng.below(2) == 0 {
         let mut sub = || Box::new(wild_truth(rng, net, variables, depth - 1));
@@ -547,7 +550,7 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
         _ if features.edges && rng.below(3) > 0 => Some(wild_truth(rng, net, usable, 3)),
         0 => None,
         1 if features.divisions => Some(divided(0)),
-        // A part that goes wrong, before, behind and without one that may rule it out.
+        // A conjunct that faults, before, after and without one that may rule it out.
         _ if features.divisions => Some(match rng.below(4) {
             0 => binary(Binary::And, divided(0), binary(Binary::Ne, var(1), int(1))),
             1 => binary(Binary::And, binary(Binary::Ne, var(1), int(1)), divided(0)),
@@ -562,7 +565,7 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
         let total = expr(Kind::Total(PlaceId(rng.below(net.places.len()) as u32)));
         if rng.below(2) == 0 || usable == 0 { total } else { var(0) }
     });
-    // A variable that inhibitors alone know must not stand anywhere else, and need not stand there.
+    // A variable of the inhibitors must not occur anywhere else, and need not occur there.
     let name = format!("t{number}");
     let span = Span::at(0);
     Transition { name, variables, frame, inputs, outputs, inhibitors, guard, priority, description: None, span }

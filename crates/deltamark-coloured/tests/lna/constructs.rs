@@ -61,7 +61,7 @@ fn variables_are_bound_and_matched() {
            transition t { in { a : <( x, x )>; } out { } } }", "", 2, 1, 1),
         ("n { place a { dom : int * int; init : <( 1, 2 )> + <( 2, 4 )> + <( 2, 1 )>; }
            transition t { in { a : <( x, x * 2 )>; } out { } } }", "", 4, 4, 1),
-        // Helena misses these matches: the expression stands before the variable.
+        // Helena misses these matches: the expression is before the variable.
         ("n { place a { dom : int * int; init : <( 2, 1 )> + <( 4, 2 )> + <( 2, 2 )>; }
            transition t { in { a : <( x * 2, x )>; } out { } } }", "", 4, 4, 1),
         ("n { constant int K := 2; type e : enum (u, v); place a { dom : int * e * int; init : <( 2, v, 7 )> + <( 2, u, 7 )> + <( 1, v, 7 )>; }
@@ -72,7 +72,7 @@ fn variables_are_bound_and_matched() {
         // `if` on an input, a factor, the sum of several.
         ("n { place a { dom : int; init : <( 1 )> + <( 2 )>; } place b { dom : epsilon; init : 3 * epsilon; capacity : 3; }
            transition t { in { a : <( x )>; b : if (x = 1) 2 * epsilon + if (x = 2) epsilon; } out { } } }", "", 4, 4, 1),
-        // A factor of 0 takes nothing and asks for the token all the same.
+        // A factor of 0 takes nothing and still requires the token.
         ("n { place a { dom : int; init : <( 1 )>; } place b { dom : epsilon; init : epsilon; }
            transition t { in { a : 0 * <( 1 )>; b : epsilon; } out { } }
            transition u { in { a : 0 * <( 2 )>; b : epsilon; } out { } } }", "", 2, 1, 1),
@@ -87,7 +87,7 @@ fn labels_with_for() {
     check(&[
         ("n { type t : mod 4; place a { dom : t; init : for (i in t) if (i != 2) <( i )>; }
            transition u { in { a : for (i in t range 0 .. 1) <( i )>; } out { } } }", "", 2, 1, 1),
-        // A variable that only tuples with a `for` give a value to.
+        // A variable bound only by tuples with a `for`.
         ("n { type t : range 1 .. 2; place a { dom : int * t; init : for (i in t) <( 7, i )> + <( 8, 1 )>; }
            transition u { in { a : for (i in t) <( x, i )>; } out { } } }", "", 2, 1, 1),
         // Two iterations; an empty one.
@@ -124,7 +124,7 @@ fn inhibitors() {
         ("n { place a { dom : int; init : <( 1 )>; } place b { dom : epsilon; init : epsilon; }
            transition t { in { b : epsilon; } out { } inhibit { a : <( z )>; } }
            transition u { in { a : <( x )>; } out { } } }", "", 3, 2, 1),
-        // So often or more.
+        // At least this many.
         ("n { place a { dom : epsilon; init : epsilon; capacity : 9; } transition t { in { } out { a : epsilon; } inhibit { a : 4 * epsilon; } } }",
             "", 4, 3, 1),
         // Several block only together.
@@ -134,7 +134,7 @@ fn inhibitors() {
            transition t { in { c : epsilon; } out { } inhibit { a : <( z )>; b : <( z )>; } } }", "", 1, 0, 1),
         ("n { place a { dom : int; init : <( 1 )>; } place b { dom : int; init : <( 2 )>; } place c { dom : epsilon; init : epsilon; }
            transition t { in { c : epsilon; } out { } inhibit { a : <( z )>; b : <( z )>; } } }", "", 2, 1, 1),
-        // What the inputs take is still there.
+        // The tokens of the inputs are still present.
         ("n { place a { dom : int; init : <( 1 )>; } transition t { in { a : <( x )>; } out { } inhibit { a : <( x )>; } } }", "", 1, 0, 1),
         // With a computed value.
         ("n { place a { dom : int; init : <( 1 )> + <( 3 )>; } transition t { in { a : <( x )>; } out { } inhibit { a : <( y )>; }
@@ -148,7 +148,7 @@ fn priorities() {
         ("n { place a { dom : int; init : <( 1 )> + <( 2 )>; } transition t { in { a : <( x )>; } out { } priority : x; } }", "", 3, 2, 1),
         ("n { place a { dom : int; init : <( 1 )> + <( 2 )>; } transition t { in { a : <( x )>; } out { } priority : -x; }
            transition u { in { a : <( x )>; } out { } } }", "", 4, 4, 1),
-        // Tokens looked at.
+        // A priority that reads the marking.
         ("n { place a { dom : int; init : <( 1 )> + <( 2 )> + <( 3 )>; }
            transition t { in { a : <( x )>; } out { } priority : x = max (y in a : y->1) ? 1 : 0; } }", "", 4, 3, 1),
     ]);
@@ -235,7 +235,7 @@ fn quantifiers_over_types_places_and_containers() {
         ("exists (x in a, y in a | x->1 < y->1)", true),
     ];
     for (proposition, expected) in rows {
-        // The net can take a step exactly if the proposition is true, because priorities may look at it.
+        // The net can take a step exactly if the proposition is true, because priorities may read the marking.
         let text = format!(
             "n {{ {declared} place go {{ dom : epsilon; init : epsilon; }}
               proposition p : {proposition};
@@ -259,7 +259,7 @@ fn names_have_tables_of_their_own() {
             2,
             1,
         ),
-        // Comments, roles, hints; sections that say nothing.
+        // Comments, roles, hints; empty sections.
         (
             "/* a net */ n { // here\n place a { dom : epsilon; type : process; init : epsilon; capacity : 1; }
            transition t { in { a : epsilon; } out { } safe; description : \"100%%\"; } }",

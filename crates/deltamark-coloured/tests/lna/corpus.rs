@@ -1,4 +1,4 @@
-//! Nets that others wrote, with the counts that Helena gives for them.
+//! Nets that others wrote, with the counts that Helena reports for them.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,12 @@ fn text_of(corpus: &Corpus, model: &str) -> String {
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Coloured,
-    /// Unfolded where that is done without being asked for, otherwise coloured.
+    /// Unfolded if that is the default, otherwise coloured.
     Unfolded,
 }
 
-/// Compares all models of so many states with what is expected of them; says how many there were.
+/// Compares all models with a number of states in `states` with the expected counts; returns how many there
+/// were.
 fn check(test: &str, states: std::ops::RangeInclusive<u64>, form: Form, store: &str) -> usize {
     let Some(corpus) = Corpus::find(test) else { return usize::MAX };
     let mut rows = corpus.expected("lna");

@@ -1,4 +1,4 @@
-//! What is said about wrong nets: all at once, with places, types and advice.
+//! Diagnostics of wrong nets: all at once, with spans, types and advice.
 
 use super::{complaints, complaints_of};
 use deltamark_coloured::lna::{parse, parse_properties, property_texts};
@@ -180,7 +180,7 @@ fn temporal_formulas_are_read_and_refused() {
             "1:14 `a` is a formula of temporal logic, which this version does not check (state properties (`state property`) can be checked)"
         ]
     );
-    // Beside a model it is noted, and the others count.
+    // Beside a model it is recorded, and the others count.
     let mut net = parse(b"n { place p { dom : epsilon; } proposition full : p'card = 1; }", &[]).expect("a net");
     let both = format!("{text} state property b : reject full; accept deadlock;");
     parse_properties(&mut net, both.as_bytes()).expect("properties");
@@ -288,7 +288,7 @@ fn values_without_a_type() {
     }
 }
 
-/// A mistake in a part of a place is not told as a part that is missing.
+/// An error in a part of a place is not reported as a missing part.
 #[test]
 fn one_mistake_is_told_once() {
     for text in ["n { place p { dom int; } }", "n { place p { dom : ; init : <( 1 )>; } }"] {

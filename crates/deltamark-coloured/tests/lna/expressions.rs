@@ -3,7 +3,7 @@
 use super::system;
 use deltamark_core::{Batch, System, Value};
 
-/// Types and functions that the rows below use. `id` and its kin keep an expression from being
+/// Types and functions that the rows below use. `id` and the like keep an expression from being
 /// evaluated before the net runs.
 const DECLARED: &str = "
    type r    : range -2 .. 7;
@@ -83,7 +83,7 @@ fn modular_numbers_wrap_and_ranges_do_not() {
         ("m5", "m5(id(3)) * 4", "2"),
         ("m5", "succ m5(4)", "0"),
         ("m5", "pred m5(id(0))", "4"),
-        // A literal is brought into the type.
+        // A literal is reduced to the type.
         ("m5", "7", "2"),
         ("r", "succ r(6)", "7"),
         ("r", "pred r(id(-1))", "-2"),
@@ -95,7 +95,7 @@ fn modular_numbers_wrap_and_ranges_do_not() {
         // The successor in a part of a type is that of the whole type.
         ("bool", "succ warm(green) = red", "false"),
         ("bool", "succ warm(colour(green)) = blue", "true"),
-        // A name of two enumerations has the type that is asked for.
+        // A name of two enumerations has the expected type.
         ("col", "green", "green"),
         ("sig", "succ green", "go"),
         ("col", "col'first", "red"),
@@ -217,7 +217,7 @@ fn sets() {
 
 #[test]
 fn what_is_known_beforehand_is_what_the_net_computes() {
-    // Each pair says the same, once with constants and once with calls.
+    // Each pair is equivalent, once with constants and once with calls.
     let rows = [
         ("int", "7 / -2 + 3 % -2", "id(7) / id(-2) + id(3) % id(-2)"),
         ("m5", "m5(4) * 4 - 3", "m5(id(4)) * m5(id(4)) - m5(id(3))"),

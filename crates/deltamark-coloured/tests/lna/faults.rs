@@ -1,4 +1,4 @@
-//! What goes wrong at run time is a verdict, with the steps that lead there and the place in the text.
+//! A fault at run time is a verdict, with its trace and its span in the text.
 
 use super::explore;
 
@@ -109,7 +109,7 @@ fn a_fault_of_a_guard_or_a_priority_is_one_too() {
     assert_eq!(explore(&net("guard : x != 0 and 1 / x = 0;"), "").fault, None);
 }
 
-/// What goes wrong counts only where there are tokens for all inputs, wherever the plan meets it.
+/// A fault counts only if there are tokens for all inputs, wherever the plan evaluates it.
 #[test]
 fn a_binding_that_is_not_there_is_no_fault() {
     // Places a and b hold 0 and 5; c and d are empty.
@@ -137,7 +137,7 @@ fn a_binding_that_is_not_there_is_no_fault() {
         ("in { a : <( x )>; e : <( 1, y )>; } out { } guard : half(x) = 0;", true),
         ("in { a : <( x )>; e : <( x, y )>; } out { } guard : half(x) = 0;", false),
         ("in { a : <( x )>; c : if (x = 1) <( 1 )>; } out { } guard : half(x) = 0;", true),
-        // The order is that of the text, even where a later part is known first.
+        // The order is that of the text, even if a later conjunct is known first.
         ("in { a : <( x )>; b : <( y )>; } out { } guard : half(x) = 0 and y = 6;", true),
         ("in { a : <( x )>; b : <( y )>; } out { } guard : y = 6 and half(x) = 0;", false),
         ("in { a : <( x )>; b : <( y )>; } out { } guard : half(y - 5) = 0 and x = 1;", true),
@@ -160,14 +160,14 @@ fn a_binding_that_is_not_there_is_no_fault() {
         ("in { a : <( x )>; e : <( 1 / x, 2 )>; } out { }", false),
         ("in { a : <( x )>; e : <( y, y / x )>; d : epsilon; } out { }", false),
         ("in { a : <( x )>; e : <( y, y / x )>; } out { }", true),
-        // What a step makes, and how urgent it is, is evaluated only if it can be taken.
+        // Outputs and priority are evaluated only if the step can be taken.
         ("in { a : <( x )>; d : epsilon; } out { c : <( 1 / x )>; }", false),
         ("in { a : <( x )>; d : epsilon; } out { } priority : 1 / x;", false),
     ];
     for (transition, expected) in rows {
         let text = net(transition);
         assert_eq!(explore(&text, "").fault.is_some(), expected, "{transition}");
-        // Where nothing goes wrong the net can be unfolded, and has the same states; but unfolding counts no tokens.
+        // A net without faults can be unfolded, and has the same states; but unfolding counts no tokens.
         let unfolded = deltamark_coloured::UnfoldedSystem::new(
             deltamark_coloured::lna::parse(text.as_bytes(), &[]).expect("a net"),
             &text,

@@ -1,4 +1,4 @@
-//! Functions: what they compute, what goes wrong in them, and what is refused.
+//! Functions: their values, their faults, and what is refused.
 
 use super::guards::DECLARED;
 use super::{Found, complaints, explore, unfolded};
@@ -251,7 +251,7 @@ fn functions_are_refused() {
     }
 }
 
-/// What is called anywhere but in a guard: the expression, and what is said of a net that has it there.
+/// Calls outside guards: the expression, and the message for a net that has it there.
 #[test]
 fn assertions_of_functions_called_from_everywhere() {
     let net = |declared: &str, initial: &str, transition: &str| {
@@ -301,7 +301,7 @@ fn assertions_of_functions_called_from_everywhere() {
     }
 }
 
-/// A loop without end is a fault before it takes much memory, whatever it makes.
+/// An endless loop is a fault before it takes much memory, whatever it allocates.
 #[test]
 fn loops_without_end_take_little() {
     let loops = [
@@ -327,7 +327,8 @@ fn loops_without_end_take_little() {
     }
 }
 
-/// Only what goes into a token stays: here one list for each of 200 numbers, of the hundred that each call makes.
+/// Only the values of tokens are kept: here one list for each of 200 numbers, of the hundred that each call
+/// makes.
 #[test]
 fn what_functions_make_on_the_way_is_not_kept() {
     let text = "n { type long : list [nat] of int with capacity 100;
@@ -336,7 +337,7 @@ fn what_functions_make_on_the_way_is_not_kept() {
         transition t { in { p : <( x )>; } out { p : <( x + 1 )>; q : <( f(x) )>; } guard : x < 200; } }";
     let system = super::system(text, "");
     assert_eq!(super::explore_system(&system, "plain"), Found { states: 201, edges: 200, deadlocks: 1, fault: None });
-    // The lists on the way would come to 200 * 5050 numbers, 8 MiB.
+    // The temporary lists would come to 200 * 5050 numbers, 8 MiB.
     let bytes = system.table_bytes();
     assert!(bytes < 2 << 20, "{bytes} bytes");
 }

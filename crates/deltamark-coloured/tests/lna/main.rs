@@ -1,5 +1,5 @@
-//! Helena's language: what every construct means, what is refused and how, what goes wrong at
-//! run time, and models of others and of our own.
+//! Helena's language: the semantics of every construct, what is refused and how, faults at run time, and
+//! models of others and of our own.
 
 mod constructs;
 mod corpus;
@@ -26,7 +26,7 @@ pub fn parameters(text: &str) -> Vec<(String, String)> {
     text.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// A net that is right, ready to run.
+/// A valid net, ready to run.
 pub fn system(text: &str, given: &str) -> ColouredSystem {
     let shown = |diagnostics: Vec<Diagnostic>| -> ColouredSystem {
         panic!("refused: {:#?}\n{text}", complaints_of(text, &diagnostics))
@@ -45,7 +45,7 @@ pub fn explore(text: &str, given: &str) -> Found {
     explore_system(&system(text, given), "plain")
 }
 
-/// Explores a net that is right unfolded, if it can be.
+/// Explores a valid net unfolded, if it can be.
 pub fn unfolded(text: &str) -> Option<Found> {
     let net = parse(text.as_bytes(), &[]).ok()?;
     let system = UnfoldedSystem::new(net, text, UnfoldLimits::DEMANDED).ok()?;
@@ -66,7 +66,7 @@ pub fn complaints_of(text: &str, diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(shown).collect()
 }
 
-/// What is wrong with a net that is refused.
+/// The diagnostics of a net that is refused.
 pub fn complaints(text: &str) -> Vec<String> {
     match parse(text.as_bytes(), &[]) {
         Ok(_) => panic!("accepted:\n{text}"),
@@ -74,7 +74,7 @@ pub fn complaints(text: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with a net that is refused, by its text or once its initial marking is computed.
+/// The diagnostics of a net that is refused, by its text or once its initial marking is computed.
 pub fn refused(text: &str) -> Vec<String> {
     let net = parse(text.as_bytes(), &[]);
     match net.and_then(|net| ColouredSystem::new(net, text)) {

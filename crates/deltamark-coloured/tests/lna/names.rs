@@ -1,4 +1,4 @@
-//! Words that are reserved, and what a name stands for where it stands for several things.
+//! Reserved words, and what a name denotes if it has several meanings.
 
 use super::{Found, complaints, explore};
 
@@ -25,7 +25,8 @@ fn reserved_words_are_no_names() {
     }
 }
 
-/// A place `p` of numbers with the token 0, and a transition whose one step leads to the number an expression is.
+/// A place `p` of numbers with the token 0, and a transition whose one step leads to the value of an
+/// expression.
 #[test]
 fn the_innermost_name_is_meant() {
     let rows = [
@@ -46,7 +47,7 @@ fn the_innermost_name_is_meant() {
         ("type m : mod 3; function m (int a) -> int { return a + 40; }", "", "m(2)"),
         // A type has its attributes although there is a variable of its name.
         ("type z : range 0 .. 42;", "", "int(z'last)"),
-        // What is alone in an output is no variable of its own.
+        // A name alone in an output is no variable of its own.
         ("type e : enum (a, b); constant int c := 42;", "", "c"),
     ];
     for (declared, section, expression) in rows {

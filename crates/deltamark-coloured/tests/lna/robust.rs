@@ -94,7 +94,7 @@ fn what_would_be_huge_is_refused() {
     }
 }
 
-/// Each of these is walked by recursion, and overflowed the stack.
+/// Each of these is walked recursively, and overflowed the stack.
 #[test]
 fn very_long_rows_are_refused() {
     let row = |count: usize, separator: &str, item: &dyn Fn(usize) -> String| {
@@ -123,7 +123,7 @@ fn very_long_rows_are_refused() {
     }
 }
 
-/// Pieces that nets are made of, so that a random row of them is often nearly right.
+/// Pieces of nets, so that a random sequence of them is often nearly valid.
 const PIECES: [&str; 60] = [
     "n",
     "{",
@@ -211,7 +211,7 @@ proptest! {
         reads(&format!("n {{ {} }}", pieces.join(" ")));
     }
 
-    /// A right net with a few tokens left out, repeated, or exchanged for others.
+    /// A valid net with a few tokens omitted, repeated, or replaced.
     #[test]
     fn nearly_right_nets(changes in prop::collection::vec((any::<prop::sample::Index>(), 0..3u8, prop::sample::select(&PIECES[..])), 1..4)) {
         let mut words: Vec<&str> = WHOLE.split_inclusive([' ', '\n']).collect();
