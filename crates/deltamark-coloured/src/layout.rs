@@ -1,20 +1,21 @@
-//! The position of each place's marking number in a state.
+//! Where each place's marking number lies in a state.
 //!
-//! In: the number of bits of each place. Out: fields in slots. What stays true: no field crosses a slot; bits
-//! of no field are zero; a place that never changes takes no bits.
+//! In: how many bits each place needs. Out: fields in slots. What stays true: no field crosses
+//! a slot; bits that belong to no field are zero; a place that never changes takes no
+//! bits.
 
 use deltamark_core::Slot;
 
-/// The position of one number in a state.
+/// The place of one number in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// The slot.
+    /// Which slot.
     pub slot: u32,
     /// The lowest bit.
     pub shift: u8,
-    /// The number of bits, at most 32; 0 for a place that never changes.
+    /// How many bits, at most 32; 0 for a place that never changes.
     pub bits: u8,
-    /// The largest number that fits, which is also its mask.
+    /// The largest number the field can hold, which is also its bits.
     pub limit: u32,
     /// The number of a place that takes no bits.
     pub constant: u32,
@@ -35,12 +36,12 @@ impl Field {
     }
 }
 
-/// The number of bits for numbers below `count`; a place that changes has at least one.
+/// How many bits numbers below `count` need; a place that changes has at least one.
 pub(crate) fn bits_for(count: u32) -> u8 {
     (32 - count.saturating_sub(1).leading_zeros()).max(1) as u8
 }
 
-/// The fields of all places.
+/// Where every place's number lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub fields: Vec<Field>,
@@ -69,8 +70,8 @@ impl Layout {
         Layout { fields, slots: used.len().max(least) }
     }
 
-    /// Gives the places in `order`, one after the other and at most twice each, a further bit as long as that
-    /// takes no further slot: unused bits may save a recoding of all states later.
+    /// Gives the places in `order`, one after the other and at most twice each, a bit more as long as that
+    /// takes no further slot: what is free anyway may save a translation of all states later.
     pub fn fill(&mut self, order: &[usize], constants: &[u32]) {
         let mut bits: Vec<u8> = self.fields.iter().map(|field| field.bits).collect();
         for &place in order.iter().chain(order).filter(|&&place| self.fields[place].bits > 0) {

@@ -1,7 +1,7 @@
-//! What operators do to numbers.
+//! The arithmetic of the language.
 //!
-//! In: operands. Out: the result, or nothing where it is a fault. What stays true: this is the one place where
-//! the arithmetic of the language is said; folding, the interpreter and what explains a fault all come here.
+//! In: operands. Out: the result, or `None` for a fault. What stays true: this is the only definition of the
+//! language's arithmetic; folding, the interpreter and the messages of faults all use it.
 
 use crate::ir::{Binary, Unary};
 
@@ -36,7 +36,7 @@ pub fn binary(operator: Binary, left: i32, right: i32) -> i32 {
     }
 }
 
-/// Quotient or remainder; nothing for a divisor of zero.
+/// Quotient or remainder; `None` if the divisor is zero.
 #[inline]
 pub fn divide(remainder: bool, left: i32, right: i32) -> Option<i32> {
     match (right, remainder) {

@@ -1,24 +1,24 @@
-//! What the parser reads: the model as it is written.
+//! The syntax tree.
 //!
-//! In: tokens. Out: these types. What stays true: every name and expression knows its place in the text;
-//! an expression is no deeper than [`MAX_DEPTH`](crate::parse::MAX_DEPTH), so that nothing that walks it can overflow the stack.
+//! In: tokens. Out: these types. What stays true: every name and expression has a span; an expression is no deeper
+//! than [`MAX_DEPTH`](crate::parse::MAX_DEPTH), so that no walk over it can overflow the stack.
 
 use crate::ir::{Binary, Type, Unary};
 use deltamark_core::Span;
 
-/// A name and its place.
+/// A name and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'t> {
     pub text: &'t str,
     pub span: Span,
 }
 
-/// An expression and its place.
+/// An expression and its span.
 #[derive(Clone, Debug)]
 pub(crate) struct Expr<'t> {
     pub node: Node<'t>,
     pub span: Span,
-    /// How many levels it has.
+    /// The height of its tree.
     pub depth: u32,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Node<'t> {
     Number(i32),
     Name(Name<'t>),
     Index(Name<'t>, Box<Expr<'t>>),
-    /// `P.q`; two names would make every node larger.
+    /// `P.q`; boxed, because two names would make every node larger.
     At(Box<(Name<'t>, Name<'t>)>),
     /// `P->x` or `P->a[e]`
     Of(Box<(Name<'t>, Name<'t>, Option<Expr<'t>>)>),
@@ -46,7 +46,7 @@ pub(crate) enum Operator {
     Plain(Binary),
 }
 
-/// What can be assigned.
+/// The target of an assignment.
 #[derive(Clone, Debug)]
 pub(crate) struct Lvalue<'t> {
     pub name: Name<'t>,
@@ -87,7 +87,7 @@ pub(crate) enum Sync<'t> {
 pub(crate) struct Transition<'t> {
     pub from: Name<'t>,
     pub to: Name<'t>,
-    /// To be true together.
+    /// All must hold.
     pub guards: Vec<Expr<'t>>,
     pub sync: Option<Sync<'t>>,
     pub effects: Vec<(Lvalue<'t>, Expr<'t>)>,

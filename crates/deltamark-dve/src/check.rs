@@ -1,9 +1,10 @@
-//! A model as written into a program: names, sizes, initial values.
+//! Name resolution: a syntax tree into a program with names, sizes and initial values.
 //!
-//! In: the parsed model. Out: a [`Program`] whose cells have no fields yet, or what is wrong with the
-//! model. What stays true: every name means one thing; after a mistake checking goes on with whatever can still be checked.
+//! In: the syntax tree. Out: a [`Program`] whose cells have no fields yet, or diagnostics. What stays true: every
+//! name has one meaning; after an error, checking continues with whatever can still be checked.
 //!
-//! This file declares; [`lower`](crate::lower) turns expressions and transitions over these names into the intermediate form.
+//! This file handles declarations; [`lower`](crate::lower) turns expressions and transitions into the intermediate
+//! representation.
 
 use crate::ast;
 use crate::ir::{
@@ -16,10 +17,10 @@ use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Span, Stop};
 use std::collections::HashMap;
 
-/// The most cells that a state may have: a mistyped size should not take the machine's memory.
+/// The maximum number of cells of a state: a mistyped size should not exhaust memory.
 pub const MAX_CELLS: usize = 1 << 20;
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbol {
     Constant(i32),
@@ -45,20 +46,20 @@ impl Symbol {
     }
 }
 
-/// Names and what they mean.
+/// Names and their meanings.
 pub(crate) type Scope<'t> = HashMap<&'t str, (Symbol, Span)>;
 
-/// A process as the checker knows it.
+/// A process as the checker sees it.
 pub(crate) struct Known<'t> {
     pub scope: Scope<'t>,
-    /// Its number in the program; nothing for the monitor.
+    /// Its number in the program; `None` for the monitor.
     pub id: Option<ProcessId>,
     /// The cell of its location.
     pub location: CellId,
 }
 
 pub(crate) struct Checker<'t> {
-    /// Where lines begin.
+    /// The offsets of line starts.
     lines: Vec<usize>,
     pub findings: Vec<Diagnostic>,
     pub program: Program,
@@ -70,13 +71,13 @@ pub(crate) struct Checker<'t> {
     pub local: Scope<'t>,
     /// The process whose behaviour is being checked, by its number in the text.
     pub inside: Option<usize>,
-    /// Whether a variable stands for its initial value.
+    /// Whether a variable denotes its initial value.
     pub initially: bool,
     control: Control,
     stop: Option<Stop>,
 }
 
-/// Checks a model, as far as `control` lets it.
+/// Checks a model, unless `control` stops it.
 pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Result<(Program, Pool), Vec<Diagnostic>> {
     let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let mut checker = Checker {
@@ -101,7 +102,7 @@ pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Re
 
 /// The bytes of a cell.
 const CELL: u64 = size_of::<Cell>() as u64;
-/// Arrays of more elements than this are asked for before they are made.
+/// For longer arrays, `control` is asked before they are allocated.
 const LONG: u32 = 1000;
 
 impl<'t> Checker<'t> {
@@ -115,18 +116,18 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Whether enough is wrong. Whoever looks for a name to suggest asks first: that takes time.
+    /// Whether the limit of diagnostics is reached. Checked before searching names to suggest, which takes time.
     pub fn is_full(&self) -> bool {
         self.findings.len() >= MOST_DIAGNOSTICS
     }
 
-    /// Whether the run must end; then nothing of what is made here is used.
+    /// Whether the run was stopped; then the result is not used.
     pub fn is_stopped(&mut self) -> bool {
         self.stop = self.stop.or_else(|| self.control.ask().err());
         self.stop.is_some()
     }
 
-    /// The same, before so many bytes are taken at once.
+    /// The same, before this many bytes are allocated at once.
     pub fn is_stopped_for(&mut self, bytes: u64) -> bool {
         self.stop = self.stop.or_else(|| self.control.ask_for(bytes).err());
         self.stop.is_some()
@@ -160,7 +161,7 @@ impl<'t> Checker<'t> {
             }
             found
         });
-        // The monitor's cells come last, wherever it stands in the text.
+        // The monitor's cells come last, wherever it is in the text.
         let mut order: Vec<usize> = (0..model.processes.len()).filter(|&number| Some(number) != monitor).collect();
         order.extend(monitor);
         let mut knowns: Vec<Option<Known<'t>>> = model.processes.iter().map(|_| None).collect();
@@ -188,7 +189,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Gives a name a meaning in the process that is being declared, or globally.
+    /// Defines a name in the process that is being declared, or globally.
     fn define(&mut self, local: bool, name: ast::Name<'t>, symbol: Symbol) {
         let scope = if local { &mut self.local } else { &mut self.globals };
         if let Some(&(before, span)) = scope.get(name.text) {
@@ -202,7 +203,7 @@ impl<'t> Checker<'t> {
         scope.insert(name.text, (symbol, name.span));
     }
 
-    /// A constant number of at least `least`.
+    /// A constant of at least `least`.
     fn size(&mut self, size: &ast::Expr<'t>, least: i32, what: &str) -> Option<u32> {
         let value = self.constant(size)?;
         if (least..=MAX_CELLS as i32).contains(&value) {
@@ -212,7 +213,7 @@ impl<'t> Checker<'t> {
         None
     }
 
-    /// An expression whose value is known before the model runs; variables have their initial values.
+    /// An expression whose value is known statically; variables have their initial values.
     fn constant(&mut self, expr: &ast::Expr<'t>) -> Option<i32> {
         let before = std::mem::replace(&mut self.initially, true);
         let id = self.lower(expr);
@@ -225,22 +226,22 @@ impl<'t> Checker<'t> {
         value
     }
 
-    /// Adds a cell without a place in the state.
+    /// Adds a cell without a field.
     fn cell(&mut self, owner: Owner, allowed: (i32, i32), initial: i32) -> CellId {
         let id = CellId(self.program.cells.len() as u32);
-        // More are counted, for the message, but not kept.
+        // Further cells are counted, for the message, but not kept.
         self.program.cells.push(Cell { owner, allowed, values: allowed, field: Field::default(), initial });
         id
     }
 
-    /// Declares a variable or constant: a global one, one of a process, or, when that has no number, of the monitor.
+    /// Declares a variable or constant: global, of a process or, if that has no number, of the monitor.
     fn declare(&mut self, declaration: &ast::Declaration<'t>, owner: Option<Option<ProcessId>>) {
         let ast::Declaration { constant, kind, name, size, initial } = declaration;
         let length = match size {
             None => None,
             Some(size) => match self.size(size, 1, "the size") {
                 Some(length) => Some(length),
-                // Known by name all the same, so that its uses are not told as mistakes.
+                // Declared all the same, so that its uses are not reported.
                 None => Some(1),
             },
         };
@@ -248,7 +249,7 @@ impl<'t> Checker<'t> {
             self.wrong(Diagnostic::at(name.span, format!("a state holds at most {MAX_CELLS} numbers")));
             return;
         }
-        // Rows grow by doubling, so twice as much is held for a moment.
+        // Vectors grow by doubling, so twice as much is held for a moment.
         if length.is_some_and(|length| length > LONG && self.is_stopped_for(3 * u64::from(length) * CELL)) {
             return;
         }
@@ -277,7 +278,7 @@ impl<'t> Checker<'t> {
                 Vec::new()
             }
             (ast::Initial::List(list, _), Some(length)) => {
-                // What is too long is cut; its values need not even fit.
+                // Surplus values are dropped; they need not even fit.
                 list.iter().take(length as usize).map(|value| self.initial(value, *kind, name)).collect()
             }
         };
@@ -431,7 +432,7 @@ impl<'t> Checker<'t> {
         Known { scope: std::mem::take(&mut self.local), id, location }
     }
 
-    /// Tells that a process has no such state.
+    /// Reports that a process has no such state.
     pub fn no_state(&mut self, state: ast::Name<'t>, process: &ast::Process<'t>) {
         if self.is_full() {
             return;
@@ -445,14 +446,14 @@ impl<'t> Checker<'t> {
         self.wrong(Diagnostic::at(state.span, message).help(help));
     }
 
-    /// The array that a variable is.
+    /// The array of a variable.
     pub fn array_of(&self, variable: u32) -> Option<ArrayId> {
         let found = self.program.arrays.binary_search_by_key(&variable, |array| array.variable);
         found.ok().map(|index| ArrayId(index as u32))
     }
 }
 
-/// How many values the first use of an untyped channel carries.
+/// The number of values that the first use of an untyped channel carries.
 fn first_use(channel: &str, model: &ast::Model<'_>) -> u32 {
     let transitions = model.processes.iter().flat_map(|process| &process.transitions);
     let uses = transitions.filter_map(|transition| match transition.sync.as_ref()? {

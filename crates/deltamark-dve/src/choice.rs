@@ -1,7 +1,7 @@
-//! Which engine runs a model.
+//! The choice of an engine.
 //!
-//! In: what the user asked for. Out: an engine, or why there is none. What stays true: `auto` always finds one, and
-//! what is asked for by name is what runs, or is refused.
+//! In: the user's choice. Out: an engine, or why there is none. What stays true: `auto` always finds one, and an
+//! engine chosen by name is used or refused.
 
 use crate::engine::Engine;
 use crate::interpreter::Interpreter;
@@ -10,10 +10,10 @@ use crate::system::DveSystem;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which engine runs a model.
+/// The engine that runs a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Native code where there can be some, once the model turns out not to be tiny; the interpreter otherwise.
+    /// Native code where possible, once the model turns out not to be tiny; the interpreter otherwise.
     #[default]
     Auto,
     /// Native code.
@@ -23,7 +23,7 @@ pub enum EngineChoice {
 }
 
 impl EngineChoice {
-    /// All of them.
+    /// All choices.
     pub const ALL: [EngineChoice; 3] = [EngineChoice::Auto, EngineChoice::Native, EngineChoice::Interpreter];
 
     /// Its name, for the command line.
@@ -76,7 +76,7 @@ impl FromStr for EngineChoice {
 }
 
 impl DveSystem {
-    /// The model, run by the engine of this choice, or why it cannot be.
+    /// The model, run by the engine of this choice, or why that is impossible.
     pub fn run_by(program: Program, choice: EngineChoice) -> Result<Self, String> {
         let engine = choice.engine(&program)?;
         Ok(Self::with_engine(program, engine))

@@ -1,15 +1,15 @@
-//! Expressions for the interpreter.
+//! Expressions of the interpreter.
 //!
-//! In: expressions of the intermediate form. Out: nodes in one list, of which the common ones (a cell compared with
-//! a constant, an element whose index is a cell, a long chain of `and`) are one node each. What stays true: operands have
-//! smaller numbers than what they belong to; every check that the language asks for is made, whatever the analysis has
-//! proved, because the interpreter is the oracle.
+//! In: expressions of the intermediate representation. Out: nodes in one vector, in which the common patterns (a
+//! cell compared with a constant, an element indexed by a cell, a long chain of `and`) are one node each. What
+//! stays true: operands have smaller numbers than their node; every check of the language is made, whatever the
+//! analysis has proved, because the interpreter is the oracle.
 
 use crate::arithmetic;
 use crate::ir::{Binary, Expr, ExprId, Program, Unary};
 use std::collections::HashMap;
 
-/// Working out an expression failed.
+/// The evaluation of an expression failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed;
 
@@ -35,12 +35,12 @@ enum Node {
     /// Table and index.
     Lookup(u32, NodeId),
     Divide(bool, NodeId, NodeId),
-    /// Whether all, or some, of the nodes listed from here to there are non-zero.
+    /// Whether all, or some, of the nodes in this range of `lists` are non-zero.
     All(u32, u32),
     Some(u32, u32),
 }
 
-/// Expressions, ready to be worked out.
+/// Expressions, ready to be evaluated.
 #[derive(Default)]
 pub(crate) struct Code {
     nodes: Vec<Node>,

@@ -1,7 +1,7 @@
-//! A program as text, for those who want to see what a model was compiled to.
+//! A program as text, to show what a model was compiled to.
 //!
-//! In: a program. Out: text, with all that engines read: cells and their fields, processes with their
-//! transitions, what may be a fault (marked `?`), and the table of actions. It is not meant to be read back.
+//! In: a program. Out: text, with everything that engines read: cells and their fields, processes with their
+//! transitions, what may fault (marked `?`), and the table of actions. It is not meant to be parsed.
 
 use crate::ir::{
     Binary, CellId, Effect, Expr, ExprId, Field, Location, Owner, Program, Step, Sync, Target, Timing, Transition,
@@ -162,7 +162,7 @@ impl Dump<'_> {
         }
     }
 
-    /// An expression; what stands between two operands is in parentheses.
+    /// An expression; binary operations are in parentheses.
     fn expr(&self, id: ExprId) -> String {
         let mark = |checked: bool| if checked { "?" } else { "" };
         match self.0.expr(id) {
@@ -184,7 +184,7 @@ impl Dump<'_> {
                 format!("{sign}{}", self.expr(operand))
             }
             Expr::Binary(operator, left, right) => {
-                // A location is told by its name.
+                // A location is shown by its name.
                 if let (Expr::Cell(cell), Expr::Const(value)) = (self.0.expr(left), self.0.expr(right))
                     && let Owner::Location(process) = self.0.cells[cell.0 as usize].owner
                     && let Some(location) = self.0.processes[process.0 as usize].locations.get(value as usize)

@@ -1,27 +1,27 @@
-//! What runs a program.
+//! The interface of engines.
 //!
-//! In: a [`Program`] and a source state. Out: its successors, written into a batch. What stays true:
-//! engines differ in speed only. All give the same steps with the same actions, the same faults and the
-//! same targets; the [interpreter](crate::interpreter) is the one the others are held against.
+//! In: a [`Program`] and a source state. Out: its successors, written into a batch. What stays true: engines
+//! differ in speed only. All return the same steps with the same actions, the same faults and the same targets;
+//! the [interpreter](crate::interpreter) is the reference for the others.
 //!
-//! An engine does nothing else: names, properties, assertions, the initial state and what a fault says
-//! are the business of [`DveSystem`](crate::DveSystem), which owns the engine.
+//! An engine does nothing else: names, properties, assertions, the initial state and messages of faults are up to
+//! [`DveSystem`](crate::DveSystem), which owns the engine.
 
 use crate::ir::Program;
 use deltamark_core::{Action, Batch, Block, Scratch, Slot};
 
-/// What became of one action.
+/// The result of one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// The target has been written.
     Done,
-    /// The action cannot happen in this source.
+    /// The action is not enabled in this source.
     Disabled,
-    /// It happens and is a fault; what was written is void.
+    /// It is enabled and a fault; what was written is invalid.
     Fault,
 }
 
-/// What makes successors.
+/// Computes successors.
 pub trait Engine: Send + Sync {
     /// Its name, for reports.
     fn name(&self) -> &'static str;
@@ -29,8 +29,8 @@ pub trait Engine: Send + Sync {
     /// New working memory for one thread; [`successors`](Self::successors) and the others are called with it.
     fn scratch(&self, program: &Program) -> Scratch;
 
-    /// Appends all successors of `source` to the batch, in an order that depends on the source alone, with
-    /// the hash that [`hash::slots`](deltamark_core::hash::slots) gives, and to `faults` the actions that are faults.
+    /// Appends all successors of `source` to the batch, in an order that depends on the source alone, with the
+    /// hash of [`hash::slots`](deltamark_core::hash::slots), and to `faults` the actions that are faults.
     fn successors(
         &self,
         program: &Program,
@@ -40,8 +40,8 @@ pub trait Engine: Send + Sync {
         faults: &mut Vec<Action>,
     );
 
-    /// Appends the successors of a whole block, and for each action that is a fault the index of its source in
-    /// the block and itself. Worth overriding where many states are quicker together.
+    /// Appends the successors of a whole block, and for each action that is a fault the index of its source in the
+    /// block and the action. Worth overriding if many states are faster together.
     fn expand(
         &self,
         program: &Program,
@@ -58,8 +58,8 @@ pub trait Engine: Send + Sync {
         }
     }
 
-    /// The same, but leaves some successors out: those of which `asleep` has, for their source, a bit set at the number of their
-    /// action. The batch counts them.
+    /// The same, but skips sleeping successors: those whose action has its bit set in the set `asleep` of their
+    /// source. The batch counts them.
     fn expand_awake(
         &self,
         program: &Program,

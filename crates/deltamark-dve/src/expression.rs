@@ -1,9 +1,9 @@
-//! Tokens into expressions.
+//! Parser: expressions.
 //!
-//! In: tokens from where an expression begins. Out: the expression; reading stops behind it. What stays true: recursion is no deeper
-//! than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
+//! In: tokens from the start of an expression. Out: the expression; the position is after it. What stays true:
+//! recursion is no deeper than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
 //!
-//! Expressions are read by climbing the levels of precedence (Pratt 1973, *Top down operator precedence*).
+//! Precedence climbing (Pratt 1973, *Top down operator precedence*).
 
 use crate::ast::{Expr, Node, Operator};
 use crate::ir::{Binary, Unary};
@@ -129,7 +129,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// How tightly an operator binds, and which it is. All group to the left.
+/// The precedence of an operator. All are left-associative.
 fn level(token: Token) -> Option<(u8, Operator)> {
     use Operator::Plain;
     Some(match token {

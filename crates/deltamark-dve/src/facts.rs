@@ -1,16 +1,16 @@
 //! What steps need and change.
 //!
-//! In: a program. Out: [`Facts`]. What stays true: what is stated is a conservative reading of the
-//! intermediate form; no more is known of a value than the constants assigned to it.
+//! In: a program. Out: [`Facts`]. What stays true: the facts are a conservative reading of the intermediate
+//! representation; of a value only assigned constants are known.
 //!
 //! * The conditions of a step are the locations of its processes, room or a message in its buffer, and
 //!   the conjuncts of its guards. A conjunct that is a fault holds: it makes the step a fault, not
 //!   disabled. Hence what comes after a conjunct that may fail is no condition of its own.
 //! * A condition over one cell is decided by the constant that a step assigns to it. Every other condition may become true
 //!   and may become false by any step that writes one of its cells.
-//! * Variables are *classes* of cells: maximal runs of cells that no step and no condition tells apart. An
+//! * Variables are *classes* of cells: maximal runs of cells that no step and no condition distinguishes. An
 //!   array that is only accessed by computed indices is one class, however long.
-//! * Guards count as read only where they may fail: otherwise the conditions say it all.
+//! * Guards count as read only where they may fail: otherwise the conditions suffice.
 //!
 //! Synchronous systems, and those with committed locations, state nothing: there every process decides on
 //! every step.
@@ -26,9 +26,9 @@ use std::ops::Range;
 
 /// Sleep sets of more steps would be larger than 8 MiB.
 const MOST_STEPS: usize = 8192;
-/// With more cells than these, facts would take longer to find than they are worth.
+/// With more cells, finding facts would take longer than they save.
 const MOST_CELLS: usize = 1 << 14;
-/// The most entries of all lists together, for the same reason.
+/// The maximum number of entries of all lists together, for the same reason.
 const MOST_ENTRIES: usize = 1 << 22;
 
 /// Words in a set of steps.
@@ -43,12 +43,12 @@ pub(crate) fn possible(program: &Program) -> bool {
     bearable && program.timing == Timing::Asynchronous && !program.has_commit
 }
 
-/// What a step may need.
+/// A condition of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Condition {
     /// A process is in a location.
     At(CellId, i32),
-    /// A buffer, whose length is in this cell, holds fewer messages than these.
+    /// The buffer whose length is in this cell holds fewer than this many messages.
     Room(CellId, i32),
     /// A buffer is not empty.
     Message(CellId),
@@ -56,7 +56,7 @@ enum Condition {
     Guard(ExprId),
 }
 
-/// What a step writes to a cell.
+/// The value that a step writes to a cell.
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Constant(i32),
@@ -73,7 +73,7 @@ fn cell(CellId(number): CellId) -> Cells {
     number..number + 1
 }
 
-/// What a step needs, reads and writes.
+/// The conditions, reads and writes of a step.
 #[derive(Default)]
 struct Accesses {
     needs: Vec<Condition>,
@@ -131,7 +131,7 @@ impl Accesses {
         }
     }
 
-    /// What is sent or received.
+    /// The cells that a send or receive accesses.
     fn transfer(&mut self, program: &Program, transition: &Transition) {
         let (channel, sends) = match &transition.sync {
             Sync::None => return,
@@ -184,16 +184,16 @@ impl Accesses {
         cells_of(program, id, &mut self.reads);
     }
 
-    /// What is in a cell after the step, if it writes it.
+    /// The value of a cell after the step, if it writes it.
     fn written(&self, number: u32) -> Option<Written> {
         let last = self.writes.iter().rev().find(|(cells, _)| cells.contains(&number));
         last.map(|(_, written)| *written)
     }
 }
 
-/// Calls `visit` with an expression and all that it is made of.
+/// Calls `visit` with an expression and all its subexpressions.
 fn walk(program: &Program, id: ExprId, mut visit: impl FnMut(Expr)) {
-    // Operands have smaller numbers than what is made of them (I1), so this ends.
+    // Operands have smaller numbers than their expression (I1), so this terminates.
     let mut open = vec![id];
     while let Some(id) = open.pop() {
         let expr = program.expr(id);
@@ -210,7 +210,7 @@ fn walk(program: &Program, id: ExprId, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Whether an expression may be a fault.
+/// Whether an expression may fault.
 fn may_fail(program: &Program, id: ExprId) -> bool {
     let mut found = false;
     walk(program, id, |expr| {
@@ -236,7 +236,7 @@ fn cells_of(program: &Program, id: ExprId, out: &mut Vec<Cells>) {
     });
 }
 
-/// Classes of cells: where each begins.
+/// Classes of cells: the start of each.
 struct Classes(Vec<u32>);
 
 impl Classes {
@@ -247,7 +247,7 @@ impl Classes {
         Classes(cuts)
     }
 
-    /// The classes of cells between two cuts.
+    /// The classes of these cells, which are between two cuts.
     fn of(&self, cells: &Cells) -> Range<u32> {
         let class = |cell: u32| self.0.partition_point(|&cut| cut < cell) as u32;
         class(cells.start)..class(cells.end)
@@ -259,7 +259,7 @@ impl Classes {
     }
 }
 
-/// What a DVE model states.
+/// The facts of a DVE model.
 pub(crate) struct DveFacts<'s> {
     system: &'s DveSystem,
     conditions: Vec<Condition>,
@@ -300,7 +300,7 @@ impl<'s> DveFacts<'s> {
                 nodes.insert(id, code.compile(program, id));
             }
         }
-        // By condition its classes, and the other way round.
+        // The classes of each condition, and the inverse.
         let (mut seen, mut entries) = (Lists::default(), 0);
         for cells in &looked_at {
             let mut list: Vec<u32> = cells.iter().flat_map(|cells| classes.of(cells)).collect();
@@ -343,7 +343,7 @@ impl<'s> DveFacts<'s> {
         Ok(Some(facts))
     }
 
-    /// What a step makes of a condition: true or false, or as it was; `None` if that is not known. `values` is room
+    /// What a step makes of a condition: true, false, or unchanged; `None` if that is unknown. `values` is scratch
     /// for the values of all cells.
     fn after(&self, step: &Accesses, condition: u32, looked_at: &[Cells], values: &mut [i32]) -> Option<bool> {
         let one = looked_at.first()?;
@@ -378,7 +378,7 @@ impl<'s> DveFacts<'s> {
     }
 }
 
-/// The cells that decide whether a condition holds.
+/// The cells that determine whether a condition holds.
 fn looked_at(program: &Program, condition: Condition) -> Vec<Cells> {
     match condition {
         Condition::At(number, _) | Condition::Room(number, _) | Condition::Message(number) => vec![cell(number)],

@@ -1,12 +1,12 @@
-//! The interpreter: the engine that needs nothing but itself, and that others are held against.
+//! The interpreter: the portable engine, and the reference for the others.
 //!
-//! In: a program. Out: successors. What stays true: every check of the language is made; nothing is allocated for a step.
+//! In: a program. Out: successors. What stays true: every check of the language is made; a step allocates nothing.
 //!
 //! # How a state is expanded
-//! The cells of the source are unpacked once. Only the transitions of the current locations are looked at; a send or
-//! receive only if somebody stands where the other half may be (one bit a channel, see `Spot`). A step changes the
-//! unpacked cells and, at the same time, a packed copy of the source, writes the copy into the batch, and takes
-//! the changed cells back from a log.
+//! The cells of the source are unpacked once. Only the transitions of the current locations are tried; a send or
+//! receive only if another process is in a location with the other half (one bit a channel, see `Spot`). A step
+//! changes the unpacked cells and, at the same time, a packed copy of the source, writes the copy into the batch,
+//! and restores the changed cells from an undo log.
 //!
 //! ```text
 //! source ─unpack─▶ cells ─guards─▶ ready ─┬─ alone ─▶ effects on cells and copy ─▶ batch ─▶ undo by log
@@ -18,11 +18,11 @@ use crate::engine::{Engine, Taken};
 use crate::ir::{Program, Step, Sync, Target, Timing, Transition, TransitionId, Type};
 use deltamark_core::{Action, Batch, Scratch, Slot};
 
-/// What the interpreter knows of a program.
+/// A program, prepared for interpretation.
 pub struct Interpreter {
     code: Code,
     cells: Vec<Cell>,
-    /// Cells that the state holds; the others are constant.
+    /// Cells that are stored in the state; the others are constant.
     held: Vec<u32>,
     constants: Vec<i32>,
     processes: Vec<Process>,
@@ -35,7 +35,7 @@ pub struct Interpreter {
     slots: usize,
 }
 
-/// How a cell is packed, and what it may hold.
+/// How a cell is packed, and its range.
 #[derive(Clone, Copy)]
 struct Cell {
     slot: u32,
@@ -43,7 +43,7 @@ struct Cell {
     wraps: bool,
     mask: u32,
     least: i32,
-    /// The largest stored number of a value that the analysis allows.
+    /// The largest code of a value that the analysis allows.
     limit: u32,
     allowed: (i32, i32),
 }
@@ -55,8 +55,8 @@ struct Process {
     first: u32,
 }
 
-/// A location: its transitions, and one bit (the number modulo 64) for each unbuffered channel it sends to or receives
-/// from. Two channels may share a bit: it only says what is worth looking at.
+/// A location: its transitions, and one bit (the number modulo 64) for each unbuffered channel it sends to or
+/// receives from. Two channels may share a bit: it is only a filter.
 struct Spot {
     start: u32,
     end: u32,
@@ -75,11 +75,11 @@ struct Move {
     effects: (u32, u32),
     action: u32,
     own_receives: u32,
-    /// What is sent.
+    /// The values sent.
     values: Vec<NodeId>,
-    /// Where to what is received.
+    /// The targets of a receive.
     places: Vec<Place>,
-    /// Casts of what is sent.
+    /// The types to which sent values are cast.
     types: Option<Vec<Type>>,
     channel: u32,
     bit: u64,
@@ -120,14 +120,14 @@ struct Assignment {
 struct Work {
     values: Vec<i32>,
     target: Vec<Slot>,
-    /// Cells that were changed, with their values before.
+    /// The undo log: changed cells with their previous values.
     log: Vec<(u32, i32)>,
-    /// Transitions that are ready to send or receive, and whether their guard failed.
+    /// Transitions ready to send or receive, and whether their guard failed.
     sends: Vec<(u32, bool)>,
     receives: Vec<(u32, bool)>,
-    /// Values on their way, and where to.
+    /// Values in transfer, with their target cells.
     passed: Vec<(u32, i32)>,
-    /// For synchronous systems: the ready transitions of each process, and which is taken.
+    /// For synchronous systems: the ready transitions of each process, and the one chosen.
     ready: Vec<Vec<(u32, bool)>>,
     chosen: Vec<usize>,
     assigned: Vec<u32>,
@@ -202,7 +202,7 @@ impl Interpreter {
         }
     }
 
-    /// Where a process is.
+    /// The location of a process.
     #[inline]
     fn spot(&self, process: &Process, values: &[i32]) -> &Spot {
         &self.spots[(process.first + values[process.location as usize] as u32) as usize]
@@ -214,7 +214,7 @@ impl Interpreter {
         self.committed && self.processes.iter().any(|process| self.spot(process, values).committed)
     }
 
-    /// Whether a transition is ready; a guard that fails is, and the step will be a fault.
+    /// Whether a transition is ready; one whose guard fails is, and the step will be a fault.
     #[inline]
     fn guard(&self, one: &Move, values: &[i32]) -> Result<bool, Failed> {
         match one.guard {
@@ -235,7 +235,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Assigns a cell that takes the value.
+    /// Assigns a cell whose range contains the value.
     #[inline]
     fn put(&self, work: &mut Work, number: u32, value: i32, stored: u32) {
         let cell = &self.cells[number as usize];
@@ -258,7 +258,7 @@ impl Interpreter {
         }
     }
 
-    /// Moves a process and does its effects.
+    /// Moves a process and executes its effects.
     #[inline]
     fn effects(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
         let stored = self.cells[one.location as usize].code(one.to);
@@ -271,7 +271,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Does what a transition does alone. Says nothing when the buffer does not let it.
+    /// Executes a transition alone. Whether the buffer allows it was checked before.
     fn alone(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
         match one.kind {
             Kind::Put(queue) => {
@@ -306,7 +306,7 @@ impl Interpreter {
         self.effects(work, one)
     }
 
-    /// Does what a send and a receive do together.
+    /// Executes a send and a receive together.
     fn pair(&self, work: &mut Work, send: &Move, receive: &Move) -> Result<(), Failed> {
         work.passed.clear();
         for (number, (&value, &place)) in send.values.iter().zip(&receive.places).enumerate() {
@@ -320,7 +320,7 @@ impl Interpreter {
         self.effects(work, send)
     }
 
-    /// Stores the values that are on their way.
+    /// Stores the values in transfer.
     fn passed(&self, work: &mut Work) -> Result<(), Failed> {
         for number in 0..work.passed.len() {
             let (cell, value) = work.passed[number];
@@ -329,7 +329,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Makes the copy of the source anew, and takes changed cells back.
+    /// Restores the changed cells and the copy of the source.
     #[inline]
     fn undo(&self, work: &mut Work, source: &[Slot]) {
         while let Some((cell, value)) = work.log.pop() {
@@ -338,7 +338,7 @@ impl Interpreter {
         work.target.copy_from_slice(source);
     }
 
-    /// Whether the buffer lets the transition go on.
+    /// Whether the buffer allows the transition.
     #[inline]
     fn has_room(&self, one: &Move, values: &[i32]) -> bool {
         match one.kind {
@@ -434,7 +434,7 @@ impl Interpreter {
         }
     }
 
-    /// Fills the lists of ready transitions of a synchronous system; says whether every process has one.
+    /// Fills the lists of ready transitions of a synchronous system; returns whether every process has one.
     fn ready(&self, work: &mut Work) -> bool {
         for (number, process) in self.processes.iter().enumerate() {
             let spot = self.spot(process, &work.values);
@@ -453,7 +453,7 @@ impl Interpreter {
         true
     }
 
-    /// Takes the chosen transition of every process. Each sees the source; what all assign is put together.
+    /// Takes the chosen transition of every process. Each reads the source; their assignments are merged.
     fn together(&self, program: &Program, work: &mut Work, source: &[Slot]) -> Result<(), Failed> {
         work.assigned.clear();
         work.merged.clear();
@@ -505,7 +505,7 @@ impl Interpreter {
                 Err(Failed) => faults.push(action),
             }
             self.undo(work, source);
-            // Counts up, the first process fastest.
+            // Counts in mixed radix, the first process fastest.
             let Some(process) = (0..work.chosen.len()).find(|&p| work.chosen[p] + 1 < work.ready[p].len()) else {
                 return;
             };
@@ -601,7 +601,8 @@ impl Cell {
         }
     }
 
-    /// What is stored for a value; beyond the limit for one that is not allowed, see [`Field::code`](crate::ir::Field::code).
+    /// The code of a value; above the limit if the value is not allowed, see
+    /// [`Field::code`](crate::ir::Field::code).
     #[inline]
     fn code(&self, value: i32) -> u32 {
         let stored = value.wrapping_sub(self.least) as u32;
@@ -612,7 +613,7 @@ impl Cell {
         }
     }
 
-    /// A value that is not stored: a fault, or a wrong analysis.
+    /// A value that is not stored: a fault, or an error of the analysis.
     #[cold]
     fn refuse(&self, number: u32, value: i32) -> Result<(), Failed> {
         let allowed = self.allowed.0 <= value && value <= self.allowed.1;

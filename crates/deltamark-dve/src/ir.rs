@@ -1,8 +1,8 @@
-//! The intermediate form: a checked model, ready to be run.
+//! The intermediate representation: a checked model, ready to run.
 //!
-//! In: what the checker found to be right. Out: a [`Program`], which the engines (see
-//! [`engine`](crate::engine)), the dump, the description of states and the properties read. What
-//! stays true: I1 to I7 below; whoever builds a program keeps them, whoever reads it relies on them.
+//! In: the checked model. Out: a [`Program`], which the engines (see [`engine`](crate::engine)), the dump, the
+//! description of states and the properties read. What stays true: I1 to I7 below; builders of a program maintain
+//! them, readers rely on them.
 //!
 //! # Cells and fields
 //! A *cell* holds one number: a variable, an element of an array, the location of a process, the
@@ -14,8 +14,9 @@
 //! slot 1   [ a[0] 8 | a[1] 8 | a[2] 8 | a[3] 8 ]
 //! ```
 //!
-//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Field::wraps)), for values that the analysis (`range.rs`) proved
-//! to be the only ones. One of no bits holds nothing: its cell always has the value `least`.
+//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Field::wraps)), for values that the
+//! analysis (`range.rs`) proved to be the only ones. A field of no bits stores nothing: its cell always has the
+//! value `least`.
 //!
 //! # Steps
 //! An [`Action`] of an asynchronous system is an index into
@@ -26,34 +27,32 @@
 //! # What a step does
 //! To a copy of the source, in this order:
 //!
-//! 1. *Transfer.* All sent values and all indices of receiving places are worked out in the source.
+//! 1. *Transfer.* All sent values and all indices of receiving targets are evaluated in the source.
 //!    Values of a typed channel are cast to its item types, see [`Type::cast`]. Then they are stored into the
-//!    places, left to right, each with a check of the place's range. A buffered send stores into the
+//!    targets, left to right, each with a check of the target's range. A buffered send stores into the
 //!    buffer's first unused items instead and adds one to its length; a buffered receive takes the
 //!    first items, moves the others up, zeroes the items that become unused, and subtracts one.
-//! 2. *Receiver*, for a pair: its location becomes `to`, then its effects happen one by one, each seeing
-//!    what came before; in `a[i] = e` both `i` and `e` are worked out before the store.
+//! 2. *Receiver*, for a pair: its location becomes `to`, then its effects are executed in order, each seeing
+//!    the earlier ones; in `a[i] = e` both `i` and `e` are evaluated before the store.
 //! 3. *Sender* (or the one transition): likewise.
 //!
 //! # Arithmetic
-//! Numbers are `i32`. `+ - *` and negation wrap around. Shifts look at the low five bits of their
-//! right side, and `>>` keeps the sign. Comparisons and `Not`, `And`, `Or` give 0 or 1; `And` and `Or`
-//! work out their right side only when the left side does not settle the matter. All else may be worked out in
-//! any order or not at all when it is not needed, as long as a fault is not lost.
+//! Numbers are `i32`. `+ - *` and negation wrap around. Shifts use the low five bits of their right operand, and
+//! `>>` is arithmetic. Comparisons and `Not`, `And`, `Or` yield 0 or 1; `And` and `Or` short-circuit. Everything
+//! else may be evaluated in any order, or not at all if it is not needed, as long as no fault is lost.
 //!
 //! # Faults
-//! A division or remainder by zero, an index outside its array, and storing a number outside the
-//! type of a place are faults: the step is one, and leads to no state. A fault in a guard makes its
-//! transition ready, and the step a fault; a fault in the guard of a send or receive counts only
-//! with a ready partner. An engine need not say which fault: the [reference](crate::reference::step) tells it.
-//! `checked: false` says that the analysis has proved that no fault can happen there in a reachable
-//! state; an engine may leave the check out.
+//! A division or remainder by zero, an index outside its array, and storing a number outside the type of a target
+//! are faults: the step is a fault, and leads to no state. A fault in a guard makes its transition ready, and the
+//! step a fault; a fault in the guard of a send or receive counts only with a ready partner. An engine need not
+//! determine which fault: the [reference](crate::reference::step) does. `checked: false` means that the analysis
+//! has proved that no fault can happen there in a reachable state; an engine may omit the check.
 //!
 //! # Invariants
 //! - I1: an expression's operands have smaller numbers than itself.
 //! - I2: equal expressions have equal numbers.
 //! - I3: no expression that has a constant value is anything but [`Expr::Const`], unless it is a fault.
-//! - I4: in every reachable state each cell's value lies in its [`Cell::values`] and fits its field.
+//! - I4: in every reachable state each cell's value is in its [`Cell::values`] and fits its field.
 //! - I5: fields of different cells do not overlap; bits that belong to no field are zero.
 //! - I6: the elements of one array have fields that differ in `slot` and `shift` alone.
 //! - I7: the transitions of a location are consecutive, in the order of the text; so
@@ -65,7 +64,7 @@ use std::ops::Range;
 /// A whole model.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// All expressions; those of no use any more may be among them.
+    /// All expressions; some may be unused.
     pub exprs: Vec<Expr>,
     /// All cells: those of the state first, then those of the monitor.
     pub cells: Vec<Cell>,
@@ -81,7 +80,7 @@ pub struct Program {
     pub processes: Vec<Process>,
     /// The transitions of all processes, location by location.
     pub transitions: Vec<Transition>,
-    /// What may happen: action `i` is `steps[i]`. Empty when the system is synchronous.
+    /// The steps: action `i` is `steps[i]`. Empty if the system is synchronous.
     pub steps: Vec<Step>,
     /// Whether all processes move at once.
     pub timing: Timing,
@@ -94,12 +93,11 @@ pub struct Program {
     pub has_commit: bool,
     /// Whether some location has an assertion.
     pub has_asserts: bool,
-    /// How many slots a state takes; the monitor's are not counted.
+    /// The number of slots of a state, without the monitor's.
     pub slots: usize,
     /// The slots at which a component begins, ascending, the first is 0.
     pub boundaries: Vec<usize>,
-    /// The property process of `system async property P`, if there is one. It takes no part
-    /// in steps.
+    /// The property process of `system async property P`, if there is one. It takes no part in steps.
     pub monitor: Option<Monitor>,
 }
 
@@ -136,33 +134,33 @@ pub struct ProcessId(pub u32);
 pub enum Expr {
     /// A number.
     Const(i32),
-    /// What a cell holds.
+    /// The value of a cell.
     Cell(CellId),
-    /// An element of an array; a fault when the index is outside it.
+    /// An element of an array; a fault if the index is out of bounds.
     Element {
         /// The array.
         array: ArrayId,
         /// Which element.
         index: ExprId,
-        /// Whether the index may be outside.
+        /// Whether the index may be out of bounds.
         checked: bool,
     },
-    /// An element of a constant array; a fault when the index is outside it.
+    /// An element of a constant array; a fault if the index is out of bounds.
     Lookup {
         /// The table.
         table: TableId,
         /// Which element.
         index: ExprId,
-        /// Whether the index may be outside.
+        /// Whether the index may be out of bounds.
         checked: bool,
     },
     /// An operator with one operand.
     Unary(Unary, ExprId),
     /// An operator with two operands that needs both.
     Binary(Binary, ExprId, ExprId),
-    /// `/` or `%`; a fault when the divisor is zero. `i32::MIN / -1` wraps, `i32::MIN % -1` is 0.
+    /// `/` or `%`; a fault if the divisor is zero. `i32::MIN / -1` wraps, `i32::MIN % -1` is 0.
     Divide {
-        /// Whether the remainder is asked for.
+        /// Whether it is the remainder.
         remainder: bool,
         /// The dividend.
         left: ExprId,
@@ -171,9 +169,9 @@ pub enum Expr {
         /// Whether the divisor may be zero.
         checked: bool,
     },
-    /// Whether both are non-zero; lazy.
+    /// Whether both are non-zero; short-circuiting.
     And(ExprId, ExprId),
-    /// Whether one is non-zero; lazy.
+    /// Whether one is non-zero; short-circuiting.
     Or(ExprId, ExprId),
 }
 
@@ -184,7 +182,7 @@ pub enum Unary {
     Negate,
     /// `~`
     Complement,
-    /// `not`: 1 for zero, 0 for all else.
+    /// `not`: 1 for zero, 0 otherwise.
     Not,
 }
 
@@ -231,7 +229,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The least and the largest number of this type.
+    /// The least and the greatest number of this type.
     pub fn range(self) -> (i32, i32) {
         match self {
             Type::Byte => (0, 255),
@@ -239,7 +237,7 @@ impl Type {
         }
     }
 
-    /// The number cut to this type, as C does it.
+    /// The number truncated to this type, as in C.
     pub fn cast(self, value: i32) -> i32 {
         match self {
             Type::Byte => i32::from(value as u8),
@@ -247,7 +245,7 @@ impl Type {
         }
     }
 
-    /// The word for it.
+    /// Its keyword.
     pub fn word(self) -> &'static str {
         match self {
             Type::Byte => "byte",
@@ -255,7 +253,7 @@ impl Type {
         }
     }
 
-    /// The article that goes before the word.
+    /// The article of the keyword.
     pub(crate) fn article(self) -> &'static str {
         match self {
             Type::Byte => "a",
@@ -264,22 +262,22 @@ impl Type {
     }
 }
 
-/// What holds one number.
+/// A storage cell for one number.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// What it belongs to.
+    /// What it represents.
     pub owner: Owner,
-    /// The numbers that may be stored; storing another is a fault. Locations are always right.
+    /// The numbers that may be stored; storing another is a fault. Locations are always valid.
     pub allowed: (i32, i32),
-    /// The least and the largest number that it ever holds, as far as the analysis can tell.
+    /// The least and the greatest number that it ever holds, as far as the analysis knows.
     pub values: (i32, i32),
-    /// Where it is in the state.
+    /// Its position in the state.
     pub field: Field,
-    /// What it holds in the initial state.
+    /// Its value in the initial state.
     pub initial: i32,
 }
 
-/// What a cell belongs to.
+/// What a cell represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The location of a process, numbered as in [`Process::locations`].
@@ -378,7 +376,7 @@ pub struct Table {
 pub struct Variable {
     /// Its name, without that of its process.
     pub name: String,
-    /// Its process; nothing for a global one.
+    /// Its process; `None` if it is global.
     pub process: Option<ProcessId>,
     /// Whether it belongs to the monitor.
     pub of_monitor: bool,
@@ -395,11 +393,11 @@ pub struct Variable {
 pub struct Channel {
     /// Its name.
     pub name: String,
-    /// The types of the values in a message; nothing for an untyped channel.
+    /// The types of the values in a message; `None` for an untyped channel.
     pub types: Option<Vec<Type>>,
     /// The number of values in a message.
     pub arity: u32,
-    /// Its buffer; nothing for a channel whose messages are handed over.
+    /// Its buffer; `None` for a handshake channel.
     pub buffer: Option<Buffer>,
     /// The transitions that send over it, by process, then location, then the order of the text.
     pub sends: Vec<TransitionId>,
@@ -410,7 +408,7 @@ pub struct Channel {
 /// The buffer of a channel: a queue. Unused items are zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// How many messages it holds at most, at least 1.
+    /// The maximum number of messages, at least 1.
     pub capacity: u32,
     /// The cell with the number of messages.
     pub length: CellId,
@@ -427,7 +425,7 @@ pub struct Process {
     pub location: CellId,
     /// Its locations.
     pub locations: Vec<Location>,
-    /// Its acceptance condition; of no meaning except in a monitor.
+    /// Its acceptance condition; meaningless except in a monitor.
     pub accept: Accept,
 }
 
@@ -440,16 +438,16 @@ pub struct Location {
     pub committed: bool,
     /// Its transitions, as a range of [`TransitionId`].
     pub transitions: Range<u32>,
-    /// What must be non-zero whenever the process is here, with its place in the text.
+    /// Assertions: must be non-zero whenever the process is here. With their positions.
     pub asserts: Vec<(ExprId, Place)>,
 }
 
-/// A place in the text.
+/// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The bytes.
+    /// The span in bytes.
     pub span: Span,
-    /// The line of the first, from 1.
+    /// The line of its first byte, from 1.
     pub line: u32,
 }
 
@@ -462,25 +460,25 @@ pub struct Transition {
     pub from: u32,
     /// The location it leads to.
     pub to: u32,
-    /// What must be non-zero for it to be ready.
+    /// The guard: must be non-zero for it to be ready.
     pub guard: ExprId,
-    /// What it sends or receives.
+    /// Its send or receive.
     pub sync: Sync,
-    /// What it assigns, in order.
+    /// Its assignments, in order.
     pub effects: Vec<Effect>,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub place: Place,
     /// Alone: its action. A send over an unbuffered channel: the action of its pair with the
     /// first possible partner. A receive from one: its index in [`Channel::receives`]. See [`Program::pair_action`].
     pub action: u32,
-    /// For a send over an unbuffered channel: how many receives of the channel belong to its own process.
+    /// For a send over an unbuffered channel: the number of receives of the channel in its own process.
     pub own_receives: u32,
 }
 
-/// What a transition sends or receives. Synchronous systems ignore it.
+/// The send or receive of a transition. Ignored in synchronous systems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Nothing.
+    /// Neither.
     None,
     /// `c!values`
     Send(ChannelId, Vec<ExprId>),
@@ -488,18 +486,18 @@ pub enum Sync {
     Receive(ChannelId, Vec<Target>),
 }
 
-/// What can be assigned.
+/// The target of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A cell.
     Cell(CellId),
-    /// An element of an array; a fault when the index is outside it.
+    /// An element of an array; a fault if the index is out of bounds.
     Element {
         /// The array.
         array: ArrayId,
         /// Which element.
         index: ExprId,
-        /// Whether the index may be outside.
+        /// Whether the index may be out of bounds.
         checked: bool,
     },
 }
@@ -507,15 +505,15 @@ pub enum Target {
 /// An assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// What is assigned.
+    /// The target.
     pub target: Target,
-    /// What it becomes.
+    /// The new value.
     pub value: ExprId,
-    /// Whether the value may be outside of what the target's type allows, which is a fault.
+    /// Whether the value may be outside the range of the target's type, which is a fault.
     pub checked: bool,
 }
 
-/// What one action of an asynchronous system does.
+/// The effect of one action of an asynchronous system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// One process moves; also over a buffered channel.
@@ -534,25 +532,25 @@ pub enum Step {
 /// How processes move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// One at a time, or two by a handshake.
+    /// Interleaving: one at a time, or two by a handshake.
     #[default]
     Asynchronous,
-    /// All at once. Each works out its effects on a copy of the source of its own; all that was assigned is then
-    /// put together. It is a fault when two assign the same global variable (an array is one variable).
-    /// `sync` and committed locations mean nothing.
+    /// All at once. Each executes its effects on its own copy of the source; all assignments are then merged. It
+    /// is a fault if two assign the same global variable (an array is one variable). `sync` and committed
+    /// locations have no effect.
     Synchronous,
 }
 
-/// The property process. Its cells are the last of [`Program::cells`]; their fields lie in slots behind
-/// those of the state, so that a state of the product is a state followed by `slots` more slots.
+/// The property process. Its cells are the last of [`Program::cells`]; their fields are in slots after those of
+/// the state, so that a state of the product is a state followed by `slots` more slots.
 #[derive(Clone, Debug)]
 pub struct Monitor {
-    /// Name, locations and acceptance. Its transitions are `transitions[i]` for `i` in
-    /// [`Location::transitions`]; their `process` and `action` mean nothing.
+    /// Name, locations and acceptance. Its transitions are `transitions[i]` for `i` in [`Location::transitions`];
+    /// their `process` and `action` are meaningless.
     pub process: Process,
     /// Its transitions.
     pub transitions: Vec<Transition>,
-    /// How many slots its own cells take.
+    /// The number of slots of its own cells.
     pub slots: usize,
 }
 
@@ -562,15 +560,15 @@ pub enum Accept {
     /// None given.
     #[default]
     None,
-    /// Some of these infinitely often.
+    /// Büchi: some of these infinitely often.
     Buchi(Vec<u32>),
-    /// Some of each set infinitely often.
+    /// Generalised Büchi: some of each set infinitely often.
     Generalised(Vec<Vec<u32>>),
-    /// Exactly one of these sets is what is visited infinitely often.
+    /// Muller: the set of locations visited infinitely often is one of these.
     Muller(Vec<Vec<u32>>),
-    /// For some pair: none of the first and some of the second infinitely often.
+    /// Rabin, for some pair: none of the first and some of the second infinitely often.
     Rabin(Vec<(Vec<u32>, Vec<u32>)>),
-    /// For each pair: some of the first infinitely often, or none of the second.
+    /// Streett, for each pair: some of the first infinitely often, or none of the second.
     Streett(Vec<(Vec<u32>, Vec<u32>)>),
 }
 

@@ -1,7 +1,8 @@
 //! DVE, the language of DIVINE and of the BEEM models.
 //!
-//! In: the text of a model. Out: a [`Program`], and with it a [`DveSystem`]; or diagnostics, several at once, each with its
-//! place. What stays true: no text makes this crate panic, overflow the stack or take memory out of proportion.
+//! In: the text of a model. Out: a [`Program`], and with it a [`DveSystem`]; or diagnostics, several at once, each
+//! with its span. What stays true: no text makes this crate panic, overflow the stack or take memory out of
+//! proportion.
 //!
 //! ```text
 //! text ─token─▶ tokens ─parse─▶ ast ─check, lower─▶ Program ─range─▶ narrower, simpler ─layout─▶ fields
@@ -11,15 +12,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `token`, `ast`, `parse`, `expression` | the text as it is written |
-//! | `check`, `lower` | names and their meanings; expressions and transitions over them |
-//! | `pool`, `arithmetic` | expressions, each once, folded; what operators do |
-//! | [`ir`] | the intermediate form, with its invariants |
-//! | `range`, `moment`, `values`, `simplify` | which numbers each cell can hold, and what follows from it |
-//! | `layout` | where each cell lies in the state |
-//! | [`engine`], [`interpreter`], `code` | what makes successors |
-//! | [`reference`](mod@reference) | the same, slowly, in words: the oracle, and the messages of faults |
-//! | `system`, `names`, `dump` | the system, its words, its properties, its dump |
+//! | `token`, `ast`, `parse`, `expression` | lexer, syntax tree, parser |
+//! | `check`, `lower` | name resolution; lowering of expressions and transitions |
+//! | `pool`, `arithmetic` | hash-consed expressions, folded; what operators do |
+//! | [`ir`] | the intermediate representation, with its invariants |
+//! | `range`, `moment`, `values`, `simplify` | abstract interpretation: which numbers each cell can hold, and what follows |
+//! | `layout` | the position of each cell in the state |
+//! | [`engine`], [`interpreter`], `code` | computing successors |
+//! | [`reference`](mod@reference) | the same, slow and plain: the oracle, and the messages of faults |
+//! | `system`, `names`, `dump` | the system, its names, its properties, its dump |
 //!
 //! The language and where we differ from other tools: `docs/dve.md`.
 //!
@@ -64,7 +65,7 @@ use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 use ir::{Place, Program};
 
-/// The longest text that is read.
+/// The maximum length of a text.
 pub const MAX_LENGTH: usize = 1 << 26;
 
 /// Reads, checks and compiles a model.
@@ -72,16 +73,16 @@ pub fn parse(bytes: &[u8]) -> Result<Program, Vec<Diagnostic>> {
     parse_under(bytes, &Control::new())
 }
 
-/// Bytes of the tokens and the tree for each byte of a text, about, where it is dense.
+/// Approximate bytes of tokens and syntax tree for each byte of a dense text.
 const TREE: u64 = 24;
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagnostic>> {
     let text = deltamark_core::text::utf8(bytes)?;
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::at(Span::at(0), format!("the model is longer than {MAX_LENGTH} bytes"))]);
     }
-    // A text of some kilobytes is no question of memory.
+    // A text of some kilobytes takes no memory worth asking for.
     control.ask_for(if text.len() < 1 << 16 { 0 } else { text.len() as u64 * TREE })?;
     let (model, mut findings) = parse::parse(text, control);
     if let Some(stop) = findings.iter().find_map(|finding| finding.stop) {
@@ -99,13 +100,13 @@ pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagn
     Ok(program)
 }
 
-/// Expands macros with these parameters, then reads, checks and compiles the model. All places, in diagnostics and
-/// in the program, are those of the text with macros.
+/// Expands macros with these parameters, then parses, checks and compiles the model. All positions, in diagnostics
+/// and in the program, are those of the text with macros.
 pub fn parse_macros(bytes: &[u8], parameters: &[(String, String)]) -> Result<Program, Vec<Diagnostic>> {
     parse_macros_under(bytes, parameters, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_macros_under(
     bytes: &[u8],
     parameters: &[(String, String)],

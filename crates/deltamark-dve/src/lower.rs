@@ -1,6 +1,6 @@
-//! Expressions, transitions and steps over names that are declared.
+//! Lowers expressions, transitions and steps over declared names.
 //!
-//! In: a model as written, and what its names mean ([`check`](crate::check)). Out: the behaviour of the
+//! In: the syntax tree, and the meanings of its names ([`check`](crate::check)). Out: the behaviour of the
 //! program: transitions by location, channels with their senders and receivers, and the table of steps.
 
 use crate::ast::{self, Node, Operator};
@@ -12,18 +12,17 @@ use crate::ir::{
 use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::did_you_mean;
 
-/// The most actions a model may have: so many that a model with more is a mistake, and few enough
-/// for a table.
+/// The maximum number of actions of a model: a model with more is a mistake, and a table of as many is affordable.
 pub const MAX_ACTIONS: u64 = 1 << 24;
 
 impl<'t> Checker<'t> {
-    /// What a name means here: in the process first, then globally.
+    /// The meaning of a name: in the process first, then globally.
     fn lookup(&self, name: &str) -> Option<Symbol> {
         let inside = self.inside.and_then(|number| self.known[number].scope.get(name));
         self.local.get(name).or(inside).or_else(|| self.globals.get(name)).map(|&(symbol, _)| symbol)
     }
 
-    /// The same, and tells when it means nothing.
+    /// The same, and reports an undeclared name.
     fn find(&mut self, name: ast::Name<'t>) -> Option<Symbol> {
         if let Some(symbol) = self.lookup(name.text) {
             return Some(symbol);
@@ -44,7 +43,7 @@ impl<'t> Checker<'t> {
         None
     }
 
-    /// Turns an expression into the intermediate form. Nothing: a mistake has been told.
+    /// Lowers an expression. `None`: an error has been reported.
     pub fn lower(&mut self, expr: &ast::Expr<'t>) -> Option<ExprId> {
         if self.is_full() {
             return None;
@@ -84,7 +83,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// What a variable or constant holds.
+    /// The value of a variable or constant.
     fn read(
         &mut self,
         symbol: Symbol,
@@ -176,12 +175,12 @@ impl<'t> Checker<'t> {
                 self.wrong(Diagnostic::at(span, format!("`{}` has no element {value}", name.text)));
                 None
             }
-            // An index that is always wrong is a fault when it is reached, not before.
+            // An index that is always out of bounds is a fault when it is reached, not before.
             _ => Some(Target::Element { array, index, checked: true }),
         }
     }
 
-    /// The process of this name, by its number in the text, unless it may not be spoken of here.
+    /// The process of this name, by its number in the text, unless it may not be used here.
     fn other(&mut self, name: ast::Name<'t>) -> Option<usize> {
         if self.initially {
             self.wrong(Diagnostic::at(name.span, "an initial value or size cannot depend on a process"));
@@ -258,7 +257,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// What is assigned, by an effect or a receive.
+    /// The target of an effect or a receive.
     fn lvalue(&mut self, lvalue: &ast::Lvalue<'t>, monitor: bool) -> Option<Target> {
         let name = lvalue.name;
         let symbol = self.find(name);
@@ -332,7 +331,7 @@ impl<'t> Checker<'t> {
                 });
             }
         }
-        // A stable sort: within a location the order of the text stays.
+        // A stable sort: within a location the order of the text is kept.
         transitions.sort_by_key(|transition| transition.from);
         let mut asserts = Vec::new();
         for (state, expr) in &process.asserts {
@@ -416,7 +415,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Numbers what may happen.
+    /// Numbers the steps.
     pub fn steps(&mut self) {
         match self.program.timing {
             Timing::Asynchronous => self.asynchronous(),

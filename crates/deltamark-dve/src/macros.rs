@@ -1,15 +1,14 @@
 //! `.mdve`: DVE with macros and parameters.
 //!
-//! In: a text with macros, and parameters (`N=3`). Out: plain DVE ([`Expanded`]), in which every
-//! byte knows the byte of the file it comes from, so that whatever is wrong with the plain text is
-//! told at its place in the file. What stays true: expansion ends (it is given a number of
-//! characters to work with), and a parameter that the file never asks for is refused.
+//! In: a text with macros, and parameters (`N=3`). Out: plain DVE ([`Expanded`]), in which every byte has its
+//! origin in the file, so that errors in the plain text are reported at their position in the file. What stays
+//! true: expansion terminates (its work in bytes is limited), and a parameter that the file never uses is refused.
 //!
-//! BEEM's parameterised models go through GNU m4 with a prelude in front. This is an expander
-//! of our own with the part of m4 that such files rely on, and a prelude of our own in
-//! that language (`prelude.m4`) with the same words:
+//! BEEM's parameterised models are preprocessed by GNU m4 with a prelude. This is an expander of our own with the
+//! part of m4 that such files rely on, and a prelude of our own in that language (`prelude.m4`) with the same
+//! macros:
 //!
-//! | words | what they stand for |
+//! | macro | expansion |
 //! |---|---|
 //! | `default(P, v)` | nothing; parameter P is v unless it is given |
 //! | `true`, `false`, `bool` | `1`, `0`, `byte` |
@@ -17,11 +16,11 @@
 //! | `myloop(i, a, b, body, sep)` | the same with a separator between two of them |
 //! | `forallx(body)` | the body for x from 0 to N-1 |
 //! | `queue(q, n)`, `stack(q, n)` | an array with its fill level `q_act`; `full`, `empty`, `top`, `front`, `push`, `pop`, `pop_front` |
-//! | `async_channel(c)`, `buffer_channel(c, n)`, `loosy_channel(c)`, `bounded_loosy_channel(c, k)` | a process that stands between `c!` and `c?`, written before `system` |
+//! | `async_channel(c)`, `buffer_channel(c, n)`, `loosy_channel(c)`, `bounded_loosy_channel(c, k)` | a process between `c!` and `c?`, written before `system` |
 //!
 //! # How macros are expanded
-//! The text is read word by word. A word that is a macro is replaced, with its arguments if a
-//! `(` follows at once, and *what replaces it is read again*. So the input is a stack of texts:
+//! The text is read word by word. A word that is a macro is replaced, with its arguments if a `(` follows
+//! immediately, and *the replacement is scanned again*. So the input is a stack of texts:
 //!
 //! ```text
 //!   input   [ ...rest of a replacement | rest of an outer one | rest of the file ]
@@ -29,12 +28,11 @@
 //!   output  plain text, or the argument of the innermost call
 //! ```
 //!
-//! Text in quotes (`` `like this' ``, they nest) is not looked at; one pair is taken away. From
-//! `//` to the end of the line nothing is looked at either. A word may end in `!` or `?` if
-//! there is a macro of that very name: that is how channels are redirected.
-//! What a body says of its arguments: `$1` to `$9`, `$0`, `$#`, `$*`, `$@`.
+//! Text in quotes (`` `like this' ``, they nest) is not expanded; one pair is removed. From `//` to the end of the
+//! line nothing is expanded either. A word may end in `!` or `?` if there is a macro of exactly that name: this is
+//! how channels are redirected. Arguments in a body: `$1` to `$9`, `$0`, `$#`, `$*`, `$@`.
 //!
-//! Nothing here recurses, so that no nesting is too deep.
+//! Nothing here is recursive, so that no nesting is too deep.
 
 mod builtin;
 mod eval;
@@ -45,32 +43,31 @@ use deltamark_core::{Control, Diagnostic, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-/// The words that every file may use.
+/// The predefined macros.
 const PRELUDE: &str = include_str!("macros/prelude.m4");
 
-/// The most bytes that macros may produce on the way, replacements of replacements included.
+/// The maximum number of bytes that macros may produce in all, including replacements of replacements.
 const MOST_WORK: usize = 1 << 24;
-/// The most replacements.
+/// The maximum number of replacements.
 const MOST_REPLACEMENTS: usize = 1 << 19;
-/// The most bytes of plain text.
+/// The maximum length of the plain text in bytes.
 const MOST_OUTPUT: usize = 1 << 22;
-/// The most calls whose arguments are being collected at once.
+/// The maximum number of calls whose arguments are being collected at once.
 const MOST_CALLS: usize = 1 << 16;
 
-/// Plain DVE, and where each byte of it comes from.
+/// Plain DVE, and the origin of each byte.
 #[derive(Clone, Debug)]
 pub struct Expanded {
     /// The text.
     pub text: String,
-    /// For each byte of the text the byte of the file it comes from.
+    /// For each byte of the text its offset in the file.
     origins: Vec<u32>,
-    /// The length of the file: no place lies beyond it.
+    /// The length of the file: no span goes beyond it.
     length: usize,
 }
 
 impl Expanded {
-    /// The place in the file of a place in the text. What a macro of the prelude produced lies
-    /// where that macro is called.
+    /// The span in the file of a span in the text. The expansion of a prelude macro has the span of the call.
     pub fn origin(&self, span: Span) -> Span {
         let last = self.origins.last().map_or(0, |&last| last as usize + 1);
         let at = |offset: usize| self.origins.get(offset).map_or(last, |&origin| origin as usize);
@@ -78,17 +75,17 @@ impl Expanded {
         if span.end <= span.start || start == self.length {
             return Span::at(start);
         }
-        // A piece that begins and ends in different macros is shown by where it begins.
+        // A piece that begins and ends in different macros is reported where it begins.
         let end = (at(span.end - 1) + 1).min(self.length);
         Span::new(start, if end > start && end - start <= 4 * (span.end - span.start) { end } else { start + 1 })
     }
 
-    /// What is wrong with the text, told at its place in the file.
+    /// The diagnostics of the text, at their spans in the file.
     pub fn explain(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         for diagnostic in &mut diagnostics {
             diagnostic.span = diagnostic.span.map(|span| self.origin(span));
         }
-        // A body that is wrong is wrong each time it is used.
+        // An error in a body occurs at each use.
         let mut told = HashSet::new();
         diagnostics.retain(|diagnostic| told.insert((diagnostic.span, diagnostic.message.clone())));
         diagnostics
@@ -100,7 +97,7 @@ pub fn expand(bytes: &[u8], parameters: &[(String, String)]) -> Result<Expanded,
     expand_under(bytes, parameters, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn expand_under(
     bytes: &[u8],
     parameters: &[(String, String)],
@@ -140,7 +137,7 @@ pub fn expand_under(
     }
 }
 
-/// A text whose bytes know where they come from.
+/// A text with the origin of each byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Text {
     bytes: Vec<u8>,
@@ -148,12 +145,12 @@ struct Text {
 }
 
 impl Text {
-    /// A text that comes from one place.
+    /// A text with a single origin.
     fn placed(bytes: &[u8], origin: u32) -> Self {
         Text { bytes: bytes.to_vec(), origins: vec![origin; bytes.len()] }
     }
 
-    /// A text that is the file itself.
+    /// The text of the file itself.
     fn counted(bytes: &[u8]) -> Self {
         Text { bytes: bytes.to_vec(), origins: (0..bytes.len() as u32).collect() }
     }
@@ -177,14 +174,14 @@ impl Text {
     }
 }
 
-/// What a macro stands for.
+/// The definition of a macro.
 #[derive(Clone)]
 enum Meaning {
     Builtin(Builtin),
     Text(Rc<Text>),
 }
 
-/// Whether a macro is one without a `(` behind it.
+/// Whether a macro is expanded without a `(` after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bare {
     Yes,
@@ -203,7 +200,7 @@ struct Call {
     called: Macro,
     arguments: Vec<Text>,
     current: Text,
-    /// How many parentheses are open, that of the call included.
+    /// The number of open parentheses, including that of the call.
     depth: usize,
     /// Whether blanks before an argument are still being skipped.
     fresh: bool,
@@ -211,16 +208,16 @@ struct Call {
 }
 
 struct Machine {
-    /// Each name with its meanings, the one in force last.
+    /// Each name with its definitions, the current one last.
     macros: HashMap<Vec<u8>, Vec<Macro>>,
-    /// What is still to be read, the next piece last.
+    /// The remaining input, the next piece last.
     input: Vec<(Rc<Text>, usize)>,
     calls: Vec<Call>,
     output: Text,
-    /// Where output goes: 0 is the text itself, a negative number nowhere.
+    /// Where output goes: 0 is the text itself, a negative number discards.
     diversion: i32,
     diverted: BTreeMap<i32, Text>,
-    /// Parameters that were given, and whether the file asked for them.
+    /// Parameters that were given, and whether the file used them.
     parameters: BTreeMap<Vec<u8>, bool>,
     /// Parameters that the file declares.
     defaults: Vec<Vec<u8>>,
@@ -228,7 +225,7 @@ struct Machine {
     close: Vec<u8>,
     work: usize,
     replacements: usize,
-    /// Where all that is read comes from, while the prelude is read or a macro of it replaced.
+    /// The origin of everything read, while the prelude is read or one of its macros is expanded.
     place: u32,
     control: Control,
 }
@@ -258,8 +255,8 @@ impl Machine {
         }
     }
 
-    /// Reads the prelude. Its macros with arguments are macros only where a `(` follows, so that
-    /// models may have variables called `top` or `full`.
+    /// Reads the prelude. Its macros with arguments are macros only if a `(` follows, so that models may have
+    /// variables called `top` or `full`.
     fn read_prelude(&mut self) {
         self.push(Text::placed(PRELUDE.as_bytes(), NOWHERE));
         let read = self.run();
@@ -280,14 +277,13 @@ impl Machine {
         self.macros.insert(name.to_vec(), vec![Macro { meaning, bare }]);
     }
 
-    /// Has this text read next.
+    /// Makes this text the next input.
     fn push(&mut self, text: Text) {
         self.push_shared(Rc::new(text));
     }
 
     fn push_shared(&mut self, text: Rc<Text>) {
-        // Whatever is at its end goes first: a macro that ends in a call of itself is a loop and
-        // must not pile up.
+        // Exhausted texts are removed first: a macro that ends in a call of itself is a loop and must not pile up.
         while self.input.last().is_some_and(|(text, at)| *at >= text.len()) {
             self.input.pop();
         }
@@ -297,7 +293,7 @@ impl Machine {
         }
     }
 
-    /// The byte `ahead` bytes from here, and where it comes from.
+    /// The byte `ahead` bytes from here, and its origin.
     fn peek(&self, mut ahead: usize) -> Option<(u8, u32)> {
         for (text, at) in self.input.iter().rev() {
             let rest = text.len() - at;
@@ -325,7 +321,7 @@ impl Machine {
             && what.iter().enumerate().all(|(ahead, &byte)| self.peek(ahead).map(|found| found.0) == Some(byte))
     }
 
-    /// Reads all there is.
+    /// Reads all input.
     fn run(&mut self) -> Step {
         while let Some((byte, origin)) = self.peek(0) {
             self.control.ask()?;
@@ -356,7 +352,7 @@ impl Machine {
             .help("a `)` is missing, or a quote that opens with ` and closes with '")
             .into());
         }
-        // What was diverted and never asked for comes last.
+        // Diverted output that was never undiverted comes last.
         for (number, text) in std::mem::take(&mut self.diverted) {
             if number > 0 {
                 self.output.extend(&text);
@@ -432,7 +428,7 @@ impl Machine {
         if let Some(call) = self.calls.last_mut() {
             call.fresh = false;
         }
-        // What `default` declares is the name of a parameter, also where that has a value by now.
+        // The argument of `default` is the name of a parameter, even if that already has a value.
         let declares = |call: &Call| {
             matches!(call.called.meaning, Meaning::Builtin(Builtin::Default)) && call.arguments.is_empty()
         };
@@ -464,7 +460,7 @@ impl Machine {
         self.call(&word.bytes, &called, Vec::new(), origin)
     }
 
-    /// What a name stands for. A parameter that is asked for is used.
+    /// The definition of a name. A parameter that is looked up counts as used.
     fn lookup(&mut self, name: &[u8]) -> Option<Macro> {
         let found = self.macros.get(name)?.last()?.clone();
         if let Some(used) = self.parameters.get_mut(name) {
@@ -521,7 +517,7 @@ impl Machine {
         if self.output.len() > MOST_OUTPUT { Err(too_long(self.place)) } else { Ok(()) }
     }
 
-    /// Replaces a macro.
+    /// Expands a macro.
     fn call(&mut self, name: &[u8], called: &Macro, arguments: Vec<Text>, origin: u32) -> Step {
         self.replacements += 1;
         match &called.meaning {
@@ -542,7 +538,7 @@ impl Machine {
         }
     }
 
-    /// A body with its arguments put in.
+    /// A body with its arguments substituted.
     fn filled(&self, name: &[u8], body: &Text, arguments: &[Text], origin: u32) -> Result<Text, Vec<Diagnostic>> {
         let mut text = Text::default();
         let mut at = 0;

@@ -1,18 +1,18 @@
-//! What is known at one moment of a step.
+//! The abstract state at one point of a step.
 //!
-//! In: sets for all cells, and what guards and assignments have said so far within one step. Out: what an expression may
-//! be at that moment, and what follows from its being true or false. What stays true: every value that an expression has in
-//! a reachable state at that moment is in the set that is given for it.
+//! In: sets for all cells, and what guards and assignments have established so far within one step. Out: the
+//! values an expression may have at that point, and what follows from its being true or false. What stays true:
+//! every value that an expression has in a reachable state at that point is in its set.
 
 use crate::arithmetic;
 use crate::ir::{Binary, Expr, ExprId, Owner, Program, Unary};
 use crate::pool::opposite;
 use crate::values::Values;
 
-/// How many nodes may be looked at for what a guard implies.
+/// The maximum number of nodes visited to find what a guard implies.
 pub(crate) const FUEL: u32 = 3_000;
 
-/// What is known when the analysis has ended.
+/// The result of the analysis.
 pub(crate) struct Facts {
     pub sets: Vec<Values>,
     /// The set of each cell: arrays share one.
@@ -23,7 +23,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// How many cells belong to the state.
+    /// The number of cells of the state.
     pub fn reached_cells(&self) -> usize {
         self.locals.cells
     }
@@ -31,30 +31,30 @@ impl Facts {
 
 /// The variables of processes that have a set for each location.
 pub(crate) struct Locals {
-    /// For each cell: its process and its place among that process's variables.
+    /// For each cell: its process and its index among that process's variables.
     pub place: Vec<Option<(u32, u32)>>,
     /// The cells of each process.
     pub of: Vec<Vec<u32>>,
-    /// By process, location, place.
+    /// By process, location, index.
     pub sets: Vec<Vec<Vec<Values>>>,
-    /// How many cells belong to the state.
+    /// The number of cells of the state.
     pub cells: usize,
 }
 
-/// What is known at one moment of one step.
+/// The abstract state at one point of one step.
 #[derive(Clone)]
 pub(crate) struct Moment {
-    /// The process that moves, and where it was.
+    /// The process that moves, and its source location.
     pub process: Option<(u32, u32)>,
-    /// What differs from what is known of all states.
+    /// Refinements of the general sets.
     pub known: Vec<(u32, Values)>,
     pub fuel: u32,
 }
 
-/// What sets can be read from.
+/// Access to the sets.
 pub(crate) trait Sets {
     fn program(&self) -> &Program;
-    /// What a cell may hold when nothing special is known.
+    /// The values of a cell without refinements.
     fn general(&self, process: Option<(u32, u32)>, cell: u32) -> Values;
 
     fn get(&self, moment: &Moment, cell: u32) -> Values {
@@ -126,12 +126,12 @@ impl Moment {
         }
     }
 
-    /// Forgets all but what belongs to the process itself and nobody else can change.
+    /// Drops all refinements but those of cells that only the process itself can change.
     pub fn forget(&mut self, own: impl Fn(u32) -> bool) {
         self.known.retain(|(cell, _)| own(*cell));
     }
 
-    /// Keeps what is known in both.
+    /// The join: keeps refinements that both have.
     pub fn join(&mut self, other: &Moment) {
         self.known.retain_mut(|(cell, values)| match other.known.iter().find(|(known, _)| known == cell) {
             Some((_, others)) => {
@@ -143,7 +143,7 @@ impl Moment {
     }
 }
 
-/// What an expression may be. Nothing: it is always a fault.
+/// The values of an expression. Empty: it is always a fault.
 pub(crate) fn evaluate(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Values {
     match sets.program().expr(id) {
         Expr::Const(value) => Values::one(value),
@@ -155,8 +155,8 @@ pub(crate) fn evaluate(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Valu
                 index if index.is_empty() => Values::none(),
                 index => match index.single() {
                     Some(index) => sets.get(moment, first + index as u32),
-                    // All elements share one set; what is known of single ones at this moment may
-                    // have been assigned within this step, so it is in that set too.
+                    // All elements share one set; refinements of single ones at this point may have been assigned
+                    // within this step, so they are in that set too.
                     None => sets.general(moment.process, first),
                 },
             }
@@ -187,13 +187,13 @@ pub(crate) fn evaluate(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Valu
     }
 }
 
-/// The most combinations of values that are tried one by one.
+/// The maximum number of combinations of values that are enumerated.
 const COMBINATIONS: usize = 512;
-/// The most nodes of an expression that is tried so.
+/// The maximum number of nodes of an expression that is enumerated.
 const SMALL: usize = 48;
 
-/// The same, more closely where that is cheap: a small expression over few cells with few values each is worked out for
-/// each of them, so that `(t - 1) | (t == 255) * 255` is known to keep 255.
+/// The same, more precisely where that is cheap: a small expression over few cells with few values each is
+/// evaluated for each combination, so that `(t - 1) | (t == 255) * 255` is known to keep 255.
 pub(crate) fn closely(sets: &dyn Sets, moment: &mut Moment, id: ExprId) -> Values {
     exact(sets, moment, id).unwrap_or_else(|| evaluate(sets, moment, id))
 }
@@ -242,7 +242,7 @@ pub(crate) fn exact(sets: &dyn Sets, moment: &Moment, id: ExprId) -> Option<Valu
     Some(results)
 }
 
-/// The value of an expression over these cells; nothing when it is a fault.
+/// The value of an expression over these cells; `None` for a fault.
 fn concrete(program: &Program, id: ExprId, values: &[(u32, i32)]) -> Option<i32> {
     let value = |id: ExprId| concrete(program, id, values);
     match program.expr(id) {
@@ -260,7 +260,7 @@ fn concrete(program: &Program, id: ExprId, values: &[(u32, i32)]) -> Option<i32>
     }
 }
 
-/// What `right` may be where `left` is true, or false.
+/// The values of `right` if `left` is true, or false.
 fn behind(sets: &dyn Sets, moment: &mut Moment, left: ExprId, truth: bool, right: ExprId) -> Values {
     if moment.fuel == 0 {
         return evaluate(sets, moment, right);
@@ -271,7 +271,7 @@ fn behind(sets: &dyn Sets, moment: &mut Moment, left: ExprId, truth: bool, right
     values
 }
 
-/// Narrows what is known by an expression being true, or false. Says whether that can be.
+/// Refines by an expression being true, or false. Returns whether that is possible.
 pub(crate) fn assume(sets: &dyn Sets, moment: &mut Moment, id: ExprId, truth: bool) -> bool {
     if moment.fuel == 0 {
         return true;
@@ -327,7 +327,7 @@ pub(crate) fn assume(sets: &dyn Sets, moment: &mut Moment, id: ExprId, truth: bo
     }
 }
 
-/// The comparison that says the same with the sides exchanged.
+/// The comparison with its operands exchanged.
 fn mirror(comparison: Binary) -> Binary {
     use Binary::{AtLeast, AtMost, Less, More};
     match comparison {

@@ -1,7 +1,7 @@
-//! States and steps in the modeller's words, and what properties may speak of.
+//! States and steps in the modeller's words, and the observables of properties.
 //!
-//! In: a program. Out: [`Describe`] and [`Observe`]. What stays true: different states look different; every name
-//! that is listed is known.
+//! In: a program. Out: [`Describe`] and [`Observe`]. What stays true: different states have different
+//! descriptions; every name that is listed can be resolved.
 //!
 //! # Names
 //! | what | name | value |
@@ -10,7 +10,7 @@
 //! | a variable of a process | `P.x`, `P.a[3]`, also `P->x` | number |
 //! | whether a process is in a state | `P.q` | truth value |
 //! | the messages in a buffer | `c.length` | number |
-//! | a value in a buffer | `c[0]`, or `c[0].1` where a message has several | number |
+//! | a value in a buffer | `c[0]`, or `c[0].1` if a message has several | number |
 //!
 //! An array alone is its first element, as in the language.
 
@@ -88,7 +88,7 @@ impl Names {
         names
     }
 
-    /// A place in the text: `file:line`, or `line 12`.
+    /// A position in the text: `file:line`, or `line 12`.
     fn line(&self, line: u32) -> String {
         match &self.file {
             Some(file) => format!("{file}:{line}"),
@@ -171,7 +171,7 @@ impl DveSystem {
         format!("{}: {} -> {}", process.name, name(one.from), name(one.to))
     }
 
-    /// A step in words; with the values of cells, what is sent is told too.
+    /// A step in words; given the values of cells, including the values sent.
     fn words(&self, step: Step, values: Option<&[i32]>) -> String {
         let program = &self.program;
         let transition = |id: TransitionId| program.transition(id);
@@ -204,7 +204,7 @@ impl DveSystem {
             Sync::Send(channel, sent) => {
                 let _ = write!(words, ", {}!", program.channels[channel.0 as usize].name);
                 let Some(values) = values else { return };
-                // Where the guard is a fault, what is sent was never worked out, and the analysis says nothing of it.
+                // If the guard faults, the sent values were never evaluated, and the analysis does not cover them.
                 let ready = reference::evaluate(program, values, one.guard).is_ok_and(|guard| guard != 0);
                 let value = |&sent| match reference::evaluate(program, values, sent) {
                     Ok(value) => value.to_string(),
@@ -243,7 +243,7 @@ impl DveSystem {
 
     fn action_words(&self) -> Vec<String> {
         let mut names: Vec<String> = self.program.steps.iter().map(|&step| self.words(step, None)).collect();
-        // Two transitions in one line may read the same.
+        // Two transitions in one line may have the same text.
         let mut seen: HashMap<String, u32> = HashMap::new();
         for name in &mut names {
             let count = seen.entry(name.clone()).or_insert(0);
@@ -255,7 +255,7 @@ impl DveSystem {
         names
     }
 
-    /// What an observable is.
+    /// The meaning of an observable.
     pub(crate) fn observed(&self, index: u32) -> Observed {
         let (cells, locations) = (self.names.cells, self.names.locations.len() as u32);
         if index < cells {
@@ -269,7 +269,7 @@ impl DveSystem {
     }
 }
 
-/// What an observable is.
+/// The meaning of an observable.
 pub(crate) enum Observed {
     Cell(usize),
     At(usize, i32),

@@ -1,7 +1,8 @@
-//! Native code: the engine that is fast.
+//! Native code: the fast engine.
 //!
-//! In: a program. Out: successors, by machine code that is made in this process by Cranelift, with no compiler on the machine.
-//! What stays true: the steps are the interpreter's, fault for fault; a step costs no allocation and no call.
+//! In: a program. Out: successors, by machine code that Cranelift generates in this process; no compiler need be
+//! installed. What stays true: the steps are the interpreter's, fault for fault; a step costs no allocation and no
+//! call.
 //!
 //! # How a block is expanded
 //! ```text
@@ -11,28 +12,29 @@
 //!   states  s0 s1 s2 s3            b: 0010      expand_P_a(1101), expand_P_b(0010), expand_Q_…
 //! ```
 //!
-//! Each function (see `function.rs`) loops over the states of its mask, tries the transitions of its location, and writes
-//! targets straight into the memory of the batch. So the dispatch over locations is paid once for a block and
-//! not for each state, and the processor meets the same code for many states in a row.
+//! Each function (see `function.rs`) loops over the states of its mask, tries the transitions of its location, and
+//! writes targets straight into the memory of the batch. So the dispatch over locations is paid once for a block
+//! and not for each state, and the processor runs the same code for many states in sequence.
 //!
-//! # What is not worked out again
-//! What guards of a location have in common is worked out once for a state. A step that may be left out because another path
-//! leads to its target too (see `deltamark_core::sleep`) is found enabled and counted, but neither hashed nor looked for. Guards are not
-//! remembered from a state to its successors: that could save 2 to 10 % of a run, before what it costs (`docs/dve.md`, *What was
-//! tried and dropped*).
+//! # What is not recomputed
+//! Common subexpressions of the guards of a location are evaluated once for a state. A step in the sleep set of
+//! its source (see `deltamark_core::sleep`) is found enabled and counted, but neither hashed nor looked up. Guards
+//! are not cached from a state to its successors: that could save 2 to 10 % of a run, before its own cost
+//! (`docs/dve.md`, *What was tried and dropped*).
 //!
-//! # When code is made
-//! A location's function is made when the location is first met, so that a large model pays for what it reaches. With
-//! `auto` the interpreter runs the first [`WARM_UP`] states: most models in tests and examples are over by then.
-//! Locations with very many transitions are cut into several functions: the time to make code grows faster than its length.
+//! # When code is generated
+//! A location's function is compiled when the location is first reached, so that a large model pays for what it
+//! reaches. With `auto` the interpreter runs the first [`WARM_UP`] states: most models in tests and examples are
+//! done by then. Locations with very many transitions are split into several functions: compile time grows faster
+//! than linearly.
 //!
 //! # Memory safety
-//! Functions trust what they are given: `Context` has room for every step of the sources (`most`), sources and targets have the
-//! width of states. They do *not* trust the bits of states: see `facts.rs`.
+//! Functions trust their arguments: `Context` has room for every step of the sources (`most`), sources and targets
+//! have the width of states. They do *not* trust the bits of states: see `facts.rs`.
 //!
-//! # What is left to the interpreter
-//! Synchronous systems, channels with very large buffers or very many receives, models of very many steps, expressions that are
-//! nested very deeply; [`Native::new`] says so.
+//! # What only the interpreter runs
+//! Synchronous systems, channels with very large buffers or very many receives, models of very many steps,
+//! expressions that are nested very deeply; [`Native::new`] returns why.
 
 mod compiler;
 mod emitter;
@@ -56,19 +58,21 @@ use std::time::Duration;
 
 /// With `auto` the interpreter expands this many states first.
 pub const WARM_UP: u64 = 2048;
-/// The most steps in one function, unless a single transition has more.
+/// The maximum number of steps in one function, unless a single transition has more.
 const PART: usize = 64;
-/// A block is expanded in pieces of so many states that there are no more steps than this.
+/// A block is expanded in pieces whose states have at most this many steps.
 const PIECE: usize = 8192;
-/// The bytes of targets for which there is room at a time, about: nobody knows how many there will be, only how many there can be.
+/// The approximate bytes allocated for targets at a time: their number is not known beforehand, only a bound.
 const ROOM: usize = 1 << 20;
-/// The most steps of a model, and the most receives of a channel, for which there is code: making it takes about a tenth of a
-/// millisecond for each step, and a send with all its partners is one function, which is made without a break.
+/// The maximum number of steps of a model, and of receives of a channel, that are compiled: compiling takes about
+/// a tenth of a millisecond for each step, and a send with all its partners is one function, which is compiled
+/// without interruption.
 const MOST_STEPS: usize = 1 << 17;
 const MOST_RECEIVES: usize = 256;
-/// Locations of more parts fire single steps by the interpreter, which is quicker than making all of their code.
+/// In locations of more parts the interpreter fires single steps, which is faster than compiling all of their
+/// code.
 const MOST_FIRING_PARTS: usize = 16;
-/// The largest buffer that is compiled, in values: there is code for each length that it may have.
+/// The largest buffer that is compiled, in values: there is code for each possible length.
 const LARGEST_BUFFER: u32 = 64;
 /// The deepest expression that is compiled.
 const DEEPEST: u16 = 400;
@@ -81,20 +85,20 @@ pub struct Native {
     spots: Vec<Spot>,
     /// For each step the spot and the part of it that can fire it.
     fired_by: Vec<(u32, u32)>,
-    /// A set of steps without any.
+    /// An empty set of steps.
     nothing: Vec<u64>,
-    /// The most steps of one state.
+    /// The maximum number of steps of one state.
     most: usize,
-    /// For how many steps there is room at a time.
+    /// The number of steps for which room is made at a time.
     room: usize,
     commits: bool,
     interpreter: Interpreter,
-    /// How many states the interpreter has still to expand.
+    /// The number of states that the interpreter still has to expand.
     warm_up: AtomicU64,
     compiler: Mutex<Compiler>,
 }
 
-/// Where the location of a process is in a state.
+/// The position of a process's location in a state.
 struct Process {
     slot: usize,
     shift: u8,
@@ -102,14 +106,14 @@ struct Process {
     least: i32,
     /// Its first spot.
     first: u32,
-    /// How many locations it has.
+    /// The number of its locations.
     count: u32,
 }
 
 /// A location of a process.
 struct Spot {
     parts: Vec<Part>,
-    /// The most steps, faults counted, that a state has from here.
+    /// The maximum number of steps of a state from here, including faults.
     most: usize,
     committed: bool,
     expand: OnceLock<Vec<Expand>>,
@@ -118,52 +122,52 @@ struct Spot {
 
 /// Working memory of one thread.
 struct Work {
-    /// For each spot, the states of the block that are there.
+    /// For each spot, the states of the block that are in it.
     masks: Vec<u64>,
-    /// The spots with a mask that is not empty, in the order met.
+    /// The spots with a non-empty mask, in order of occurrence.
     met: Vec<u32>,
-    /// Where code writes faults, and the same for Rust.
+    /// Faults as written by native code, and the same for Rust.
     faults: Vec<u64>,
     found: Vec<(usize, Action)>,
     interpreter: Scratch,
 }
 
-/// What the batch calls the sources.
+/// How the batch numbers the sources.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sources {
-    /// By their numbers in the list.
+    /// By their index in the list.
     Numbered,
-    /// There is one, and the batch knows its number.
+    /// There is one, and the batch has its number.
     Current,
 }
 
 /// States to expand.
 struct Piece<'a> {
-    /// A list of states, one behind the other.
+    /// A list of states, contiguous.
     states: &'a [Slot],
-    /// Which of them.
+    /// The range of them to expand.
     range: Range<usize>,
-    /// For each of the list the steps that are left out, a bit each; nothing if none are.
+    /// For each of the list its sleep set, a bit a step; `None` if nothing is skipped.
     asleep: Option<&'a [&'a [u64]]>,
     sources: Sources,
 }
 
-/// How long making code took.
+/// The cost of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// The time.
     pub time: Duration,
-    /// How many functions.
+    /// The number of functions.
     pub functions: u32,
 }
 
 impl Native {
-    /// Native code for a program, from the first state on; or why there can be none.
+    /// Native code for a program, from the first state on; or why that is impossible.
     pub fn new(program: &Program) -> Result<Self, String> {
         Self::after(program, 0)
     }
 
-    /// Native code for a program once so many states have been expanded.
+    /// Native code for a program once `warm_up` states have been expanded.
     pub fn after(program: &Program, warm_up: u64) -> Result<Self, String> {
         if program.timing == Timing::Synchronous {
             return Err("there is no native code for `system sync`".into());
@@ -254,13 +258,13 @@ impl Native {
         })
     }
 
-    /// What making code took so far.
+    /// The cost of compilation so far.
     pub fn made(&self) -> Made {
         let compiler = self.compiler();
         Made { time: compiler.spent, functions: compiler.functions }
     }
 
-    /// Makes the code for all locations now, for measurements.
+    /// Compiles all locations now, for measurements.
     pub fn make_all(&self, program: &Program) -> Made {
         let all: Vec<u32> = (0..self.spots.len() as u32).collect();
         self.make(program, &all, &mut || false);
@@ -271,8 +275,8 @@ impl Native {
         self.compiler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the expanding functions of those of these spots that have none yet. Says whether they are there: for lack of memory,
-    /// or because the run is `stopped`, they may not be, and the interpreter goes on.
+    /// Compiles the missing expanding functions of these spots. Returns whether all exist: if memory is exhausted
+    /// or the run is `stopped` they may not, and the interpreter continues.
     #[cold]
     fn make(&self, program: &Program, spots: &[u32], stopped: &mut dyn FnMut() -> bool) -> bool {
         let mut compiler = self.compiler();
@@ -285,7 +289,7 @@ impl Native {
         let Ok(Some(made)) = compiler.expand(program, &self.facts, &parts, stopped) else { return false };
         let mut made = made.into_iter();
         for spot in missing {
-            // Nobody else makes them: the compiler is locked.
+            // No other thread sets them: the compiler is locked.
             let _ = spot.expand.set(made.by_ref().take(spot.parts.len()).collect());
         }
         true
@@ -308,18 +312,18 @@ impl Native {
         true
     }
 
-    /// Whether the interpreter has this many states still to expand.
+    /// Whether the interpreter still has to expand these states.
     #[inline]
     fn warming_up(&self, states: usize) -> bool {
         let left = self.warm_up.load(Relaxed);
         if left > 0 {
-            // Threads may take the same away twice: then it ends a little later.
+            // Threads may subtract concurrently and lose an update: then warm-up ends a little later.
             self.warm_up.store(left.saturating_sub(states as u64), Relaxed);
         }
         left > 0
     }
 
-    /// Appends the successors of a block, but for those that are left out.
+    /// Appends the successors of a block, without those skipped.
     fn expand_block(
         &self,
         program: &Program,
@@ -344,7 +348,7 @@ impl Native {
             let end = (start + piece).min(block.len());
             let piece = Piece { states, range: start..end, asleep, sources: Sources::Numbered };
             if !self.expand_piece(program, work, &piece, out) {
-                // Nothing is left out here: it may be, and need not.
+                // Nothing is skipped here: skipping is optional.
                 let mut wrong = Vec::new();
                 for number in start..end {
                     out.begin(number);
@@ -357,8 +361,8 @@ impl Native {
         faults.append(&mut work.found);
     }
 
-    /// Appends the successors of some states; faults are left in `work.found`. Says whether there is code for them: if
-    /// not, nothing was appended.
+    /// Appends the successors of some states; faults are left in `work.found`. Returns whether there is code for
+    /// them: if not, nothing was appended.
     fn expand_piece(&self, program: &Program, work: &mut Work, piece: &Piece<'_>, out: &mut Batch) -> bool {
         let Piece { states, range, asleep, sources } = piece;
         let width = program.slots;
@@ -374,7 +378,7 @@ impl Native {
             for process in &self.processes {
                 let raw = if process.mask == 0 { 0 } else { state[process.slot] >> process.shift & process.mask };
                 let location = process.least.wrapping_add(raw as i32) as u32;
-                // Nobody can get to a location that there is not; a state of any bits may say so.
+                // No reachable state has such a location, but arbitrary bits may.
                 if location < process.count {
                     let spot = process.first + location;
                     let mask = &mut work.masks[spot as usize];
@@ -400,7 +404,7 @@ impl Native {
         let all = self.most * range.len();
         let mut rest = &met[..];
         while !rest.is_empty() {
-            // All of them where there is room for all their steps, as there is in most models.
+            // All of them if there is room for all their steps, as in most models.
             let (spots, most) = if all <= self.room { (rest, all) } else { self.fitting(rest, &work.masks) };
             rest = &rest[spots.len()..];
             work.faults.resize(most, 0);
@@ -448,7 +452,7 @@ impl Native {
             }
         }
         if out.stop().is_some() {
-            // What was not expanded has its mask still.
+            // Spots that were not expanded still have their masks.
             met.iter().for_each(|&spot| work.masks[spot as usize] = 0);
         }
         met.clear();
@@ -459,7 +463,7 @@ impl Native {
         true
     }
 
-    /// The first of these spots whose steps, together, there is room for, and how many these can be: one spot at least.
+    /// The longest prefix of these spots, at least one, whose steps fit, and a bound on the number of their steps.
     fn fitting<'s>(&self, spots: &'s [u32], masks: &[u64]) -> (&'s [u32], usize) {
         let (mut count, mut sum) = (0, 0);
         for &spot in spots {
@@ -473,7 +477,7 @@ impl Native {
     }
 }
 
-/// The steps of a location, cut into functions of a bearable length.
+/// The steps of a location, split into functions of a bearable length.
 fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut length = usize::MAX;
@@ -482,7 +486,7 @@ fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>
         if steps == 0 {
             continue;
         }
-        // Receives in between belong to no step of this location, and no harm is done.
+        // Receives in between belong to no step of this location and do no harm.
         match parts.last_mut() {
             Some(part) if length.saturating_add(steps) <= PART => {
                 part.transitions.1 = number + 1;
@@ -497,8 +501,8 @@ fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>
     parts
 }
 
-/// The most steps, faults counted, that one state can have from a location with these transitions; a send counts once for each
-/// receive that can be ready at the same time.
+/// The maximum number of steps, including faults, that one state can have from a location with these transitions;
+/// a send counts once for each receive that can be ready at the same time.
 fn most_steps(program: &Program, transitions: Range<u32>) -> usize {
     let steps = |number: u32| {
         let transition = &program.transitions[number as usize];
@@ -580,7 +584,7 @@ impl Engine for Native {
         action: Action,
         target: &mut [Slot],
     ) -> Taken {
-        // What is committed concerns all processes; it is rare, and the interpreter knows it.
+        // Committed locations concern all processes; they are rare, and left to the interpreter.
         if self.commits {
             let work = scratch.get::<Work>();
             return self.interpreter.fire(program, &mut work.interpreter, source, action, target);

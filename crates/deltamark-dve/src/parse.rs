@@ -1,10 +1,9 @@
-//! Tokens into a model.
+//! Parser: declarations, processes and transitions.
 //!
-//! In: the text of a model. Out: the model as it is written, and what is wrong with it and where. What
-//! stays true: after a mistake reading goes on behind the next mark that makes sense (the end of the
-//! declaration, of the section, of the transition), so that several mistakes are told at once; recursion is no
-//! deeper than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
-//! Expressions are read in `expression.rs`.
+//! In: the text of a model. Out: the syntax tree, and diagnostics with their spans. What stays true: after an
+//! error parsing resumes at a synchronising token (the end of the declaration, of the section, of the transition),
+//! so that several errors are reported at once; recursion is no deeper than [`MAX_NESTING`], and no expression
+//! deeper than [`MAX_DEPTH`]. Expressions are parsed in `expression.rs`.
 
 use crate::ast::{Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Process, Sync, Transition};
 use crate::ir::Type;
@@ -12,18 +11,18 @@ use crate::token::{self, Token};
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 
-/// How deeply parentheses, indices and signs may nest.
+/// The maximum nesting of parentheses, indices and signs.
 pub const MAX_NESTING: usize = 400;
 
-/// How many levels an expression may have. A chain `a + b + c` has one a sign.
+/// The maximum depth of an expression. A chain `a + b + c` has a level for each sign.
 pub const MAX_DEPTH: u32 = 1000;
 
-/// Reading cannot go on here; the finding that says why has been recorded.
+/// Parsing cannot continue here; the diagnostic has been recorded.
 pub(crate) struct Stop;
 
 pub(crate) type Parsed<T> = Result<T, Stop>;
 
-/// Reads a model, as far as `control` lets it.
+/// Parses a model, unless `control` stops it.
 pub(crate) fn parse<'t>(text: &'t str, control: &Control) -> (Model<'t>, Vec<Diagnostic>) {
     let (tokens, findings) = token::tokens(text);
     let control = control.clone();
@@ -40,16 +39,16 @@ pub(crate) struct Parser<'t> {
     tokens: Vec<(Token, Span)>,
     /// The next token.
     pub at: usize,
-    /// How many operands are being read within each other.
+    /// The depth of nested operands.
     pub nesting: usize,
-    /// Whether the `{` of the transition being read has been taken.
+    /// Whether the `{` of the current transition has been consumed.
     in_body: bool,
     findings: Vec<Diagnostic>,
     model: Model<'t>,
     control: Control,
 }
 
-/// Marks at which reading goes on after a mistake.
+/// Synchronising tokens, at which parsing resumes after an error.
 const SECTIONS: &[Token] =
     &[Token::State, Token::Init, Token::Commit, Token::Accept, Token::Assert, Token::Trans, Token::Close];
 const DECLARATIONS: &[Token] = &[Token::Byte, Token::Int, Token::Const, Token::Channel];
@@ -70,7 +69,7 @@ impl<'t> Parser<'t> {
         self.at.checked_sub(1).map_or(0, |last| self.tokens[last].1.end)
     }
 
-    /// Takes the next token if it is this one.
+    /// Consumes the next token if it is this one.
     pub fn take(&mut self, token: Token) -> bool {
         let found = self.peek() == Some(token);
         self.at += usize::from(found);
@@ -103,7 +102,7 @@ impl<'t> Parser<'t> {
         if self.take(token) { Ok(()) } else { self.unexpected(wanted) }
     }
 
-    /// The `;` behind something that began at token `start`.
+    /// The `;` after something that began at token `start`.
     fn semicolon(&mut self, what: &str) -> Parsed<()> {
         if self.take(Token::Semicolon) {
             return Ok(());
@@ -121,7 +120,8 @@ impl<'t> Parser<'t> {
         self.stop(diagnostic)
     }
 
-    /// Skips to behind the next `;`, or to one of these tokens, whichever comes first. A body in braces is skipped whole.
+    /// Skips past the next `;`, or to one of these tokens, whichever comes first. A body in braces is skipped
+    /// whole.
     fn recover(&mut self, marks: &[&[Token]]) {
         let mut open = 0;
         while let Some(token) = self.peek() {
@@ -141,7 +141,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Whether enough is wrong, or the run must end.
+    /// Whether the limit of diagnostics is reached, or the run was stopped.
     fn full(&mut self) -> bool {
         if let Err(stop) = self.control.ask() {
             self.findings = stop.into();
@@ -476,13 +476,13 @@ impl<'t> Parser<'t> {
         if matches!(self.peek(), Some(Token::Word | Token::Arrow)) {
             let place = Span::at(self.last_end());
             self.findings.push(Diagnostic::at(place, "expected `,` between transitions, or `;` behind the last"));
-            // Most likely the comma was forgotten: what follows is read too.
+            // Most likely a missing comma: what follows is parsed too.
             return self.transitions(process);
         }
         self.semicolon("the transitions")
     }
 
-    /// Skips to behind the body of a transition that could not be read; says whether more may follow.
+    /// Skips past the body of a transition that could not be parsed; returns whether more may follow.
     fn skip_transition(&mut self) -> bool {
         let mut open = usize::from(self.in_body);
         while let Some(token) = self.peek() {

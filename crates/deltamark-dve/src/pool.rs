@@ -1,8 +1,8 @@
-//! Expressions, each kept once, folded where they can be.
+//! Hash-consed expressions with constant folding.
 //!
-//! In: operators and operands. Out: numbers of expressions. What stays true: I1 to I3 of the
-//! [intermediate form](crate::ir). Folding loses no fault: an operand that may be one is never dropped, unless
-//! laziness drops it.
+//! In: operators and operands. Out: numbers of expressions. What stays true: I1 to I3 of the [intermediate
+//! representation](crate::ir). Folding loses no fault: an operand that may fault is never dropped, unless
+//! short-circuiting drops it.
 
 use crate::arithmetic;
 use crate::ir::{Binary, Expr, ExprId, Unary};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(crate) struct Pool {
     exprs: Vec<Expr>,
-    /// Whether each may be a fault.
+    /// Whether each may fault.
     faulty: Vec<bool>,
     known: HashMap<Expr, ExprId>,
 }
@@ -26,7 +26,7 @@ impl Pool {
         self.exprs[id.0 as usize]
     }
 
-    /// The number of the expression, as it is.
+    /// The number of the expression, unfolded.
     pub fn add(&mut self, expr: Expr) -> ExprId {
         if let Some(&id) = self.known.get(&expr) {
             return id;
@@ -47,7 +47,7 @@ impl Pool {
         id
     }
 
-    /// Whether working it out may be a fault.
+    /// Whether its evaluation may fault.
     pub fn faulty(&self, id: ExprId) -> bool {
         self.faulty[id.0 as usize]
     }
@@ -145,7 +145,7 @@ impl Pool {
     }
 }
 
-/// The comparison that is true exactly where this one is not.
+/// The negated comparison.
 pub(crate) fn opposite(comparison: Binary) -> Option<Binary> {
     Some(match comparison {
         Binary::Equal => Binary::Differ,

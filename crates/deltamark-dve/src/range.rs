@@ -1,21 +1,22 @@
-//! Which numbers each cell can hold.
+//! Value analysis: which numbers each cell can hold.
 //!
 //! In: a program. Out: for each cell a set of numbers that contains all it holds in any reachable state (I4), so
-//! that fields can be narrow; and the program anew, with what is then constant folded, and checks that cannot fail taken out. What
-//! stays true: the sets only grow, and at most a fixed number of times, so that the end is reached.
+//! that fields can be narrow; and the program rebuilt, with constants folded and checks that cannot fail removed.
+//! What stays true: the sets only grow, and at most a fixed number of times, so that the fixpoint is reached.
 //!
 //! # How
-//! An abstract interpretation (Cousot and Cousot 1977, *Abstract interpretation*) with small sets and spans of numbers, see
-//! [`Values`]. Variables of a process that are no arrays have a set for each location of the process: nobody else assigns
-//! them. All other cells have one set for all states, and an array has one for all its elements. Guards narrow the sets
-//! for the effects behind them. A set that keeps growing is
-//! widened to the next number that the model mentions, then to its type.
+//! An abstract interpretation (Cousot and Cousot 1977, *Abstract interpretation*) with small sets and intervals,
+//! see [`Values`]. Scalar variables of a process have a set for each location of the process: no other process
+//! assigns them. All other cells have one set for all states, and an array has one for all its elements. Guards
+//! refine the sets for the effects after them. A set that keeps growing is widened to the next number that the
+//! model mentions, then to its type.
 //!
 //! # Why it is sound
-//! Every step is one of: a transition alone, a receive behind a send, a send behind a receive. For each transition, its effects are
-//! worked out over sets that contain all values the cells have when they happen. For a receive these are the source's,
-//! changed by the transfer. For a send they are what the receiver has left behind: so only the sender's own
-//! variables keep what its guard says. Values outside a type are dropped, for storing them is a fault and leads nowhere.
+//! Every step is one of: a transition alone, a receive after a send, a send after a receive. For each transition,
+//! its effects are evaluated over sets that contain all values the cells have at that time. For a receive these
+//! are the source's, changed by the transfer. For a send they are those after the receiver: so only the sender's
+//! own variables keep the refinements of its guard. Values outside a type are dropped, because storing them is a
+//! fault and leads nowhere.
 
 use crate::ir::{Cell, CellId, Effect, Expr, ExprId, Owner, Program, Sync, Target, Timing, Transition, TransitionId};
 use crate::layout::{self, Code};
@@ -25,11 +26,11 @@ use crate::values::Values;
 use deltamark_core::{Control, Stop};
 use std::collections::VecDeque;
 
-/// How often a span may grow to a number that the model mentions before it takes its whole type.
+/// How often an interval may be widened to a number that the model mentions before it becomes its whole type.
 const PATIENCE: u8 = 6;
 
-/// Narrows the cells of a program and simplifies its expressions, as far as `control` lets it. Gives how each cell is to be
-/// stored.
+/// Narrows the cells of a program and simplifies its expressions, unless `control` stops it. Returns how each cell
+/// is to be stored.
 pub(crate) fn narrow(program: &mut Program, control: &Control) -> Result<Vec<Code>, Stop> {
     control.ask_for((program.cells.len() * (size_of::<Values>() + 64)) as u64)?;
     let mut analysis = Analysis::new(program);
@@ -48,13 +49,13 @@ pub(crate) fn narrow(program: &mut Program, control: &Control) -> Result<Vec<Cod
     Ok(codes)
 }
 
-/// How a cell is stored that holds numbers of this set.
+/// The code of a cell that holds the numbers of this set.
 fn code(cell: &Cell, set: &Values, hull: (i32, i32)) -> Code {
     let plain = layout::plain(hull.0, hull.1);
     let (Values::Few(list), Owner::Variable(..) | Owner::Item(..), (0, 255)) = (set, cell.owner, cell.allowed) else {
         return plain;
     };
-    // Around the circle of 256 numbers: the widest gap is left out.
+    // On the cycle of 256 numbers: the widest gap is excluded.
     let next = |place: usize| list.get(place + 1).copied().unwrap_or(list[0] + 256);
     let Some(widest) = (0..list.len()).max_by_key(|&place| next(place) - list[place]) else { return plain };
     let (least, count) = (next(widest) & 255, 256 - (next(widest) - list[widest]));
@@ -68,15 +69,15 @@ struct Analysis<'p> {
     owner: Vec<u32>,
     locals: Locals,
     reached: Vec<Vec<bool>>,
-    /// What is sent over each channel, and whether anything is.
+    /// The values sent over each channel, and whether there is a send.
     sent: Vec<(bool, Vec<Values>)>,
-    /// How often each set, each set of what is sent, and each local set, has grown as a span.
+    /// How often each set, each set of sent values, and each local set has grown as an interval.
     growths: Vec<u8>,
     sent_growths: Vec<Vec<u8>>,
     local_growths: Vec<Vec<Vec<u8>>>,
-    /// Numbers that the model mentions, and their neighbours, ascending.
+    /// Numbers mentioned in the model, and their neighbours, ascending.
     mentioned: Vec<i32>,
-    /// Transitions that read each set.
+    /// The transitions that read each set.
     readers: Vec<Vec<u32>>,
     queue: VecDeque<u32>,
     queued: Vec<bool>,
@@ -100,7 +101,7 @@ impl<'p> Analysis<'p> {
             owner[layout::cells(array.first, array.length)].fill(array.first.0);
         }
         for channel in &program.channels {
-            // The items of a buffer at the same place in their messages share a set.
+            // Buffer items at the same position in their messages share a set.
             let Some(buffer) = channel.buffer else { continue };
             for item in 0..buffer.capacity * channel.arity {
                 owner[(buffer.first.0 + item) as usize] = buffer.first.0 + item % channel.arity;
@@ -165,7 +166,7 @@ impl<'p> Analysis<'p> {
         analysis
     }
 
-    /// Which transitions depend on which sets.
+    /// Determines which transitions depend on which sets.
     fn find_readers(&mut self) {
         let program = self.program;
         let mut stamp = vec![u32::MAX; program.exprs.len()];
@@ -253,7 +254,7 @@ impl<'p> Analysis<'p> {
         }
     }
 
-    /// Works out what a transition may do.
+    /// Evaluates a transition.
     fn transition(&mut self, number: u32) {
         let program = self.program;
         let one = program.transition(TransitionId(number));
@@ -290,7 +291,7 @@ impl<'p> Analysis<'p> {
                         let mut changed = !std::mem::replace(&mut self.sent[number].0, true);
                         let sums = self.sent[number].1.iter_mut().zip(&mut self.sent_growths[number]);
                         for ((old, growths), new) in sums.zip(sent) {
-                            // A receiver clips to what its variables take; wider makes no difference.
+                            // A receiver clips to the range of its variables; more makes no difference.
                             let union = old.union(&new.clip(-32768, 32767));
                             if union != *old {
                                 *old = widened(old, union, growths, &self.mentioned, (-32768, 32767));
@@ -321,7 +322,7 @@ impl<'p> Analysis<'p> {
                     None if !self.sent[channel.0 as usize].0 => return,
                     None => self.sent[channel.0 as usize].1.clone(),
                 };
-                // All indices are worked out before the first store.
+                // All indices are evaluated before the first store.
                 let mut places = Vec::with_capacity(targets.len());
                 for &target in targets {
                     places.push(self.place(&mut moment, target));
@@ -339,7 +340,7 @@ impl<'p> Analysis<'p> {
         }
     }
 
-    /// Where a process moves, and what its effects assign. Says whether they can all succeed.
+    /// Moves a process and evaluates its effects. Returns whether they can all succeed.
     fn effects(&mut self, moment: &mut Moment, one: &Transition) -> bool {
         let location = self.program.processes[one.process.0 as usize].location;
         moment.set(location.0, Values::one(one.to as i32));
@@ -353,7 +354,7 @@ impl<'p> Analysis<'p> {
         true
     }
 
-    /// The cells that may be assigned; nothing when the index is always wrong.
+    /// The cells that may be assigned; `None` if the index is always out of bounds.
     fn place(&mut self, moment: &mut Moment, target: Target) -> Option<Spot> {
         match target {
             Target::Cell(cell) => Some(Spot::Cell(cell.0)),
@@ -369,7 +370,7 @@ impl<'p> Analysis<'p> {
         }
     }
 
-    /// Assigns. Says whether some value fits.
+    /// Assigns. Returns whether some value fits.
     fn assign(&mut self, moment: &mut Moment, place: Spot, values: Values) -> bool {
         let cell = match place {
             Spot::Cell(cell) | Spot::Some(cell, _) => cell,
@@ -387,7 +388,7 @@ impl<'p> Analysis<'p> {
         true
     }
 
-    /// Adds to what a cell may hold in some state.
+    /// Adds to the values of a cell in all states.
     fn add(&mut self, cell: u32, values: Values) {
         let set = self.owner[cell as usize] as usize;
         let old = &self.sets[set];
@@ -395,7 +396,7 @@ impl<'p> Analysis<'p> {
         if union == *old {
             return;
         }
-        // What is local is widened location by location, so that here it ends by itself.
+        // Local sets are widened by location, so this one terminates without.
         self.sets[set] = if self.locals.place[cell as usize].is_some() {
             union
         } else {
@@ -405,7 +406,7 @@ impl<'p> Analysis<'p> {
         self.wake_readers(set);
     }
 
-    /// The process is where the transition leads to.
+    /// Joins the sets of the transition's target location.
     fn arrive(&mut self, moment: &mut Moment, one: &Transition) {
         let (process, to) = (one.process.0 as usize, one.to as usize);
         let first = !std::mem::replace(&mut self.reached[process][to], true);
@@ -442,7 +443,7 @@ enum Spot {
     Some(u32, u32),
 }
 
-/// A set that has grown to `union`; spans grow in large steps, so that they do so seldom.
+/// A set that has grown to `union`; intervals grow in large steps, and so rarely.
 fn widened(old: &Values, union: Values, growths: &mut u8, mentioned: &[i32], allowed: (i32, i32)) -> Values {
     let Values::Span(least, most) = union else { return union };
     let before = old.hull().unwrap_or((least, most));

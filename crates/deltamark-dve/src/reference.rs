@@ -1,21 +1,22 @@
-//! A step taken slowly, with words for what goes wrong.
+//! The reference: one step, slow and plain, with messages for faults.
 //!
-//! In: a program, the values of its cells, an action. Out: the values after the step, or why there are
-//! none. What stays true: this reads the intermediate form as its text says, with no table of its own, so that it is the
-//! oracle in tests; and since faults are rare, it is what tells users about them. What the analysis has called impossible is
-//! asserted here. It reads what folding and the analysis have left; an oracle that shares nothing with them is in `tests/models`.
+//! In: a program, the values of its cells, an action. Out: the values after the step, or why there are none. What
+//! stays true: this follows the intermediate representation literally, with no tables of its own, so that it is
+//! the oracle in tests; and since faults are rare, it produces their messages. What the analysis has proved
+//! impossible is asserted here. It reads the program after folding and analysis; an oracle that shares nothing
+//! with them is in `tests/models`.
 
 use crate::arithmetic;
 use crate::ir::{
     Buffer, CellId, Effect, Expr, ExprId, Owner, Program, Step, Sync, Target, Timing, Transition, TransitionId,
 };
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The values of all cells after it.
     Done(Vec<i32>),
-    /// It cannot happen.
+    /// It is not enabled.
     Disabled,
     /// It is a fault, and why: a sentence without a full stop.
     Fault(String),
@@ -39,10 +40,10 @@ pub fn step(program: &Program, source: &[i32], action: u32) -> Outcome {
     }
 }
 
-/// What went wrong.
+/// The message of a fault.
 type Why = String;
 
-/// What our own analysis has done wrong, if it has.
+/// An error of our own analysis.
 const UNCHECKED: &str = "the analysis says that this cannot fail in a reachable state";
 
 fn asynchronous(program: &Program, source: &[i32], action: u32) -> Result<Option<Vec<i32>>, Why> {
@@ -144,7 +145,7 @@ fn variables(program: &Program, variable: u32) -> Variables {
     Variables { first: variable.first.0 as usize, length: variable.length.unwrap_or(1) as usize }
 }
 
-/// Whether the process is in the location that the transition leaves, and may move from it.
+/// Whether the process is in the source location of the transition, and may leave it.
 fn stands(program: &Program, values: &[i32], transition: &Transition) -> bool {
     let at = |process: &crate::ir::Process| values[process.location.0 as usize] as u32;
     let process = &program.processes[transition.process.0 as usize];
@@ -153,7 +154,7 @@ fn stands(program: &Program, values: &[i32], transition: &Transition) -> bool {
     at(process) == transition.from && (committed(process) || !bound)
 }
 
-/// Whether the buffer lets the transition go on.
+/// Whether the buffer allows the transition.
 fn has_room(program: &Program, values: &[i32], transition: &Transition, buffer: Option<Buffer>) -> bool {
     let Some(buffer) = buffer else {
         debug_assert!(program.buffer_of(transition).is_none());
@@ -210,7 +211,7 @@ fn transfer(
     Ok(())
 }
 
-/// Hands the sent values over.
+/// Transfers the sent values.
 fn handshake(
     program: &Program,
     source: &[i32],
@@ -234,7 +235,7 @@ fn handshake(
     Ok(())
 }
 
-/// Moves a process and does its effects.
+/// Moves a process and executes its effects.
 fn effects(program: &Program, values: &mut [i32], transition: &Transition) -> Result<(), Why> {
     let process = &program.processes[transition.process.0 as usize];
     values[process.location.0 as usize] = transition.to as i32;

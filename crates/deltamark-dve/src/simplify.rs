@@ -1,15 +1,15 @@
-//! A program anew, with what the analysis has found.
+//! Rebuilds a program with the results of the analysis.
 //!
-//! In: a program and the sets of its cells. Out: the same program with smaller expressions: what has one value only is that value, indices and
-//! divisors that cannot be wrong are no longer `checked`, transitions that never move have a guard of 0. What stays true: in every
-//! reachable state it does the same.
+//! In: a program and the sets of its cells. Out: the same program with smaller expressions: an expression of one
+//! value is that value, indices and divisors that cannot fail are no longer `checked`, transitions that are never
+//! enabled have a guard of 0. What stays true: in every reachable state it behaves the same.
 
 use crate::ir::{CellId, Effect, Expr, ExprId, Monitor, Program, Sync, Target, Timing, Transition};
 use crate::moment::{FUEL, Facts, Known, Moment, Sets, assume, exact};
 use crate::pool::Pool;
 use crate::values::Values;
 
-/// Rebuilds all expressions of a program with what is known.
+/// Rebuilds all expressions of a program.
 pub(crate) fn simplify(program: &mut Program, facts: &Facts) {
     let mut pool = Pool::default();
     let mut transitions = std::mem::take(&mut program.transitions);
@@ -61,7 +61,7 @@ fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
     moment.fuel = FUEL;
     let possible = reached && assume(known, &mut moment, guard, true);
     if !possible {
-        // It never moves: nothing may be concluded from that for its effects.
+        // It is never enabled: that implies nothing for its effects.
         if !pool.faulty(one.guard) || !reached {
             one.guard = pool.constant(0);
         }
@@ -90,7 +90,7 @@ fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
             }
             Sync::Send(..) => {}
             Sync::Receive(_, targets) => {
-                // What was received is anything that its variable may hold.
+                // A received value is anything in the range of its variable.
                 for place in targets {
                     received(known, &mut moment, *place);
                 }
@@ -124,7 +124,7 @@ fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
     }
 }
 
-/// What is known of a place once something was received into it: what its type and the analysis allow.
+/// Resets a target into which something was received to the values that the analysis allows.
 fn received(known: &Known<'_>, moment: &mut Moment, place: Target) {
     match place {
         Target::Cell(cell) => {
@@ -139,7 +139,7 @@ fn received(known: &Known<'_>, moment: &mut Moment, place: Target) {
     }
 }
 
-/// The same for a transition of the monitor, which watches any state.
+/// The same for a transition of the monitor, which observes any state.
 fn transition_of_monitor(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
     let mut moment = Moment::new(None);
     one.guard = rebuild(known, &mut moment, pool, one.guard).0;
@@ -154,7 +154,7 @@ fn transition_of_monitor(known: &Known<'_>, pool: &mut Pool, one: &mut Transitio
     }
 }
 
-/// Rebuilds an expression with what is known, and says what it may be.
+/// Rebuilds an expression, and returns its possible values.
 fn rebuild(sets: &dyn Sets, moment: &mut Moment, pool: &mut Pool, id: ExprId) -> (ExprId, Values) {
     let (new, values) = match sets.program().expr(id) {
         Expr::Const(value) => (pool.constant(value), Values::one(value)),
@@ -237,7 +237,7 @@ fn rebuild_behind(
     let rebuilt = if possible {
         rebuild(sets, &mut there, pool, right)
     } else {
-        // It is never worked out, or only where nothing is known of it.
+        // It is never evaluated, or only if nothing is known of it.
         (rebuild(sets, &mut Moment::new(moment.process), pool, right).0, Values::none())
     };
     moment.fuel = there.fuel;

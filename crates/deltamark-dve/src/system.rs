@@ -1,9 +1,9 @@
 //! A DVE model as a system.
 //!
-//! In: a program and the engine that runs it. Out: [`System`]. What stays true: the engine makes successors and
-//! nothing else; assertions, faults in words and names are the same whatever the engine.
+//! In: a program and the engine that runs it. Out: [`System`]. What stays true: the engine computes successors and
+//! nothing else; assertions, messages of faults and names are the same whatever the engine.
 //!
-//! Steps are not reversible: an effect overwrites what was there.
+//! Steps are not reversible: an effect overwrites the previous value.
 
 use crate::code::{Code, NodeId};
 use crate::dump::Dump;
@@ -27,7 +27,7 @@ pub struct DveSystem {
     assertions: Option<Assertions>,
 }
 
-/// What must hold, by process and location.
+/// Assertions by process and location.
 struct Assertions {
     code: Code,
     by_location: Vec<Vec<Vec<(NodeId, Place)>>>,
@@ -69,13 +69,13 @@ impl DveSystem {
         self.engine.name()
     }
 
-    /// The same model with the name of its file, for the places in traces.
+    /// The same model with the name of its file, for the positions in traces.
     pub fn in_file(mut self, file: &str) -> Self {
         self.names.file = Some(file.into());
         self
     }
 
-    /// What is wrong with a step that an engine calls a fault; the cells of its source.
+    /// The message of a step that an engine reports as a fault, given the cells of its source.
     #[cold]
     fn fault(&self, cells: &[i32], action: Action) -> String {
         match reference::step(&self.program, cells, action.0) {
@@ -84,8 +84,8 @@ impl DveSystem {
         }
     }
 
-    /// Appends the faults of one source. There may be as many as there are steps, so its cells are unpacked once, and their words
-    /// count as what the process holds.
+    /// Appends the faults of one source. There may be as many as there are steps, so its cells are unpacked once,
+    /// and their messages are counted as memory of the process.
     #[cold]
     fn faults(&self, source: &[Slot], actions: impl Iterator<Item = Action>, out: &mut Batch) {
         let cells = reference::unpack(&self.program, source);
@@ -97,7 +97,7 @@ impl DveSystem {
         }
     }
 
-    /// Expands a block by `steps`, and tells assertions and faults.
+    /// Expands a block by `steps`, and reports assertions and faults.
     #[inline]
     fn expand_with(
         &self,
@@ -121,7 +121,7 @@ impl DveSystem {
         work.block_faults.clear();
     }
 
-    /// Tells the assertions that do not hold in a state.
+    /// Reports the assertions that fail in a state.
     fn assert(&self, values: &mut Vec<i32>, state: &[Slot], out: &mut Batch) {
         let Some(assertions) = &self.assertions else { return };
         values.clear();
@@ -268,8 +268,8 @@ impl System for DveSystem {
 }
 
 impl DveSystem {
-    /// What stands in the model and plays no part in steps and answers, one sentence each: what is asked of infinite runs, and what a
-    /// synchronous system does not look at.
+    /// What the model contains that affects neither steps nor verdicts, one sentence each: acceptance conditions
+    /// of infinite runs, and what a synchronous system ignores.
     pub fn unasked(&self) -> Vec<String> {
         const LOGIC: &str = "asks for temporal logic, which this version does not check";
         let program = &self.program;

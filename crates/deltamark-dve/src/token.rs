@@ -1,13 +1,13 @@
-//! Text into tokens.
+//! Lexer.
 //!
-//! In: the text of a model. Out: its tokens with their places, and a diagnostic for every piece that
-//! belongs to none. What stays true: tokens lie in order, do not overlap, and are never empty.
+//! In: the text of a model. Out: its tokens with their spans, and a diagnostic for every piece that is no token.
+//! What stays true: tokens are in order, do not overlap, and are never empty.
 
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Diagnostic, Span};
 use logos::{Filter, Lexer, Logos};
 
-/// A token of DVE. Its text is found through its place.
+/// A token of DVE. Its text is found through its span.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\u{c}]+")]
 #[logos(skip r"\\[ \t\r]*\n")]
@@ -133,18 +133,18 @@ pub(crate) enum Token {
     BitXor,
     #[token("~")]
     Complement,
-    /// Digits, and whatever letters are stuck to them by mistake.
+    /// Digits, with any letters attached by mistake.
     #[regex(r"[0-9][A-Za-z0-9_$#]*")]
     Number,
     #[regex(r"[A-Za-z_][A-Za-z0-9_$#]*")]
     Word,
-    /// A comment without an end; one that has an end is skipped.
+    /// An unterminated comment; a terminated one is skipped.
     #[token("/*", comment)]
     Unterminated,
 }
 
-/// Reads a comment to its end. `//` inside it hides the rest of its line, even `*/`: so does the
-/// language's reference implementation.
+/// Skips a comment to its end. `//` inside it hides the rest of its line, even `*/`: so does the language's
+/// reference implementation.
 fn comment(lexer: &mut Lexer<'_, Token>) -> Filter<()> {
     let rest = lexer.remainder().as_bytes();
     let mut at = 0;
@@ -162,7 +162,7 @@ fn comment(lexer: &mut Lexer<'_, Token>) -> Filter<()> {
     Filter::Emit(())
 }
 
-/// The tokens of a text, and what is no token.
+/// The tokens of a text, and diagnostics for what is no token.
 pub(crate) fn tokens(text: &str) -> (Vec<(Token, Span)>, Vec<Diagnostic>) {
     let mut tokens = Vec::with_capacity(text.len() / 4);
     let mut findings = Vec::new();

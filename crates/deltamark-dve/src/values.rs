@@ -1,17 +1,17 @@
-//! Sets of numbers that are cheap to reckon with.
+//! An abstract domain: small sets and intervals of numbers.
 //!
-//! In: what is known of operands. Out: what is then known of the result. What stays true: a result contains every number
-//! that the operator yields for numbers of the operands (divisions by zero yield none); it may contain more.
+//! In: the sets of operands. Out: the set of the result. What stays true: a result contains every number that the
+//! operator yields for numbers of the operands (divisions by zero yield none); it may contain more.
 //!
-//! A set is a short list, or all numbers between two. Lists keep sentinels apart: a byte that is 0, 1 or, for "none",
-//! 255 is three numbers, not 256.
+//! A set is a short list, or an interval. Lists keep sentinels apart: a byte that is 0, 1 or, for "none", 255 is
+//! three numbers, not 256.
 
 use crate::arithmetic;
 use crate::ir::{Binary, Unary};
 
-/// The longest list.
+/// The maximum length of a list.
 const FEW: usize = 24;
-/// The most pairs of operands that are tried one by one.
+/// The maximum number of pairs of operands that are enumerated.
 const PAIRS: usize = FEW * FEW;
 
 /// A set of numbers.
@@ -62,7 +62,7 @@ impl Values {
         matches!(self, Values::Few(list) if list.is_empty())
     }
 
-    /// The least and the largest.
+    /// The interval hull.
     pub fn hull(&self) -> Option<(i32, i32)> {
         match self {
             Values::Few(list) => Some((*list.first()?, *list.last()?)),
@@ -70,7 +70,7 @@ impl Values {
         }
     }
 
-    /// The number, if there is but one.
+    /// The number, if there is only one.
     pub fn single(&self) -> Option<i32> {
         match self {
             Values::Few(list) if list.len() == 1 => Some(list[0]),
@@ -85,7 +85,7 @@ impl Values {
         }
     }
 
-    /// Whether all numbers lie between these two.
+    /// Whether all numbers are between these two.
     pub fn within(&self, least: i32, most: i32) -> bool {
         self.hull().is_none_or(|hull| least <= hull.0 && hull.1 <= most)
     }
@@ -109,7 +109,7 @@ impl Values {
         }
     }
 
-    /// Those between these two.
+    /// The numbers between these two.
     pub fn clip(&self, least: i32, most: i32) -> Values {
         match self {
             Values::Few(list) => Values::Few(list.iter().copied().filter(|v| (least..=most).contains(v)).collect()),
@@ -137,7 +137,7 @@ impl Values {
         }
     }
 
-    /// Those for which the comparison with some number of `other` is true.
+    /// The numbers for which the comparison with some number of `other` is true.
     pub fn compared(&self, comparison: Binary, other: &Values) -> Values {
         let Some((least, most)) = other.hull() else { return Self::none() };
         match comparison {
@@ -164,7 +164,7 @@ impl Values {
         }
     }
 
-    /// The results of an operator for all pairs, when those are few.
+    /// The results of an operator for all pairs, if there are few.
     fn pairs(&self, other: &Values, operator: impl Fn(i32, i32) -> Option<i32>) -> Option<Values> {
         let (Values::Few(left), Values::Few(right)) = (self, other) else { return None };
         if left.len() * right.len() > PAIRS {
@@ -230,7 +230,7 @@ impl Values {
     }
 }
 
-/// The span of an operator that is monotone in each operand: its extremes lie in the corners.
+/// The interval of an operator that is monotone in each operand: its extremes are in the corners.
 fn corners(a: (i64, i64), b: (i64, i64), operator: impl Fn(i64, i64) -> i64) -> Values {
     let all = [operator(a.0, b.0), operator(a.0, b.1), operator(a.1, b.0), operator(a.1, b.1)];
     let (least, most) = all.iter().fold((i64::MAX, i64::MIN), |(l, m), &v| (l.min(v), m.max(v)));

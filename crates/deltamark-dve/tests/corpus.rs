@@ -1,5 +1,5 @@
-//! The models of the BEEM database: all compile, within limits of time and width; small ones agree in full, state by state,
-//! with the dull reference. Larger ones are explored by the tests of the façade, where the stores are.
+//! The models of the BEEM database: all compile, within limits of time and width; small ones agree in full, state
+//! by state, with the naive reference. Larger ones are explored by the tests of the façade, where the stores are.
 
 use deltamark_dve::reference::{self, Outcome};
 use deltamark_dve::{DveSystem, parse};
@@ -8,7 +8,7 @@ use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::oracle::explore;
 use std::time::Instant;
 
-/// Reads all models with at most so many states.
+/// Reads all models with at most this many states.
 fn models(test: &str, most: u64) -> Vec<(String, Vec<u8>, u64, u64)> {
     let Some(corpus) = Corpus::find(test) else { return Vec::new() };
     let rows = corpus.expected("dve").into_iter().filter(|row| row.number("states").is_some_and(|count| count <= most));

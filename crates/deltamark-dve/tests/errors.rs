@@ -1,4 +1,4 @@
-//! Wrong models: what is told, where, and what to do; several at once; never a panic.
+//! Wrong models: diagnostics, spans and advice; several at once; never a panic.
 
 use deltamark_core::diagnostic::line_column;
 use deltamark_dve::parse;
@@ -9,7 +9,7 @@ fn model(declarations: &str, transitions: &str) -> String {
     format!("{declarations}\nprocess P {{ byte own; state s, t; init s;\ntrans {transitions}; }}\nsystem async;")
 }
 
-/// What is wrong, as `line:column message | help`.
+/// The diagnostics, as `line:column message | help`.
 fn told(text: &str) -> Vec<String> {
     let wrong = parse(text.as_bytes()).err().unwrap_or_default();
     let one = |diagnostic: &deltamark_core::Diagnostic| {
@@ -208,7 +208,7 @@ fn mistakes_of_the_whole_model_are_told() {
     }
 }
 
-/// Several mistakes are told at once, each where it is.
+/// Several errors are reported at once, each with its span.
 #[test]
 fn reading_goes_on_after_a_mistake() {
     let text = "byte x = ;\nbyte y;\nprocess P { state s; init s;\ntrans s -> s { guard y = 1; },\n s -> s { effect y == 2; },\n s -> s { sync ; };\n}\nprocess Q { state s init s; }\nsystem sometimes;";
@@ -275,7 +275,7 @@ proptest! {
         sound(&words.join(" "))?;
     }
 
-    /// A right model with some words changed.
+    /// A valid model with some words changed.
     #[test]
     fn damaged_models_are_read_without_panic(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), proptest::sample::select(PIECES), 0..3u8), 0..6)
@@ -306,7 +306,7 @@ const RIGHT: &str = "const byte N = 2 ; byte x , a [ N + 1 ] = { 1 , 2 } ; chann
     process Q { state s , t ; init t ; trans t -> s { guard P . s or not P -> i == 3 ; sync c ? x ; } , s -> t { effect x = 0 ; } ; }
     system async ;";
 
-/// Reads, and checks what comes out; what can be run takes a few steps.
+/// Parses, and checks the result; a model that can be run takes a few steps.
 fn sound(text: &str) -> Result<(), TestCaseError> {
     match parse(text.as_bytes()) {
         Err(wrong) => {

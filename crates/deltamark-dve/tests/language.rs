@@ -1,5 +1,5 @@
-//! The language, feature by feature: each model with its number of states, edges, deadlocks and faults, worked out by
-//! hand. Every model also keeps what all systems promise, and agrees step by step with the reference.
+//! The language, feature by feature: each model with its number of states, edges, deadlocks and faults, computed
+//! by hand. Every model also satisfies the contract of systems, and agrees step by step with the reference.
 
 use deltamark_core::{Action, Batch, Describe, Observe, Slot, System};
 use deltamark_dve::reference::{self, Outcome};
@@ -62,7 +62,7 @@ fn faults(text: &str) -> Vec<String> {
     found
 }
 
-/// What `x` is after the one step of a model with this effect.
+/// The value of `x` after the one step of a model with this effect.
 fn after(declarations: &str, effect: &str) -> i64 {
     let text = format!(
         "int x; {declarations} process P {{ state s, t; init s; trans s -> t {{ effect {effect}; }}; }} system async;"
@@ -124,16 +124,16 @@ fn operators_bind_and_group_as_documented() {
         ("x = 3 > 2 > 1", 0),
         ("x = 1 << 33", 2),
         ("x = (2147483647 + 1 < 0)", 1),
-        // Lazy: the right side would divide by zero.
+        // Short-circuit: the right side would divide by zero.
         ("x = 0 and 1 / 0", 0),
         ("x = 1 or 1 / 0", 1),
         ("x = 0 imply 1 / 0", 1),
-        // One after the other.
+        // In sequence.
         ("x = 1, x = x + x, x = x * 5", 10),
     ];
     for (effect, expected) in cases {
         assert_eq!(after("", effect), expected, "{effect}");
-        // The same with operands that are no constants.
+        // The same with operands that are not constant.
         let variables = effect.replace('0', "zero").replace("33", "(33 + zero)").replace("1zero", "10");
         if !variables.contains("1zero") && !effect.contains("100") {
             assert_eq!(after("byte zero; byte one = 1;", &variables), expected, "{variables}");
@@ -188,7 +188,7 @@ fn parallel_edges_count_each() {
     assert_eq!(counts(text), (2, 3, 0, 0));
 }
 
-/// Two senders and two receivers in different processes: four pairs; a process does not meet itself.
+/// Two senders and two receivers in different processes: four pairs; a process is no partner of itself.
 #[test]
 fn handshakes_meet_in_all_pairs() {
     let sender = |name: &str| format!("process {name} {{ state a, b; init a; trans a -> b {{ sync c!; }}; }} ");
@@ -201,11 +201,12 @@ fn handshakes_meet_in_all_pairs() {
     assert_eq!(counts(&format!("channel c; {both}system async;")), (1, 0, 1, 0));
     // X with a sender: it receives. Its own receive comes in the middle of the others.
     let text = format!("channel c; {}{both}{}system async;", receiver("Q"), receiver("R"));
-    // X sends to Q or to R; then nobody sends any more.
+    // X sends to Q or to R; then no process sends any more.
     assert_eq!(counts(&text), (3, 2, 2, 0));
 }
 
-/// Values and targets are worked out before any effect; the receiver's effects see what was received, the sender's come last.
+/// Values and targets are evaluated before any effect; the receiver's effects see what was received, the sender's
+/// come last.
 #[test]
 fn handshakes_pass_values_before_effects() {
     let text = "byte g; byte h; byte seen; channel c;
@@ -244,7 +245,7 @@ fn typed_channels_cast() {
     }
 }
 
-/// An untyped channel passes the number as it is; only its target can refuse it.
+/// An untyped channel passes the number unchanged; only its target can refuse it.
 #[test]
 fn untyped_channels_do_not_cast() {
     let text = "channel c; byte x; process S { state a, b; init a; trans a -> b { sync c!300; }; }
@@ -267,7 +268,7 @@ fn buffers_are_queues_of_bounded_length() {
     }
 }
 
-/// Messages come out in the order they went in; what is not used is zero.
+/// Messages are received in the order they were sent; unused items are zero.
 #[test]
 fn buffers_keep_the_order() {
     let text = "channel {byte} c[3]; byte x;
@@ -321,7 +322,7 @@ fn committed_states_come_first() {
         )
     };
     assert_eq!(counts(&model("")), (6, 7, 1, 0));
-    // Each of the two places of Q: a, b, d of P; in b only P moves.
+    // Each of the two states of Q: a, b, d of P; in b only P moves.
     assert_eq!(counts(&model("commit b;")), (6, 6, 1, 0));
     assert_eq!(counts(&model("commit a, b;")), (4, 3, 1, 0));
 }
@@ -450,11 +451,11 @@ fn synchronous_systems_move_all_processes() {
                 process Q { byte x; state a, b; init a; trans a -> b { effect x = 1; }, a -> b { effect x = 2; }, a -> b {}; }
                 system sync;";
     assert_eq!(counts(text), (7, 6, 6, 0));
-    // One process is stuck, so all are; labels of channels and committed states mean nothing.
+    // One process is stuck, so all are; labels of channels and committed states have no effect.
     let text = "channel c; process P { state a; init a; commit a; trans a -> a { sync c!; }; }
                 process Q { state a, b; init a; trans a -> b {}; } system sync;";
     assert_eq!(counts(text), (2, 1, 1, 0));
-    // Each sees the source: the values are exchanged.
+    // Each reads the source: the values are exchanged.
     let text = "byte x = 1; byte y = 2; process P { state a; init a; trans a -> a { effect x = y; }; }
                 process Q { state a; init a; trans a -> a { effect y = x; }; } system sync;";
     assert_eq!(counts(text), (2, 2, 0, 0));
@@ -469,7 +470,7 @@ fn synchronous_systems_move_all_processes() {
     assert_eq!(counts(text), (1, 1, 0, 1));
 }
 
-/// The property process takes no part: the model has the states it has without it.
+/// The property process takes no part: the model has the same states without it.
 #[test]
 fn property_processes_are_left_out() {
     let accepts = [
@@ -498,7 +499,7 @@ fn property_processes_are_left_out() {
     }
 }
 
-/// What is proved small takes few bits; a byte with a sentinel of 255 too; what never changes none.
+/// A variable proved small takes few bits; a byte with a sentinel of 255 too; a constant none.
 #[test]
 fn states_are_narrow() {
     let cases = [
@@ -541,7 +542,7 @@ process Q { byte x; state a; init a; trans\n a -> a { sync c?x; },\n a -> a { gu
     assert_eq!(told, ["P: a -> b, c!5 to Q: a -> a, c?x (model.dve:3, model.dve:5)", "Q: a -> a (model.dve:6)"]);
 }
 
-/// What a step sends is told only where its guard holds: where that is a fault, the index behind it may be any.
+/// The sent values are shown only if the guard holds: if it faults, the index after it may be arbitrary.
 #[test]
 fn a_send_whose_guard_fails_is_told() {
     let text = "byte z; byte i = 7; byte a[3]; channel {byte} q[2]; process P { state s; init s; trans
@@ -554,7 +555,7 @@ fn a_send_whose_guard_fails_is_told() {
     assert_eq!(faults(text), ["division by zero, in the guard in line 2"]);
 }
 
-/// Models that were answered wrongly once, each the smallest found of its cause; numbers worked out by hand.
+/// Models that once had a wrong result, each the smallest found for its cause; numbers computed by hand.
 #[test]
 fn faults_at_the_edges_of_types_and_behind_other_effects() {
     let cases = [
@@ -584,7 +585,7 @@ fn faults_at_the_edges_of_types_and_behind_other_effects() {
             "process P { state s, t; init s; trans s -> s { effect x = 0; }, s -> t { guard x == 256; }, s -> t { guard x + 0 == 256; }; }",
             (2, 2, 0, 0),
         ),
-        // An element read on one of two ways through an expression, behind an effect that assigned the array.
+        // An element read on one of two paths through an expression, after an effect that assigned the array.
         (
             "int g0[3] = {0, 0};",
             "process P0 { state s0, s1, s2, s3; init s2; trans s2 -> s1 { effect g0[P0.s3] = (g0[P0.s3] + 1) % 3; }; }

@@ -1,4 +1,4 @@
-//! The macros of `.mdve` files: what they expand to, and what is told when they are wrong.
+//! The macros of `.mdve` files: their expansion, and the diagnostics if they are wrong.
 
 use deltamark_core::{Batch, System};
 use deltamark_dve::macros::{Expanded, expand};
@@ -18,7 +18,7 @@ fn expanded(text: &str, parameters: &[(&str, &str)]) -> Result<Expanded, String>
     })
 }
 
-/// White space counts for nothing in DVE.
+/// White space is irrelevant in DVE.
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -173,8 +173,8 @@ fn expansion_ends() {
 
 #[test]
 fn every_byte_knows_where_it_comes_from() {
-    // The body of a macro and its arguments keep their own places; what the prelude writes lies at
-    // the call.
+    // The body of a macro and its arguments keep their own spans; the expansion of a prelude macro has that of the
+    // call.
     let text = "define(`P', `process P_$1 { state wrong; }')\nP(12)\nqueue(q, 3)";
     let expanded = expanded(text, &[]).expect("it expands");
     let cases = [("process", "process"), ("wrong", "wrong"), ("12", "12"), ("byte q_act", "q"), ("[3]", "q")];
@@ -189,7 +189,7 @@ fn every_byte_knows_where_it_comes_from() {
 
 #[test]
 fn any_bytes_expand_or_are_told() {
-    // A cheap generator is enough: pieces that mean something, in any order.
+    // A simple generator is enough: meaningful pieces in any order.
     let pieces = [
         "`",
         "'",
@@ -249,7 +249,7 @@ fn counts(program: deltamark_dve::ir::Program) -> (usize, usize) {
     (known.len(), edges)
 }
 
-/// Models of our own in the shape of known ones: the counts are those that BEEM publishes for the size.
+/// Models of our own in the form of known ones: the counts are those that BEEM publishes for the size.
 #[test]
 fn models_with_parameters_have_the_known_counts() {
     let anderson = include_str!("../../../models/anderson.mdve");
@@ -305,14 +305,14 @@ fn channels_of_the_prelude_run() {
         let explored = deltamark_testkit::explore(&deltamark_dve::DveSystem::new(program));
         (explored.states.len(), explored.deadlocks.len())
     };
-    // Sent and not yet there, or there: six steps in a row, and then the end.
+    // Sent and not yet received, or received: six steps in sequence, and then the end.
     assert_eq!(last(&model("async_channel")), (7, 1));
-    // What is lost may leave any earlier value at the other end.
+    // A loss may leave any earlier value at the other end.
     let (states, ends) = last(&model("loosy_channel"));
     assert!(states > 7 && ends > 1, "{states} {ends}");
 }
 
-/// Diagnostics of the plain text and places in the program are those of the file.
+/// Diagnostics of the plain text and positions in the program refer to the file.
 #[test]
 fn places_are_those_of_the_file() {
     let text =

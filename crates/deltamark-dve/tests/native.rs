@@ -27,7 +27,7 @@ fn found(batch: &Batch) -> Vec<Found> {
     all
 }
 
-/// What both find when steps are left out as if the states of a block had been reached by some actions or other.
+/// Compares the two engines with sleep sets as if the states of a block had been reached by arbitrary actions.
 fn compare_awake(
     name: &str,
     oracle: (&DveSystem, &mut Scratch),
@@ -74,7 +74,7 @@ fn compare(name: &str, text: &str, most: usize) -> (usize, usize) {
         if let Some(sleep) = &sleep {
             compare_awake(name, (&oracle, &mut one), (&native, &mut other), sleep, &block);
         }
-        // Some states alone, and their actions one by one; now and then an action that may not be possible.
+        // Some states alone, and their actions one by one; now and then an action that may be disabled.
         let sample = next % 7 == 0 || next < 500;
         for (index, state) in block.states().iter().enumerate().filter(|(index, _)| sample && index % 9 == 0) {
             batch.reset(native.width());
@@ -135,7 +135,8 @@ fn native_code_agrees_with_the_interpreter_on_all_models() {
     corpus("native code on all models", 40_000..3_000_000, usize::MAX);
 }
 
-/// A model in which every kind of check is left out or made somewhere: arrays of all shapes, divisions, tables, buffers.
+/// A model in which every kind of check is omitted or made somewhere: arrays of all shapes, divisions, tables,
+/// buffers.
 const SHAPES: &str = "
     byte bytes[5] = {1, 2, 3, 4, 5}; int wide[3]; byte small[7]; byte spread[40]; byte i, j = 1; int k = -3;
     const byte table[4] = {3, 1, 0, 2}; channel {byte, int} q[3]; channel c;
@@ -160,14 +161,15 @@ fn all_shapes_of_arrays_agree() {
     assert!(states > 1_000 && edges > 1_500, "{states} states, {edges} edges");
 }
 
-/// What is assigned (0 where `y` is 0, which it never is in `s`) divides before it is stored in a field that has no 0.
+/// The assigned value (0 if `y` is 0, which it never is in `s`) divides before it is stored in a field that has no
+/// 0.
 const LOOSE: &str = "
     process P { byte y = 1; byte x = 1; state s, t; init s; trans
       s -> s { effect x = y, x = 6 / x; }, s -> s { effect y = 3 - y; }, s -> t { effect y = 0; }, t -> s { effect y = 1; };
     }
     system async;";
 
-/// Whatever bits a state holds, native code stays within its memory and ends. What it finds there means nothing.
+/// Whatever bits a state holds, native code stays within its memory and terminates. Its results are meaningless.
 #[test]
 fn states_of_any_bits_do_no_harm() {
     states_of_any_bits(&[SHAPES.to_string(), LOOSE.to_string()]);
@@ -246,7 +248,7 @@ const SMALL: &str = "
     process Q { state s; init s; trans s -> s { effect count[1] = (count[1] + 3) % 16; }; }
     system async;";
 
-/// With `auto` the interpreter begins and native code goes on; what is found does not change.
+/// With `auto` the interpreter begins and native code takes over; the results do not change.
 #[test]
 fn auto_goes_over_to_native_code() {
     let program = parse(SMALL.as_bytes()).expect("a model");

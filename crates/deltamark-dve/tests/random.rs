@@ -1,4 +1,4 @@
-//! Random expressions and random models: the engines, the reference and a dull evaluation of the text agree.
+//! Random expressions and random models: the engines, the reference and a naive evaluation of the text agree.
 
 use deltamark_core::{Batch, Observe, System};
 use deltamark_dve::reference::{self, Outcome};
@@ -6,7 +6,7 @@ use deltamark_dve::{DveSystem, EngineChoice, parse};
 use deltamark_testkit::Rng;
 use std::collections::HashSet;
 
-/// An expression as a tree of its own, with its text and its value.
+/// An expression as an independent tree, with its text and its value.
 enum Tree {
     Number(i32),
     Variable(&'static str, i32),
@@ -15,7 +15,7 @@ enum Tree {
     Element(Box<Tree>),
 }
 
-/// What the variables of the model hold.
+/// The values of the model's variables.
 const VARIABLES: [(&str, i32); 5] = [("zero", 0), ("one", 1), ("big", 255), ("low", -32768), ("three", 3)];
 const ARRAY: [i32; 4] = [7, -1, 0, 300];
 /// Loosest first.
@@ -60,7 +60,7 @@ impl Tree {
         }
     }
 
-    /// The text with as few parentheses as the table of levels asks for.
+    /// The text with as few parentheses as the precedences allow.
     fn text(&self) -> String {
         let inside = |tree: &Tree, least: usize| {
             if tree.level() < least { format!("({})", tree.text()) } else { tree.text() }
@@ -69,7 +69,7 @@ impl Tree {
             Tree::Number(value) => value.to_string(),
             Tree::Variable(name, _) => name.to_string(),
             Tree::Unary(operator, operand) => format!("{operator} {}", inside(operand, LEVELS.len())),
-            // All group to the left: the right operand binds tighter.
+            // All are left-associative: the right operand binds tighter.
             Tree::Binary(operator, left, right) => {
                 format!("{} {operator} {}", inside(left, self.level()), inside(right, self.level() + 1))
             }
@@ -77,7 +77,7 @@ impl Tree {
         }
     }
 
-    /// The value by plain 64-bit arithmetic cut to 32 bits; nothing for a fault.
+    /// The value by plain 64-bit arithmetic truncated to 32 bits; `None` for a fault.
     fn value(&self) -> Option<i32> {
         let cut = |value: i64| Some(value as u64 as u32 as i32);
         match self {
@@ -125,8 +125,8 @@ impl Tree {
     }
 }
 
-/// Each expression is the guard of a transition, split so that its value shows: equal to the expected one, or a fault. The
-/// variables do change elsewhere in the model, so that nothing folds.
+/// Each expression is the guard of a transition, split so that its value is observable: equal to the expected one,
+/// or a fault. The variables change elsewhere in the model, so that nothing is folded.
 #[test]
 fn random_expressions_have_the_expected_value() {
     let mut rng = Rng::new(7);
@@ -146,7 +146,7 @@ fn random_expressions_have_the_expected_value() {
             );
             let program = parse(model.as_bytes()).unwrap_or_else(|wrong| panic!("{model}: {wrong:?}"));
             let action = program.action_count - 1;
-            // Making native code takes longer than all the rest, so that one in three is tried with it.
+            // Compiling native code takes longer than all the rest, so one in three is tried with it.
             let native = cfg!(feature = "native") && round % 3 == 0;
             let choice = if native { EngineChoice::Native } else { EngineChoice::Interpreter };
             let system = DveSystem::run_by(program, choice).unwrap_or_else(|why| panic!("{model}: {why}"));
@@ -235,7 +235,7 @@ fn reach(system: &DveSystem, most: usize) -> Vec<Vec<u32>> {
 }
 
 /// The engines and the reference agree on every action in the first states of random models; so do the narrow
-/// layout and the numbers it holds (the interpreter asserts that nothing is cut off).
+/// layout and the numbers it holds (the interpreter asserts that nothing is truncated).
 #[test]
 fn random_models_agree_with_the_reference() {
     let mut rng = Rng::new(11);

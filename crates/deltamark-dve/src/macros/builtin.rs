@@ -1,9 +1,9 @@
-//! The macros that are there before any is defined.
+//! Built-in macros.
 //!
-//! In: a built-in macro and its arguments. Out: text to read again, or a change of the
-//! machine. What stays true: the words are those of m4 and mean the same, with two differences.
-//! What m4 only warns of (`eval` of something that is no number) is an error here, and what would
-//! reach outside the text (`include`, `syscmd`) does not exist.
+//! In: a built-in macro and its arguments. Out: text to scan again, or a change of the expander's state. What
+//! stays true: names and meanings are those of m4, with two differences. What m4 only warns about (`eval` of
+//! something that is no number) is an error here, and what would reach outside the text (`include`, `syscmd`) does
+//! not exist.
 
 use super::{Bare, Machine, Macro, Meaning, NOWHERE, Step, Text, eval, point, shown};
 use deltamark_core::Diagnostic;
@@ -37,7 +37,7 @@ pub(super) enum Builtin {
 }
 
 impl Builtin {
-    /// Name, meaning, and whether it is one without arguments.
+    /// Name, meaning, and whether it is expanded without arguments.
     pub(super) const ALL: &'static [(&'static str, Builtin, Bare)] = &[
         ("changecom", Builtin::Changecom, Bare::No),
         ("changequote", Builtin::Changequote, Bare::Yes),
@@ -95,7 +95,7 @@ impl Machine {
             }
             Builtin::Defn => {
                 if let Some(Macro { meaning: Meaning::Text(body), .. }) = self.lookup(&first.bytes) {
-                    // As if it were quoted: straight to the output.
+                    // As if quoted: straight to the output.
                     self.emit(&body)?;
                 }
             }
@@ -179,7 +179,7 @@ impl Machine {
                     _ => arguments.iter().map(|number| self.number(number, origin)).collect::<Result<Vec<_>, _>>()?,
                 };
                 for number in numbers {
-                    // Output that goes into itself stays where it is.
+                    // Output that is diverted into itself is not moved.
                     if number > 0
                         && number != self.diversion
                         && let Some(text) = self.diverted.remove(&number)
@@ -209,7 +209,7 @@ impl Machine {
                     );
                 }
             }
-            // Words may end in `!` and `?`, which is what files change them for.
+            // Words may end in `!` and `?`, which is what files use this for.
             Builtin::Changeword => {}
             Builtin::Outside => {
                 return Err(Diagnostic::at(point(origin), "a model is one file: macros reach nothing outside it")
@@ -220,10 +220,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Gives a name a meaning, in place of the one it has or on top of it.
+    /// Defines a name, replacing its definition or on top of it.
     fn set(&mut self, name: &Text, body: &Text, origin: u32, on_top: bool) -> Step {
-        // A name that is no word can never be met, and m4 takes it: `forloop(i, …)` within a loop
-        // over i comes to that.
+        // A name that is no word can never be used, and m4 accepts it: `forloop(i, …)` within a loop over i comes
+        // to that.
         if name.bytes.is_empty() {
             return Err(Diagnostic::at(point(origin), "a macro must have a name")
                 .help("if the name is a macro already, quote it: `name'")

@@ -1,14 +1,14 @@
 //! Numbers of macros: `eval(2*N-1)`.
 //!
-//! In: an expression without names. Out: its value, in 32 bits, or what is wrong with it. The
-//! operators are m4's: those of C, and `**`. No recursion: operators wait on a stack.
+//! In: an expression without names. Out: its value, in 32 bits, or an error. The operators are m4's: those of C,
+//! and `**`. No recursion: an operator stack.
 
 /// The value of an expression.
 pub(super) fn evaluate(text: &[u8]) -> Result<i32, String> {
     let mut values: Vec<i32> = Vec::new();
     let mut waiting: Vec<Operator> = Vec::new();
     let mut at = 0;
-    // Whether a value or a prefix is wanted next.
+    // Whether a value or a prefix operator is expected next.
     let mut wanted = true;
     while at < text.len() {
         let byte = text[at];
@@ -35,7 +35,7 @@ pub(super) fn evaluate(text: &[u8]) -> Result<i32, String> {
             }
             at += 1;
         } else if !wanted && let Some((name, level)) = infix(&text[at..]) {
-            // `**` groups to the right, all others to the left.
+            // `**` is right-associative, all others left-associative.
             while waiting.last().is_some_and(|top| top.level() > level || top.level() == level && name != "**") {
                 let operator = waiting.pop().expect("there is one");
                 apply(operator, &mut values)?;
@@ -73,7 +73,7 @@ impl Operator {
     }
 }
 
-/// Operators, the longer names first, with how tightly they bind.
+/// Operators, the longer names first, with their precedence.
 const INFIX: &[(&str, u8)] = &[
     ("**", 12),
     ("<<", 9),

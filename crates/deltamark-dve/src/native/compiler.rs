@@ -1,7 +1,7 @@
-//! From instructions to machine code.
+//! From Cranelift's instructions to machine code.
 //!
-//! In: parts of locations. Out: functions that can be called. What stays true: memory is writable or executable, never
-//! both (`cranelift-jit` sees to it); functions stay where they are until the compiler is dropped.
+//! In: parts of locations. Out: functions that can be called. What stays true: memory is writable or executable,
+//! never both (`cranelift-jit` ensures it); functions do not move until the compiler is dropped.
 
 use super::facts::Facts;
 use super::function::{self, Expand, Fire, Part};
@@ -15,10 +15,10 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
 use std::time::{Duration, Instant};
 
-/// What writes a function.
+/// Emits the body of a function.
 type Writer = for<'f> fn(&Program, &Facts, FunctionBuilder<'f>, Part) -> FunctionBuilder<'f>;
 
-/// A kind of function: what it takes, what it gives, and what writes it.
+/// A kind of function: its parameters, its result, and its emitter.
 struct Kind {
     parameters: [Type; 3],
     result: Type,
@@ -30,16 +30,16 @@ const FIRE: Kind = Kind { parameters: [I64, I64, I32], result: I32, write: funct
 
 /// Makes machine code.
 pub(super) struct Compiler {
-    /// Nothing only while it is dropped.
+    /// `None` only while it is dropped.
     module: Option<JITModule>,
     config: TargetFrontendConfig,
     context: Context,
     builder: FunctionBuilderContext,
-    /// How long it took so far.
+    /// The time spent so far.
     pub spent: Duration,
-    /// How many functions it made.
+    /// The number of functions compiled.
     pub functions: u32,
-    /// Whether it could not make one, and will make no more.
+    /// Whether compilation failed, and no more is attempted.
     pub failed: bool,
 }
 
@@ -119,7 +119,7 @@ impl Compiler {
         };
         let mut ids: Vec<FuncId> = Vec::with_capacity(parts.len());
         for &part in parts {
-            // What was defined before stays, and is never called.
+            // Functions defined before are kept, and never called.
             if stopped() {
                 return Ok(None);
             }

@@ -1,14 +1,14 @@
-//! Instructions for reading and writing states.
+//! Emits reads and writes of states.
 //!
-//! In: cells, elements, the bits they lie in. Out: instructions. What stays true: while a step is
-//! being written, a cell's value *now* is, in this order, what was assigned to it and not yet written
-//! ([`Emitter::assigned`]), what is known of it ([`Emitter::known`]), or what the memory at [`Emitter::base`] holds.
+//! In: cells, elements, their bit fields. Out: instructions. What stays true: while a step is being emitted, a
+//! cell's *current* value is, in this order, the one assigned and not yet written ([`Emitter::assigned`]), the one
+//! known statically ([`Emitter::known`]), or the one in memory at [`Emitter::base`].
 //!
-//! A step begins with the source as its base. Assignments to cells stay in registers, and at the end the target is the source,
-//! copied sixteen bytes at a time, with the slots that changed written over. Only an assignment to
-//! an element whose index is not known beforehand needs memory: then all so far is written to the target first, and the target
-//! becomes the base ([`Emitter::materialise`]). That is written on every path or on none: code that may be jumped over (the
-//! right side of `and` and `or`) leaves what is assigned and where the base is as it was.
+//! A step begins with the source as its base. Assignments to cells stay in registers, and at the end the target is
+//! the source, copied sixteen bytes at a time, with the changed slots overwritten. Only an assignment to an
+//! element whose index is not static needs memory: then everything so far is written to the target first, and the
+//! target becomes the base ([`Emitter::materialise`]). That happens on every path or on none: code that may be
+//! jumped over (the right side of `and` and `or`) leaves assignments and base unchanged.
 //!
 //! ```text
 //!   source ──copy──▶ target          slot 0 = source 0 with location and x replaced
@@ -30,34 +30,34 @@ pub(super) enum Number {
     Computed(Value),
 }
 
-/// Whether a value is a number of 32 bits or a truth value of 8.
+/// Whether a value is a 32-bit number or an 8-bit truth value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Number,
     Truth,
 }
 
-/// Writes one function.
+/// Emits one function.
 pub(super) struct Emitter<'a, 'f> {
     pub program: &'a Program,
     pub facts: &'a Facts,
     pub builder: FunctionBuilder<'f>,
     /// The source state.
     pub source: Value,
-    /// Where the target goes.
+    /// The address of the target.
     pub target: Value,
-    /// The memory that holds what is neither assigned nor known: the source or the target.
+    /// The memory that holds cells neither assigned nor known: the source or the target.
     base: Value,
     copied: bool,
     assigned: Vec<(CellId, Number)>,
-    /// Whether something assigned in this step may be outside of what the bits of its cell can hold: in no state that can be
-    /// reached, but [`Facts`] are about any.
+    /// Whether something assigned in this step may not fit the bits of its cell: in no reachable state, but
+    /// [`Facts`] hold for any.
     pub loose: bool,
     known: Vec<(CellId, i32)>,
-    /// Expressions that were worked out in the source, in blocks that come before the one in hand on every path.
+    /// Expressions evaluated in the source, in blocks that dominate the current one.
     pub memo: HashMap<(ExprId, Kind), Value>,
-    pub remembered: Vec<(ExprId, Kind)>,
-    /// Where to go when something is a fault; made when it is first needed.
+    pub memoised: Vec<(ExprId, Kind)>,
+    /// The block for faults; created when it is first needed.
     fault: Option<Option<Block>>,
 }
 
@@ -75,12 +75,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
             loose: false,
             known: Vec::new(),
             memo: HashMap::new(),
-            remembered: Vec::new(),
+            memoised: Vec::new(),
             fault: None,
         }
     }
 
-    /// From here on states are read from this address.
+    /// Reads states from this address from now on.
     pub fn read_from(&mut self, source: Value) {
         self.source = source;
         self.base = source;
@@ -102,7 +102,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.copied = false;
     }
 
-    /// Gives up a step.
+    /// Abandons a step.
     pub fn drop_step(&mut self) {
         self.assigned.clear();
         self.loose = false;
@@ -110,7 +110,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.copied = false;
     }
 
-    /// Whether expressions are worked out in the source itself.
+    /// Whether expressions are evaluated in the source itself.
     pub fn pristine(&self) -> bool {
         self.assigned.is_empty() && !self.copied
     }
@@ -135,7 +135,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Goes on in a block to which no more jumps will come.
+    /// Continues in a block that gets no further predecessors.
     pub fn enter(&mut self, block: Block) {
         self.builder.seal_block(block);
         self.builder.switch_to_block(block);
@@ -149,7 +149,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.ins().brif(condition, then, &[], otherwise, &[]);
     }
 
-    /// Lets `emit` write code that may fail; says where it goes then, if it may.
+    /// Lets `emit` emit code that may fail; returns the block for failures, if there is one.
     pub fn attempt<R>(&mut self, emit: impl FnOnce(&mut Self) -> R) -> (R, Option<Block>) {
         let outer = self.fault.replace(None);
         let result = emit(self);
@@ -157,7 +157,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         (result, fault)
     }
 
-    /// Leaves for where faults go if the condition holds.
+    /// Jumps to the block for faults if the condition holds.
     pub fn fail_if(&mut self, condition: Value) {
         let fault = self.fault_block();
         let go_on = self.builder.create_block();
@@ -176,7 +176,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         block
     }
 
-    /// Says that a cell of the source has this value, until [`forget`](Self::forget).
+    /// Assumes that a cell of the source has this value, until [`forget`](Self::forget).
     pub fn know(&mut self, cell: CellId, value: i32) {
         self.known.push((cell, value));
     }
@@ -185,7 +185,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.known.pop();
     }
 
-    /// What is known of a cell without looking.
+    /// The value of a cell, if it is known without a load.
     pub fn known(&self, cell: CellId) -> Option<Number> {
         if let Some(&(_, number)) = self.assigned.iter().find(|(one, _)| *one == cell) {
             return Some(number);
@@ -242,7 +242,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         value
     }
 
-    /// Whether a cell that is in memory equals a number: one test of its slot.
+    /// Whether a cell in memory equals a number: one test of its slot.
     pub fn cell_equals(&mut self, cell: CellId, number: i32) -> Value {
         let field = self.field(cell);
         let code = field.code(number);
@@ -296,24 +296,24 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Whether something was assigned and not yet written.
+    /// Whether there are assignments not yet written.
     pub fn has_assigned(&self) -> bool {
         !self.assigned.is_empty()
     }
 
-    /// Whether a cell of an array was.
+    /// Whether a cell of an array is among them.
     pub fn is_assigned(&self, array: ArrayId) -> bool {
         let place = &self.program.arrays[array.0 as usize];
         let cells = place.first.0..place.first.0 + place.length;
         self.assigned.iter().any(|(cell, _)| cells.contains(&cell.0))
     }
 
-    /// How far a step has been written: equal before and behind code that may be jumped over.
+    /// How far a step has been emitted: equal before and after code that may be jumped over.
     pub fn progress(&self) -> (bool, usize) {
         (self.copied, self.assigned.len())
     }
 
-    /// An element; the index is inside the array.
+    /// An element; the index is within bounds.
     pub fn element(&mut self, array: ArrayId, index: Value) -> Value {
         if self.is_assigned(array) {
             self.materialise();
@@ -338,7 +338,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Assigns an element; the index is inside the array.
+    /// Assigns an element; the index is within bounds.
     pub fn assign_element(&mut self, array: ArrayId, index: Value, value: Value) {
         let field = self.field(self.program.arrays[array.0 as usize].first);
         self.materialise();
@@ -381,12 +381,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
         (self.offset(self.base, offset), 0, shift)
     }
 
-    /// An entry of a constant table of 32-bit numbers; the index is inside.
+    /// An entry of a constant table of 32-bit numbers; the index is within bounds.
     pub fn entry(&mut self, table: Value, index: Value) -> Value {
         let four = self.number(4);
         let bytes = self.builder.ins().imul(index, four);
         let address = self.offset(table, bytes);
-        // Not `can_move`: such a load counts as one without effects, and is then also made before the check of its index.
+        // Not `can_move`: such a load is assumed to have no effects, and may be hoisted above the check of its
+        // index.
         let flags = MemFlagsData::trusted().with_readonly();
         self.builder.ins().load(I32, flags, address, 0)
     }
@@ -396,19 +397,19 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.ins().iadd(address, bytes)
     }
 
-    /// How the base may be read: the source never changes while a function runs.
+    /// The flags of loads from the base: the source never changes while a function runs.
     fn reading(&self) -> MemFlagsData {
         let flags = MemFlagsData::trusted();
         if self.copied { flags } else { flags.with_readonly() }
     }
 
-    /// Writes what was assigned so far to the target, and goes on there.
+    /// Writes the assignments so far to the target, which becomes the base.
     pub fn materialise(&mut self) {
         self.write_back();
         self.base = self.target;
     }
 
-    /// Makes the target hold the state as it is now.
+    /// Writes the current state to the target.
     fn write_back(&mut self) {
         let mut assigned = std::mem::take(&mut self.assigned);
         assigned.retain(|(cell, _)| self.field(*cell).bits > 0);
@@ -482,7 +483,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         piece(self, I32, 4);
     }
 
-    /// The number cut to 8 or 16 bits, as C does it.
+    /// The number truncated to 8 or 16 bits, as in C.
     pub fn cast(&mut self, kind: crate::ir::Type, value: Value) -> Value {
         match kind {
             crate::ir::Type::Byte => {

@@ -1,11 +1,11 @@
-//! Instructions for expressions.
+//! Emits expressions.
 //!
-//! In: expressions of the intermediate form. Out: instructions that work them out. What stays true: `and` and `or`
-//! work out their right side only where the left side does not settle the matter, *or where nobody can tell*: a right side that
-//! cannot fail and is cheap is worked out anyhow, because a jump that is guessed wrong costs more.
+//! In: expressions of the intermediate representation. Out: instructions that evaluate them. What stays true:
+//! `and` and `or` short-circuit, *unless the difference is unobservable*: a right side that cannot fail and is
+//! cheap is evaluated eagerly, because a mispredicted branch costs more.
 //!
-//! Values that were worked out in the source are remembered, so that transitions of one location share
-//! them; what is remembered inside a branch is forgotten at its end.
+//! Values computed in the source are memoised, so that transitions of one location share them; entries made inside
+//! a branch are dropped at its end.
 
 use super::emitter::{Emitter, Kind, Number};
 use crate::ir::{Binary, CellId, Expr, ExprId, Unary};
@@ -13,7 +13,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
-/// A right side of `and` and `or` up to this cost is worked out anyhow.
+/// The right side of `and` and `or` is evaluated eagerly up to this cost.
 const CHEAP: u16 = 12;
 
 impl Emitter<'_, '_> {
@@ -45,16 +45,16 @@ impl Emitter<'_, '_> {
             return value;
         }
         let value = compute(self, id);
-        // Working it out may have led to a branch and back; the value itself is there on every path.
+        // Evaluating it may have branched and joined; the value itself dominates every path.
         if self.memo.insert((id, kind), value).is_none() {
-            self.remembered.push((id, kind));
+            self.memoised.push((id, kind));
         }
         value
     }
 
-    /// Forgets what was remembered since there were `mark` of them.
+    /// Drops the entries made since there were `mark`.
     pub fn forget_since(&mut self, mark: usize) {
-        for key in self.remembered.drain(mark..) {
+        for key in self.memoised.drain(mark..) {
             self.memo.remove(&key);
         }
     }
@@ -108,12 +108,12 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether all values of an expression lie between these two, whatever the state and what was assigned so far.
+    /// Whether all values of an expression are between these two, whatever the state and the assignments so far.
     fn always_within(&self, id: ExprId, least: i32, most: i32) -> bool {
         !self.loose && self.facts.within(id, least, most)
     }
 
-    /// An index of an array of this length, inside it whatever the state.
+    /// An index of an array of this length, within bounds whatever the state.
     pub fn index(&mut self, id: ExprId, length: u32, checked: bool) -> Value {
         let index = self.register(id);
         if self.always_within(id, 0, length as i32 - 1) {
@@ -125,7 +125,7 @@ impl Emitter<'_, '_> {
             self.fail_if(outside);
             return index;
         }
-        // Proved for states that can be reached. For others the element is any one, but the memory is ours.
+        // Proved for reachable states. For others the element is arbitrary, but within our memory.
         let last = self.number(length as i32 - 1);
         let below = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, last);
         self.builder.ins().select(below, index, last)
@@ -141,7 +141,7 @@ impl Emitter<'_, '_> {
             if checked {
                 self.fail_if(fails);
             } else {
-                // It cannot be zero in a state that can be reached; in others it must not stop the program.
+                // It is never zero in a reachable state; in others it must not trap.
                 let one = self.number(1);
                 divisor = self.builder.ins().select(fails, one, divisor);
             }
@@ -158,7 +158,7 @@ impl Emitter<'_, '_> {
                 false => self.builder.ins().sdiv(dividend, divisor),
             };
         }
-        // In 64 bits, where the least number divided by -1 has its place.
+        // In 64 bits, where the least number divided by -1 fits.
         let dividend = self.builder.ins().sextend(I64, dividend);
         let divisor = self.builder.ins().sextend(I64, divisor);
         let result = match remainder {
@@ -218,12 +218,12 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether the right side of `and` or `or` is worked out in any case.
+    /// Whether the right side of `and` or `or` is evaluated eagerly.
     fn eager(&self, right: ExprId) -> bool {
         !self.facts.faulty(right) && self.facts.cost(right) <= CHEAP
     }
 
-    /// `and`, or `or` if that is what `settles` it: the left side that has this value is the result.
+    /// `and`, or `or` if `settles`: a left side of this value is the result.
     fn connect(&mut self, left: ExprId, right: ExprId, settles: bool) -> Value {
         let left = self.holds(left);
         if self.eager(right) {
@@ -233,8 +233,8 @@ impl Emitter<'_, '_> {
                 false => self.builder.ins().band(left, right),
             };
         }
-        // Memory must be the same on both ways to the join: what the right side would write to the target on its own way
-        // only is written before they part.
+        // Memory must be the same on both paths to the join: what the right side would write to the target on its
+        // path only is written before the branch.
         if self.reads_assigned(right) {
             self.materialise();
         }
@@ -248,7 +248,7 @@ impl Emitter<'_, '_> {
             false => ins.brif(left, other, &[], join, &[settled.into()]),
         };
         self.enter(other);
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let right = self.holds(right);
         self.forget_since(mark);
         assert_eq!(self.progress(), progress, "a branch of an expression writes nothing to the target");
@@ -257,8 +257,8 @@ impl Emitter<'_, '_> {
         result
     }
 
-    /// Whether working out an expression reads an element, by an index that is not known beforehand, of an array of which a
-    /// cell has been assigned and not yet written: such a read is one of memory.
+    /// Whether evaluating an expression reads an element, by an index that is not static, of an array with an
+    /// assigned cell not yet written: such a read goes to memory.
     fn reads_assigned(&self, id: ExprId) -> bool {
         let mut open = if self.has_assigned() { vec![id] } else { Vec::new() };
         while let Some(id) = open.pop() {
@@ -279,8 +279,7 @@ impl Emitter<'_, '_> {
         false
     }
 
-    /// Goes to one block or to the other, depending on an expression. What was remembered before the first branch
-    /// stays so.
+    /// Branches on an expression. Entries memoised before the first branch are kept.
     pub fn branch_on(&mut self, id: ExprId, then: Block, otherwise: Block) {
         match self.program.expr(id) {
             Expr::Const(value) => self.jump(if value != 0 { then } else { otherwise }),
@@ -304,7 +303,7 @@ impl Emitter<'_, '_> {
 
     fn branch_further(&mut self, from: Block, right: ExprId, then: Block, otherwise: Block) {
         self.enter(from);
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         self.branch_on(right, then, otherwise);
         self.forget_since(mark);
     }

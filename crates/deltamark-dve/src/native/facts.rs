@@ -1,10 +1,10 @@
-//! What the code generator knows of expressions and arrays before it starts.
+//! Static facts about expressions and arrays, for the code generator.
 //!
-//! In: a program. Out: for each expression whether it may fail, what it costs, how deep it is, and which
-//! values it can have; for each array how its elements lie. What stays true: ranges follow from the *bits* of fields
-//! alone, not from what the analysis proved of reachable states. So an index that is found to be inside is inside
-//! whatever bits a state holds, and code that leaves a check out stays within memory even for a state that
-//! nobody can reach. What a step has assigned and holds in a register may have more bits than its field: see
+//! In: a program. Out: for each expression whether it may fail, its cost, its depth and its interval; for each
+//! array the arrangement of its elements. What stays true: intervals follow from the *bits* of fields alone, not
+//! from what the analysis proved of reachable states. So an index found to be within bounds is so whatever bits a
+//! state holds, and code without a check stays within memory even for an unreachable state. A value that a step
+//! has assigned and holds in a register may have more bits than its field: see
 //! [`Emitter::loose`](super::emitter::Emitter::loose).
 
 use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
@@ -13,7 +13,8 @@ use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
 pub(super) struct Facts {
     exprs: Vec<Fact>,
     shapes: Vec<Shape>,
-    /// Where the elements of arrays of shape [`Shape::Table`] lie: byte offset of the slot, times 256, plus shift.
+    /// The positions of the elements of arrays of shape [`Shape::Table`]: byte offset of the slot, times 256, plus
+    /// shift.
     positions: Vec<Box<[u32]>>,
     /// Constant arrays.
     tables: Vec<Box<[i32]>>,
@@ -27,12 +28,12 @@ struct Fact {
     range: (i64, i64),
 }
 
-/// How the elements of an array lie in a state.
+/// The arrangement of an array's elements in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// They take no bits.
     Nowhere,
-    /// One byte each, one behind the other, from this byte of the state on.
+    /// One byte each, contiguous, from this byte of the state on.
     Bytes(i32),
     /// All in one slot, each `stride` bits above the one before.
     Slot { slot: u32, shift: u8, stride: u8 },
@@ -60,28 +61,28 @@ impl Facts {
         Facts { exprs, shapes, positions, tables }
     }
 
-    /// Whether working it out may be a fault.
+    /// Whether its evaluation may fault.
     pub fn faulty(&self, id: ExprId) -> bool {
         self.exprs[id.0 as usize].faulty
     }
 
-    /// About how many instructions it takes.
+    /// The approximate number of instructions.
     pub fn cost(&self, id: ExprId) -> u16 {
         self.exprs[id.0 as usize].cost
     }
 
-    /// How deeply it is nested.
+    /// The depth of its tree.
     pub fn depth(&self, id: ExprId) -> u16 {
         self.exprs[id.0 as usize].depth
     }
 
-    /// Whether all its values lie between these two, whatever the state.
+    /// Whether all its values are between these two, whatever the state.
     pub fn within(&self, id: ExprId, least: i32, most: i32) -> bool {
         let (from, to) = self.exprs[id.0 as usize].range;
         i64::from(least) <= from && to <= i64::from(most)
     }
 
-    /// The same for what the bits of a cell can hold.
+    /// Whether all its values fit the bits of a cell.
     pub fn fits(&self, id: ExprId, cell: &Cell) -> bool {
         let (from, to) = self.exprs[id.0 as usize].range;
         let (least, most) = cell_range(cell);
@@ -92,12 +93,12 @@ impl Facts {
         self.shapes[array.0 as usize]
     }
 
-    /// The address of the positions of an array's elements. It stays the same as long as the facts live.
+    /// The address of the positions of an array's elements. It is stable as long as the facts live.
     pub fn position_table(&self, array: ArrayId) -> i64 {
         self.positions[array.0 as usize].as_ptr() as i64
     }
 
-    /// The address of the values of a constant array, which stays the same too.
+    /// The address of the values of a constant array, which is stable too.
     pub fn value_table(&self, table: crate::ir::TableId) -> i64 {
         self.tables[table.0 as usize].as_ptr() as i64
     }
@@ -127,7 +128,7 @@ impl Shape {
     }
 }
 
-/// The values that a cell can have by its bits alone.
+/// The interval of a cell by its bits alone.
 fn cell_range(cell: &Cell) -> (i64, i64) {
     let field = cell.field;
     if field.bits == 0 {
@@ -144,7 +145,7 @@ fn cell_range(cell: &Cell) -> (i64, i64) {
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 const TRUTH: (i64, i64) = (0, 1);
 
-/// A range of 32-bit numbers, or any number if it does not fit: then the result may have wrapped around.
+/// An interval of 32-bit numbers, or all numbers if it does not fit: then the result may have wrapped around.
 fn fitting(range: (i64, i64)) -> (i64, i64) {
     if range.0 >= ANY.0 && range.1 <= ANY.1 { range } else { ANY }
 }

@@ -1,7 +1,8 @@
 //! Functions: all steps that begin in one location of one process.
 //!
-//! In: a location and some of its transitions. Out: a function that *expands* every state of a block in which the process
-//! is there, or one that *fires* one action. What stays true: what a function writes is what the [`Context`] has room for.
+//! In: a location and some of its transitions. Out: a function that *expands* every state of a block in which the
+//! process is there, or one that *fires* one action. What stays true: a function writes no more than the
+//! [`Context`] has room for.
 //!
 //! ```text
 //! expand(context, mask, count):                 fire(source, target, action):
@@ -9,12 +10,12 @@
 //!     source = sources[i]                         switch action
 //!     for each transition of the location           step: guard, write target → done or fault
 //!       guard?
-//!         alone:  write targets[count], count += 1, or 0 if the step is left out here
+//!         alone:  write targets[count], count += 1, or 0 if the step is asleep
 //!         send:   for each receive, partner there and ready?  write …
 //!   return count
 //! ```
 //!
-//! A send belongs to the function of the sender's location; where a receiver is, is asked there.
+//! A send belongs to the function of the sender's location; it tests where each receiver is.
 
 use super::emitter::{Emitter, Number};
 use super::facts::Facts;
@@ -27,7 +28,7 @@ use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use deltamark_core::Action;
 use std::mem::offset_of;
 
-/// What an expanding function works on.
+/// The arguments of an expanding function.
 #[repr(C)]
 pub(super) struct Context {
     /// The states of the block.
@@ -40,15 +41,15 @@ pub(super) struct Context {
     pub origins: *mut u8,
     /// Room for faults: source number times 2^32, plus action.
     pub faults: *mut u64,
-    /// How many there are.
+    /// The number of faults.
     pub fault_count: u64,
-    /// For each state of the block the steps that are left out, a bit each.
+    /// For each state of the block its sleep set, a bit a step.
     pub asleep: *const *const u64,
-    /// For each state of the block how many were, counted here.
+    /// For each state of the block the number of steps skipped, counted here.
     pub left_out: *mut u32,
 }
 
-/// Expands: context, sources, how many targets there are before; returns how many there are after.
+/// Expands: context, mask of sources, number of targets before; returns the number of targets after.
 pub(super) type Expand = unsafe extern "C" fn(*mut Context, u64, u64) -> u64;
 /// Fires: source, target, action; returns one of the codes below.
 pub(super) type Fire = unsafe extern "C" fn(*const u32, *mut u32, u32) -> u32;
@@ -65,7 +66,7 @@ pub(super) const FAULT: u32 = 2;
 pub(super) struct Part {
     pub process: u32,
     pub location: u32,
-    /// The first transition, and the one behind the last.
+    /// The first transition, and the one after the last.
     pub transitions: (u32, u32),
 }
 
@@ -78,8 +79,8 @@ impl Part {
 /// Receives by process, and within it by location.
 pub(super) type Partners = Vec<(u32, Vec<(u32, Vec<TransitionId>)>)>;
 
-/// The receives that can be partners of a send. Where some location is committed,
-/// sender and receiver are committed both or neither: others never move together.
+/// The receives that can be partners of a send. If some location is committed, sender and receiver are committed
+/// both or neither: others never move together.
 pub(super) fn partners(program: &Program, send: &Transition, channel: ChannelId) -> Partners {
     let committed = |transition: &Transition| {
         program.processes[transition.process.0 as usize].locations[transition.from as usize].committed
@@ -102,7 +103,7 @@ pub(super) fn partners(program: &Program, send: &Transition, channel: ChannelId)
     found
 }
 
-/// How many steps a transition can be part of as the one that starts it.
+/// The number of steps that a transition initiates.
 pub(super) fn steps(program: &Program, transition: &Transition) -> usize {
     match starts(program, transition) {
         Starts::Alone => 1,
@@ -114,17 +115,17 @@ pub(super) fn steps(program: &Program, transition: &Transition) -> usize {
     }
 }
 
-/// What a transition starts.
+/// The steps that a transition initiates.
 pub(super) enum Starts {
     /// A step of its own.
     Alone,
     /// Steps with partners that receive.
     Pairs(ChannelId),
-    /// Nothing: the one who sends does.
+    /// None: the sender does.
     Nothing,
 }
 
-/// What this transition starts.
+/// The steps that this transition initiates.
 pub(super) fn starts(program: &Program, transition: &Transition) -> Starts {
     match transition.sync {
         _ if program.buffer_of(transition).is_some() => Starts::Alone,
@@ -134,7 +135,7 @@ pub(super) fn starts(program: &Program, transition: &Transition) -> Starts {
     }
 }
 
-/// What is the same in all steps of an expanding function.
+/// Values common to all steps of an expanding function.
 struct Loop {
     context: Value,
     targets: Value,
@@ -142,13 +143,13 @@ struct Loop {
     origins: Value,
     /// The number of the source.
     origin: Value,
-    /// How many targets there are.
+    /// The number of targets.
     count: Variable,
-    /// Where steps may be left out: the set of those that are, and the place of their number.
+    /// If steps may be skipped: the sleep set, and the address of the count of skipped steps.
     asleep: Option<(Value, Value)>,
 }
 
-/// Begins a function of three parameters.
+/// Begins a function with three parameters.
 fn parameters(builder: &mut FunctionBuilder<'_>) -> [Value; 3] {
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
@@ -158,7 +159,7 @@ fn parameters(builder: &mut FunctionBuilder<'_>) -> [Value; 3] {
     [first, second, third]
 }
 
-/// Writes the function that expands.
+/// Emits the expanding function.
 pub(super) fn expand<'f>(
     program: &Program,
     facts: &Facts,
@@ -227,11 +228,11 @@ impl Emitter<'_, '_> {
     fn expand_alone(&mut self, around: &Loop, transition: &Transition) {
         let (ready, next) = (self.builder.create_block(), self.builder.create_block());
         let action = Action(transition.action);
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let buffered = self.require_room(transition, next);
         let ((), fault) = self.attempt(|emitter| emitter.branch_on(transition.guard, ready, next));
-        // What is worked out behind a branch is not there for those who took the other one.
-        let shared = if fault.is_some() || buffered { mark } else { self.remembered.len() };
+        // A value computed after a branch does not exist on the other path.
+        let shared = if fault.is_some() || buffered { mark } else { self.memoised.len() };
         self.enter(ready);
         self.for_each_length(transition, next, |emitter, length| {
             emitter.write(around, action, next, |emitter| emitter.alone(transition, length));
@@ -243,7 +244,7 @@ impl Emitter<'_, '_> {
         self.enter(next);
     }
 
-    /// Goes to `otherwise` where the buffer does not let a transition go on. Says whether it uses one.
+    /// Jumps to `otherwise` if the buffer does not allow a transition. Returns whether it uses one.
     fn require_room(&mut self, transition: &Transition, otherwise: Block) -> bool {
         let Some(buffer) = self.program.buffer_of(transition) else { return false };
         // Neither full for a send nor empty for a receive.
@@ -258,8 +259,8 @@ impl Emitter<'_, '_> {
         true
     }
 
-    /// Writes code for each length that the buffer of a transition may have, or once if it uses none. The code ends its
-    /// block; a length that cannot be leads to `otherwise`.
+    /// Emits code for each length that the buffer of a transition may have, or once if it uses none. The code ends
+    /// its block; an impossible length leads to `otherwise`.
     fn for_each_length(
         &mut self,
         transition: &Transition,
@@ -277,7 +278,7 @@ impl Emitter<'_, '_> {
         for (length, block) in blocks {
             self.enter(block);
             self.know(buffer.length, length as i32);
-            let mark = self.remembered.len();
+            let mark = self.memoised.len();
             write(self, Some(length));
             self.forget_since(mark);
             self.forget();
@@ -290,9 +291,9 @@ impl Emitter<'_, '_> {
             return;
         }
         let (ready, next) = (self.builder.create_block(), self.builder.create_block());
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let ((), fault) = self.attempt(|emitter| emitter.branch_on(send.guard, ready, next));
-        let shared = self.remembered.len();
+        let shared = self.memoised.len();
         self.enter(ready);
         self.expand_partners(around, send, &partners, false);
         self.jump(next);
@@ -336,7 +337,7 @@ impl Emitter<'_, '_> {
             for ((location, receives), block) in locations.iter().zip(blocks) {
                 self.enter(block);
                 self.know(cell, *location as i32);
-                let mark = self.remembered.len();
+                let mark = self.memoised.len();
                 for &id in receives {
                     self.expand_pair(around, send, id, fails);
                 }
@@ -352,9 +353,9 @@ impl Emitter<'_, '_> {
         let receive = self.program.transition(id);
         let action = self.program.pair_action(send, receive);
         let (ready, next) = (self.builder.create_block(), self.builder.create_block());
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let ((), fault) = self.attempt(|emitter| emitter.branch_on(receive.guard, ready, next));
-        let shared = if fault.is_some() { mark } else { self.remembered.len() };
+        let shared = if fault.is_some() { mark } else { self.memoised.len() };
         if fails || conflict(self.program, action) {
             self.record(around, ready, action, next);
         } else {
@@ -368,9 +369,9 @@ impl Emitter<'_, '_> {
         self.enter(next);
     }
 
-    /// Writes a target, or a fault, and goes on in `next`.
+    /// Emits the writing of a target, or a fault, and continues in `next`.
     fn write(&mut self, around: &Loop, action: Action, next: Block, step: impl FnOnce(&mut Self)) {
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let count = self.builder.use_var(around.count);
         let width = self.builder.ins().iconst(I64, (self.program.slots * 4) as i64);
         let offset = self.builder.ins().imul(count, width);
@@ -402,8 +403,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// 1 if a step is followed. If it is left out it is counted, and 0: what was written will be written over. No branch, for
-    /// nobody could foretell which way it goes; and only here, for a step that is a fault is none that is left out.
+    /// 1 if a step is awake. If it is asleep it is counted, and 0: the target will be overwritten. Branch-free,
+    /// because the branch would be unpredictable; and only here, because a fault is never skipped.
     fn awake(&mut self, set: Value, number: Value, action: Action) -> Value {
         let flags = MemFlagsData::trusted();
         let word = self.builder.ins().load(I64, flags.with_readonly(), set, (action.0 / 64 * 8) as i32);
@@ -418,7 +419,7 @@ impl Emitter<'_, '_> {
         self.builder.ins().bxor(bit, one)
     }
 
-    /// In `block`: notes a fault and goes on in `next`.
+    /// In `block`: records a fault and continues in `next`.
     fn record(&mut self, around: &Loop, block: Block, action: Action, next: Block) {
         self.enter(block);
         self.builder.set_cold_block(block);
@@ -446,7 +447,7 @@ fn conflict(program: &Program, action: Action) -> bool {
     matches!(program.steps[action.0 as usize], Step::Pair { conflict: Some(_), .. })
 }
 
-/// Writes the function that fires.
+/// Emits the firing function.
 pub(super) fn fire<'f>(
     program: &Program,
     facts: &Facts,
@@ -564,11 +565,11 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Goes to `ready` if all guards hold, to `disabled` if one does not, and else to `fault`.
+    /// Jumps to `ready` if all guards hold, to `disabled` if one does not, and otherwise to `fault`.
     fn fire_guards(&mut self, guards: &[crate::ir::ExprId], ready: Block, disabled: Block, fault: Block) {
         let Some((&guard, rest)) = guards.split_first() else { return self.jump(ready) };
         let go_on = self.builder.create_block();
-        let mark = self.remembered.len();
+        let mark = self.memoised.len();
         let ((), failed) = self.attempt(|emitter| emitter.branch_on(guard, go_on, disabled));
         if let Some(failed) = failed {
             self.forget_since(mark);

@@ -1,15 +1,15 @@
-//! Instructions for what a step does.
+//! Emits the effects of a step.
 //!
-//! In: transitions. Out: instructions that make the target from the source, or leave for where faults go. What stays
-//! true: the order of things is that of [`ir`](crate::ir): transfer, receiver, sender; every check that the program asks for
-//! is made.
+//! In: transitions. Out: instructions that make the target from the source, or jump to the block for faults. What
+//! stays true: the order is that of [`ir`](crate::ir): transfer, receiver, sender; every check that the program
+//! requires is made.
 
 use super::emitter::{Emitter, Number};
 use crate::ir::{ArrayId, Buffer, Cell, CellId, ChannelId, ExprId, Sync, Target, Transition};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-/// A place to which something is assigned, with its index worked out.
+/// The target of an assignment, with its index evaluated.
 #[derive(Clone, Copy)]
 enum Place {
     Cell(CellId),
@@ -29,7 +29,7 @@ impl Emitter<'_, '_> {
         self.move_process(transition);
     }
 
-    /// Puts a message behind those that are there.
+    /// Appends a message to the buffer.
     fn put_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, values: &[ExprId]) {
         let program = self.program;
         let channel = &program.channels[channel.0 as usize];
@@ -49,7 +49,7 @@ impl Emitter<'_, '_> {
     /// Takes the first message; the others move up.
     fn take_message(&mut self, buffer: Buffer, length: u32, channel: ChannelId, targets: &[Target]) {
         let arity = self.program.channels[channel.0 as usize].arity;
-        // All of this is read in the source, before anything is assigned.
+        // All of this is read in the source, before any assignment.
         let items: Vec<Number> = (0..length * arity).map(|item| self.cell(CellId(buffer.first.0 + item))).collect();
         let places: Vec<Place> = targets.iter().map(|&target| self.place(target)).collect();
         for ((&target, place), &item) in targets.iter().zip(places).zip(&items) {
@@ -94,7 +94,7 @@ impl Emitter<'_, '_> {
         self.move_process(send);
     }
 
-    /// A process goes to its new location and does its effects.
+    /// A process moves to its new location and executes its effects.
     fn move_process(&mut self, transition: &Transition) {
         let location = self.program.processes[transition.process.0 as usize].location;
         self.assign(location, Number::Known(transition.to as i32));
@@ -130,7 +130,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A cell that is like the one that is assigned.
+    /// A cell with the range of the target.
     fn about(&self, target: Target) -> &Cell {
         let cell = match target {
             Target::Cell(cell) => cell,
@@ -139,7 +139,7 @@ impl Emitter<'_, '_> {
         &self.program.cells[cell.0 as usize]
     }
 
-    /// The numbers that may be assigned.
+    /// The range of the target.
     fn allowed(&self, target: Target) -> (i32, i32) {
         self.about(target).allowed
     }

@@ -1,11 +1,12 @@
-//! A model by the oracle and by all engines, state by state.
+//! Compares a model in the oracle and in all engines, state by state.
 //!
-//! In: a model. Out: what was tried, or the first difference in words. What stays true: states are numbered by the oracle;
-//! engines are told nothing of it.
+//! In: a model. Out: statistics, or the first difference in words. What stays true: states are numbered by the
+//! oracle; engines have no access to it.
 //!
-//! In each state the steps and the faults with their words are compared: the oracle's, the reference's, those that the
-//! interpreter finds in a state alone, and those that native code finds in a block, where some may be left out. Then every
-//! action is fired on its own and told in words. At last the model is searched by levels, with steps left out as a search does.
+//! In each state the steps and the faults with their messages are compared: the oracle's, the reference's, those
+//! that the interpreter finds in a single state, and those that native code finds in a block, with and without
+//! sleep sets. Then every action is fired on its own and described. Finally the model is searched breadth-first,
+//! with sleep sets as in a search.
 
 use crate::model::Model;
 use crate::oracle::{Behind, Label, Oracle};
@@ -68,7 +69,7 @@ fn label(program: &Program, state: &[i32], action: u32) -> Option<Label> {
     Some(lines)
 }
 
-/// What an engine found in a state: targets with their hashes, faults with their words.
+/// The successors of a state in an engine: targets with their hashes, faults with their messages.
 type Found = Vec<(Option<Action>, Result<(Vec<Slot>, u64), String>)>;
 
 fn found(batch: &Batch, source: usize) -> Found {
@@ -160,7 +161,8 @@ pub fn compare(model: &Model, engines: Engines, most: usize) -> Result<Tried, St
     Ok(tried)
 }
 
-/// States, edges and faults of steps, level by level; each state is expanded without what the step that led to it makes needless.
+/// States, edges and faults of steps, level by level; each state is expanded with the sleep set of the step that
+/// reached it.
 fn levels(system: &DveSystem, most: usize) -> (usize, usize, usize) {
     let mut scratch = system.scratch();
     let mut batch = Batch::new(system.width());
@@ -169,7 +171,7 @@ fn levels(system: &DveSystem, most: usize) -> (usize, usize, usize) {
     let mut level = vec![(batch.target(0).to_vec(), Action::NONE)];
     let mut known: HashSet<Vec<Slot>> = level.iter().map(|(state, _)| state.clone()).collect();
     let (mut edges, mut faults) = (0, 0);
-    // A wrong system may have no end.
+    // A wrong system may be infinite.
     while !level.is_empty() && known.len() <= 2 * most {
         let mut next = Vec::new();
         for states in level.chunks(BLOCK) {
@@ -228,7 +230,8 @@ fn fire(
     same(&format!("action {action} fired by {who}"), state, &outcome, expected)
 }
 
-/// What native code finds in a block, with nothing left out and with what two arrivals allow, and action by action.
+/// The successors that native code finds in a block, without sleep sets and with those of two arrivals, and action
+/// by action.
 fn blocks(
     (interpreter, native): (&DveSystem, &DveSystem),
     states: &[Vec<i32>],

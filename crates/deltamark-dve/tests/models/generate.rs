@@ -1,10 +1,11 @@
-//! Random models whose numbers are at and beyond the edges of types.
+//! Random models with numbers at and beyond the limits of types.
 //!
-//! In: a source of chance. Out: a model that the language accepts. What stays true: the same seed gives the same model.
+//! In: a random generator. Out: a model that the language accepts. What stays true: the same seed gives the same
+//! model.
 //!
-//! Constants are next to the ends of `byte`, `int` and 32 bits; indices and divisors go wrong now and then; effects come
-//! several at a time, so that one may fail behind others that did not. Small numbers are the rule all the same: a model in
-//! which everything fails has one state.
+//! Constants are next to the ends of `byte`, `int` and 32 bits; indices and divisors fail now and then; there are
+//! several effects in sequence, so that one may fail after others that did not. Most numbers are small
+//! nevertheless: a model in which everything fails has one state.
 
 use crate::model::{Channel, Expr, Kind, Model, Name, Place, Process, Sync, Transition, Variable};
 use deltamark_testkit::Rng;
@@ -39,7 +40,7 @@ const OPERATORS: [&str; 26] = [
     "-", "+", "-", "*", "/", "%", "%",
 ];
 
-/// How large models are.
+/// The size of models.
 struct Scale {
     processes: usize,
     globals: usize,
@@ -55,13 +56,13 @@ struct Generator<'r> {
     rng: &'r mut Rng,
     scale: Scale,
     model: Model,
-    /// Expressions of the process in hand: some come again, so that what is shared between transitions matters.
+    /// Expressions of the current process: some are repeated, so that sharing between transitions matters.
     before: Vec<(usize, Expr)>,
 }
 
 /// A random model.
 pub fn generate(rng: &mut Rng) -> Model {
-    // Most are small: the larger they are, the less of a cause is left when they are over.
+    // Most are small: the larger they are, the harder a failure is to shrink.
     let size = if rng.below(150) == 0 { 3 } else { [0, 0, 0, 1, 1, 2][rng.below(6)] };
     let scale = Scale {
         processes: 1 + rng.below(2 + size),
@@ -91,7 +92,7 @@ impl Generator<'_> {
         list[self.rng.below(list.len())]
     }
 
-    /// A number that can be written: none below 0.
+    /// A number that can be written: not negative.
     fn number(&mut self) -> i32 {
         if self.chance(3) { self.pick(&EDGES) } else { self.pick(&SMALL) }
     }

@@ -1,8 +1,10 @@
-//! Random models with numbers at and beyond the edges of types: an oracle of its own, the reference, the interpreter and
-//! native code agree on states, edges, deadlocks, faults and their words, and what is expanded can be fired.
+//! Random models with numbers at and beyond the limits of types: an independent oracle, the reference, the
+//! interpreter and native code agree on states, edges, deadlocks, faults and their messages, and every step that
+//! is expanded can be fired.
 //!
 //! A thousand of them run always, a hundred thousand in the long run; `DELTAMARK_RANDOM_MODELS=100000` and
-//! `DELTAMARK_RANDOM_SEED=7` say how many, and the first. A model that differs is made smaller before it is shown.
+//! `DELTAMARK_RANDOM_SEED=7` set their number, and the first seed. A model that differs is shrunk before it is
+//! shown.
 
 mod compare;
 mod generate;
@@ -17,11 +19,11 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, Once};
 
-/// The most states of a model that are compared: mostly, and of a few.
+/// The maximum number of states of a model that are compared: usually, and in a few models.
 const STATES: [usize; 2] = [120, 700];
 
 thread_local! {
-    /// Whether this thread is comparing: then a panic is caught, and its words are enough.
+    /// Whether this thread is comparing: then a panic is caught, and its message suffices.
     static COMPARING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -45,7 +47,7 @@ fn difference(model: &Model, engines: Engines, most: usize) -> Result<Tried, Str
     })
 }
 
-/// A thread ends when it has found this many models that differ: each is made smaller, which takes its time.
+/// A thread stops when it has found this many models that differ: each is shrunk, which takes time.
 const ENOUGH: usize = 6;
 
 /// Compares the models of some seeds, by a few threads.
@@ -61,7 +63,7 @@ fn random_models(seeds: std::ops::Range<u64>, native_one_in: u64) -> Tried {
                     match random_model(seed, native_one_in) {
                         Ok(tried) => sum.lock().expect("no thread panics").add(tried),
                         Err(why) => {
-                            // At once: a run of minutes may be ended before it is over.
+                            // Immediately: a run of minutes may be interrupted.
                             eprintln!("{why}");
                             different.lock().expect("no thread panics").push(why);
                             found += 1;
@@ -98,8 +100,8 @@ fn a_thousand_random_models_agree() {
     assert!(tried.states > 5_000 && tried.edges > 5_000 && tried.faults > 3_000 && tried.deadlocks > 50, "{tried:?}");
 }
 
-/// Native code read a table of positions before it had checked the index, and the process died: no panic, so that the
-/// model could not be made smaller.
+/// Native code read a table of positions before it had checked the index, and the process died: no panic, so that
+/// the model could not be shrunk.
 #[test]
 #[cfg(feature = "native")]
 fn an_index_is_checked_before_it_is_used() {

@@ -1,7 +1,7 @@
-//! A model as a tree of its own, and its text.
+//! A model as an independent syntax tree, and its text.
 //!
-//! In: what the generator or the shrinker made. Out: DVE, one transition and one assertion a line, so that a line names it.
-//! What stays true: the types share nothing with the crate under test.
+//! In: the result of the generator or the shrinker. Out: DVE, one transition and one assertion a line, so that a
+//! line identifies it. What stays true: the types share nothing with the crate under test.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -157,7 +157,7 @@ impl Display for Place {
     }
 }
 
-/// What is written in a list, with commas between.
+/// Items separated by commas.
 fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }

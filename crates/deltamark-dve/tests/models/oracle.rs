@@ -1,8 +1,8 @@
-//! What a model does, worked out on its tree: short, slow and dull.
+//! The oracle: the semantics of a model, evaluated on its tree, naively.
 //!
-//! In: a model and the numbers of a state. Out: every step with the numbers behind it or the words of its fault, and the
-//! assertions that fail. What stays true: numbers are reckoned in 64 bits and cut to 32; variables are held against their
-//! declared types; nothing is analysed, folded, packed or taken from the crate under test.
+//! In: a model and the numbers of a state. Out: every step with the numbers after it or the message of its fault,
+//! and the assertions that fail. What stays true: arithmetic is in 64 bits, truncated to 32; variables are checked
+//! against their declared types; nothing is analysed, folded, packed or taken from the crate under test.
 //!
 //! The numbers of a state come in the order of the text: globals, buffers (length, then values), and for each process its
 //! state and its variables.
@@ -12,10 +12,10 @@ use crate::model::{Expr, Kind, Model, Name, Place, Process, Sync, Variable};
 /// Which transitions a step takes, by their lines: sender before receiver, or all processes in their order.
 pub type Label = Vec<u32>;
 
-/// The numbers behind a step, or what is wrong with it.
+/// The numbers after a step, or its fault.
 pub type Behind = Result<Vec<i32>, String>;
 
-/// Where the numbers of a model are.
+/// The positions of a model's numbers.
 pub struct Oracle<'m> {
     model: &'m Model,
     globals: Vec<usize>,
@@ -89,7 +89,7 @@ impl<'m> Oracle<'m> {
         Err(format!("index {index} is outside of `{name}`, which has elements 0 to {}", length - 1))
     }
 
-    /// What a variable of `owner` holds, read in `process`.
+    /// The value of a variable of `owner`, read in `process`.
     fn read(
         &self,
         state: &[i32],
@@ -192,7 +192,7 @@ impl<'m> Oracle<'m> {
         Ok(true)
     }
 
-    /// Moves a process, then does its effects one after the other.
+    /// Moves a process, then executes its effects in order.
     fn effects(&self, state: &mut [i32], (process, number): Taken) -> Result<(), String> {
         let transition = &self.model.processes[process].transitions[number];
         state[self.processes[process].0] = transition.to as i32;
@@ -214,7 +214,7 @@ impl<'m> Oracle<'m> {
         }
     }
 
-    /// The values that are sent, cast where the channel has types.
+    /// The values sent, cast if the channel has types.
     fn sent(&self, state: &[i32], process: usize, channel: usize, values: &[Expr]) -> Result<Vec<i32>, String> {
         let types = &self.model.channels[channel].types;
         let values = values.iter().enumerate().map(|(number, value)| {
@@ -225,12 +225,12 @@ impl<'m> Oracle<'m> {
     }
 
     fn receive(&self, state: &mut [i32], process: usize, places: &[Place], values: &[i32]) -> Result<(), String> {
-        // All indices are worked out before the first value is stored.
+        // All indices are evaluated before the first value is stored.
         let places = places.iter().map(|place| self.place(state, process, place)).collect::<Result<Vec<_>, _>>()?;
         places.into_iter().zip(values).try_for_each(|(place, &value)| self.store(state, process, place, value))
     }
 
-    /// A transition without a partner. Nothing: its buffer or its guard does not let it go on.
+    /// A transition without a partner. `None`: its buffer or its guard does not allow it.
     fn alone(&self, source: &[i32], taken: Taken) -> Option<Behind> {
         let transition = &self.model.processes[taken.0].transitions[taken.1];
         let channel = match transition.sync {
@@ -387,7 +387,7 @@ impl<'m> Oracle<'m> {
         found
     }
 
-    /// What is said of the assertions that fail, in the order of the text.
+    /// The messages of the assertions that fail, in the order of the text.
     pub fn assertions(&self, state: &[i32]) -> Vec<String> {
         let mut found = Vec::new();
         for (process, about) in self.model.processes.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Smaller models with the same trouble.
+//! Shrinks a model that fails a test.
 //!
-//! In: a model, and a test that says whether it still has the trouble. Out: a model from which nothing can be taken
-//! by the ways below. What stays true: every model that is tried is one the language accepts.
+//! In: a model, and a predicate that still fails. Out: a model that none of the reductions below makes smaller.
+//! What stays true: every model that is tried is one the language accepts.
 
 use crate::model::{Expr, Model, Sync};
 
-/// Takes away what can be taken away.
+/// Shrinks as long as a reduction applies.
 pub fn shrink(mut model: Model, trouble: impl Fn(&Model) -> bool) -> Model {
     loop {
         let Some(smaller) = smaller(&model).into_iter().find(|smaller| trouble(smaller)) else { return model };
@@ -13,7 +13,7 @@ pub fn shrink(mut model: Model, trouble: impl Fn(&Model) -> bool) -> Model {
     }
 }
 
-/// Models with one thing less, the large things first.
+/// The models with one thing less, large things first.
 fn smaller(model: &Model) -> Vec<Model> {
     let mut found = Vec::new();
     let mut offer = |change: &dyn Fn(&mut Model)| {
@@ -77,7 +77,7 @@ fn smaller(model: &Model) -> Vec<Model> {
     found
 }
 
-/// Whether all that is named is there.
+/// Whether all names are declared.
 fn accepted(model: &Model) -> bool {
     deltamark_dve::parse(model.to_string().as_bytes()).is_ok()
         && model.processes.iter().all(|process| process.transitions.iter().all(|one| one.to < process.states.len()))
