@@ -1,11 +1,12 @@
-//! Whether the head of a file tells the truth.
+//! Checks the header of a file against its blocks.
 //!
-//! In: a graph whose checksums are right. Out: an error where its head and its blocks contradict each other. What stays
-//! true: a checksum shows that a file was not damaged, not that whoever wrote it was honest; what is reported of a graph
-//! without a walk (edges, states without edges, depth) and what walks rely on (the order of the numbers) is counted here.
+//! In: a graph whose checksums are correct. Out: an error if its header and its blocks contradict each other. What
+//! stays true: a checksum shows that a file was not damaged, not that its writer was honest; what is reported of a
+//! graph without a walk (edges, states without edges, depth) and what walks rely on (the order of the numbers) is
+//! recomputed here.
 //!
-//! What cannot be seen without exploring the model again is whether edges are missing, and in how many states the model
-//! has a fault.
+//! What cannot be checked without exploring the model again is whether edges are missing, and in how many states
+//! the model has a fault.
 
 use crate::BitSet;
 use crate::block::{STATES, Unpacked};
@@ -14,7 +15,7 @@ use crate::meta::{FileError, damaged, go_on};
 use deltamark_core::{Control, Stop};
 
 impl Graph {
-    /// Compares what the head says with the blocks: one pass over all edges, and one bit a state.
+    /// Compares the header with the blocks: one pass over all edges, and one bit a state.
     pub fn audit(&self, control: &Control) -> Result<(), FileError> {
         let meta = self.meta();
         let mut reached = BitSet::new(self.states(), &control.budget).ok_or(Stop::Memory)?;
@@ -63,11 +64,11 @@ impl Graph {
     }
 }
 
-/// The levels of a graph whose head says that states are numbered level by level.
+/// The levels of a graph whose header claims that states are numbered level by level.
 struct Levels {
-    /// The first number behind the current level.
+    /// The first number after the current level.
     end: u64,
-    /// The first number behind the next level, as far as its states are known.
+    /// The first number after the next level, as far as its states are known.
     most: u64,
     depth: u64,
 }
@@ -82,8 +83,8 @@ impl Levels {
         Ok(Levels { end, most: end, depth: 0 })
     }
 
-    /// Goes on to this state. All edges of those before it were looked at; so where a level ends, `reached` holds the
-    /// states of the next one and none behind it.
+    /// Advances to this state. All edges of earlier states have been visited; so at the end of a level `reached`
+    /// holds the states of the next one and none beyond it.
     fn enter(&mut self, state: u64, reached: &BitSet) -> Result<(), FileError> {
         if state < self.end {
             return Ok(());

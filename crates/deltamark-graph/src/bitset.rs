@@ -1,8 +1,8 @@
 //! A set of states: one bit each.
 //!
-//! In: numbers of states. Out: whether they are in the set. What stays true: the memory was granted by
-//! the budget before it was taken, and goes back when the set is dropped. A formula's value on a graph is
-//! such a set; so is what a walk has visited.
+//! In: numbers of states. Out: whether they are in the set. What stays true: the memory was granted by the budget
+//! before it was allocated, and is returned when the set is dropped. The value of a formula on a graph is such a
+//! set; so is the set of states that a walk has visited.
 
 use deltamark_core::Budget;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct BitSet {
 }
 
 impl BitSet {
-    /// The empty set of numbers below `len`; nothing, if there is no memory for it.
+    /// The empty set of numbers below `len`; `None` if there is no memory for it.
     pub fn new(len: u64, budget: &Arc<Budget>) -> Option<Self> {
         let words = len.div_ceil(64);
         if !budget.request(words * 8) {
@@ -25,7 +25,7 @@ impl BitSet {
         Some(BitSet { words: vec![0; words as usize], len, budget: Arc::clone(budget) })
     }
 
-    /// One more than the largest number it could hold.
+    /// One more than the largest number it can hold.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -41,7 +41,7 @@ impl BitSet {
         self.words[(number / 64) as usize] >> (number % 64) & 1 == 1
     }
 
-    /// Puts a number into the set, and says whether it is new there.
+    /// Inserts a number; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, number: u64) -> bool {
         let (word, bit) = (&mut self.words[(number / 64) as usize], 1 << (number % 64));
@@ -50,7 +50,7 @@ impl BitSet {
         new
     }
 
-    /// Takes a number out of the set.
+    /// Removes a number.
     #[inline]
     pub fn remove(&mut self, number: u64) {
         self.words[(number / 64) as usize] &= !(1 << (number % 64));
@@ -62,13 +62,13 @@ impl BitSet {
         self.words[index as usize]
     }
 
-    /// Puts the numbers `64 * index` and following into the set for which a bit of `word` is set.
+    /// Inserts the numbers `64 * index` and following whose bit in `word` is set.
     #[inline]
     pub fn insert_word(&mut self, index: u64, word: u64) {
         self.words[index as usize] |= word;
     }
 
-    /// How many numbers are in the set.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }

@@ -1,23 +1,23 @@
 //! The edges of 64 states, packed.
 //!
-//! In: the edges of up to 64 states in a row. Out: a string of bits, and the edges again, of one state or
-//! of all. What stays true: within a state edges are sorted by action, each action once; what is read
-//! from a damaged string are numbers within the bounds of the graph, or an error, whatever the bits say.
+//! In: the edges of up to 64 consecutive states. Out: a bit string, and the edges again, of one state or of all.
+//! What stays true: within a state edges are sorted by action, each action once; a damaged string decodes to
+//! numbers within the bounds of the graph, or to an error, whatever its bits.
 //!
 //! # Layout
-//! `n` stands for a number of any size: six bits that tell its width, then as many bits; *action* for as many bits as the
-//! largest action of the graph needs. Of the two ways a block can be written the shorter is taken.
+//! `n` is a number of any size: six bits with its width, then as many bits; *action* is as many bits as the
+//! largest action of the graph needs. Of the two encodings of a block the shorter is used.
 //!
 //! ```text
 //! rows     [0] [n least degree] [6: degree bits] [n least target] [6: target bits] [2: kind]
-//!          kind 0   [n least action] [6: action bits]       actions as they are, less the least
-//!          kind 1   [n actions - 1] [action]…               actions by their place in a list
+//!          kind 0   [n least action] [6: action bits]       actions minus the least
+//!          kind 1   [n actions - 1] [action]…               actions by their index in a list
 //!          kind 2   [n actions - 1] [action]…               the same; a bit for each state and action
-//!          [degree]…        one a state, less the least; not of kind 2
-//!          [action]…        one an edge; of kind 2 a row of bits for each state
-//!          [target]…        one an edge, less the least
+//!          [degree]…        one a state, minus the least; not in kind 2
+//!          [action]…        one an edge; in kind 2 a row of bits for each state
+//!          [target]…        one an edge, minus the least
 //!
-//! columns  [1] …            one action after the other: see `columns.rs`
+//! columns  [1] …            action by action: see `columns.rs`
 //! ```
 
 use crate::bits::{BitReader, BitWriter, MOST_BITS, bits_of, read};
@@ -28,10 +28,10 @@ use deltamark_core::{Action, Edge};
 /// States in a block.
 pub const STATES: usize = 64;
 
-/// Bits of a width.
+/// Bits of a width field.
 pub(crate) const WIDTH: u32 = 6;
 
-/// What all blocks of a graph have in common.
+/// Parameters shared by all blocks of a graph.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub states: u64,
@@ -43,7 +43,7 @@ impl Bounds {
         bits_of(u64::from(self.actions.saturating_sub(1)))
     }
 
-    /// An edge that is read, if there can be such a one.
+    /// A decoded edge, if it is within bounds.
     #[inline]
     pub fn edge(&self, action: u64, target: u64) -> Result<Edge, FileError> {
         if action >= u64::from(self.actions) || target >= self.states {
@@ -53,7 +53,7 @@ impl Bounds {
     }
 }
 
-/// The bits of a number of any size.
+/// The size in bits of a number of any size.
 pub(crate) fn n(number: u64) -> u32 {
     WIDTH + bits_of(number)
 }
@@ -63,14 +63,14 @@ pub(crate) fn put_n(out: &mut BitWriter, number: u64) {
     out.push(number, bits_of(number));
 }
 
-/// Packs blocks.
+/// Encodes blocks.
 #[derive(Default)]
 pub(crate) struct Encoder {
     out: BitWriter,
     columns: Columns,
 }
 
-/// Which of the three ways to write the actions of rows.
+/// The three encodings of the actions of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain = 0,
@@ -78,7 +78,7 @@ enum Kind {
     Bitmap = 2,
 }
 
-/// The least of some numbers, and how many bits the others need above it.
+/// The least of some numbers, and the number of bits of the largest difference to it.
 pub(crate) fn span(numbers: impl Iterator<Item = u64>) -> (u64, u32) {
     let (least, most) = numbers.fold((u64::MAX, 0), |(least, most), number| (least.min(number), most.max(number)));
     if least > most { (0, 0) } else { (least, bits_of(most - least)) }
@@ -102,7 +102,7 @@ impl Encoder {
     }
 }
 
-/// A block that is to be written as rows.
+/// A block to be encoded as rows.
 struct Rows {
     degree: (u64, u32),
     target: (u64, u32),
@@ -178,17 +178,17 @@ impl Rows {
     }
 }
 
-/// The edges of a block, unpacked.
+/// The edges of a block, decoded.
 #[derive(Clone, Debug, Default)]
 pub struct Unpacked {
-    /// All edges: of columns one action after the other, of rows one state after the other.
+    /// All edges: of columns action by action, of rows state by state.
     edges: Vec<(u8, Edge)>,
     /// The states that have an edge.
     moved: u64,
 }
 
 impl Unpacked {
-    /// The edges, each with the place of its source in the block; those of a state are in order.
+    /// The edges, each with the index of its source in the block; those of a state are in order.
     #[inline]
     pub fn edges(&self) -> &[(u8, Edge)] {
         &self.edges
@@ -201,7 +201,7 @@ impl Unpacked {
     }
 }
 
-/// A block that is read.
+/// A block to be decoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed<'a> {
     bytes: &'a [u8],
@@ -210,15 +210,15 @@ pub(crate) struct Packed<'a> {
     states: usize,
 }
 
-/// What stands before the edges of rows.
+/// The header of rows, before the edges.
 struct RowsHead {
     degree: (u64, u32),
     target: (u64, u32),
     kind: u64,
     action: (u64, u32),
-    /// How many actions are listed, and where.
+    /// The number of listed actions, and the position of the list.
     listed: (u64, u64),
-    /// Where degrees, or rows of bits, begin.
+    /// The position of degrees, or of rows of bits.
     at: u64,
 }
 
@@ -238,12 +238,12 @@ pub(crate) fn get_width(reader: &mut BitReader<'_>) -> Result<u32, FileError> {
 }
 
 impl<'a> Packed<'a> {
-    /// A block of so many states in these bytes, which may go on behind it.
+    /// A block of `states` states in these bytes, which may extend beyond it.
     pub fn new(bytes: &'a [u8], bounds: Bounds, states: usize) -> Self {
         Packed { bytes, bounds, states }
     }
 
-    /// Calls `each` with every edge and the place of its source: of all states, or of one.
+    /// Calls `each` with every edge and the index of its source: of all states, or of one.
     #[inline]
     fn visit(&self, one: Option<usize>, each: &mut impl FnMut(u8, Edge)) -> Result<(), FileError> {
         let mut reader = BitReader::new(self.bytes);
@@ -272,8 +272,8 @@ impl<'a> Packed<'a> {
             action.1 = bits_of(count - 1);
             reader.skip(count * u64::from(bits));
         }
-        // Edges of a state differ in their actions; so an edge takes a bit, or there is one at most. This
-        // bounds the work that a damaged block can ask for.
+        // Edges of a state differ in their actions; so an edge takes a bit, or there is at most one. This bounds
+        // the work that a damaged block can cause.
         let most = if action.1 == 0 { 1 } else { 8 * self.bytes.len() as u64 };
         if degree.0 > most || reader.at() > 8 * self.bytes.len() as u64 {
             return Err(odd());
@@ -360,7 +360,7 @@ impl<'a> Packed<'a> {
         self.visit(Some(state), &mut |_, edge| out.push(edge))
     }
 
-    /// Unpacks all edges.
+    /// Decodes all edges.
     pub fn unpack(&self, out: &mut Unpacked) -> Result<(), FileError> {
         let Unpacked { edges, moved } = out;
         edges.clear();
@@ -377,7 +377,8 @@ mod tests {
     use super::*;
     use deltamark_core::hash::mix;
 
-    /// Blocks of all shapes: many actions and few, targets near each other, far, ascending, and with one far away among near ones.
+    /// Blocks of all shapes: many actions and few, targets near each other, far, ascending, and an outlier among
+    /// near ones.
     #[test]
     fn blocks_come_back_state_by_state_and_as_a_whole() {
         let mut encoder = Encoder::default();

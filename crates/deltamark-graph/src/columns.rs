@@ -1,11 +1,12 @@
-//! The edges of a block, one action after the other.
+//! The edges of a block, action by action.
 //!
-//! In: the edges of up to 64 states in a row. Out: a string of bits, and the edges again. What stays true: actions ascend, and
-//! no column is empty; reading never leaves the string and ends whatever it holds.
+//! In: the edges of up to 64 consecutive states. Out: a bit string, and the edges again. What stays true: actions
+//! ascend, and no column is empty; decoding stays within the string and terminates whatever it holds.
 //!
 //! # Layout
-//! `n` and *action* as in [`block`](crate::block). `rice(k)` stands for a number `x` as `x >> k` zeros, a one, and the low `k` bits of `x`
-//! (R.F. Rice, *Some practical universal noiseless coding techniques*, JPL 1979): small numbers take few bits, and a large one among them takes its own.
+//! `n` and *action* as in [`block`](crate::block). `rice(k)` is the Rice code of a number `x`: `x >> k` zeros, a
+//! one, and the low `k` bits of `x` (R.F. Rice, *Some practical universal noiseless coding techniques*, JPL 1979):
+//! small numbers take few bits, and an outlier costs only itself.
 //!
 //! ```text
 //! [n columns] [action: that of the first] [6: gap bits] [n least base] [6: base bits] [3: width bits]
@@ -14,16 +15,17 @@
 //!         its targets    an offset of `width` bits for each state;  or, if stepping, the low bits of a step by rice(width) for each but the first
 //! tail    zeros and ones of all steps, column after column, from the last bit of the block backwards
 //! ```
-//! So what a column takes is known from its head and its states, and to leave out its steps means to count ones, a word at a time.
+//! So the size of a column is known from its header and its states, and skipping its steps means counting ones, a
+//! word at a time.
 //!
-//! A column holds all edges of one action. A gap is what lies between an action, or the place of a state, and the one before. The
-//! value of an edge is *least base + base + offset*; in a column that is stepping, the first has the value *least base + base*, and a
-//! step is the difference to the value before, folded (0, -1, 1, -2, … as 0, 1, 2, 3, …). Its target is the value,
-//! and, if the column is sloping, the place of the source in the block beside.
+//! A column holds all edges of one action. A gap is the difference between an action, or the index of a state, and
+//! the one before. The value of an edge is *least base + base + offset*; in a stepping column the first has the
+//! value *least base + base*, and a step is the difference to the previous value, zigzag-encoded (0, -1, 1, -2, …
+//! as 0, 1, 2, 3, …). Its target is the value, plus the index of the source in the block if the column is sloping.
 //!
-//! Where states are numbered as a search finds them, one action leads from neighbours to states that are not far from each other: steps are
-//! small where offsets from a common base are not. They take a tenth to a quarter off the whole file, and some time to read: a column is
-//! stepping only where that saves an eighth of its targets.
+//! If states are numbered as a search finds them, one action leads from neighbours to states that are close to
+//! each other: steps are small even if offsets from a common base are not. They save a tenth to a quarter of the
+//! whole file, and cost some time to decode: a column is stepping only if that saves an eighth of its targets.
 
 use crate::bits::{BitReader, BitWriter, MOST_BITS, bits_of, read};
 use crate::block::{Bounds, STATES, WIDTH, get_n, get_width, n, odd, put_n, span};
@@ -32,16 +34,16 @@ use deltamark_core::Edge;
 
 /// Columns of at most this many states may list them.
 const LISTED: usize = 16;
-/// Bits of how many states are listed, and of the parameter of their gaps.
+/// Bits of the number of listed states, and of the parameter of their gaps.
 const LIST_HEAD: u32 = 4 + 3;
-/// The most zeros of a number by `rice`.
+/// The maximum number of zeros of a Rice code.
 const MOST_ZEROS: u32 = 30;
-/// The largest `k` of `rice`: a number then is read as one word.
+/// The largest `k` of `rice`: a code is then read as one word.
 const MOST_LOW: u32 = MOST_BITS - MOST_ZEROS - 1;
-/// Graphs of at most this many actions count them in a row; others sort them.
+/// Graphs of at most this many actions use counting sort; others sort by comparison.
 const FEW_ACTIONS: u32 = 1 << 16;
 
-/// How a column is written.
+/// The encoding of a column.
 #[derive(Clone, Copy)]
 struct Plan {
     start: usize,
@@ -50,18 +52,18 @@ struct Plan {
     width: u32,
     stepping: bool,
     sloping: bool,
-    /// The parameter of the gaps, if states are listed.
+    /// The Rice parameter of the gaps, if states are listed.
     list: Option<u32>,
     /// Bits of the body.
     size: u32,
 }
 
-/// Packs columns.
+/// Encodes columns.
 #[derive(Default)]
 pub(crate) struct Columns {
     /// The actions of the block, ascending.
     pub actions: Vec<u32>,
-    /// Where the next edge of each action goes.
+    /// The position of the next edge of each action.
     next: Vec<u32>,
     sources: Vec<u8>,
     targets: Vec<u64>,
@@ -73,7 +75,7 @@ pub(crate) struct Columns {
     tail_bytes: Vec<u8>,
 }
 
-/// Bits of these numbers by the best `rice`, and its parameter.
+/// The size of these numbers by the best Rice code, and its parameter.
 fn rice(numbers: &[u32]) -> Option<(u32, u32)> {
     let count = numbers.len() as u32;
     let (sum, most) =
@@ -84,7 +86,7 @@ fn rice(numbers: &[u32]) -> Option<(u32, u32)> {
     (near.saturating_sub(2)..=near).map(|k| k.max(least)).filter(|&k| k <= MOST_LOW).map(best).min()
 }
 
-/// The zeros and the one of a number by `rice`, and its low bits.
+/// Writes the unary part of a Rice code; the low bits are written apart.
 fn put_high(out: &mut BitWriter, number: u32, k: u32) {
     out.push(1 << (number >> k), (number >> k) + 1);
 }
@@ -93,12 +95,12 @@ fn put_low(out: &mut BitWriter, number: u32, k: u32) {
     out.push(u64::from(number) & ((1 << k) - 1), k);
 }
 
-/// Differences near zero of either sign as small numbers.
+/// Zigzag: differences near zero of either sign as small numbers.
 fn fold(difference: i64) -> u64 {
     (difference << 1 ^ difference >> 63) as u64
 }
 
-/// What the targets of a column take, with or without a slope.
+/// The size of a column's targets, with or without a slope.
 struct Fit {
     base: u64,
     width: u32,
@@ -117,7 +119,7 @@ impl Fit {
             wide |= folded;
             *step = folded as u32;
         }
-        // Sums of 64 such numbers stay within a word.
+        // Sums of 64 such numbers fit in a word.
         if wide >= 1 << 25 {
             return level;
         }
@@ -188,7 +190,7 @@ impl Columns {
         }
     }
 
-    /// Finds out how to write the columns. Gives the bits they take.
+    /// Chooses the encoding of the columns. Returns their size in bits.
     pub fn plan(&mut self, bounds: Bounds) -> u32 {
         let Columns { actions, sources, targets, plans, .. } = self;
         for plan in plans.iter_mut() {
@@ -231,14 +233,14 @@ impl Columns {
         block + count * head - self.gap_bits + plans.iter().map(|plan| plan.size).sum::<u32>()
     }
 
-    /// Writes them as planned, behind what `start` holds, and appends all of it.
+    /// Encodes them as planned, after the contents of `start`, and appends everything.
     pub fn write(&mut self, bounds: Bounds, start: &mut BitWriter, out: &mut Vec<u8>) {
         self.write_front(bounds, start);
         let (begin, front, back) = (out.len(), start.bits(), self.tail.bits());
         start.finish(out);
         self.tail_bytes.clear();
         self.tail.finish(&mut self.tail_bytes);
-        // The tail comes from behind, and may share a byte with the front.
+        // The tail is written from the end, and may share a byte with the front.
         out.resize(begin + (front + back).div_ceil(8) as usize, 0);
         for (byte, tail) in out[begin..].iter_mut().rev().zip(&self.tail_bytes) {
             *byte |= tail.reverse_bits();
@@ -304,7 +306,7 @@ impl Columns {
     }
 }
 
-/// What lies between the places of a column's states.
+/// The gaps between the indices of a column's states.
 fn gaps_of(sources: &[u8], gaps: &mut [u32; LISTED]) {
     let mut free = 0;
     for (gap, &source) in gaps.iter_mut().zip(sources) {
@@ -313,7 +315,7 @@ fn gaps_of(sources: &[u8], gaps: &mut [u32; LISTED]) {
     }
 }
 
-/// Gaps by `rice`, one after the other.
+/// Rice-coded gaps, in sequence.
 struct Gaps<'a> {
     bytes: &'a [u8],
     at: u64,
@@ -333,14 +335,14 @@ impl Gaps<'_> {
     }
 }
 
-/// The zeros and ones of steps, from the end of a block backwards.
+/// The unary parts of steps, from the end of a block backwards.
 struct Tail<'a> {
     bytes: &'a [u8],
-    /// Bits that were read, or are at hand.
+    /// Bits that were read, including those in the window.
     at: u64,
-    /// The next bits, the first one on top; zeros behind them.
+    /// The next bits, the first one on top; followed by zeros.
     window: u64,
-    /// How many they are.
+    /// The number of bits in the window.
     left: u32,
 }
 
@@ -349,7 +351,8 @@ impl<'a> Tail<'a> {
         Tail { bytes, at: 0, window: 0, left: 0 }
     }
 
-    /// Has at least 56 bits at hand, beginning with the first that was not taken; zeros, where the block is at its end.
+    /// Refills the window to at least 56 bits, beginning with the first not consumed; zeros at the end of the
+    /// block.
     #[inline]
     fn fill(&mut self) {
         let at = self.at - u64::from(self.left);
@@ -363,7 +366,7 @@ impl<'a> Tail<'a> {
         self.at = at + u64::from(self.left);
     }
 
-    /// How many zeros stand before the next one.
+    /// The number of zeros before the next one bit.
     #[inline]
     fn zeros(&mut self) -> Result<u32, FileError> {
         let mut zeros = self.window.leading_zeros();
@@ -379,7 +382,7 @@ impl<'a> Tail<'a> {
         Ok(zeros)
     }
 
-    /// Leaves out the bits up to the one of this number, and that.
+    /// Skips the bits up to and including the given number of ones.
     #[inline]
     fn skip(&mut self, mut ones: u32) -> Result<(), FileError> {
         while self.window.count_ones() < ones {
@@ -391,7 +394,7 @@ impl<'a> Tail<'a> {
             self.fill();
         }
         if ones > 0 {
-            // Halves that hold fewer are left out; what is left begins with the one that is looked for.
+            // Halves with fewer ones are skipped; the rest begins with the one that is searched.
             for half in [32, 16, 8, 4, 2, 1] {
                 let held = (self.window >> (64 - half)).count_ones();
                 if held < ones {
@@ -414,7 +417,7 @@ fn near_start(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(chunk)
 }
 
-/// A block of columns that is read.
+/// A block of columns to be decoded.
 pub(crate) struct Reading<'a> {
     pub bytes: &'a [u8],
     pub bounds: Bounds,
@@ -423,7 +426,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Calls `each` with every edge and the place of its source: of all states, or of one.
+    /// Calls `each` with every edge and the index of its source: of all states, or of one.
     #[inline]
     pub fn visit(
         &self,
@@ -505,7 +508,7 @@ impl Reading<'_> {
         if mask == 0 || beyond { Err(odd()) } else { Ok((mask, at)) }
     }
 
-    /// Reads targets that are offsets, and gives the place behind them.
+    /// Decodes targets that are offsets, and returns the position after them.
     #[inline]
     fn level(
         &self,
@@ -531,7 +534,7 @@ impl Reading<'_> {
         Ok(at + u64::from(mask.count_ones() * width))
     }
 
-    /// Reads targets that are steps, and gives the place behind their low bits.
+    /// Decodes targets that are steps, and returns the position after their low bits.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "a head, taken apart")]
     fn stepping(

@@ -1,12 +1,12 @@
 //! Strongly connected components.
 //!
-//! In: a graph. Out: how many components there are, how many of them are single states without an edge to themselves, how many
-//! have no edge that leaves them, and which states are in the last kind. What stays true: nothing is recursive;
+//! In: a graph. Out: the number of components, of trivial ones (single states without a self-loop), of bottom ones
+//! (that no edge leaves), and the set of states in bottom components. What stays true: nothing is recursive;
 //! memory is granted by the budget.
 //!
 //! R. Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1972, in the form of D. Pearce, *A
-//! space-efficient algorithm for finding strongly connected components*, Inf. Process. Lett. 2016: one row of numbers
-//! takes the place of index, low link and membership of the stack.
+//! space-efficient algorithm for finding strongly connected components*, Inf. Process. Lett. 2016: one array of
+//! numbers replaces index, low link and membership of the stack.
 
 use crate::bitset::BitSet;
 use crate::block::STATES;
@@ -19,31 +19,32 @@ use deltamark_core::{Control, Edge, Stop};
 /// The components of a graph.
 #[derive(Debug)]
 pub struct Components {
-    /// How many there are.
+    /// The number of components.
     pub count: u64,
-    /// How many of them are a single state that has no edge to itself.
+    /// The number of trivial components: a single state without a self-loop.
     pub trivial: u64,
-    /// How many of them no edge leaves: where every infinite or longest run ends up.
+    /// The number of bottom components, which no edge leaves: every infinite or maximal run ends up in one.
     pub bottom: u64,
-    /// The states of the largest one.
+    /// The number of states of the largest one.
     pub largest: u64,
-    /// The states of those that no edge leaves.
+    /// The states of bottom components.
     pub in_bottom: BitSet,
 }
 
 impl Components {
-    /// Whether there is one place that can be reached from everywhere, so that its states are home states.
+    /// Whether there is a single bottom component, reachable from everywhere, whose states are home states.
     pub fn has_home(&self) -> bool {
         self.bottom == 1
     }
 }
 
-/// The stack of Tarjan's search and that of its states in one row: both together never hold more than all states.
+/// The call stack of Tarjan's search and its stack of states in one array: together they never hold more than all
+/// states.
 struct Rows {
-    /// 0 for a state that was not met; while it is on a stack its rank, from 1; behind that, the largest numbers, for
-    /// those whose component is known.
+    /// 0 for an unvisited state; while it is on a stack its rank, from 1; afterwards, the largest numbers, for
+    /// states whose component is known.
     rank: Packed,
-    /// States on the way, from the front; states that wait for their component, from the back.
+    /// The call stack, from the front; states that wait for their component, from the back.
     stacks: Packed,
     way: u64,
     waiting: u64,
@@ -61,7 +62,7 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
         way: 0,
         waiting: states + 1,
     };
-    // The next edge of each state on the way; degrees are small, so this is a short row most of the time.
+    // The next edge of each state of the call stack; degrees are small, so this is usually short.
     let mut next: Vec<u32> = Vec::new();
     let mut granted = 0;
     let mut found = Components {
@@ -78,7 +79,7 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
     let mut trail = Trail::new(graph);
     let mut index = 1;
     let mut result = Ok(());
-    // Steps down and back until it is asked whether to go on.
+    // Steps down and back until the next poll of `control`.
     let mut until_asked = 0;
     'all: for &root in &graph.meta().initial {
         if rows.rank.get(root) != 0 {
@@ -103,7 +104,7 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
                 index += 1;
                 roots.insert(state);
             }
-            // Goes on along the edges, down at the first state that was not met.
+            // Follows the edges, and descends at the first unvisited state.
             let mut down = None;
             while let Some(found_edge) = edges.get(edge) {
                 let target = found_edge.target;
@@ -137,11 +138,11 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
                 (state, edge, entering) = (target, 0, true);
                 continue;
             }
-            // All edges were followed.
+            // All edges have been followed.
             let mut left = leaves.contains(state);
             let finished = roots.contains(state);
             if finished {
-                // All that waits and is not above it belongs to its component.
+                // All waiting states not above it belong to its component.
                 let rank = rows.rank.get(state);
                 let from = rows.waiting;
                 let mut size = 1;
@@ -181,7 +182,7 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
             read = trail.back(rows.way, state, &mut edges);
             edge = before as usize;
             entering = false;
-            // The edge that led down is looked at again, now that its target has a rank.
+            // The edge that led down is visited again, now that its target has a rank.
             debug_assert!(rows.rank.get(child) != 0);
         }
     }

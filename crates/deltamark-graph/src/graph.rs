@@ -1,8 +1,8 @@
-//! A graph that is read.
+//! A condensed graph, read from a file.
 //!
 //! In: a file, or its bytes. Out: the edges of any state. What stays true: all checksums are compared before
-//! anything is said about the graph, at the speed memory is read; what the checks cannot see (a file that was
-//! made to mislead) leads to an error and never outside of the file.
+//! anything is reported about the graph, at memory bandwidth; what they cannot detect (a forged file) leads to an
+//! error and never to an access outside of the file.
 
 use crate::block::{Bounds, Packed, STATES, Unpacked};
 use crate::index::Index;
@@ -21,11 +21,11 @@ pub struct Graph {
     places: Places,
     index: Index,
     head: usize,
-    /// What the budget granted for bytes in memory.
+    /// The bytes in memory that the budget granted.
     granted: Option<Granted>,
 }
 
-/// Bytes that go back to the budget with the graph.
+/// Bytes that are returned to the budget with the graph.
 pub(crate) struct Granted(pub Arc<Budget>, pub u64);
 
 impl Drop for Granted {
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Graph {
 }
 
 impl Graph {
-    /// Opens a file and compares its checksums, as far as `control` lets it.
+    /// Opens a file and compares its checksums, unless `control` stops it.
     pub fn open(path: &Path, control: &Control) -> Result<Self, FileError> {
         let bytes = Mapped::open(path).map_err(|error| {
             FileError::Unreadable(match error.kind() {
@@ -104,18 +104,18 @@ impl Graph {
         if at as u64 == self.places.index { Ok(()) } else { Err(damaged("something stands between blocks and index")) }
     }
 
-    /// What is known of the whole graph.
+    /// The header.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// How many states it has.
+    /// The number of states.
     #[inline]
     pub fn states(&self) -> u64 {
         self.meta.states
     }
 
-    /// The bytes of everything.
+    /// The size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -125,12 +125,12 @@ impl Graph {
         self.places.table.unwrap_or(self.places.end) - self.head as u64
     }
 
-    /// How many blocks of [`STATES`] states it has; the last may have fewer.
+    /// The number of blocks of [`STATES`] states; the last may have fewer.
     pub fn blocks(&self) -> u64 {
         self.meta.states.div_ceil(STATES as u64)
     }
 
-    /// The bytes by which a system knows the actions again, where their numbers differ from run to run.
+    /// The bytes by which a system identifies its actions, if their numbers differ from run to run.
     pub fn actions(&self) -> Result<Option<Vec<&[u8]>>, FileError> {
         let Some(at) = self.places.table else { return Ok(None) };
         let table = table::decode(&self.bytes[at as usize..])?;
@@ -157,15 +157,15 @@ impl Graph {
         self.block(state / STATES as u64)?.edges_of((state % STATES as u64) as usize, out)
     }
 
-    /// Unpacks all edges of a block.
+    /// Decodes all edges of a block.
     #[inline]
     pub fn unpack(&self, block: u64, out: &mut Unpacked) -> Result<(), FileError> {
         self.block(block)?.unpack(out)
     }
 }
 
-/// The bytes of a file with another head, whose checksum is right: for those who test what a reader does with files that
-/// were made to mislead. Nothing, if the bytes are no graph.
+/// The bytes of a file with another header and a correct checksum: for tests of readers with forged files. `None`
+/// if the bytes are no graph.
 pub fn forge(bytes: &[u8], change: impl FnOnce(&mut Meta)) -> Option<Vec<u8>> {
     let (mut meta, places, head) = Meta::decode(bytes).ok()?;
     change(&mut meta);
@@ -175,8 +175,8 @@ pub fn forge(bytes: &[u8], change: impl FnOnce(&mut Meta)) -> Option<Vec<u8>> {
     Some([&meta.encode(&places), &bytes[head..]].concat())
 }
 
-/// Makes the checksums of an altered file right again, as far as its parts can be found: for those who test what a reader does
-/// with files that no writer made.
+/// Corrects the checksums of an altered file, as far as its parts can be found: for tests of readers with files
+/// that no writer made.
 pub fn seal(bytes: &mut [u8]) {
     fn sealed(part: Option<&mut [u8]>) {
         if let Some((body, sum)) = part.and_then(|part| part.split_last_chunk_mut::<4>()) {

@@ -1,20 +1,20 @@
-//! Where each block begins.
+//! The index: the position of each block.
 //!
-//! In: places of blocks, ascending. Out: bytes, and the places again. What stays true: an entry takes as many
-//! bytes as the place of the last block needs, five bits a state for files below a gigabyte at the most.
+//! In: positions of blocks, ascending. Out: bytes, and the positions again. What stays true: an entry takes as
+//! many bytes as the position of the last block needs, at most five bits a state for files below a gigabyte.
 //!
 //! ```text
-//! [ place of block 0 ] [ place of block 1 ] … [ place behind the last ] [ crc: 4 ]     places count from the first block
+//! [ position of block 0 ] [ position of block 1 ] … [ end of the last ] [ crc: 4 ]     relative to the first block
 //! ```
 
 use crate::meta::{FileError, damaged};
 
-/// Bytes of an entry, if blocks take so many bytes in all.
+/// The size of an entry in bytes, if blocks take `length` bytes in all.
 fn width(length: u64) -> usize {
     (crate::bits::bits_of(length).div_ceil(8) as usize).max(1)
 }
 
-/// The index of blocks that begin at these places; the first at `start`, and `end` is behind the last.
+/// The index of blocks that begin at these positions; the first at `start`, the last ends at `end`.
 pub(crate) fn encode(places: &[u64], start: u64, end: u64) -> Vec<u8> {
     let width = width(end - start);
     let mut out = Vec::with_capacity((places.len() + 1) * width + 4);
@@ -25,7 +25,7 @@ pub(crate) fn encode(places: &[u64], start: u64, end: u64) -> Vec<u8> {
     out
 }
 
-/// Where an index is and how it is read.
+/// The position of an index and how it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index {
     /// Where blocks begin.
@@ -36,7 +36,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The index at `at` of so many blocks, the first of which begins at `start`. Gives also where it ends.
+    /// The index at `at` of `blocks` blocks, the first of which begins at `start`. Also returns where it ends.
     pub fn new(bytes: &[u8], start: usize, at: u64, blocks: u64) -> Result<(Self, usize), FileError> {
         let wrong = || damaged("its index is not where it should be");
         let at = usize::try_from(at).ok().filter(|&at| at >= start && at <= bytes.len()).ok_or_else(wrong)?;
@@ -57,7 +57,7 @@ impl Index {
         self.start + word as usize
     }
 
-    /// A block, with the checksum behind it.
+    /// A block, with the checksum after it.
     #[inline]
     pub fn block<'a>(&self, bytes: &'a [u8], number: u64) -> Result<(&'a [u8], [u8; 4]), FileError> {
         let (start, end) = (self.entry(bytes, number), self.entry(bytes, number + 1));

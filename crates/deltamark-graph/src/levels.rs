@@ -1,7 +1,7 @@
-//! Breadth first along a graph, by numbers alone.
+//! Breadth-first search on a graph, by numbers alone.
 //!
-//! In: a graph. Out: how deep it is, and shortest paths. What stays true: no state is rebuilt. In a graph that is
-//! numbered level by level the order of the file is that of the search, and nothing is queued.
+//! In: a graph. Out: its depth, and shortest paths. What stays true: no state is reconstructed. In a graph that is
+//! numbered level by level the order of the file is that of the search, and there is no queue.
 
 use crate::BitSet;
 use crate::block::{STATES, Unpacked};
@@ -10,10 +10,10 @@ use crate::meta::{FileError, damaged, go_on};
 use crate::packed::Packed;
 use deltamark_core::{Action, Control, Edge, Stop};
 
-/// A way from an initial state.
+/// A path from an initial state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Which of the initial states it begins in.
+    /// The index of its initial state.
     pub initial: u32,
     /// The file's numbers of the actions, first to last.
     pub actions: Vec<Action>,
@@ -42,7 +42,8 @@ pub fn depth(graph: &Graph, control: &Control) -> Result<u64, FileError> {
     Ok(depth)
 }
 
-/// The depth of a graph that is numbered level by level: a level ends where the largest target of the level before it is.
+/// The depth of a graph that is numbered level by level: a level ends at the largest target of the level before
+/// it.
 fn depth_in_order(graph: &Graph, control: &Control) -> Result<u64, FileError> {
     let mut unpacked = Unpacked::default();
     let mut end = graph.meta().initial.iter().max().map_or(0, |&last| last + 1);
@@ -52,7 +53,7 @@ fn depth_in_order(graph: &Graph, control: &Control) -> Result<u64, FileError> {
         graph.unpack(block, &mut unpacked)?;
         let first = block * STATES as u64;
         if first + STATES as u64 <= end {
-            // The whole block is of one level.
+            // The whole block is in one level.
             most = unpacked.edges().iter().fold(most, |most, (_, edge)| most.max(edge.target + 1));
             continue;
         }
@@ -72,8 +73,8 @@ fn depth_in_order(graph: &Graph, control: &Control) -> Result<u64, FileError> {
     Ok(depth)
 }
 
-/// A shortest way to one of the states in `goals`; of several equally near ones to the first that is found. Nothing, if
-/// none can be reached.
+/// A shortest path to one of the states in `goals`; of several at the same distance to the first found. `None` if
+/// none is reachable.
 pub fn path_to(graph: &Graph, goals: &BitSet, control: &Control) -> Result<Option<Path>, FileError> {
     let initial = &graph.meta().initial;
     if let Some((index, &end)) = initial.iter().enumerate().find(|&(_, &number)| goals.contains(number)) {
@@ -117,8 +118,8 @@ pub fn path_to(graph: &Graph, goals: &BitSet, control: &Control) -> Result<Optio
     Ok(Some(Path { initial: index as u32, actions, end }))
 }
 
-/// The smallest source of an edge to each state up to `end`, plus one, in a graph that is numbered level by level. The smallest
-/// number is of the least level, so such sources are on shortest ways.
+/// The smallest source of an edge to each state up to `end`, plus one, in a graph that is numbered level by level.
+/// The smallest number has the least level, so such sources are on shortest paths.
 fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed, control: &Control) -> Result<(), FileError> {
     let mut unpacked = Unpacked::default();
     for block in 0..=end / STATES as u64 {
@@ -135,8 +136,8 @@ fn parents_in_order(graph: &Graph, end: u64, parents: &mut Packed, control: &Con
     Ok(())
 }
 
-/// Visits all states breadth first: calls `found` with a state and the one it was reached from, then `visit` with it and its
-/// distance, until that says to stop.
+/// Visits all states breadth-first: calls `found` with a state and its predecessor, then `visit` with it and its
+/// distance, until that returns false.
 fn search(
     graph: &Graph,
     control: &Control,
@@ -145,7 +146,7 @@ fn search(
 ) -> Result<(), FileError> {
     let states = graph.states();
     let mut seen = BitSet::new(states, &control.budget).ok_or(Stop::Memory)?;
-    // Every state is queued once, so a row of all of them is queue enough.
+    // Every state is queued once, so an array of all of them suffices as queue.
     let mut queue = Packed::new(states, states, &control.budget).ok_or(Stop::Memory)?;
     let mut queued = 0;
     for &number in &graph.meta().initial {

@@ -1,13 +1,13 @@
 //! The condensed reachability graph: numbered states, packed edges, in a file.
 //!
 //! In: states by number with their edges, from a search ([`Recording`]); later a file ([`Graph`]). Out: edges of
-//! any state, states rebuilt by firing along them ([`walk`]), and what graphs are asked for: paths, components.
-//! What stays true: no state is kept, in the file or beside it, but those a walk has at hand; this crate names no
-//! language, no store and no search.
+//! any state, states reconstructed by firing along them ([`walk`]), and graph algorithms: paths, components. What
+//! stays true: no state is stored, in the file or beside it, except the current ones of a walk; this crate names
+//! no language, no store and no search.
 //!
 //! From T. Mailund and M. Westergaard, *Obtaining Memory-Efficient Reachability Graph Representations Using the
-//! Sweep-Line Method*, TACAS 2004. We keep the idea: states are numbers, an edge is an action and a number, and every
-//! marking can be had again by firing along edges. The paper spends ⌈log2 R⌉ + ⌈log2 T⌉ bits an edge and
+//! Sweep-Line Method*, TACAS 2004. We keep the idea: states are numbers, an edge is an action and a number, and
+//! every marking can be reconstructed by firing along edges. The paper spends ⌈log2 R⌉ + ⌈log2 T⌉ bits an edge and
 //! two words a state; blocks of 64 states with widths of their own take less for both, see [`block`].
 //!
 //! ```text

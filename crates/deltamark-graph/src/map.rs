@@ -1,7 +1,7 @@
-//! The bytes of a file, mapped into memory.
+//! Memory-mapped files.
 //!
-//! In: a path. Out: bytes. What stays true: nothing is copied of a large file; this is the only module of
-//! the crate that holds `unsafe` code.
+//! In: a path. Out: bytes. What stays true: a large file is not copied; this is the only module of the crate that
+//! holds `unsafe` code.
 
 use memmap2::Mmap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Files up to this size are read instead: a mapping would take longer to set up.
 const SMALL: u64 = 1 << 16;
 
-/// The bytes of a file, or bytes that never were in one.
+/// The bytes of a file, or bytes in memory.
 pub(crate) enum Mapped {
     File(Mmap),
     Memory(Vec<u8>),
@@ -27,7 +27,7 @@ impl Mapped {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if !about.is_file() || about.len() <= SMALL {
-            // What is no regular file has no size; a graph of this kind is not endless.
+            // A special file has no size; a graph is finite in any case.
             let mut bytes = Vec::new();
             file.by_ref().take(SMALL + 1).read_to_end(&mut bytes)?;
             if bytes.len() as u64 > SMALL {

@@ -1,8 +1,8 @@
-//! What stands at the head of a file.
+//! The header of a file.
 //!
-//! In: what is known of a graph when it is complete. Out: bytes, and the same from bytes. What stays true:
-//! the first 16 bytes never change their meaning, so that any version can tell what it cannot read; all
-//! the rest is covered by a checksum. The fields are listed in `docs/graph-file.md`.
+//! In: what is known of a complete graph. Out: bytes, and the same from bytes. What stays true: the first 16 bytes
+//! never change their meaning, so that any version can recognise what it cannot read; all the rest is covered by a
+//! checksum. The fields are listed in `docs/graph-file.md`.
 
 use crate::bits::MOST_BITS;
 use deltamark_core::{Control, Stop};
@@ -12,9 +12,9 @@ use std::fmt;
 pub const MAGIC: [u8; 8] = *b"DMGRAPH\n";
 /// The version of the format that is written and read.
 pub const VERSION: u32 = 2;
-/// Bytes before the part that only this version knows: magic, version, length of the head.
+/// Bytes before the version-specific part: magic, version, length of the header.
 const FIXED: usize = 16;
-/// The longest head that is read: more than any model needs.
+/// The maximum length of a header: more than any model needs.
 const LONGEST: usize = 1 << 26;
 
 const UNFOLDING: u32 = 1;
@@ -28,7 +28,7 @@ pub struct ModelId {
     pub path: String,
     /// The name of its format.
     pub format: String,
-    /// What else it takes to load it alike: names and values, in order.
+    /// Further options needed to load it the same way: names and values, in order.
     pub options: Vec<(String, String)>,
     /// The bytes of its text.
     pub length: u64,
@@ -36,62 +36,62 @@ pub struct ModelId {
     pub hash: u64,
 }
 
-/// A checksum of texts: FNV-1a of 64 bits over all of them, one behind the other.
+/// A checksum of texts: 64-bit FNV-1a over their concatenation.
 pub fn text_hash<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     let bytes = texts.into_iter().flatten();
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What is known of a whole graph.
+/// The properties of a whole graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// How many states it has.
+    /// The number of states.
     pub states: u64,
-    /// How many edges it has.
+    /// The number of edges.
     pub edges: u64,
     /// One more than its largest action.
     pub actions: u32,
-    /// How many states have no edge.
+    /// The number of states without edges.
     pub ends: u64,
-    /// In how many states the model declares something wrong, if whoever recorded the graph knew.
+    /// The number of states in which the model declares a fault, if the recorder knew.
     pub faulty: Option<u64>,
-    /// The largest distance of a state from the initial ones, if whoever wrote the graph knew.
+    /// The largest distance of a state from the initial ones, if the writer knew.
     pub depth: Option<u64>,
     /// The numbers of its initial states, in the order of the system.
     pub initial: Vec<u64>,
-    /// Whether some states of the model may stand for several of the graph, which then is an unfolding of the
-    /// real one, bisimilar to it.
+    /// Whether some states of the model may be several states of the graph, which then is an unfolding of the real
+    /// one, bisimilar to it.
     pub unfolding: bool,
     /// Whether states are numbered level by level, as breadth-first search finds them.
     pub levels: bool,
-    /// Where the edges come from.
+    /// The model of the graph.
     pub model: ModelId,
 }
 
-/// Where the parts of a file are.
+/// The positions of the parts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Where the index begins; blocks stand before it.
+    /// The start of the index, which is the end of the blocks.
     pub index: u64,
-    /// Where the table of actions begins, if there is one.
+    /// The start of the table of actions, if there is one.
     pub table: Option<u64>,
-    /// Where the file ends.
+    /// The end of the file.
     pub end: u64,
 }
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It cannot be read, in the operating system's words.
+    /// It cannot be read, with the operating system's message.
     Unreadable(String),
     /// It is no graph.
     NoGraph,
-    /// It is a graph in a version of the format that is not known here.
+    /// It is a graph in an unsupported version of the format.
     Version(u32),
-    /// It was damaged: what was found, as a clause.
+    /// It is damaged: what was found, as a clause.
     Damaged(String),
-    /// Looking at it had to end: for want of memory, at the deadline, or on request.
+    /// Reading was stopped: for lack of memory, at the deadline, or on request.
     Stopped(Stop),
 }
 
@@ -119,8 +119,8 @@ impl From<Stop> for FileError {
     }
 }
 
-/// An error if the run must end. What these passes hold was granted by the budget, and pages of a mapped file are no memory that is
-/// taken, so what the process holds is not asked for.
+/// An error if the run must stop. The memory of these passes was granted by the budget, and pages of a mapped file
+/// are not allocated, so the memory of the process is not checked.
 pub(crate) fn go_on(control: &Control) -> Result<(), Stop> {
     control.stop_without_memory().map_or(Ok(()), Err)
 }
@@ -131,7 +131,7 @@ pub(crate) fn damaged(what: impl Into<String>) -> FileError {
 }
 
 impl Meta {
-    /// The head of a file, whose length depends on this and not on where the parts are.
+    /// Encodes the header, whose length does not depend on the positions.
     pub(crate) fn encode(&self, places: &Places) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend(MAGIC);
@@ -166,7 +166,7 @@ impl Meta {
         out
     }
 
-    /// Reads the head of a file, and says how long it is.
+    /// Decodes the header of a file, and returns its length.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Meta, Places, usize), FileError> {
         let Some(fixed) = bytes.get(..FIXED).filter(|fixed| fixed[..8] == MAGIC) else {
             let short = bytes.len() >= 4 && bytes.len() < FIXED && MAGIC.starts_with(&bytes[..bytes.len().min(8)]);

@@ -1,16 +1,16 @@
-//! From the number a state was found under to its place in the order of recording.
+//! Maps the number a state was found under to its position in the order of recording.
 //!
-//! In: numbers, in the order their states are recorded. Out: the place of each. What stays true: every
-//! number has one place; the memory was granted by the budget.
+//! In: numbers, in the order their states are recorded. Out: the position of each. What stays true: every number
+//! has one position; the memory was granted by the budget.
 //!
 //! # Layout in memory
 //! ```text
 //! chunk    1024 numbers:  open     a word each, while some of them are still to come
-//!                         packed   place - number within the chunk - smallest, in just enough bits
+//!                         packed   position - number within the chunk - smallest, in just enough bits
 //! ```
-//! A search records states about as it finds them, so few chunks are open at a time, and a packed number
-//! takes as many bits as the window of states between finding and recording has. Where both orders are
-//! the same (breadth-first search by one thread) it takes none.
+//! A search records states about in the order it finds them, so few chunks are open at a time, and a packed number
+//! takes as many bits as the window of states between finding and recording. If both orders are equal
+//! (breadth-first search by one thread) it takes none.
 
 use crate::bits::bits_of;
 use deltamark_core::Budget;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Numbers in a chunk.
 const CHUNK: u64 = 1024;
-/// The place of a number that was not recorded yet.
+/// The position of a number not recorded yet.
 const MISSING: u64 = u64::MAX;
 
 enum Chunk {
@@ -26,7 +26,7 @@ enum Chunk {
     Packed { base: i64, bits: u32, words: Box<[u64]> },
 }
 
-/// Places by number.
+/// Positions by number.
 pub(crate) struct Order {
     chunks: Vec<Option<Chunk>>,
     recorded: u64,
@@ -35,12 +35,12 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Nothing recorded.
+    /// An empty order.
     pub fn new(budget: Arc<Budget>) -> Self {
         Order { chunks: Vec::new(), recorded: 0, budget, granted: 0 }
     }
 
-    /// How many numbers have a place.
+    /// The number of recorded states.
     pub fn recorded(&self) -> u64 {
         self.recorded
     }
@@ -58,7 +58,7 @@ impl Order {
         self.granted -= bytes as u64;
     }
 
-    /// Gives a number the next place.
+    /// Assigns a number the next position.
     pub fn record(&mut self, number: u64) -> Result<(), String> {
         let index = usize::try_from(number / CHUNK).map_err(|_| "too many states".to_string())?;
         while self.chunks.len() <= index {
@@ -113,7 +113,7 @@ impl Order {
         Ok(())
     }
 
-    /// The place of a number, if it has one.
+    /// The position of a number, if it has one.
     #[inline]
     pub fn place(&self, number: u64) -> Option<u64> {
         let within = (number % CHUNK) as usize;

@@ -1,22 +1,22 @@
-//! Taking down a graph while a search finds it, and writing it when it is complete.
+//! Records a graph while a search finds it, and writes it when it is complete.
 //!
 //! In: states by number, each with its edges, in the order a search finishes them. Out: a file, or a graph in
-//! memory. What stays true: a file is there complete or not at all; what was written on the way is removed
-//! whatever happens, but for the end of the process by force.
+//! memory. What stays true: a file is complete or does not exist; temporary files are removed whatever happens,
+//! unless the process is killed.
 //!
 //! ```text
-//! search ──record──▶ FILE.dmg.PID.part    number, edges: as they come, a few bytes an edge
-//!              └───▶ order                the place of each number, see order.rs
+//! search ──record──▶ FILE.dmg.PID.part    number, edges: in order of arrival, a few bytes an edge
+//!              └───▶ order                the position of each number, see order.rs
 //! finish: .part ──▶ FILE.dmg.PID.new ──rename──▶ FILE.dmg
 //! ```
-//! Targets may be recorded after their sources, so the final numbers are known at the end only. There are two ways to give
-//! them:
+//! Targets may be recorded after their sources, so the final numbers are known at the end only. There are two ways
+//! to assign them:
 //! * Breadth first, if the budget has room for three packed numbers a state: from the initial states on, targets are
-//!   numbered as the edges of their sources mention them, sorted by action. One pass does it, because all targets of a state have
-//!   their numbers when it is its turn. Neighbours then lead to neighbours by the same action, and edges take half the
+//!   numbered as the edges of their sources mention them, sorted by action. One pass suffices, because all targets of a state
+//!   have their numbers when it is processed. Neighbours then lead to neighbours by the same action, and edges take half the
 //!   bits or less: 13.9 → 6.4 bits on 13 philosophers, 12.5 → 8.5 on kanban 5, 11.7 → 5.8 on 11 database managers
 //!   (whose states breadth-first search numbers in batches of 64, transition by transition).
-//! * As recorded, from front to back, holding a block.
+//! * As recorded, from front to back, holding one block.
 
 use crate::block::{Bounds, Encoder, STATES};
 use crate::graph::{Granted, Graph};
@@ -31,27 +31,27 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that are written or read at once.
+/// Bytes written or read at once.
 const BUFFER: usize = 1 << 18;
 
-/// What a search cannot tell while it records.
+/// What is known only when the search has ended.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The numbers of the initial states, as they were given out, in the order of the system.
+    /// The numbers of the initial states, as assigned, in the order of the system.
     pub initial: Vec<u64>,
     /// Whether some states were recorded under several numbers.
     pub unfolding: bool,
     /// Whether states were recorded level by level.
     pub levels: bool,
-    /// In how many states the model declares something wrong, if that is known.
+    /// The number of states in which the model declares a fault, if that is known.
     pub faulty: Option<u64>,
     /// The model.
     pub model: ModelId,
-    /// What each action means, where numbers differ from run to run.
+    /// The meaning of each action, if numbers differ from run to run.
     pub actions: Option<Vec<Vec<u8>>>,
 }
 
-/// What was written.
+/// Statistics of what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// States of the graph.
@@ -62,19 +62,19 @@ pub struct Written {
     pub actions: u32,
     /// Bytes of everything.
     pub bytes: u64,
-    /// Bytes of the edges with what belongs to them: blocks and index, without head and table of actions.
+    /// Bytes of the edges: blocks and index, without header and table of actions.
     pub packed: u64,
 }
 
 impl Written {
-    /// What ⌈log2 states⌉ + ⌈log2 actions⌉ bits an edge and a byte a state come to, in bytes.
+    /// The size in bytes at ⌈log2 states⌉ + ⌈log2 actions⌉ bits an edge and a byte a state.
     pub fn allowance(&self) -> u64 {
         let bits = |count: u64| u64::from(crate::bits::bits_of(count.saturating_sub(1)));
         (self.edges * (bits(self.states) + bits(self.actions.into()))).div_ceil(8) + self.states
     }
 }
 
-/// Takes down a graph.
+/// Records a graph.
 pub struct Recording {
     part: Option<Part>,
     path: Option<PathBuf>,
@@ -88,13 +88,13 @@ pub struct Recording {
     record: Vec<u8>,
 }
 
-/// Where records wait for the end of the search.
+/// Where records are kept until the end of the search.
 enum Part {
     File(BufWriter<File>, Unfinished),
     Memory(Vec<Vec<u8>>, u64),
 }
 
-/// Appends a number in bytes of seven bits. Most take one or two.
+/// Appends a varint (LEB128). Most take one or two bytes.
 #[inline]
 fn put(out: &mut Vec<u8>, mut number: u64) {
     if (0x80..0x4000).contains(&number) {
@@ -108,7 +108,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Numbers near zero of either sign as small numbers.
+/// Zigzag: numbers near zero of either sign as small numbers.
 fn fold(difference: i64) -> u64 {
     (difference << 1 ^ difference >> 63) as u64
 }
@@ -117,7 +117,7 @@ fn unfold(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// A name beside the file, for what is not complete.
+/// A temporary name beside the file.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(format!(".{}.{ending}", std::process::id()));
@@ -139,12 +139,12 @@ impl Recording {
     /// A graph that will be written to this file.
     ///
     /// # Errors
-    /// What is wrong with the place, in a sentence.
+    /// Why no file can be written there, in a sentence.
     pub fn to_file(path: &Path, budget: Arc<Budget>) -> Result<Self, String> {
         if path.is_dir() {
             return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
         }
-        // The file is renamed when it is complete, which would put it in the place of a device or a pipe.
+        // The file is renamed when it is complete, which would replace a device or a pipe.
         if path.exists() && !path.is_file() {
             return Err(cannot_write(path, &io::Error::other("it is no regular file")));
         }
@@ -172,23 +172,23 @@ impl Recording {
         Recording { part, path, order, budget, control, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
     }
 
-    /// The same, whose file is not written if `control` has the run end before.
+    /// The same, whose file is not written if `control` stops the run before.
     pub fn under(mut self, control: &Control) -> Self {
         self.control = control.clone();
         self
     }
 
-    /// How many states were recorded.
+    /// The number of recorded states.
     pub fn states(&self) -> u64 {
         self.order.recorded()
     }
 
-    /// How many edges were recorded.
+    /// The number of recorded edges.
     pub fn edges(&self) -> u64 {
         self.edges
     }
 
-    /// One more than the largest action that was recorded.
+    /// One more than the largest recorded action.
     pub fn actions(&self) -> u32 {
         self.actions
     }
@@ -201,7 +201,8 @@ impl Recording {
         let part = self.part.take().ok_or("a graph is written once")?;
         match part {
             Part::Memory(pieces, granted) => {
-                // Everything three times for a moment: pieces, records in a row, and the graph, which is smaller than both.
+                // Everything three times for a moment: pieces, contiguous records, and the graph, which is smaller
+                // than both.
                 let _pieces = Granted(Arc::clone(&self.budget), granted);
                 if !self.budget.request(2 * granted) {
                     return Err("the memory limit leaves no room for the graph".into());
@@ -232,7 +233,7 @@ impl Recording {
                     Ok(written)
                 });
                 let written = written.map_err(wrong)?;
-                // Before it has its name: if the run must end now, there is no file.
+                // Before the rename: if the run must stop now, there is no file.
                 let graph = Graph::open(new.path(), &self.control).map_err(|error| error.to_string())?;
                 fs::rename(new.path(), &path).map_err(wrong)?;
                 Ok((graph, written))
@@ -243,7 +244,7 @@ impl Recording {
     /// The second pass: records in, file out.
     fn write(&self, records: &[u8], out: &mut (impl Write + Seek), about: About) -> io::Result<Written> {
         let states = self.order.recorded();
-        // Numbers have no gaps, so a place for each below the count is a place for all.
+        // Numbers have no gaps, so a position for each below the count is a position for all.
         let missing = |number: u64| io::Error::other(format!("state {number} was never recorded"));
         for number in 0..states {
             if number.is_multiple_of(ASKED) {
@@ -296,10 +297,10 @@ impl Recording {
     }
 }
 
-/// States of a quick pass from one look at the clock to the next.
+/// States of a fast pass between two polls of the clock.
 const ASKED: u64 = 1024;
 
-/// An error if the run must end.
+/// An error if the run must stop.
 fn goes_on(control: &Control) -> io::Result<()> {
     match control.stop_without_memory() {
         Some(stop) => Err(io::Error::other(format!("writing was ended ({})", stop.word()))),
@@ -389,9 +390,9 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
     }
 }
 
-/// Numbers given breadth first.
+/// Breadth-first numbering.
 struct Renumbered {
-    /// Where the record of each state is, by the number it was found under.
+    /// The position of the record of each state, by the number it was found under.
     records: Packed,
     /// The new numbers, plus one.
     numbers: Packed,
@@ -401,7 +402,7 @@ struct Renumbered {
 }
 
 impl Renumbered {
-    /// Prepares to number states anew, if there is memory for it.
+    /// Prepares a new numbering, if there is memory for it.
     fn new(
         states: u64,
         bytes: &[u8],
@@ -418,7 +419,7 @@ impl Renumbered {
             }
             let at = reader.at;
             let number = reader.skip()?;
-            // What comes before a record tells its number; so the place behind the number is kept.
+            // A record begins with its number; the position after it is kept.
             records.set(number, (at + reader.lead(at)) as u64);
         }
         let mut renumbered = Renumbered { records, numbers, queue, queued: 0 };
@@ -431,7 +432,7 @@ impl Renumbered {
         Ok(Some(renumbered))
     }
 
-    /// The new number of a state, which it gets now unless it has one.
+    /// The new number of a state, assigned now unless it has one.
     #[inline]
     fn number(&mut self, old: u64) -> u64 {
         match self.numbers.get(old) {
@@ -538,7 +539,7 @@ struct Records<'a> {
 impl Records<'_> {
     #[inline]
     fn number(&mut self) -> io::Result<u64> {
-        // Nearly all numbers take four bytes or fewer, and nearly all of them have four bytes behind their first.
+        // Nearly all numbers take four bytes or fewer, and nearly always four bytes remain.
         let Some(&[one, two, three, four]) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) else {
             return self.long_number();
         };
@@ -575,7 +576,7 @@ impl Records<'_> {
         }
     }
 
-    /// Bytes of the number at a place.
+    /// The size in bytes of the number at a position.
     fn lead(&self, at: usize) -> usize {
         self.bytes[at..].iter().take_while(|&&byte| byte >= 0x80).count() + 1
     }
@@ -587,11 +588,11 @@ impl Records<'_> {
         Ok(number)
     }
 
-    /// Leaves out a record and gives its number.
+    /// Skips a record and returns its number.
     fn skip(&mut self) -> io::Result<u64> {
         let number = self.head()?;
         let mut left = 2 * self.number()?;
-        // Every number ends in a byte below 0x80: eight bytes are looked at together.
+        // Every varint ends in a byte below 0x80: eight bytes are examined together.
         while left >= 8
             && let Some(&word) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>())
         {

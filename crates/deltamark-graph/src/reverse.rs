@@ -1,8 +1,8 @@
-//! Edges the other way round.
+//! Reverse edges.
 //!
-//! In: a graph. Out: for each state those that lead to it. What stays true: it is made on demand, in memory that the
-//! budget granted; a number takes as many bits as the largest needs. Actions are left out: whoever wants one
-//! looks at the edges of the source. Two edges between the same states count once for each.
+//! In: a graph. Out: for each state its predecessors. What stays true: it is built on demand, in memory that the
+//! budget granted; a number takes as many bits as the largest needs. Actions are omitted: they are found among the
+//! edges of the source. Parallel edges count once each.
 //!
 //! # Layout in memory
 //! ```text
@@ -24,7 +24,7 @@ pub struct Reverse {
 }
 
 impl Reverse {
-    /// Turns the edges of a graph round.
+    /// Reverses the edges of a graph.
     pub fn new(graph: &Graph, control: &Control) -> Result<Self, FileError> {
         let (states, edges) = (graph.states(), graph.meta().edges);
         let mut starts = Packed::new(states + 1, edges, &control.budget).ok_or(Stop::Memory)?;
@@ -58,7 +58,7 @@ impl Reverse {
         (self.starts.get(state)..self.starts.get(state + 1)).map(|place| self.sources.get(place))
     }
 
-    /// Adds to a set all states from which one of it can be reached.
+    /// Adds to a set all states from which one of it is reachable.
     pub fn close(&self, set: &mut BitSet, control: &Control) -> Result<(), FileError> {
         let states = set.len();
         let mut queue = Packed::new(states, states, &control.budget).ok_or(Stop::Memory)?;

@@ -1,6 +1,6 @@
-//! What actions mean, for models that number them as they come.
+//! The meaning of actions, for models that number them in order of discovery.
 //!
-//! In: for each action the bytes by which its system knows it again. Out: bytes, and the same from them.
+//! In: for each action the bytes by which its system identifies it. Out: bytes, and the same from them.
 //!
 //! ```text
 //! [ actions: 4 ] [ length: 4 | bytes ]… [ crc: 4 ]

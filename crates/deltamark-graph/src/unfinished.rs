@@ -1,22 +1,22 @@
-//! Files that are being written and have not got their names yet.
+//! Temporary files, removed unless they are renamed.
 //!
-//! In: their paths, while somebody writes them. Out: nothing of them is left, whether the writer gives up, panics, or the process is
-//! about to exit without returning to the writer. What stays true: a path is known here before the file is there, and as long as it
-//! may be.
+//! In: their paths, while they are written. Out: none of them is left, whether the writer fails, panics, or the
+//! process is about to exit without returning to the writer. What stays true: a path is registered before the file
+//! exists, and as long as it may.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// All that are being written by this process.
+/// The temporary files of this process.
 static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file that is being written. It is removed with this, unless it has got another name by then.
+/// A file that is being written. It is removed on drop, unless it has been renamed by then.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// A file at this path, which is to be created only now.
+    /// A file at this path, which must not be created before.
     pub fn new(path: PathBuf) -> Self {
         PATHS.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
         Unfinished(path)
@@ -30,7 +30,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Nothing more can be done about a leftover that cannot be removed either.
+        // A leftover that cannot be removed either is ignored.
         let _ = fs::remove_file(&self.0);
         PATHS.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.0);
     }

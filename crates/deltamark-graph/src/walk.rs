@@ -1,18 +1,18 @@
-//! Walking along a graph with the states rebuilt.
+//! Walks along a graph, reconstructing the states.
 //!
-//! In: a graph, its system, and who wants to see the states. Out: every state of the graph, in blocks, each at
-//! least once. What stays true: a state is had by firing along one edge that leads to it, so a walk takes about one
-//! step a state where a search takes one an edge, compares nothing and stores nothing.
+//! In: a graph, its system, and a visitor of the states. Out: every state of the graph, in blocks, each at least
+//! once. What stays true: a state is reconstructed by firing along one edge that leads to it, so a walk takes
+//! about one step a state where a search takes one an edge, compares nothing and stores nothing.
 //!
 //! Two orders:
-//! * File order (`by_file`): blocks as they stand in the file. States that were reached and not passed yet wait in a
+//! * File order (`by_file`): blocks in the order of the file. States that were reached and not shown yet wait in a
 //!   window, which is as large as the frontier of the search was. It is the faster one: steps are fired from
-//!   neighbours, and blocks are unpacked once.
-//! * Depth first (`by_depth`): one state at hand, fired forwards and unfired backwards, and a stack of eight bytes an
-//!   entry. Where a system cannot undo steps, every 64th state of the stack is kept and the others between
-//!   are fired again when the walk comes back to them: one step for each that is left, on average.
+//!   neighbours, and blocks are decoded once.
+//! * Depth first (`by_depth`): one current state, fired forwards and undone backwards, and a stack of eight bytes an
+//!   entry. If a system cannot undo steps, every 64th state of the stack is kept and the others between
+//!   are fired again when the walk returns to them: one step for each that is left, on average.
 //!
-//! [`Walk::run`] takes file order as long as the budget has room for the window, and starts over depth first when it
+//! [`Walk::run`] uses file order as long as the budget has room for the window, and restarts depth-first when it
 //! has not, or when a state has no edge from one before it (which a graph recorded by a search always has).
 
 mod by_depth;
@@ -26,11 +26,11 @@ use deltamark_core::{
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Whoever wants to see states.
+/// A visitor of states.
 pub trait Visitor {
-    /// Takes a block of states; their ids are their numbers in the graph, and `ends` has a bit for each that has no
-    /// edge. Says whether to go on. May see a state more than once: after a change of the layout, or when the walk had to
-    /// start over.
+    /// Takes a block of states; their ids are their numbers in the graph, and `ends` has a bit for each that has
+    /// no edge. Returns whether to go on. May see a state more than once: after a change of the layout, or when
+    /// the walk had to restart.
     ///
     /// # Errors
     /// When the layout must be widened first; the same states are shown again.
@@ -40,20 +40,20 @@ pub trait Visitor {
     fn widened(&mut self, _recoding: &Recoding) {}
 }
 
-/// Which way to go.
+/// The order of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// In file order, and depth first if there is no memory for that.
+    /// In file order, and depth-first if there is no memory for that.
     #[default]
     Auto,
-    /// As the blocks stand in the file.
+    /// In the order of the blocks in the file.
     File,
     /// Depth first.
     Depth,
 }
 
 impl Way {
-    /// All there are.
+    /// All orders.
     pub const ALL: &[Way] = &[Way::Auto, Way::File, Way::Depth];
 
     /// Its name on the command line.
@@ -71,17 +71,17 @@ impl Way {
 pub enum Ended {
     /// All states were seen.
     Whole,
-    /// The visitor had enough.
+    /// The visitor stopped it.
     Enough,
     /// A limit was reached.
     Stopped(Stop),
 }
 
-/// Why a walk cannot go on.
+/// Why a walk cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WalkError {
-    /// Something is wrong with the file.
+    /// An error in the file.
     File(FileError),
     /// The model cannot take a step that the graph has: they do not belong together.
     Misfit(String),
@@ -104,10 +104,10 @@ impl fmt::Display for WalkError {
 
 impl std::error::Error for WalkError {}
 
-/// Why one way does not lead on.
+/// Why one order fails.
 enum Blocked {
     Error(WalkError),
-    /// There is no memory for what waits.
+    /// There is no memory for the waiting states.
     Memory,
     /// A state has no edge from one before it.
     Order,
@@ -125,14 +125,14 @@ impl From<FileError> for Blocked {
     }
 }
 
-/// How often the listener is told.
+/// How often the listener is called.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// A walk along a graph.
 pub struct Walk<'a> {
     graph: &'a Graph,
     system: &'a dyn System,
-    /// The system's numbers of the file's actions; nothing where they are the same.
+    /// The system's numbers of the file's actions; `None` if they are the same.
     actions: Option<&'a [Action]>,
     control: &'a Control,
     started: Instant,
@@ -143,8 +143,8 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk with a system to which the graph belongs. `actions` are its numbers of the file's actions, where
-    /// these differ from run to run.
+    /// A walk with the system of the graph. `actions` are its numbers of the file's actions, if these differ from
+    /// run to run.
     pub fn new(
         graph: &'a Graph,
         system: &'a dyn System,
@@ -164,12 +164,12 @@ impl<'a> Walk<'a> {
         Ok(Walk { graph, system, actions, control, started, told, seen: 0, widenings: 0, peak: 0 })
     }
 
-    /// How often the layout was widened.
+    /// The number of widenings of the layout.
     pub fn widenings(&self) -> u64 {
         self.widenings
     }
 
-    /// The most bytes that were held for states at hand.
+    /// The maximum number of bytes held for states.
     pub fn peak_bytes(&self) -> u64 {
         self.peak
     }
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
         self.actions.map_or(action, |actions| actions[action.0 as usize])
     }
 
-    /// The initial states, in the layout in use.
+    /// The initial states, in the current layout.
     fn initial(&mut self, scratch: &mut Scratch) -> Result<Batch, WalkError> {
         let mut batch = Batch::new(self.system.width());
         while self.system.initial(scratch, &mut batch).is_err() {
@@ -228,7 +228,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether to end now, and why. Call once a block.
+    /// Why to stop now, if so. Called once a block.
     fn check(&mut self, block: &Block) -> Option<Stop> {
         self.seen += block.len() as u64;
         if self.control.cancel.is_cancelled() {

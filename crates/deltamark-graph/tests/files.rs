@@ -1,4 +1,4 @@
-//! Graphs written and read back: every edge, the size, and what happens to files that were damaged.
+//! Graphs written and read back: every edge, the size, and damaged files.
 
 use deltamark_core::{Action, Budget, Control, Edge, Recorder, Stop};
 use deltamark_graph::block::Unpacked;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A graph in which every state can be reached from state 0: for each state its edges, by action.
+/// A graph in which every state is reachable from state 0: for each state its edges, by action.
 type Plain = Vec<BTreeMap<u32, u64>>;
 
 /// A random graph of at most `most` states.
@@ -161,7 +161,7 @@ proptest! {
             class.len() == 1 && class.iter().all(|&state| graph[state as usize].values().all(|&target| target != state))
         });
         prop_assert_eq!(found.trivial, trivial.count() as u64);
-        // Edges the other way round.
+        // Reverse edges.
         let reverse = Reverse::new(&read, &control).expect("memory");
         let turned: Vec<(u64, u64)> = (0..read.states()).flat_map(|to| reverse.sources(to).map(move |from| (from, to))).collect();
         let mut expected: Vec<(u64, u64)> = edges(&read).into_iter().map(|(from, _, to)| (from, to)).collect();
@@ -204,7 +204,7 @@ fn bytes_of(graph: &Plain) -> Vec<u8> {
     bytes
 }
 
-/// Does everything with a file that may be none; nothing may panic or take long.
+/// Uses a file, possibly invalid, in every way; nothing may panic or take long.
 fn use_all(bytes: Vec<u8>) {
     let budget = Arc::new(Budget::new(64 << 20));
     let control = Control { budget: Arc::clone(&budget), ..Control::new() };
@@ -233,7 +233,7 @@ fn file(name: &str) -> PathBuf {
     folder.join(format!("{name}.dmg"))
 }
 
-/// A graph like a small net's: a grid with a way back.
+/// A graph like that of a small net: a grid with a back edge.
 fn grid(side: u64) -> Plain {
     let state = |x: u64, y: u64| x * side + y;
     let mut graph: Plain = vec![BTreeMap::new(); (side * side) as usize];
@@ -285,7 +285,7 @@ fn every_flipped_byte_with_right_checksums_is_an_error_or_another_graph() {
 fn without_memory_for_new_numbers_those_of_the_recording_stay() {
     let graph = grid(30);
     let path = file("as-recorded");
-    // The buffers, one chunk of the order, and next to nothing beside.
+    // The buffers, one chunk of the order, and next to nothing else.
     let budget = Arc::new(Budget::new((1 << 19) + 8192 + 64 * 64));
     let recording = Recording::to_file(&path, Arc::clone(&budget)).expect("a file");
     let turned = |number: u64| 1000 - number;
@@ -304,7 +304,7 @@ fn every_pass_ends_when_the_run_must() {
     record(&grid(30), Recording::to_file(&path, Arc::new(Budget::unlimited())).expect("a file"), |number| number);
     let control = Control::new();
     let graph = Graph::open(&path, &control).expect("a graph");
-    // Recorded backwards in little memory, so that its levels have to be looked for.
+    // Recorded backwards in little memory, so that its levels have to be computed.
     let budget = Arc::new(Budget::new((1 << 19) + 8192 + 64 * 64));
     let unordered = file("ended-unordered");
     let (unordered, _) =
@@ -329,7 +329,7 @@ fn every_pass_ends_when_the_run_must() {
         assert_eq!(ended, Err(FileError::Stopped(Stop::Cancelled)), "{pass}");
     }
     std::fs::remove_file(&path).expect("the file");
-    // A run that must end leaves no file.
+    // A run that is stopped leaves no file.
     let recording = Recording::to_file(&path, Arc::new(Budget::unlimited())).expect("a file").under(&control);
     assert!(recording.finish(About::default()).is_err());
     assert!(!path.exists());
@@ -343,7 +343,7 @@ fn what_cannot_be_written_is_told_and_leaves_nothing_behind() {
     let message = |path: PathBuf| Recording::to_file(&path, budget()).err().unwrap_or_default();
     assert!(message(folder.join("none/a.dmg")).contains("its folder does not exist"));
     assert!(message(folder.clone()).contains("it is a folder"));
-    // Given up, recorded twice, or with a gap: nothing is left.
+    // Abandoned, recorded twice, or with a gap: nothing is left.
     let path = folder.join("a.dmg");
     let mut recording = Recording::to_file(&path, budget()).expect("a file");
     recording.record(0, &[]).expect("room");

@@ -1,5 +1,5 @@
-//! Walks show every state of the graph under its number, whatever the system can do: states of any width, layouts that widen, several
-//! initial states, steps that cannot be undone; with plenty of memory and with little.
+//! Walks show every state of the graph under its number, whatever the system: states of any width, layouts that
+//! widen, several initial states, steps that cannot be undone; with plenty of memory and with little.
 
 use deltamark_core::{Block, Budget, Control, Edge, Recoding, Recorder, Scratch, Stop, System, Widen};
 use deltamark_graph::walk::Ended;
@@ -33,7 +33,7 @@ fn systems() -> Vec<(&'static str, Make)> {
     systems
 }
 
-/// The graph of what was explored.
+/// The graph of an exploration.
 fn condensed(system: &dyn System, explored: &Explored) -> Graph {
     let mut recording = Recording::in_memory(Arc::new(Budget::unlimited()));
     let mut rows = vec![Vec::new(); explored.states.len()];
@@ -49,7 +49,7 @@ fn condensed(system: &dyn System, explored: &Explored) -> Graph {
     recording.finish(About { initial, ..About::default() }).expect("a graph").0
 }
 
-/// Notes each state in words, and whether it has edges.
+/// Records the description of each state, and whether it has edges.
 #[derive(Default)]
 struct Notes<'a> {
     system: Option<&'a dyn System>,
@@ -81,7 +81,7 @@ fn every_state_is_shown_under_its_number() {
         let system = make();
         let explored = explore(&*system);
         let graph = condensed(&*system, &explored);
-        // Numbers of the file are those of the edges: found again by walking along them in words.
+        // Numbers of the file are those of the edges: found by walking along them by description.
         let mut expected: BTreeMap<String, u32> = BTreeMap::new();
         for state in &explored.states {
             *expected.entry(format!("{:?}", system.describe().state(state))).or_default() += 1;

@@ -1,13 +1,13 @@
-//! The walk depth first, with one state at hand.
+//! The depth-first walk, with one current state.
 //!
-//! In: the edges of states, one at a time. Out: the states, in the order they are first met. What stays true: the
-//! state at hand is that of the number on top of the stack.
+//! In: the edges of states, one at a time. Out: the states, in the order they are first visited. What stays true:
+//! the current state is that of the number on top of the stack.
 //!
 //! # Layout in memory
 //! ```text
 //! visited   one bit a state
-//! stack     [ number: 40 | next edge: 24 ]   one a state on the way from an initial one
-//! kept      every 64th state of the stack, and those above the last of them     where steps cannot be undone
+//! stack     [ number: 40 | next edge: 24 ]   one a state on the path from an initial one
+//! kept      every 64th state of the stack, and those above the last of them     if steps cannot be undone
 //! ```
 
 use super::{Blocked, Ended, Visitor, Walk, WalkError};
@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 /// Bits of the next edge in an entry of the stack.
 const EDGE_BITS: u32 = 24;
-/// One of so many states on the stack is kept.
+/// One of this many states on the stack is kept.
 const KEPT: usize = 64;
-/// Entries of a piece of the stack.
+/// Entries of a segment of the stack.
 const PIECE: usize = 1 << 14;
 
-/// A stack of words in pieces, within the budget.
+/// A segmented stack of words, within the budget.
 struct Stack {
     pieces: Vec<Vec<u64>>,
     len: usize,
@@ -68,9 +68,9 @@ impl Drop for Stack {
     }
 }
 
-/// States of the stack, where steps cannot be undone.
+/// States of the stack, if steps cannot be undone.
 struct Kept {
-    /// Those at the places 0, 64, 128 …
+    /// Those at depths 0, 64, 128 …
     pillars: States,
     /// Those from the last pillar on.
     recent: States,
@@ -94,10 +94,10 @@ impl Kept {
         Ok(())
     }
 
-    /// The state at place `place` of the stack is this one.
+    /// Sets the state at depth `place` of the stack.
     fn push(&mut self, place: usize, state: &[Slot]) -> Result<(), Blocked> {
         if place.is_multiple_of(KEPT) {
-            // What was left behind by a walk from another initial state.
+            // Leftovers of a walk from another initial state.
             self.pillars.truncate(place / KEPT);
             self.pillars.push(state);
             self.recent.clear();
@@ -126,7 +126,7 @@ struct Descent<'w, 'a, 'v> {
     scratch: Scratch,
     stack: Stack,
     kept: Option<Kept>,
-    /// The state at hand.
+    /// The current state.
     state: Vec<Slot>,
     spare: Vec<Slot>,
     edges: Vec<Edge>,
@@ -179,7 +179,7 @@ pub(super) fn run(walk: &mut Walk<'_>, visitor: &mut dyn Visitor) -> Result<Ende
 }
 
 impl Descent<'_, '_, '_> {
-    /// Takes an initial state at hand; layouts may have changed since the last.
+    /// Makes an initial state the current one; the layout may have changed since the last.
     fn begin(&mut self, index: usize) -> Result<(), Blocked> {
         let initial = self.walk.initial(&mut self.scratch)?;
         self.state.clear();
@@ -187,7 +187,7 @@ impl Descent<'_, '_, '_> {
         Ok(())
     }
 
-    /// All states that can be reached from the one at hand and were not visited yet.
+    /// Visits all unvisited states reachable from the current one.
     fn tree(&mut self, root: u64, visited: &mut BitSet) -> Result<Option<Ended>, Blocked> {
         if let Some(ended) = self.enter(root)? {
             return Ok(Some(ended));
@@ -228,7 +228,7 @@ impl Descent<'_, '_, '_> {
         self.enter_with_edges(number)
     }
 
-    /// The state at hand is this one, met for the first time.
+    /// The current state is this one, visited for the first time.
     fn enter_with_edges(&mut self, number: u64) -> Result<Option<Ended>, Blocked> {
         if let Some(kept) = &mut self.kept {
             kept.push(self.stack.len, &self.state)?;
@@ -239,7 +239,7 @@ impl Descent<'_, '_, '_> {
         if self.block.len() == BLOCK { self.show() } else { Ok(None) }
     }
 
-    /// Goes back to the state that is now on top of the stack.
+    /// Backtracks to the state that is now on top of the stack.
     fn back(&mut self) -> Result<(), Blocked> {
         let place = self.stack.len - 1;
         let top = self.stack.get(place);
@@ -259,14 +259,14 @@ impl Descent<'_, '_, '_> {
         Ok(())
     }
 
-    /// The same where steps cannot be undone.
+    /// The same if steps cannot be undone.
     fn back_to_kept(&mut self, place: usize) -> Result<(), Blocked> {
         let Some(kept) = &mut self.kept else { return Ok(()) };
         // The last state of `recent` is the one that was left.
         let recent = kept.recent.len();
         kept.recent.truncate(recent.saturating_sub(1));
         if kept.recent.is_empty() {
-            // It was a pillar: fire again from the one before it.
+            // It was a pillar: replay from the one before it.
             kept.pillars.truncate(place / KEPT + 1);
             let first = place - place % KEPT;
             kept.recent.push(kept.pillars.get(place / KEPT));
@@ -293,7 +293,7 @@ impl Descent<'_, '_, '_> {
         kept.account()
     }
 
-    /// Shows the states that were met since the last time.
+    /// Shows the states visited since the last call.
     fn show(&mut self) -> Result<Option<Ended>, Blocked> {
         if self.block.is_empty() {
             return Ok(None);

@@ -1,12 +1,12 @@
 //! The walk in file order.
 //!
-//! In: blocks, one after the other. Out: their states. What stays true: when a block is shown all its states were
-//! reached, from blocks before it or from within; a state is fired once.
+//! In: blocks in sequence. Out: their states. What stays true: when a block is shown all its states were reached,
+//! from earlier blocks or from within; a state is fired once.
 //!
 //! # Layout in memory
 //! ```text
 //! reached   one bit a state: it waits in a page, or was shown
-//! pages     one a block that holds states which wait:  [ state 0 | state 1 | … | state 63 ]
+//! pages     one for each block with waiting states:  [ state 0 | state 1 | … | state 63 ]
 //! ```
 
 use super::{Blocked, Ended, Visitor, Walk, WalkError};
@@ -15,14 +15,14 @@ use crate::block::{STATES, Unpacked};
 use deltamark_core::{Block, Budget, Recoding, Slot, StateId, Widen, Width};
 use std::sync::Arc;
 
-/// States of one block that wait to be shown.
+/// The waiting states of one block.
 enum Page {
-    /// States of one width, each at its place.
+    /// States of one width, each at its index.
     Fixed(Vec<Slot>),
     Varies(Vec<Vec<Slot>>),
 }
 
-/// All states that wait.
+/// All waiting states.
 struct Window {
     width: Width,
     pages: Vec<Option<Page>>,
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// A state that waits.
+    /// A waiting state.
     #[inline]
     fn get(&self, block: u64, place: usize) -> &[Slot] {
         match (&self.pages[block as usize], self.width) {
@@ -111,14 +111,14 @@ impl Window {
         });
     }
 
-    /// Gives up a page whose states were shown.
+    /// Frees a page whose states were shown.
     fn pass(&mut self, block: u64) {
         if let Some(page) = self.pages[block as usize].take() {
             self.free.push(page);
         }
     }
 
-    /// Translates all states that wait; `reached` tells which places of a page hold one.
+    /// Recodes all waiting states; `reached` marks which slots of a page hold one.
     fn recode(&mut self, recoding: &Recoding, reached: &BitSet) -> Result<(), Blocked> {
         let (from, to) = (self.width, recoding.to);
         self.width = to;
@@ -174,7 +174,7 @@ pub(super) fn run(walk: &mut Walk<'_>, visitor: &mut dyn Visitor) -> Result<Ende
         let all = if count == STATES { u64::MAX } else { (1 << count) - 1 };
         graph.unpack(number, &mut unpacked)?;
         let mut fired = 0;
-        // States of this block may be reached from others of it: again, until nothing is left to fire.
+        // States of this block may be reached from others of it: repeat until nothing is left to fire.
         while reached.word(number) & !fired != 0 {
             let ready = reached.word(number) & !fired;
             for &(source, edge) in unpacked.edges() {
@@ -217,7 +217,7 @@ pub(super) fn run(walk: &mut Walk<'_>, visitor: &mut dyn Visitor) -> Result<Ende
     Ok(Ended::Whole)
 }
 
-/// Puts the initial states where the graph has them.
+/// Puts the initial states at their numbers in the graph.
 fn place_initial(
     walk: &Walk<'_>,
     initial: &deltamark_core::Batch,
