@@ -1,16 +1,15 @@
-//! A net made ready to fire, for one layout.
+//! A net compiled for one layout.
 //!
-//! In: a net and a layout. Out: [`Compiled`]: what to test and what to add, per
-//! transition. What stays true:
+//! In: a net and a layout. Out: [`Compiled`]: the tests and additions of each transition. What stays true:
 //!
 //! * A state's *truths* are words with one bit for each of the 64 states of a block.
-//!   The first `64 × words` of them are the bit planes of the states themselves; behind
-//!   them stand the thresholds `count ≥ k` that fields of several bits need. A transition
+//!   The first `64 × words` of them are the bit planes of the states themselves; after
+//!   them come the thresholds `count ≥ k` that fields of several bits need. A transition
 //!   is enabled where all its conditions are true, and leaves the layout where one of
 //!   its overflow conditions is true.
-//! * Groups come by falling priority. A step is fired where its conditions are true and no step of a
+//! * Groups are in order of decreasing priority. A step is fired where its conditions are true and no step of a
 //!   group of higher priority has all of its conditions true.
-//! * Firing adds one number a word: [fields never disturb each other](crate::layout).
+//! * Firing adds one number a word: [fields never interfere](crate::layout).
 //! * The hash of a marking is the sum of count × coefficient over all places, so firing
 //!   adds one number to it as well, and it does not depend on the layout.
 
@@ -26,18 +25,18 @@ use std::collections::HashMap;
 pub(crate) struct Threshold {
     /// The truth of the field's lowest bit.
     pub plane: u32,
-    /// How many bits the field has.
+    /// The number of bits of the field.
     pub bits: u8,
-    /// The bound, at least 1 and at most what the field can hold.
+    /// The bound, at least 1 and at most the field's maximum.
     pub at_least: u64,
 }
 
-/// A truth that must be (or, for inhibitors, must not be) the case.
+/// A truth that must hold or, for inhibitors, must not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
     /// Index of the truth.
     pub truth: u32,
-    /// All ones if the truth must not be the case, zero otherwise.
+    /// All ones if the truth must not hold, zero otherwise.
     pub flip: u64,
 }
 
@@ -46,9 +45,9 @@ pub(crate) struct Condition {
 pub(crate) struct Step {
     /// The number of the transition.
     pub transition: u32,
-    /// Its conditions but the first, which its group holds.
+    /// Its conditions except the first, which its group holds.
     pub conditions: std::ops::Range<u32>,
-    /// Truths that say that a count would leave its field.
+    /// Truths that mean that a count would overflow its field.
     pub overflows: std::ops::Range<u32>,
     /// What firing adds: a range of [`Compiled::changes`].
     pub changes: std::ops::Range<u32>,
@@ -56,8 +55,7 @@ pub(crate) struct Step {
     pub hash: u64,
 }
 
-/// Steps that share their first condition: where it is false for a whole block, none of
-/// them is looked at.
+/// Steps that share their first condition: if it is false for a whole block, none of them is tried.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     /// The shared condition.
@@ -68,27 +66,27 @@ pub(crate) struct Group {
     pub priority: u32,
 }
 
-/// What firing adds to one word.
+/// The addition to one word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     /// Which word.
     pub word: u32,
-    /// What to add, wrapping.
+    /// The addend, wrapping.
     pub add: u64,
 }
 
-/// A net made ready to fire, for one layout.
+/// A net compiled for one layout.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub layout: Layout,
     /// Changes with every widening.
     pub version: u64,
-    /// Whether some field cannot get wider, so that counts may end there.
+    /// Whether some field has the maximum width, so that counts may be cut off there.
     pub widest: bool,
     pub thresholds: Vec<Threshold>,
-    /// Index of the truth that is always the case.
+    /// The index of the truth that always holds.
     pub always: u32,
-    /// How many truths a block has.
+    /// The number of truths of a block.
     pub truths: usize,
     pub groups: Vec<Group>,
     pub steps: Vec<Step>,
@@ -99,23 +97,23 @@ pub(crate) struct Compiled {
     pub single: Steps,
     /// What each bit of a state adds to the hash, by bit number.
     pub bit_hash: Vec<u64>,
-    /// What each byte of a state adds to the hash, 256 entries a byte; empty for wide
-    /// states, where the tables would not stay in the cache.
+    /// What each byte of a state adds to the hash, 256 entries a byte; empty for wide states, where the tables
+    /// would not stay in the cache.
     pub byte_hash: Vec<u64>,
     /// The part of the hash that never changes.
     pub base_hash: u64,
 }
 
-/// Beyond this many words a state's bytes are not hashed by table.
+/// States of more words are not hashed bytewise.
 const BYTE_TABLE_WORDS: usize = 16;
 
 impl Compiled {
-    /// Makes the net ready to fire in this layout.
+    /// Compiles the net for this layout.
     pub fn new(net: &Net, layout: Layout, version: u64) -> Self {
         Self::under(net, layout, version, &Control::new()).unwrap_or_else(|_| unreachable!("nobody asks it to stop"))
     }
 
-    /// The same, unless `control` has it end before.
+    /// The same, unless `control` stops it.
     pub fn under(net: &Net, layout: Layout, version: u64, control: &Control) -> Result<Self, Stop> {
         let mut truths = Truths {
             first: 64 * layout.words as u32 + 1,
@@ -130,7 +128,7 @@ impl Compiled {
                 drafts.push(draft);
             }
         }
-        // The rarest truth first: it is the one most likely to be false for a whole block.
+        // The rarest truth first: it is the most likely to be false for a whole block.
         let mut uses: HashMap<u32, u32> = HashMap::new();
         for condition in drafts.iter().flat_map(|draft| &draft.conditions) {
             *uses.entry(condition.truth).or_default() += 1;
@@ -216,7 +214,7 @@ impl Compiled {
     #[inline]
     pub fn word_hash(&self, index: usize, mut value: u64) -> u64 {
         let mut sum = 0u64;
-        // Sparse words are quicker bit by bit; full ones byte by byte.
+        // Sparse words are faster bit by bit; dense ones byte by byte.
         if self.byte_hash.is_empty() || (self.layout.words > 2 && value.count_ones() < 6) {
             let units = &self.bit_hash[64 * index..64 * index + 64];
             while value != 0 {
@@ -254,7 +252,7 @@ struct Truths {
     known: HashMap<(u32, u64), u32>,
 }
 
-/// A condition as far as the layout decides it.
+/// A condition, as far as the layout decides it.
 enum Known {
     True,
     False,
@@ -285,7 +283,7 @@ impl Truths {
     }
 }
 
-/// A transition on its way to becoming a [`Step`].
+/// A transition before it becomes a [`Step`].
 struct Draft {
     transition: u32,
     conditions: Vec<Condition>,
@@ -296,7 +294,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Nothing if the transition cannot fire in any state of this layout.
+    /// `None` if the transition cannot fire in any state of this layout.
     fn new(
         net: &Net,
         layout: &Layout,

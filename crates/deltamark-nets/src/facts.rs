@@ -12,7 +12,7 @@ use crate::{NetSystem, Transition};
 use deltamark_core::facts::Form;
 use deltamark_core::{Action, ActionFact, ActionFacts, Change, Control, Facts, Observable, Scratch, Slot, Stop};
 
-/// The most conditions that a transition may enable or disable, on average.
+/// The maximum average number of conditions that a transition may enable or disable.
 const MOST_CHANGED: usize = 1024;
 
 /// `count >= weight` of a place, or its negation. Ordered by place.
@@ -34,7 +34,7 @@ fn needs(transition: &Transition) -> impl Iterator<Item = Condition> {
     })
 }
 
-/// What a net states.
+/// The facts of a net.
 pub(crate) struct NetFacts<'n> {
     system: &'n NetSystem,
     conditions: Vec<Condition>,

@@ -1,53 +1,53 @@
-//! The list of what is wrong with one file.
+//! The diagnostics of one file.
 //!
-//! In: diagnostics, in any order. Out: at most [`MOST_DIAGNOSTICS`] of them, in the order of the
-//! text. What stays true: a file with many mistakes gives a short list, at a bounded cost.
+//! In: diagnostics, in any order. Out: at most [`MOST_DIAGNOSTICS`] of them, in the order of the text. What stays
+//! true: a file with many errors yields a short list, at a bounded cost.
 
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Stop};
 use std::cell::Cell;
 
-/// Collects diagnostics. A reader whose list is full gives up; so does one whose run must end, which looks the same to it.
+/// Collects diagnostics. A parser whose list is full gives up; so does one whose run was stopped, which looks the
+/// same to it.
 #[derive(Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    /// Who is asked whether to go on.
+    /// Polled whether to go on.
     control: Option<Control>,
-    /// Why not.
+    /// Why the run was stopped.
     stop: Cell<Option<Stop>>,
 }
 
 impl Findings {
-    /// An empty list for a reader that ends when `control` says so.
+    /// An empty list for a parser that ends when `control` stops it.
     pub fn under(control: &Control) -> Self {
         Findings { control: Some(control.clone()), ..Findings::default() }
     }
 
-    /// Adds one, unless the list is full. Takes a closure because a suggestion may be
-    /// costly to find.
+    /// Adds one, unless the list is full. Takes a closure because a suggestion may be costly to find.
     pub fn add(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
         if !self.is_full() {
             self.list.push(diagnostic());
         }
     }
 
-    /// Whether nothing is wrong so far, and the run goes on.
+    /// Whether there are no diagnostics so far, and the run was not stopped.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.stop.get().is_none()
     }
 
-    /// How many there are so far.
+    /// The number of diagnostics so far.
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// Forgets all but the first `count`, for a parser that tries another reading.
+    /// Drops all but the first `count`, for a parser that backtracks.
     pub fn truncate(&mut self, count: usize) {
         self.list.truncate(count);
     }
 
-    /// Whether further diagnostics would be dropped, because there are many or because the run must end. Whoever reads in a
-    /// loop asks in every round.
+    /// Whether further diagnostics would be dropped, because there are many or because the run was stopped. Every
+    /// loop of a parser checks it.
     pub fn is_full(&self) -> bool {
         if self.stop.get().is_none()
             && let Some(control) = &self.control
@@ -57,10 +57,10 @@ impl Findings {
         self.list.len() >= MOST_DIAGNOSTICS || self.stop.get().is_some()
     }
 
-    /// The same as [`is_full`](Self::is_full), before one more entry of so many bytes comes to a table that holds `len` of
-    /// them and has room for `capacity`: a table that must grow takes its new memory at once.
+    /// The same as [`is_full`](Self::is_full), before an entry of `entry` bytes is added to a table that holds
+    /// `len` of them and has capacity for `capacity`: a table that must grow allocates at once.
     pub fn is_full_for(&self, len: usize, capacity: usize, entry: usize) -> bool {
-        /// Smaller tables grow unasked.
+        /// Smaller tables grow without a check.
         const SMALL: usize = 1 << 16;
         if len == capacity
             && capacity * entry >= SMALL
@@ -71,7 +71,7 @@ impl Findings {
         self.is_full()
     }
 
-    /// The value if nothing is wrong, otherwise the list.
+    /// The value if there are no diagnostics, otherwise the list.
     pub fn or<T>(mut self, value: T) -> Result<T, Vec<Diagnostic>> {
         if let Some(stop) = self.stop.get() {
             return Err(stop.into());

@@ -1,14 +1,13 @@
-//! Firing a block of up to 64 markings at once.
+//! Fires a block of up to 64 markings at once.
 //!
-//! In: a block of packed markings. Out: all their successors, with hashes. What stays
-//! true: nothing is allocated per successor, and a step that would push a count out of
-//! its field is reported before anything of the batch is used.
+//! In: a block of packed markings. Out: all their successors, with hashes. What stays true: nothing is allocated
+//! per successor, and a step that would overflow a field is reported before anything of the batch is used.
 //!
 //! # The idea
-//! The block is turned into bit planes, so that one `and` decides a condition for 64
-//! markings. Transitions are then taken one after the other: the word of those markings
-//! that enable it is known, and the same few additions are applied to each of them.
-//! Against looking at the markings one by one this was worth two to four times the speed.
+//! The block is transposed into bit planes, so that one `and` decides a condition for 64 markings. Transitions are
+//! then processed one after the other: the word of those markings that enable it is known, and the same few
+//! additions are applied to each of them. Compared to processing the markings one by one this was two to four
+//! times as fast.
 
 use crate::compile::{Compiled, Group, Step, Threshold};
 use crate::layout::word;
@@ -17,20 +16,20 @@ use deltamark_core::sleep::SleepLists;
 use deltamark_core::{Action, BLOCK, Batch, Block, Slot, Widen};
 use std::sync::Arc;
 
-/// A place whose count would leave its field, and the count it would have.
+/// A place whose field would overflow, and the count it would have.
 pub(crate) type Overflow = (u32, u64);
 
 /// Working memory of one thread.
 pub(crate) struct Workspace {
     /// The net in the layout this thread has last seen.
     pub compiled: Arc<Compiled>,
-    /// The serial of the block that the rest belongs to.
+    /// The serial of the block that the other fields belong to.
     loaded: Option<(u64, usize)>,
     /// The words of the block's states, state by state.
     words: Vec<u64>,
     hashes: [u64; BLOCK],
     truths: Vec<u64>,
-    /// For each transition the states of the block in which it is skipped; empty if it is in none.
+    /// For each transition the states of the block in which it is skipped; empty if there are none.
     asleep: Vec<u64>,
     runs: Vec<(u32, u64)>,
 }
@@ -48,13 +47,13 @@ impl Workspace {
         }
     }
 
-    /// Takes over a new layout.
+    /// Adopts a new layout.
     pub fn refresh(&mut self, compiled: Arc<Compiled>) {
         self.compiled = compiled;
         self.loaded = None;
     }
 
-    /// Works out words, hashes and truths of a block, unless they are there already.
+    /// Computes words, hashes and truths of a block, unless they are loaded already.
     fn load(&mut self, block: &Block) {
         if self.loaded == Some(block.serial()) {
             return;
@@ -91,7 +90,7 @@ impl Workspace {
         &self.truths[..64 * self.compiled.layout.words]
     }
 
-    /// Calls `visit` with every step that is enabled somewhere in the block, and where.
+    /// Calls `visit` with every step that is enabled somewhere in the block, and the mask of states.
     #[inline]
     fn enabled<E>(&self, live: u64, mut visit: impl FnMut(&Step, u64) -> Result<(), E>) -> Result<(), E> {
         let compiled = &*self.compiled;
@@ -120,7 +119,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Where conditions of a step of a group are true, priorities apart.
+    /// Where the conditions of a step hold, priorities aside.
     fn concession(&self, live: u64, group: &Group, step: &Step) -> u64 {
         let conditions = &self.compiled.conditions[step.conditions.start as usize..step.conditions.end as usize];
         std::iter::once(&group.condition)
@@ -128,7 +127,7 @@ impl Workspace {
             .fold(live, |mask, condition| mask & (self.truths[condition.truth as usize] ^ condition.flip))
     }
 
-    /// Where a step that is enabled at `mask` is to be fired.
+    /// The states in which a step that is enabled at `mask` is fired.
     #[inline]
     fn awake(&self, step: &Step, mask: u64, out: &mut Batch) -> u64 {
         match self.asleep.get(step.transition as usize) {
@@ -140,7 +139,7 @@ impl Workspace {
         }
     }
 
-    /// Whether firing `step` where `mask` says would push a count out of its field.
+    /// Whether firing `step` in the states of `mask` would overflow a field.
     #[inline]
     fn overflows(&self, step: &Step, mask: u64) -> bool {
         let overflows = &self.compiled.overflows[step.overflows.start as usize..step.overflows.end as usize];
@@ -153,7 +152,7 @@ impl Workspace {
         self.fire_all(block, out)
     }
 
-    /// Appends the successors of all states of `block` but those that are skipped.
+    /// Appends the successors of all states of `block`, without those skipped.
     pub fn expand_awake(
         &mut self,
         sleep: &SleepLists,
@@ -181,7 +180,7 @@ impl Workspace {
         }
     }
 
-    /// Fires with the number of words and slots known to the compiler.
+    /// Fires with a constant number of words and slots.
     fn fire_narrow<const WORDS: usize, const SLOTS: usize>(&self, live: u64, out: &mut Batch) -> Result<(), Widen> {
         let (sources, _) = self.words.as_chunks::<WORDS>();
         let sources: &[[u64; WORDS]; BLOCK] = sources.try_into().expect("a block of words");
@@ -216,11 +215,11 @@ impl Workspace {
         })
     }
 
-    /// Fires states of many slots: copies them and touches only what changes.
+    /// Fires states of many slots: copies them and writes only what changes.
     fn fire_wide(&self, block: &Block, live: u64, out: &mut Batch) -> Result<(), Widen> {
         let width = self.compiled.layout.slots;
         let states = block.states().slots();
-        // Slots that were written since it was asked whether to go on: a state of many slots may have very many successors.
+        // Slots written since the last poll of `control`: a state of many slots may have very many successors.
         let mut written = 0;
         self.enabled(live, |step, mask| {
             let mask = self.awake(step, mask, out);
@@ -269,7 +268,7 @@ impl Workspace {
     }
 }
 
-/// Slots of successors from one time it is asked whether to go on to the next.
+/// Slots of successors between two polls of `control`.
 const ASKED: usize = 1 << 15;
 
 /// Adds to one word of a packed state.
@@ -282,8 +281,8 @@ pub(crate) fn apply(state: &mut [Slot], index: usize, add: u64) {
     }
 }
 
-/// Compares a field of all 64 states with a constant, lowest bit first: a set bit of the
-/// constant needs the field's bit as well, a clear one is beaten by it.
+/// Compares a field of all 64 states with a constant, lowest bit first: a set bit of the constant requires the
+/// field's bit, a clear one is exceeded by it.
 #[inline]
 fn at_least(planes: &[u64], threshold: &Threshold) -> u64 {
     let first = threshold.plane as usize;

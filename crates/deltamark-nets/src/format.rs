@@ -1,8 +1,8 @@
-//! From the bytes of a file to a net, whatever is in them.
+//! From the bytes of a file to a net.
 //!
-//! In: a format and bytes from outside. Out: a [`Net`] that [`Net::validate`] accepts, or
-//! diagnostics. What stays true: nothing here panics, and memory stays within a small
-//! multiple of the input, which is capped at [`LARGEST_FILE`].
+//! In: a format and untrusted bytes. Out: a [`Net`] that [`Net::validate`] accepts, or diagnostics. What stays
+//! true: nothing here panics, and memory stays within a small multiple of the input, which is capped at
+//! [`LARGEST_FILE`].
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ impl Format {
     /// Every format, for lists and help texts.
     pub const ALL: [Format; 2] = [Format::Pnml, Format::Tina];
 
-    /// The format a file name's ending speaks of: `.pnml` and `.xml`, or `.net`.
+    /// The format by the extension of a file name: `.pnml` and `.xml`, or `.net`.
     pub fn from_path(path: impl AsRef<Path>) -> Option<Format> {
         let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -50,13 +50,12 @@ impl Format {
     }
 }
 
-/// Reads a net. Spans are offsets into `bytes`; where the bytes are no text, everything
-/// before the span still is.
+/// Reads a net. Spans are offsets into `bytes`; if the bytes are not UTF-8, everything before the span is.
 pub fn parse_bytes(format: Format, bytes: &[u8]) -> Result<Net, Vec<Diagnostic>> {
     parse_bytes_under(format, bytes, &Control::new())
 }
 
-/// The same, as far as `control` lets it: where the run must end, the only diagnostic says so.
+/// The same, unless `control` stops it: then the only diagnostic is the stop.
 pub fn parse_bytes_under(format: Format, bytes: &[u8], control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let text = text_of(bytes).map_err(|diagnostic| vec![diagnostic])?;
     match format {

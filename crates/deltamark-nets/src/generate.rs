@@ -1,4 +1,4 @@
-//! Families of nets with a parameter.
+//! Parameterised families of nets.
 //!
 //! In: the name of a family and a number. Out: a [`Net`] that [`Net::validate`] accepts.
 //! What stays true: the same name and number always give the same net, node by node, so
@@ -10,18 +10,18 @@ use deltamark_core::diagnostic::did_you_mean;
 use crate::build::{ArcKind, Builder};
 use crate::net::Net;
 
-/// Nets of one kind, in all sizes.
+/// A family of nets, in all sizes.
 #[derive(Debug)]
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,
     /// What it models, in a few words.
     pub about: &'static str,
-    /// What the number means.
+    /// The meaning of the parameter.
     pub parameter: &'static str,
-    /// The smallest number that makes sense.
+    /// The smallest parameter that makes sense.
     pub smallest: u32,
-    /// The largest number for which the net itself still fits in memory with ease.
+    /// The largest parameter for which the net itself still fits in memory with ease.
     pub largest: u32,
     build: fn(u32) -> Builder,
 }
@@ -54,7 +54,7 @@ pub const FAMILIES: [Family; 3] = [
     },
 ];
 
-/// The member of a family for a number.
+/// The member of a family for a parameter.
 pub fn generate(family: &str, n: u32) -> Result<Net, Diagnostic> {
     let names = FAMILIES.map(|family| family.name);
     let Some(known) = FAMILIES.iter().find(|known| known.name == family) else {
@@ -83,10 +83,9 @@ fn transition(builder: &mut Builder, name: String, inputs: &[u32], outputs: &[u3
     }
 }
 
-/// Five places and five transitions each. A philosopher's left fork carries their own
-/// number, the right one that of the neighbour. There are 3^n states: each fork lies on
-/// the table or is held by one of its two neighbours, and that tells everything. Two of
-/// them are dead: everyone holds the left fork, or everyone the right one.
+/// Five places and five transitions each. A philosopher's left fork has their own number, the right one that of
+/// the neighbour. There are 3^n states: each fork is on the table or held by one of its two neighbours, which
+/// determines the state. Two of them are deadlocks: everyone holds the left fork, or everyone the right one.
 fn philosophers(n: u32) -> Builder {
     let mut builder = Builder::default();
     let mut each =
@@ -107,10 +106,10 @@ fn philosophers(n: u32) -> Builder {
     builder
 }
 
-/// After Ciardo and Tilgner, *On the use of Kronecker operators for the solution of
-/// generalized stochastic Petri nets*, 1996. A part enters a cell against a card, is
-/// worked on, is found good or sent back to be done again, and leaves with the card freed.
-/// What leaves cell 1 enters cells 2 and 3 together, what leaves those two enters cell 4.
+/// After Ciardo and Tilgner, *On the use of Kronecker operators for the solution of generalized stochastic Petri
+/// nets*, 1996. A part enters a cell against a card, is processed, is found good or sent back to be redone, and
+/// leaves, freeing the card. What leaves cell 1 enters cells 2 and 3 together, what leaves those two enters cell
+/// 4.
 fn kanban(n: u32) -> Builder {
     let mut builder = Builder::default();
     let cells: Vec<[u32; 4]> = (1..=4)
@@ -137,10 +136,9 @@ fn kanban(n: u32) -> Builder {
     builder
 }
 
-/// Jensen's distributed data base, unfolded: a manager who updates sends a message to each
-/// of the others, who work it in and acknowledge; one update at a time. There are
-/// 1 + n·3^(n−1) states: nobody updates, or one of n does and each message to the others
-/// is sent, being worked in, or acknowledged.
+/// Jensen's distributed data base, unfolded: a manager who updates sends a message to each of the others, who
+/// process it and acknowledge; one update at a time. There are 1 + n·3^(n−1) states: no update, or one of n
+/// updates and each message to the others is sent, being processed, or acknowledged.
 fn database_managers(n: u32) -> Builder {
     let mut builder = Builder::default();
     let free = builder.place("free", 1);

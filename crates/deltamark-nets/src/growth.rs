@@ -1,26 +1,25 @@
-//! Which places grow without end.
+//! Unbounded places.
 //!
-//! In: a net whose search was ended by a limit. Out: sentences that name the places that
-//! grew. What stays true: "without end" is said only where it is proved.
+//! In: a net whose search was stopped by a limit. Out: sentences that name the places that grew. What stays true:
+//! a place is called unbounded only if that is proved.
 //!
-//! The proof is that of Karp and Miller (*Parallel program schemata*, 1969): a walk that
-//! comes to a marking with at least as many tokens everywhere as an earlier one, and more
-//! somewhere, can repeat what it did in between for ever. Inhibitor arcs and
-//! priorities break it, because more tokens may then disable a step.
+//! The proof is that of Karp and Miller (*Parallel program schemata*, 1969): a walk that reaches a marking which
+//! strictly covers an earlier one can repeat the steps in between for ever. Inhibitor arcs and priorities
+//! invalidate it, because more tokens may then disable a step.
 
 use crate::Net;
 use crate::walk::Walk;
 use deltamark_core::Growth;
 
-/// Steps of a walk; each marking is compared with all before it, by what the steps in between add up to.
+/// Steps of a walk; each marking is compared with all earlier ones, by the sum of the effects in between.
 const STEPS: usize = 600;
 const WALKS: u64 = 8;
-/// How much the walks may look at in all: well below a second.
+/// The maximum work of all walks: well below a second.
 const EFFORT: usize = 100_000_000;
-/// How many places are named.
+/// The maximum number of places named.
 const NAMED: usize = 8;
 
-/// What to tell about growth; `bits` are the widths of the fields at the end of the run.
+/// The report on growth; `bits` are the widths of the fields at the end of the run.
 pub(crate) fn growth(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Option<Growth> {
     let inhibited = net.transitions.iter().any(|transition| !transition.inhibitors.is_empty());
     let proved = if inhibited || net.has_priorities() { None } else { pump(net, effects) };
@@ -35,7 +34,7 @@ pub(crate) fn growth(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Opt
         let sentence = format!("the net is unbounded: {} without end ({one}{how})", grow(net, &places));
         return Some(Growth { sentence, proved: true });
     }
-    // No proof: name the places that hold far more than at the beginning.
+    // No proof: name the places that hold far more than initially.
     let mut grown: Vec<usize> = (0..net.places.len())
         .filter(|&place| bits[place] >= 8 && u64::from(net.places[place].initial) >> (bits[place] - 1) == 0)
         .collect();
@@ -57,17 +56,17 @@ fn grow(net: &Net, places: &[usize]) -> String {
     }
 }
 
-/// What can be pumped up, and how.
+/// Places that can be pumped, and how.
 struct Pump {
     /// The places, in the order of the net.
     places: Vec<usize>,
     /// The transitions of the cycle that was found first.
     cycle: Vec<usize>,
-    /// How many of the places that cycle alone pumps.
+    /// The number of the places that this cycle alone pumps.
     by_cycle: usize,
 }
 
-/// Looks for places that can be pumped up: all that some walk shows to be.
+/// Searches for places that can be pumped: the union over all walks.
 fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     let mut effort = 0;
     let mut pumped = vec![false; net.places.len()];
@@ -91,16 +90,16 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     Some(Pump { places, cycle, by_cycle })
 }
 
-/// What steps add up to, by place.
+/// The sum of effects, by place.
 struct Sums {
     of: Vec<i64>,
-    /// Places whose sums are not clear, some of them perhaps several times.
+    /// Places whose sums may be non-zero, possibly with duplicates.
     touched: Vec<u32>,
 }
 
 impl Sums {
-    /// The latest step from which on these have added tokens somewhere and taken none anywhere, which gives the shortest cycle. The
-    /// sums are then those of its steps.
+    /// The latest step from which on the sum of effects is non-negative everywhere and positive somewhere, which
+    /// gives the shortest cycle. The sums are then those of its steps.
     fn covered(&mut self, effects: &[Vec<(u32, i64)>], fired: &[usize], effort: &mut usize) -> Option<usize> {
         self.touched.drain(..).for_each(|place| self.of[place as usize] = 0);
         let (mut less, mut more) = (0_i64, 0_i64);
@@ -128,7 +127,7 @@ mod tests {
     use crate::{NetSystem, tina};
     use deltamark_core::System;
 
-    /// What is told of a net, and whether it is proved.
+    /// The report on a net, and whether it is proved.
     fn growth(text: &str) -> Option<(String, bool)> {
         let growth = NetSystem::new(tina::parse(text).expect("a valid net")).describe().growth();
         growth.map(|growth| (growth.sentence, growth.proved))
@@ -150,7 +149,7 @@ mod tests {
         assert_eq!(growth("tr a p -> q\ntr b q -> p\npl p (3)\n"), None);
         // An inhibitor arc keeps this one bounded, though each walk covers earlier markings.
         assert_eq!(growth("tr a p q?-5 -> p q\npl p (1)\n"), None);
-        // So does a transition of higher priority, which takes away what the other one adds.
+        // So does a transition of higher priority, which removes what the other one adds.
         let mut net = tina::parse("tr add p -> p q\ntr take q*3 -> \npl p (1)\n").expect("a valid net");
         net.transitions[1].priority = 1;
         assert!(NetSystem::new(net).describe().growth().is_none());

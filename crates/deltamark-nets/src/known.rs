@@ -1,9 +1,8 @@
-//! What may be in an XML file of a P/T net, and what becomes of it.
+//! The elements and attributes known in an XML file of a P/T net, and their treatment.
 //!
-//! In: a document, and the table of its dialect. Out: a diagnostic for each element, attribute
-//! or stray text that the table does not list, or lists as refused. What stays true: a reader
-//! that asks here first drops nothing in silence. Whatever is below `pnml` is *used*, or
-//! *harmless* for the reason beside it, or refused by name.
+//! In: a document, and the table of its dialect. Out: a diagnostic for each element, attribute or stray text that
+//! the table does not list, or lists as refused. What stays true: a reader that checks here first drops nothing
+//! silently. Everything below `pnml` is *used*, or *harmless* for the reason given, or refused by name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,10 +14,10 @@ use crate::findings::Findings;
 use crate::pnml::{elements, label, name_of};
 use crate::xml;
 
-/// What becomes of a name.
+/// The treatment of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Read. Elements may be there any number of times.
+    /// Read. Elements may occur any number of times.
     Used,
     /// Read; an element that has two of them is refused.
     Once,
@@ -26,9 +25,9 @@ pub(crate) enum Role {
     Harmless(&'static str),
     /// Skipped if it has one of these values, for this reason; otherwise refused.
     Only(&'static [&'static str], &'static str),
-    /// Skipped if nothing is in it; otherwise refused for this reason.
+    /// Skipped if it is empty; otherwise refused for this reason.
     Empty(&'static str),
-    /// Refused, in these words.
+    /// Refused, with this message.
     Refused(&'static str),
 }
 
@@ -43,14 +42,14 @@ const TIMED: &str = "timed transitions are not supported";
 const DRAWING: &str = "where and how it is drawn";
 const STOCHASTIC: &str = "stochastic nets are not supported: how firing times are distributed is not looked at";
 
-/// Elements with a text in them.
+/// Elements that contain a text.
 const LABELS: &[&str] = &["name", "initialMarking", "inscription", "label", "type", "arctype", "timed", "priority"];
-/// Elements that hold nodes and arcs.
+/// Elements that contain nodes and arcs.
 const HOLDERS: &[&str] = &["net", "page"];
 const REFERENCES: &[&str] = &["referencePlace", "referenceTransition"];
 const NODES: &[&str] = &["place", "transition", "arc", "referencePlace", "referenceTransition"];
 
-/// PNML as the standard has it, and what PIPE, WoPeD, ProM, pm4py and TINA add.
+/// Standard PNML, and the extensions of PIPE, WoPeD, ProM, pm4py and TINA.
 pub(crate) const PNML: &[Row] = &[
     (&["pnml"], "net", Used),
     (&["net"], "@type", Used),
@@ -131,7 +130,7 @@ const STEPS: &[&str] = &["transition", "shared-transition"];
 const TAPAAL_COLOURS: &str = "this is a coloured net of TAPAAL; only its nets without colours are read";
 const GAME: &str = "nobody plays against anybody";
 
-/// What TAPAAL saves (`.tapn`, older ones `.xml`), and what its engines read.
+/// TAPAAL's files (`.tapn`, older ones `.xml`), and those of its engines.
 pub(crate) const TAPAAL: &[Row] = &[
     (&["pnml"], "net", Used),
     (&["pnml"], "shared-place", Used),
@@ -198,17 +197,17 @@ pub(crate) const TAPAAL: &[Row] = &[
     (ARCS, "colorinterval", Refused(TAPAAL_COLOURS)),
 ];
 
-/// What a tool keeps in `toolspecific`.
+/// The contents of a tool's `toolspecific`.
 enum Tool {
-    /// Its promise that the net is safe is used as a hint.
+    /// Its declaration that the net is safe is used as a hint.
     Nupn,
-    /// Decoration as long as nothing but these elements is in it (`None`: whatever is), and why.
+    /// Decoration as long as it contains only these elements (`None`: any), and why.
     Decoration(Option<&'static [&'static str]>, &'static str),
     /// Part of the net, which is not supported.
     Semantics(&'static str),
 }
 
-/// The tools whose parts we know. Others may keep time, priorities or kinds of arcs there.
+/// The known tools. Others may keep time, priorities or kinds of arcs there.
 const TOOLS: &[(&str, Tool)] = &[
     ("nupn", Tool::Nupn),
     ("ProM", Tool::Decoration(Some(&[]), "numbers of nodes and names of activities")),
@@ -251,7 +250,7 @@ const WOPED: &[&str] = &[
     "description",
 ];
 
-/// Attributes of `toolspecific`. What a tool keeps is told by its name.
+/// Attributes of `toolspecific`. The contents are identified by the tool's name.
 const TOOL_ATTRIBUTES: &[&str] = &["tool", "version", "localNodeID", "activity"];
 
 /// The namespace of `xsi:schemaLocation` and `xsi:type`.
@@ -280,13 +279,13 @@ struct Checker<'t> {
 }
 
 impl Checker<'_> {
-    /// Looks at what an element has; what is used waits in `open`.
+    /// Checks the contents of an element; used children are pushed to `open`.
     fn element<'a>(&mut self, node: Node<'a, 'a>, context: &'a str, open: &mut Vec<(Node<'a, 'a>, &'a str)>) {
         self.attributes(node, context);
         let mut seen = HashSet::new();
         let mut texts = 0;
         for child in node.children() {
-            // An element may have very many children, each with something wrong.
+            // An element may have very many children, each with an error.
             if self.findings.is_full() {
                 return;
             }
@@ -340,7 +339,7 @@ impl Checker<'_> {
         for attribute in node.attributes() {
             let name = attribute.name();
             let known = match attribute.namespace() {
-                // Where the schema is, how white space is meant; but not which type an element has.
+                // The location of the schema and the treatment of white space; but not the type of an element.
                 Some(SCHEMA) if name != "type" => continue,
                 Some(XML) => continue,
                 Some(_) => None,
@@ -364,7 +363,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Text between elements means nothing to any tool, so that somebody meant something else by it.
+    /// Text between elements has no meaning in any tool, so it must be an error.
     fn stray(&mut self, node: Node<'_, '_>, context: &str) {
         let range = node.range();
         let words = self.text[range.clone()].trim();
@@ -409,7 +408,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What to do about a name that is not known: perhaps it is misspelt.
+    /// Advice on an unknown name: perhaps it is misspelt.
     fn close(&self, context: &str, name: &str, attribute: bool) -> String {
         let here = self.table.iter().filter(|(parents, ..)| parents.contains(&context));
         let names = here.map(|(_, name, _)| *name).filter(|name| name.starts_with('@') == attribute);
@@ -425,7 +424,7 @@ impl Checker<'_> {
     }
 }
 
-/// The words for a value under which something would not be harmless.
+/// The message for a value that is not harmless.
 fn other_value(name: &str, value: &str, values: &[&str], reason: &str) -> String {
     match name {
         "capacity" => "places with a capacity are not supported".into(),

@@ -1,9 +1,8 @@
 //! A P/T net as data: what parsers and generators produce and the compiler takes.
 //!
-//! What stays true of a net that [`Net::validate`] accepts: every arc names an existing
-//! place; no place stands twice in the same arc list of a transition; weights are at
-//! least 1; names are unique among places and unique among transitions, not empty, and
-//! hold no control characters, so that a name always fits on a line.
+//! What stays true of a net that [`Net::validate`] accepts: every arc names an existing place; no place occurs
+//! twice in the same arc list of a transition; weights are at least 1; names are unique among places and unique
+//! among transitions, not empty, and contain no control characters, so that a name always fits on a line.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,46 +11,45 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub struct Place {
     /// Its id in the file.
     pub id: String,
-    /// Its name for people: unique among places; the id where the file's name is not.
+    /// Its display name, unique among places; the id if the file's name is not unique.
     pub name: String,
-    /// Its tokens at the beginning.
+    /// Its initial tokens.
     pub initial: u32,
 }
 
-/// An end of a transition: a place and a number of tokens.
+/// An arc of a transition: a place and a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arc {
     /// The index of the place.
     pub place: u32,
-    /// How many tokens, at least 1.
+    /// The weight, at least 1.
     pub weight: u32,
 }
 
-/// A transition. It can fire when every input and every read place holds at least the
-/// weight and every inhibitor place holds less than the weight; it then takes the inputs
-/// and adds the outputs.
+/// A transition. It is enabled if every input and every read place holds at least the weight and every inhibitor
+/// place holds less than the weight; firing removes the inputs and adds the outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transition {
     /// Its id in the file.
     pub id: String,
-    /// Its name for people: unique among transitions; the id where the file's name is not.
+    /// Its display name, unique among transitions; the id if the file's name is not unique.
     pub name: String,
-    /// A label, where the format has one.
+    /// A label, if the format has one.
     pub label: Option<String>,
     /// Tokens it takes.
     pub inputs: Vec<Arc>,
     /// Tokens it adds.
     pub outputs: Vec<Arc>,
-    /// Tokens that must be there and stay.
+    /// Tokens that must be present and stay.
     pub reads: Vec<Arc>,
     /// Places that must hold less than the weight.
     pub inhibitors: Vec<Arc>,
-    /// Its rank: while it can fire, no transition of a smaller one can.
+    /// Its priority: while it is enabled, no transition of a lower one can fire.
     pub priority: u32,
 }
 
 impl Transition {
-    /// Whether it can fire where places hold these counts, priorities apart.
+    /// Whether it is enabled with these counts, priorities aside.
     #[inline]
     pub fn enabled(&self, count: impl Fn(u32) -> u64) -> bool {
         self.inputs.iter().chain(&self.reads).all(|arc| count(arc.place) >= u64::from(arc.weight))
@@ -68,22 +66,22 @@ pub struct Net {
     pub places: Vec<Place>,
     /// Its transitions.
     pub transitions: Vec<Transition>,
-    /// Whether the file declares that no place ever holds more than one token. A hint
-    /// for packing; nothing relies on it.
+    /// Whether the file declares that no place ever holds more than one token. A hint for packing; nothing relies
+    /// on it.
     pub declared_safe: bool,
-    /// Markings in which the file says that ending is right, each as (place, tokens) with the
-    /// places that hold tokens, ascending.
+    /// Markings in which the file declares termination to be correct, each as (place, tokens) with the places that
+    /// hold tokens, ascending.
     pub final_markings: Vec<Vec<(u32, u32)>>,
-    /// What the file calls several places, as name or id, and which; properties must not use it.
+    /// Names or ids that the file gives to several places, and which; properties must not use them.
     pub place_namesakes: BTreeMap<String, Vec<u32>>,
     /// The same for transitions.
     pub transition_namesakes: BTreeMap<String, Vec<u32>>,
-    /// What a report should say about how the file was read: clauses without a full stop.
+    /// Notes for the report on how the file was read: clauses without a full stop.
     pub notes: Vec<String>,
 }
 
 impl Net {
-    /// What firing a transition adds to each place it changes, ascending by place.
+    /// The effect of a transition: what firing adds to each place it changes, ascending by place.
     pub fn effect(&self, transition: &Transition) -> Vec<(u32, i64)> {
         let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
         for arc in &transition.outputs {
@@ -100,7 +98,7 @@ impl Net {
         self.transitions.windows(2).any(|pair| pair[0].priority != pair[1].priority)
     }
 
-    /// Says in a sentence what makes the net ill-formed, if anything does.
+    /// Checks that the net is well-formed; the error is a sentence.
     pub fn validate(&self) -> Result<(), String> {
         if self.places.is_empty() {
             return Err("the net has no places".into());
@@ -148,9 +146,9 @@ fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), St
     Ok(())
 }
 
-/// Settles the names of nodes given as (id, name in the file). A name stays if it tells
-/// the node apart; it becomes the id if it is empty, shared, or the id of another node.
-/// Ids being unique, so are the results. Returns what several nodes are called, by name or id, and which they are.
+/// Settles the names of nodes given as (id, name in the file). A name is kept if it identifies the node; it
+/// becomes the id if it is empty, shared, or the id of another node. Ids being unique, so are the results. Returns
+/// the ambiguous names and ids, with their nodes.
 pub fn unique_names<'a>(nodes: impl Iterator<Item = (&'a str, &'a mut String)>) -> BTreeMap<String, Vec<u32>> {
     let nodes: Vec<_> = nodes.collect();
     let mut uses: HashMap<String, usize> = HashMap::new();

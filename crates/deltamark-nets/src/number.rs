@@ -1,7 +1,7 @@
-//! Token counts and weights as files write them.
+//! Token counts and weights in files.
 //!
-//! In: digits. Out: the number, or a message and advice that every format shares. What
-//! stays true: a number that does not fit is refused, never cut.
+//! In: digits. Out: the number, or a message and advice that every format shares. What stays true: a number that
+//! does not fit is refused, never truncated.
 
 /// A token count or weight; otherwise a message and advice.
 pub(crate) fn number(digits: &str, what: &str, least: u32) -> Result<u32, (String, String)> {

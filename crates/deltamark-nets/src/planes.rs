@@ -1,4 +1,4 @@
-//! Turning 64 words into 64 bit planes.
+//! Transposes 64 words into 64 bit planes.
 //!
 //! In: word `i` of each of 64 states. Out: for each of its bits, one word that holds that
 //! bit of all 64 states. The method is the recursive exchange of quadrants (Warren,

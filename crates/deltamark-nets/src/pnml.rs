@@ -1,15 +1,14 @@
-//! PNML, the XML format of ISO 15909-2, as far as it speaks of P/T nets.
+//! PNML, the XML format of ISO 15909-2, restricted to P/T nets.
 //!
-//! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty
-//! diagnostics, each at the exact text it speaks of. Pages may nest, reference nodes may
-//! chain; both are gone from the result. NUPN's promise that the net is safe is kept as a hint.
+//! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty diagnostics, each with
+//! its exact span. Pages may nest, reference nodes may chain; both are resolved. NUPN's declaration that the net
+//! is safe is kept as a hint.
 //!
-//! Beyond the standard, because tools write it: `<type value="inhibitor"/>` (or `test`,
-//! `read`) in an arc, `<value>` in place of `<text>`, a `<label>` for a transition,
-//! `<finalmarkings>`, files without namespace or net type, and PIPE's immediate and timed
-//! transitions, which become priorities. What TAPAAL writes in the same words has a reader of
-//! its own. What stays true: what neither reader nor the list of harmless
-//! things in `known.rs` knows is refused by name.
+//! Beyond the standard, because tools write it: `<type value="inhibitor"/>` (or `test`, `read`) in an arc,
+//! `<value>` in place of `<text>`, a `<label>` for a transition, `<finalmarkings>`, files without namespace or net
+//! type, and PIPE's immediate and timed transitions, which become priorities. TAPAAL's files use the same elements
+//! and have a reader of their own. What stays true: what neither reader nor the list of harmless elements in
+//! `known.rs` knows is refused by name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +29,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     parse_under(text, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let document = xml::open_under(text, control).map_err(|diagnostic| vec![diagnostic])?;
     let root = document.root_element();
@@ -71,7 +70,7 @@ fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnosti
     match short.as_str() {
         _ if value.eq_ignore_ascii_case("p/t net") => Ok(net),
         "ptnet" | "ptnetb" | "ptnet.pntd" | "ptnetb.pntd" => Ok(net),
-        // What process mining tools write of P/T nets: nodes and arcs with the labels of a P/T net.
+        // Process mining tools declare this type for P/T nets.
         "pnmlcoremodel" => Ok(net),
         "symmetricnet" | "highlevelnet" | "pt-hlpng" | "hlpn" | "hlpng" => {
             Err(Diagnostic::at(span, format!("this is a coloured net (`{short}`), not a P/T net"))
@@ -89,9 +88,9 @@ fn the_net<'a>(text: &str, root: Node<'a, 'a>) -> Result<Node<'a, 'a>, Diagnosti
 enum Target {
     Place(u32),
     Transition(u32),
-    /// Stands for another node; an index into the references.
+    /// A reference to another node; an index into the references.
     Reference(u32),
-    /// An arc, a page: something an arc cannot lead to.
+    /// An arc, a page: not an end of an arc.
     Other,
 }
 
@@ -104,17 +103,17 @@ struct Reference<'a> {
     stage: Stage,
 }
 
-/// How far a reference has been followed.
+/// The state of resolving a reference.
 #[derive(Clone, Copy)]
 enum Stage {
     Fresh,
-    /// Being followed right now: meeting it again closes a circle.
+    /// Being followed: revisiting it closes a cycle.
     OnChain,
-    /// Followed to its end; none if that is broken, which has been reported.
+    /// Resolved; `None` if it is broken, which has been reported.
     Leads(Option<Target>),
 }
 
-/// What the file says, on the way to a net.
+/// The contents of the file, before they become a net.
 #[derive(Default)]
 struct Reader<'a> {
     text: &'a str,
@@ -123,13 +122,13 @@ struct Reader<'a> {
     ids: HashMap<&'a str, Target>,
     references: Vec<Reference<'a>>,
     arcs: Vec<Node<'a, 'a>>,
-    /// Elements `finalmarkings`, kept for later as arcs are.
+    /// Elements `finalmarkings`, resolved later as arcs are.
     finals: Vec<Node<'a, 'a>>,
-    /// What PIPE says of each transition.
+    /// PIPE's attributes of each transition.
     firings: Vec<Firing<'a>>,
 }
 
-/// What PIPE says of a transition.
+/// PIPE's attributes of a transition.
 struct Firing<'a> {
     node: Node<'a, 'a>,
     timed: Option<bool>,
@@ -137,7 +136,7 @@ struct Firing<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Visits every page. Arcs are kept for later, since they may stand before their nodes.
+    /// Visits every page. Arcs are resolved later, since they may precede their nodes.
     fn collect(&mut self, net: Node<'a, 'a>) {
         let mut open = vec![elements(net)];
         while let Some(children) = open.last_mut() {
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
                         .any(|part| name_of(part) == "structure" && part.attribute("safe") == Some("true"));
                     self.builder.net.declared_safe |= safe;
                 }
-                // Only what `known` calls harmless comes here unrefused.
+                // Only elements that `known` calls harmless arrive here unrefused.
                 _harmless => {}
             }
         }
@@ -280,7 +279,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the markings that the file calls final: `<marking><place idref="p"><text>1</text></place></marking>`.
+    /// Reads the final markings of the file: `<marking><place idref="p"><text>1</text></place></marking>`.
     fn final_markings(&mut self) {
         for marking in std::mem::take(&mut self.finals).into_iter().flat_map(elements) {
             let mut tokens = BTreeMap::new();
@@ -298,7 +297,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What an arc's own words say it is: [`ArcKind::Input`] stands for an ordinary one.
+    /// The kind of an arc by its own attributes: [`ArcKind::Input`] means an ordinary one.
     fn arc_kind(&mut self, node: Node<'a, 'a>) -> Option<ArcKind> {
         let attribute = node.attribute_node("type").map(|a| (Cow::Borrowed(a.value()), Span::from(a.range_value())));
         let mut words: Vec<(Cow<'a, str>, Span)> = attribute.into_iter().collect();
@@ -367,7 +366,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// The net, with names for people, or what is wrong.
+    /// The net, with display names, or the diagnostics.
     fn finish(mut self, net: Node<'a, 'a>) -> Result<Net, Vec<Diagnostic>> {
         if self.findings.is_full() {
             return self.findings.or(self.builder.net);
@@ -386,8 +385,8 @@ impl<'a> Reader<'a> {
         self.findings.or(self.builder.net)
     }
 
-    /// Turns what PIPE says of transitions into priorities: immediate ones, by their own priority, go before
-    /// timed ones. Where all are alike, there is nothing to go by.
+    /// Turns PIPE's attributes of transitions into priorities: immediate ones, by their own priority, precede
+    /// timed ones. If all are alike, there are no priorities.
     fn rank(&mut self) {
         let firings = std::mem::take(&mut self.firings);
         let has = |timed: Option<bool>| firings.iter().any(|firing| firing.timed == timed);
@@ -432,7 +431,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// The truth value in a label, reporting what is none.
+    /// The truth value in a label, reporting an invalid one.
     fn truth(&mut self, node: Node<'a, 'a>) -> Option<bool> {
         let (words, span) = label(self.text, node)?;
         match words.trim() {
@@ -445,7 +444,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes an id, which must be new.
+    /// Registers an id, which must be new.
     fn declare(&mut self, node: Node<'a, 'a>, id: &'a str, target: Target) {
         if self.ids.contains_key(id) {
             let span = node.attribute_node("id").map_or(0..0, |attribute| attribute.range_value());
@@ -455,7 +454,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The id of a node, which must have one that can be shown.
+    /// The id of a node, which must be present and printable.
     fn id(&mut self, node: Node<'a, 'a>) -> Option<&'a str> {
         let (id, span) = self.attribute(node, "id")?;
         if id.trim().is_empty() || id.contains(char::is_control) {
@@ -465,7 +464,7 @@ impl<'a> Reader<'a> {
         Some(id)
     }
 
-    /// An attribute that must be there.
+    /// An attribute that must be present.
     fn attribute(&mut self, node: Node<'a, 'a>, name: &str) -> Option<(&'a str, Span)> {
         match node.attribute_node(name) {
             Some(attribute) => Some((attribute.value(), attribute.range_value().into())),
@@ -478,7 +477,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The words in the `name` of an element, if there are any.
+    /// The text of the `name` of an element, if there is any.
     fn name(&self, node: Node<'a, 'a>) -> Option<String> {
         child(node, "name").and_then(|name| self.words(name))
     }
@@ -487,10 +486,10 @@ impl<'a> Reader<'a> {
         label(self.text, node).map(|(words, _)| tidy(&words)).filter(|words| !words.trim().is_empty())
     }
 
-    /// The number in a label such as `initialMarking`, at least `least`; reports what is none.
+    /// The number in a label such as `initialMarking`, at least `least`; reports an invalid one.
     fn number(&mut self, node: Node<'a, 'a>, what: &str, least: u32) -> u32 {
         let Some((words, span)) = label(self.text, node) else { return least };
-        // PIPE writes the class of tokens in front, of which there is one.
+        // PIPE writes the class of tokens first, of which there is one.
         let words = words.trim();
         match number(words.strip_prefix("Default,").unwrap_or(words), what, least) {
             Ok(number) => number,
@@ -507,8 +506,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a label, which stands in its `text` (in older files: `value`), and where
-/// its first visible part is in the file. None if there is no such element.
+/// The text of a label, which is in its `text` (in older files: `value`), and the span of its first visible part
+/// in the file. `None` if there is no such element.
 pub fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)> {
     let holder = elements(node).find(|&child| matches!(name_of(child), "text" | "value"))?;
     let mut parts = holder.children().filter(Node::is_text);
@@ -525,8 +524,8 @@ pub fn label<'a>(text: &str, node: Node<'a, 'a>) -> Option<(Cow<'a, str>, Span)>
     Some((words, Span::new(start, start + visible.len())))
 }
 
-/// A name on one line: white space with a line break in it becomes one space, or nothing
-/// at the ends, since it comes from how the XML is laid out.
+/// A name on one line: white space with a line break in it becomes one space, or is removed at the ends, since it
+/// comes from the layout of the XML.
 pub fn tidy(words: &str) -> String {
     if !words.contains(char::is_control) {
         return words.into();

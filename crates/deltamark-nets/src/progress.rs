@@ -1,29 +1,29 @@
-//! Progress measures of nets, from what their transitions do.
+//! Progress measures of nets, from the effects of transitions.
 //!
-//! In: a net. Out: weights of places such that firing few transitions lowers the weighted sum of
-//! tokens. What stays true: a transition adds the same to the sum wherever it fires, its *gain*; the gains are worked out
-//! from the weights, exactly, so a measure is what it says it is, however it was found.
+//! In: a net. Out: weights of places such that few transitions lower the weighted sum of tokens. What stays true:
+//! a transition adds the same to the sum wherever it fires, its *gain*; the gains are computed from the weights,
+//! exactly, so a measure is correct however it was found.
 //!
 //! # The idea
-//! A linear measure is a weight `w` for each place; the gain of a transition is `w · Δ`, where `Δ` is what it
-//! adds to each place. K. Schmidt (*Automated generation of a progress measure for the sweep-line method*,
-//! TACAS 2004) gives a gain to each transition of a basis of the `Δ`, and lets the others have what follows from
-//! that. We ask for weights under which *all* transitions gain, and give up on as few as needed; they are
-//! asked for by the perceptron of [`deltamark_core::separate`]. Which transition of a cycle is given up is a matter of taste, and
-//! there are a few: the one that fires least often in a sample, the one that fires last, the last of the file, the first. Besides there
-//! is the measure that never regresses, under which what lies on cycles does not gain.
+//! A linear measure is a weight `w` for each place; the gain of a transition is `w · Δ`, where `Δ` is its effect
+//! on each place. K. Schmidt (*Automated generation of a progress measure for the sweep-line method*, TACAS 2004)
+//! assigns a gain to each transition of a basis of the `Δ`, from which the others follow. We search weights under
+//! which *all* transitions gain, and give up as few as necessary; the search is the perceptron of
+//! [`deltamark_core::separate`]. Which transition of a cycle is given up is a heuristic, and there are several:
+//! the one that fires least often in a sample, the one that fires last, the last of the file, the first. In
+//! addition there is the monotone measure, under which transitions on cycles do not gain.
 //!
-//! Which of the measures is best is for a trial to find out.
+//! A trial run determines which of the measures is best.
 
 use crate::{Net, NetSystem};
 use deltamark_core::separate::{LARGEST, Separation, gcd, monotone, separate};
 use deltamark_core::{Control, Kind, Measure, Observable, Progress, Rank, Stop, Weighted};
 
-/// Nets with more places or transitions get the simplest measures only.
+/// Larger nets get only the simplest measures.
 const MOST_NODES: usize = 6000;
 
-/// The measure of these weights of places; nothing, if no transition gains under it. Places are observed as numbers from
-/// `first` on.
+/// The measure of these weights of places; `None` if no transition gains under it. Places are observed as numbers
+/// from `first` on.
 fn linear(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>, first: u32) -> Option<Box<dyn Measure>> {
     let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
     if divisor == 0 {
@@ -40,7 +40,7 @@ fn linear(net: &Net, effects: &[Vec<(u32, i64)>], mut weights: Vec<i64>, first: 
     Some(Box::new(Weighted::new(terms, Some(gains.into_iter().map(Rank::from).collect()))))
 }
 
-/// What each transition adds to the sum of these weights, as far as numbers reach.
+/// The gain of each transition under these weights; `None` on overflow.
 fn gains(effects: &[Vec<(u32, i64)>], weights: &[i64]) -> Option<Vec<i64>> {
     let gain = |effect: &Vec<(u32, i64)>| {
         effect
@@ -50,7 +50,7 @@ fn gains(effects: &[Vec<(u32, i64)>], weights: &[i64]) -> Option<Vec<i64>> {
     effects.iter().map(gain).collect()
 }
 
-/// A name as the property language writes it.
+/// A name in the syntax of the property language.
 fn quoted(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -104,7 +104,8 @@ impl Progress for NetSystem {
     }
 }
 
-/// For each transition how often it fires in short walks, and when it first does: the smaller, the sooner it is given up.
+/// For each transition how often it fires in short walks, and when it first does: the smaller, the sooner it is
+/// given up.
 fn fired(system: &NetSystem, control: &Control) -> Result<(Vec<u64>, Vec<u64>), Stop> {
     let (net, effects) = (system.net(), system.effects());
     let count = net.transitions.len();

@@ -1,15 +1,15 @@
-//! A first guess of how large counts get.
+//! An estimate of the largest counts.
 //!
-//! In: a net. Out: the largest count of each place on a few walks from the initial
-//! marking. What stays true: this is a guess that saves widenings; nothing relies on it.
-//! On a bounded net it never exceeds a bound, because the walks are real.
+//! In: a net. Out: the largest count of each place on a few walks from the initial marking. What stays true: this
+//! is an estimate that saves widenings; nothing relies on it. On a bounded net it never exceeds a bound, because
+//! the walks are real.
 
 use crate::Net;
 use crate::walk::Walk;
 
-/// How much the walks may look at in all: about a millisecond.
+/// The maximum work of all walks: about a millisecond.
 const EFFORT: usize = 200_000;
-/// How many walks share the effort.
+/// The number of walks that share the work.
 const WALKS: u64 = 4;
 
 /// The largest count of each place on a few walks.

@@ -1,35 +1,34 @@
-//! Doing and undoing single steps, each in its own marking.
+//! Fires and undoes single steps, each in its own marking.
 //!
-//! In: markings, and for each of them a transition. Out: the markings after it, or before
-//! it. What stays true: nothing is allocated and no place is looked at alone; a step is
-//! refused exactly where the definition refuses it.
+//! In: markings, and for each of them a transition. Out: the markings after it, or before it. What stays true:
+//! nothing is allocated and no place is processed alone; a step is refused exactly if the definition refuses it.
 //!
 //! # The idea
-//! [Firing a block](crate::fire) shares its work among markings that take the same
-//! transition. Stores that rebuild states have thousands of markings of which each takes
-//! another one. A transition is therefore compiled to two constants a word: what it takes
-//! (`inputs`, each weight shifted to its field) and what it gives (`outputs`). Then
+//! [Firing a block](crate::fire) shares its work among markings that take the same transition. Stores that
+//! reconstruct states have thousands of markings, each with another one. A transition is therefore compiled to two
+//! constants a word: what it takes (`inputs`, each weight shifted to its field) and what it gives (`outputs`).
+//! Then
 //!
 //! ```text
 //!   do      word - takes + gives         undo     word - gives + takes
 //!
 //!   word    [ 3 | 0 | 1 |  5 ]           fields of any width; no field crosses a word
-//!   minus   [ 1 | 0 | 1 |  0 ]           no borrow may leave a field: the tokens are there
+//!   minus   [ 1 | 0 | 1 |  0 ]           no borrow may leave a field: the tokens are present
 //!   plus    [ 0 | 1 | 0 | 11 ]           no carry may leave a field: the layout holds the sum
 //!   tops    [ ^ | ^ | ^ |  ^ ]           the highest bit of each field
 //! ```
 //!
-//! and one mask decides for all fields of a word at once (Warren, *Hacker's Delight*, 2-13:
-//! the borrow and the carry out of every bit, from operands and result). A borrow that
-//! leaves a field spoils the next one, but then the step is refused anyway.
+//! and one mask decides for all fields of a word at once (Warren, *Hacker's Delight*, 2-13: the borrow and the
+//! carry out of every bit, from operands and result). A borrow that leaves a field corrupts the next one, but then
+//! the step is refused anyway.
 //!
-//! Undoing needs no look at the inputs: source = target - outputs + inputs, so a source
-//! whose counts were not negative before the inputs came has at least the inputs.
+//! Undoing need not check the inputs: source = target - outputs + inputs, so a source whose counts were not
+//! negative before the inputs were added has at least the inputs.
 //!
-//! # What is decided beforehand
-//! Weights that a field cannot hold, and arcs at places that take no bits, are settled when
-//! the constants are made ([`Flags`]). Read arcs and inhibitor arcs that stay open, and priorities
-//! of other transitions, are left to the definition, after the constants have agreed.
+//! # What is decided at compile time
+//! Weights that a field cannot hold, and arcs at places that take no bits, are decided when the constants are
+//! computed ([`Flags`]). Read arcs and inhibitor arcs that remain open, and priorities of other transitions, are
+//! left to the definition, after the constants have agreed.
 
 use crate::layout::{Layout, word};
 use crate::{Net, Transition};
@@ -37,14 +36,14 @@ use deltamark_core::hash::coefficient;
 use deltamark_core::{Action, Control, Slot, States, Stop, Undone};
 use std::ops::Range;
 
-/// What the layout says of a transition beyond its constants.
+/// Properties of a transition in this layout beyond its constants.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     /// No marking of this layout enables it.
     never: bool,
     /// What it gives does not fit, so no marking of this layout comes from it.
     outgrows: bool,
-    /// It has arcs that the constants say nothing about, or others have priority over it.
+    /// It has arcs that the constants do not cover, or others have priority over it.
     special: bool,
 }
 
@@ -63,7 +62,7 @@ struct Exchange {
 struct Entry {
     /// A range of [`Steps::exchanges`].
     exchanges: Range<u32>,
-    /// What doing it adds to the hash.
+    /// Its addition to the hash.
     hash: u64,
     flags: Flags,
 }
@@ -87,14 +86,14 @@ enum Rows {
     None,
 }
 
-/// What to do with a single step.
+/// The decision on a single step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It can be done, and the layout holds the result.
+    /// It is enabled, and the layout holds the result.
     Fits,
-    /// It cannot be done.
+    /// It is disabled.
     Disabled,
-    /// The constants do not decide, or the result does not fit: ask the definition.
+    /// The constants do not decide, or the result does not fit: use the definition.
     Open,
 }
 
@@ -109,7 +108,7 @@ pub(crate) struct Steps {
     rows: Rows,
 }
 
-/// `value - minus + plus`, and a mask that is not zero if a field runs out or over.
+/// `value - minus + plus`, and a mask that is not zero if a field underflows or overflows.
 #[inline(always)]
 fn exchange(value: u64, minus: u64, plus: u64, tops: u64) -> (u64, u64) {
     let less = value.wrapping_sub(minus);
@@ -130,7 +129,7 @@ fn carries(value: u64, plus: u64, more: u64) -> u64 {
 }
 
 impl Steps {
-    /// The constants of all transitions in this layout, unless `control` has it end before.
+    /// The constants of all transitions in this layout, unless `control` stops it.
     pub fn under(net: &Net, layout: &Layout, control: &Control) -> Result<Self, Stop> {
         let mut tops = vec![0; layout.words];
         for field in layout.fields.iter().filter(|field| field.bits > 0) {
@@ -182,7 +181,7 @@ impl Steps {
         for arc in &transition.reads {
             let (field, weight) = (layout.fields[arc.place as usize], u64::from(arc.weight));
             flags.never |= weight > field.limit();
-            // What the inputs need anyway needs no second look.
+            // What the inputs require anyway is not tested twice.
             let found = exchanges.binary_search_by_key(&field.word, |exchange| exchange.word);
             let taken = found.is_ok_and(|index| field.of_word(exchanges[index].takes) >= weight);
             flags.special |= field.bits > 0 && !taken;
@@ -215,7 +214,7 @@ impl Steps {
         &self.exchanges[entry.exchanges.start as usize..entry.exchanges.end as usize]
     }
 
-    /// What doing this transition adds to the hash.
+    /// The addition of this transition to the hash.
     #[inline]
     pub fn hash(&self, transition: usize) -> u64 {
         self.entries[transition].hash
@@ -227,7 +226,7 @@ impl Steps {
         self.entries[transition].flags.special
     }
 
-    /// Whether a transition can be done, as far as the constants tell.
+    /// Whether a transition is enabled, as far as the constants decide.
     #[inline]
     pub fn can_do(&self, source: &[Slot], transition: usize) -> Verdict {
         let Some(entry) = self.entries.get(transition).filter(|entry| !entry.flags.never) else {
@@ -249,7 +248,7 @@ impl Steps {
         }
     }
 
-    /// Whether the constants let a transition be undone.
+    /// Whether the constants allow a transition to be undone.
     #[inline]
     pub fn can_undo(&self, target: &[Slot], transition: usize) -> bool {
         let Some(entry) = self.entries.get(transition).filter(|entry| !entry.flags.never && !entry.flags.outgrows)
@@ -277,8 +276,8 @@ impl Steps {
         }
     }
 
-    /// Appends for each source the marking after its transition. All these steps can be
-    /// done; `enabled` is the definition, asked in debug builds only.
+    /// Appends for each source the marking after its transition. All these steps are enabled; `enabled` is the
+    /// definition, evaluated in debug builds only.
     pub fn do_each(
         &self,
         sources: &States,
@@ -308,8 +307,7 @@ impl Steps {
         assert!(taken, "a step that was taken can be taken again");
     }
 
-    /// Does steps with the number of words and slots known to the compiler; says whether all
-    /// of them fit.
+    /// Fires steps with a constant number of words and slots; returns whether all of them fit.
     fn do_narrow<const WORDS: usize, const SLOTS: usize>(
         &self,
         rows: &[Row<WORDS>],
@@ -334,7 +332,7 @@ impl Steps {
         refused == 0
     }
 
-    /// Does steps in states of many slots: copies them and touches only what changes.
+    /// Fires steps in states of many slots: copies them and writes only what changes.
     fn do_wide(&self, from: &[Slot], actions: &[Action], to: &mut [Slot]) -> bool {
         let mut refused = false;
         for ((source, target), action) in
@@ -352,8 +350,8 @@ impl Steps {
         !refused
     }
 
-    /// Undoes in each target its transition, and appends the sources that there are;
-    /// `enabled` is the definition, asked where the constants do not say all.
+    /// Undoes in each target its transition, and appends the sources that exist; `enabled` is the definition,
+    /// evaluated where the constants do not decide.
     pub fn undo_each(
         &self,
         targets: &States,
@@ -389,11 +387,10 @@ impl Steps {
         out.from.truncate(first + found);
     }
 
-    /// Undoes steps with the number of words and slots known to the compiler; gives how many
-    /// sources there are.
+    /// Undoes steps with a constant number of words and slots; returns the number of sources.
     ///
-    /// Each source is written where the next one belongs, whether it exists or not, and is
-    /// overwritten if it does not: whether a step can be undone is hard to foresee.
+    /// Each source is written where the next one belongs, whether it exists or not, and is overwritten if it does
+    /// not: whether a step can be undone is hard to predict.
     fn undo_narrow<const WORDS: usize, const SLOTS: usize>(
         &self,
         rows: &[Row<WORDS>],
@@ -427,7 +424,7 @@ impl Steps {
         found
     }
 
-    /// Undoes steps in states of many slots: looks at what changes before it copies.
+    /// Undoes steps in states of many slots: checks what changes before it copies.
     fn undo_wide(&self, asked: Asked<'_>, given: Given<'_>, enabled: impl Fn(usize, &[Slot]) -> bool) -> usize {
         let mut found = 0;
         let targets = asked.slots.chunks_exact(self.slots);
@@ -465,14 +462,14 @@ struct Given<'a> {
     from: &'a mut [u32],
 }
 
-/// Word `index` of a state whose width the compiler knows.
+/// Word `index` of a state of constant width.
 #[inline(always)]
 fn load<const SLOTS: usize>(state: &[Slot; SLOTS], index: usize) -> u64 {
     let high = if 2 * index + 1 < SLOTS { u64::from(state[2 * index + 1]) << 32 } else { 0 };
     u64::from(state[2 * index]) | high
 }
 
-/// Writes word `index` of a state whose width the compiler knows.
+/// Writes word `index` of a state of constant width.
 #[inline(always)]
 fn save<const SLOTS: usize>(state: &mut [Slot; SLOTS], index: usize, value: u64) {
     state[2 * index] = value as Slot;

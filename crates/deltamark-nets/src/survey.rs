@@ -1,12 +1,10 @@
 //! Largest, smallest and total counts of 64 markings at once.
 //!
-//! In: bit planes, lowest bit first, and a word that says which markings count. Out:
-//! numbers. What stays true: nothing is unpacked; the work is a few instructions a bit of a
-//! marking, whatever the number of markings.
+//! In: bit planes, lowest bit first, and a mask of the markings that count. Out: numbers. What stays true: nothing
+//! is unpacked; the work is a few instructions a bit of a marking, whatever the number of markings.
 
-/// The least and the largest of the numbers in these planes, at most 64 of them. From the
-/// highest bit down, those that are still in question are the ones that agree with the
-/// answer so far.
+/// The least and the greatest of the numbers in these planes, at most 64 of them. From the highest bit down, the
+/// remaining candidates are those that agree with the answer so far.
 pub(crate) fn extremes(planes: &[u64], live: u64) -> (u64, u64) {
     let (mut lowest, mut highest) = (live, live);
     let (mut least, mut most) = (0, 0);
@@ -54,7 +52,7 @@ impl Sums {
         self.constant += u128::from(number);
     }
 
-    /// The largest sum of the markings in `live`, or the largest number there is.
+    /// The largest sum of the markings in `live`, saturating.
     pub fn most(&self, live: u64) -> i64 {
         let (low, high) = self.planes.split_at(PLANES / 2);
         // Those with the largest upper half, and among them the largest lower half.

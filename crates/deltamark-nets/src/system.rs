@@ -1,9 +1,8 @@
 //! A P/T net as a [`System`].
 //!
-//! In: a [`Net`]. Out: packed markings and their successors. What stays true: fields are
-//! exact; a count that outgrows its field makes the system ask for a wider layout
-//! instead of being cut. Threads learn of a new layout at their next call, through a
-//! version number.
+//! In: a [`Net`]. Out: packed markings and their successors. What stays true: fields are exact; a count that
+//! outgrows its field makes the system request a wider layout instead of being truncated. Threads see a new layout
+//! at their next call, through a version number.
 
 use crate::ahead::Ahead;
 use crate::compile::Compiled;
@@ -21,20 +20,20 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Bytes of a name in a table, about.
+/// Approximate bytes of a name in a table.
 const NAME_BYTES: u64 = 40;
 
 /// A P/T net that can be run.
 pub struct NetSystem {
     net: Net,
     effects: Vec<Vec<(u32, i64)>>,
-    /// The transitions by falling priority; empty where all have the same.
+    /// The transitions by decreasing priority; empty if all have the same.
     ranked: Vec<u32>,
     place_names: HashMap<String, u32>,
     transition_names: HashMap<String, u32>,
     current: RwLock<Arc<Compiled>>,
-    /// Slots of a state, and the version of the layout: beside it, because all threads ask for them all the time, and
-    /// whoever reads `current` writes to it.
+    /// The slots of a state, and the version of the layout: outside the lock, because all threads read them all
+    /// the time, and locking `current` writes to its cache line.
     slots: AtomicUsize,
     version: AtomicU64,
     /// Counts that did not fit, since the last widening.
@@ -43,10 +42,10 @@ pub struct NetSystem {
 }
 
 impl NetSystem {
-    /// Makes a net ready to run.
+    /// Prepares a net to run.
     ///
-    /// Fields get the width that a short sample of the net's behaviour needs; they widen
-    /// later if that was too little.
+    /// Fields get the width that a short sample of the net's behaviour needs; they widen later if that is too
+    /// little.
     ///
     /// # Panics
     /// When the net is not [valid](Net::validate).
@@ -54,7 +53,7 @@ impl NetSystem {
         Self::under(net, &Control::new()).unwrap_or_else(|_| unreachable!("nobody asks it to stop"))
     }
 
-    /// The same, unless `control` has it end before.
+    /// The same, unless `control` stops it.
     ///
     /// # Panics
     /// When the net is not [valid](Net::validate).
@@ -76,7 +75,7 @@ impl NetSystem {
             .map(|(&count, &changed)| if changed { bits_for(count) } else { 0 })
             .collect();
         let compiled = Compiled::under(&net, layout(&net, &bits), 0, control)?;
-        // Both the name and the id stand for a place; where they clash, the name wins.
+        // Both the name and the id denote a place; if they clash, the name wins.
         let names = |pairs: Vec<(&String, &String)>| -> Result<HashMap<String, u32>, Stop> {
             let mut numbers = HashMap::new();
             let ids = pairs.iter().enumerate().map(|(index, (id, _))| (*id, index as u32));
@@ -115,7 +114,7 @@ impl NetSystem {
         &self.net
     }
 
-    /// How many bits each place takes at present.
+    /// The current number of bits of each place.
     pub fn field_bits(&self) -> Vec<u8> {
         self.compiled().layout.fields.iter().map(|field| field.bits).collect()
     }
@@ -125,7 +124,7 @@ impl NetSystem {
         self.compiled().layout.unpack(state).collect()
     }
 
-    /// What firing each transition adds to each place it changes, ascending by place.
+    /// The effects of all transitions: what firing adds to each place it changes, ascending by place.
     pub(crate) fn effects(&self) -> &[Vec<(u32, i64)>] {
         &self.effects
     }
@@ -139,7 +138,7 @@ impl NetSystem {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// This thread's working memory, brought up to the layout in use.
+    /// This thread's working memory, updated to the current layout.
     #[inline]
     fn workspace<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Workspace {
         let workspace: &mut Workspace = scratch.get();
@@ -156,7 +155,7 @@ impl NetSystem {
             && !ranked.take_while(|above| above.priority > transition.priority).any(|above| above.enabled(count))
     }
 
-    /// The counts that firing would give to places whose fields cannot hold them.
+    /// The counts of places whose fields would overflow.
     fn overflow_of(&self, layout: &Layout, state: &[Slot], transition: usize, found: &mut Vec<Overflow>) {
         for &(place, gain) in &self.effects[transition] {
             let field = layout.fields[place as usize];
@@ -167,7 +166,7 @@ impl NetSystem {
         }
     }
 
-    /// Remembers which counts did not fit, so that [`widen`](System::widen) knows.
+    /// Records which counts did not fit, for [`widen`](System::widen).
     #[cold]
     fn note_overflows<'a>(&self, layout: &Layout, states: impl Iterator<Item = &'a [Slot]>) -> Widen {
         let mut found = self.overflows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +181,7 @@ impl NetSystem {
         Widen
     }
 
-    /// Appends the successors of the states of a block one state after the other, where counts may end.
+    /// Appends the successors of the states of a block state by state, where counts may be cut off.
     #[cold]
     fn expand_singly(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         for (number, state) in block.states().iter().enumerate() {
@@ -193,7 +192,7 @@ impl NetSystem {
     }
 }
 
-/// Whether one of these counts is beyond what the widest field holds.
+/// Whether one of these counts exceeds the widest field.
 fn counts_end(overflow: &[Overflow]) -> bool {
     overflow.iter().any(|&(_, count)| bits_for(count) > MAX_BITS)
 }
@@ -300,7 +299,7 @@ impl System for NetSystem {
                 }
                 let mut overflow = Vec::new();
                 self.overflow_of(layout, source, number, &mut overflow);
-                // Beyond what is counted: see `Batch::cut_off`.
+                // Beyond the counting range: see `Batch::cut_off`.
                 if counts_end(&overflow) {
                     return Ok(Fired::Disabled);
                 }
@@ -353,7 +352,7 @@ impl System for NetSystem {
             [first, rest @ ..] => format!("place `{first}` and {} others outgrew their fields", rest.len()),
             [] => "nothing outgrew its field".into(),
         };
-        // Where a field has the most bits, states are expanded one by one: none gets there before it must.
+        // If a field has the maximum width, states are expanded one by one: no field gets there before it must.
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).widen(&mut bits, &outgrown, MAX_BITS - 1);
         let new = Arc::new(Compiled::new(&self.net, layout(&self.net, &bits), old.version + 1));
         *current = Arc::clone(&new);

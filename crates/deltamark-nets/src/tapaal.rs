@@ -1,12 +1,13 @@
-//! Nets of TAPAAL without time: what its editor saves (`.tapn`, older ones `.xml`) and what its engines read.
+//! Untimed nets of TAPAAL: the files of its editor (`.tapn`, older ones `.xml`) and those of its engines.
 //!
-//! In: XML whose outermost element is `pnml`, but whose places and arcs say in attributes what PNML says in elements. Out:
-//! a [`Net`], or diagnostics. From <https://www.tapaal.net>; the formats are documented by its files alone.
+//! In: XML whose root element is `pnml`, but whose places and arcs have in attributes what PNML has in elements.
+//! Out: a [`Net`], or diagnostics. From <https://www.tapaal.net>; the formats are documented only by its files.
 //!
-//! Several nets are *components* of one: places and transitions of the same name as a shared one are that one. What
-//! stays true: time is refused wherever it could matter. The interval `[0,inf)` and the invariant `< inf` say nothing; so a
-//! transport arc takes a token here and adds one there (its two halves must pair), and urgency is without effect. Queries are not read, which the net's
-//! notes say, as they say which components are switched off.
+//! Several nets are *components* of one: places and transitions with the name of a shared one are identified with
+//! it. What stays true: time is refused wherever it could matter. The interval `[0,inf)` and the invariant `< inf`
+//! are no restrictions; so a transport arc takes a token here and adds one there (its two halves must pair), and
+//! urgency has no effect. Queries are not read, which the net's notes mention, as they mention which components
+//! are inactive.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +22,7 @@ use crate::number::number;
 use crate::pnml::{child, elements, label, name_of, tidy};
 use crate::xml;
 
-/// Whether TAPAAL wrote this: it says things in places where PNML has no words for them.
+/// Whether TAPAAL wrote this: it uses attributes that PNML does not have.
 pub(crate) fn wrote(root: Node<'_, '_>) -> bool {
     const OWN: &[&str] = &["shared-place", "shared-transition", "constant", "k-bound", "feature", "query"];
     let own_arc = |name: &str| matches!(name, "inputArc" | "outputArc" | "inhibitorArc" | "transportArc");
@@ -36,7 +37,7 @@ pub(crate) fn wrote(root: Node<'_, '_>) -> bool {
         })
 }
 
-/// Reads the composition of the nets that are switched on.
+/// Reads the composition of the active nets.
 pub(crate) fn parse<'a>(text: &'a str, root: Node<'a, 'a>, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
     known::check(text, root, known::TAPAAL, &mut reader.findings);
@@ -58,7 +59,7 @@ enum End {
     Transition(u32),
 }
 
-/// The files say an attribute's value, and where it is.
+/// The value of an attribute, and its span.
 type Value<'a> = (&'a str, Span);
 
 #[derive(Default)]
@@ -69,11 +70,11 @@ struct Reader<'a> {
     constants: HashMap<&'a str, &'a str>,
     /// Shared places and transitions, by name.
     shared: HashMap<&'a str, End>,
-    /// How many components are composed.
+    /// The number of composed components.
     components: usize,
     /// The value of `priority` and of `timed` that all transitions have.
     firing: Option<(Option<&'a str>, Option<&'a str>)>,
-    /// The halves of transport arcs of the component that is read, by transition and number.
+    /// The halves of transport arcs of the current component, by transition and number.
     halves: BTreeMap<(u32, &'a str), Vec<Half<'a>>>,
 }
 
@@ -141,13 +142,13 @@ impl<'a> Reader<'a> {
             }
             self.arc(arc, &nodes);
         }
-        // A half that was refused would make a second complaint of the other.
+        // A refused half would cause a second diagnostic for the other.
         if self.findings.is_empty() {
             self.pair_transports();
         }
     }
 
-    /// Notes one half of a transport arc, if the arc is one. Others have no number.
+    /// Records one half of a transport arc, if the arc is one. Others have no number.
     fn half(&mut self, arc: Node<'a, 'a>, transition: u32, enters: bool, weight: u32) {
         let suffix = arc.attribute_node("inscription").and_then(|inscription| {
             let (_, number) = inscription.value().split_once(':')?;
@@ -178,8 +179,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses transport arcs whose halves do not pair: one enters the transition and one leaves it, with the same number and the
-    /// same weight, so that each token that is taken is put somewhere.
+    /// Refuses transport arcs whose halves do not pair: one enters the transition and one leaves it, with the same
+    /// number and the same weight, so that each token taken is put somewhere.
     fn pair_transports(&mut self) {
         let halves = std::mem::take(&mut self.halves);
         for ((_, number), halves) in halves {
@@ -298,8 +299,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The weight of an arc that has no time. The attribute `inscription` holds an interval, or for arcs to places the 1 that
-    /// PIPE had there, and perhaps behind a colon which transport arc it belongs to.
+    /// The weight of an untimed arc. The attribute `inscription` holds an interval, or for arcs to places the 1
+    /// that PIPE had there, and perhaps after a colon the transport arc it belongs to.
     fn weight(&mut self, arc: Node<'a, 'a>) -> Option<u32> {
         let attribute =
             arc.attribute_node("weight").map(|weight| (weight.value().trim(), Span::from(weight.range_value())));
@@ -337,7 +338,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether every token is of an age in this interval.
+    /// Whether every token's age is in this interval.
     fn says_nothing(&self, interval: &str) -> bool {
         let inner = interval.strip_prefix('[').and_then(|rest| rest.strip_suffix(')'));
         let Some((from, to)) = inner.and_then(|inner| inner.split_once(',')) else { return false };
@@ -365,7 +366,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What of the file is not part of the net.
+    /// Notes what of the file is not part of the net.
     fn tell(&mut self, root: Node<'a, 'a>, off: &[Node<'a, 'a>]) {
         let queries = elements(root).filter(|&part| name_of(part) == "query").count();
         if queries > 0 {
@@ -383,7 +384,7 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self, root: Node<'a, 'a>, name: Option<&str>) -> Result<Net, Vec<Diagnostic>> {
         let net = &mut self.builder.net;
-        // TAPAAL composes what active components have; what has no arcs is left out there too.
+        // TAPAAL composes the active components; nodes without arcs are omitted there too.
         let bare = |one: &crate::Transition| {
             [&one.inputs, &one.outputs, &one.reads, &one.inhibitors].iter().all(|arcs| arcs.is_empty())
         };
@@ -413,7 +414,7 @@ impl<'a> Reader<'a> {
         self.findings.or(self.builder.net)
     }
 
-    /// An attribute that is the name of something and can be shown.
+    /// An attribute that is a printable name.
     fn name(&mut self, node: Node<'a, 'a>, attribute: &str) -> Option<Value<'a>> {
         let (name, span) = self.attribute(node, attribute)?;
         if name.trim().is_empty() || name.contains(char::is_control) {

@@ -1,7 +1,7 @@
-//! The textual format of the TINA toolbox, `.net`, as far as it speaks of P/T nets.
+//! The textual format of the TINA toolbox, `.net`, restricted to P/T nets.
 //!
-//! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty
-//! diagnostics, each at the exact text it speaks of. The format, from TINA's manual:
+//! In: the text of a file. Out: a [`Net`] that [`Net::validate`] accepts, or up to twenty diagnostics, each with
+//! its exact span. The format, from TINA's manual:
 //!
 //! ```text
 //! net NAME
@@ -11,14 +11,13 @@
 //! ARC: *N takes, ?N reads, ?-N inhibits, !N and !-N stop a clock
 //! N, MARKING: digits, then perhaps K, M, G, T, P or E for 10^3 … 10^18
 //! ```
-//! The net is the superposition of its declarations: a node may be declared several times
-//! and its arcs and tokens add up; of several labels the last counts. Nodes exist by being
-//! used. Places and transitions have names apart.
+//! The net is the superposition of its declarations: a node may be declared several times and its arcs and tokens
+//! add up; of several labels the last counts. Nodes are declared implicitly by use. Places and transitions have
+//! separate namespaces.
 //!
-//! What stays true: what would change the behaviour of the net and is not supported
-//! (time, priorities, stopwatches) is refused, never skipped. Stricter than TINA in one
-//! thing: a declaration that goes on in the next line must be indented there, so that a
-//! misspelt keyword does not quietly become a place.
+//! What stays true: what would change the behaviour of the net and is not supported (time, priorities,
+//! stopwatches) is refused, never skipped. Stricter than TINA in one respect: a declaration that continues in the
+//! next line must be indented there, so that a misspelt keyword does not silently become a place.
 
 mod tokens;
 
@@ -33,8 +32,7 @@ use crate::net::Net;
 use crate::number::number;
 use tokens::{Indent, KEYWORDS, Kind, Token};
 
-/// Whether a name needs no braces, by TINA's reading: an ASCII word that is no keyword
-/// and cannot be taken for a number.
+/// Whether a name needs no braces in TINA: an ASCII word that is no keyword and no number.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
@@ -47,7 +45,7 @@ pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     parse_under(text, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>> {
     let inner = text.trim_start_matches('\u{FEFF}').trim_start();
     if inner.starts_with('<') {
@@ -67,20 +65,19 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
     reader.finish()
 }
 
-/// What stops a declaration from being read; the reader goes on with the next. In a box
-/// because the good case should stay small.
+/// An error that ends a declaration; parsing resumes at the next. Boxed, so that the success case stays small.
 type Stuck = Box<Diagnostic>;
 
 fn stuck<T>(span: Span, message: impl Into<String>) -> Result<T, Stuck> {
     Err(Box::new(Diagnostic::at(span, message)))
 }
 
-/// What the file says, on the way to a net.
+/// The contents of the file, before they become a net.
 #[derive(Default)]
 struct Reader<'t, 'a> {
     tokens: &'t [Token<'a>],
     at: usize,
-    /// Where the text ends.
+    /// The end of the text.
     end: usize,
     findings: Findings,
     builder: Builder,
@@ -90,10 +87,10 @@ struct Reader<'t, 'a> {
     labels: Vec<(Labelled, String)>,
 }
 
-/// What a label is for.
+/// The node of a label.
 enum Labelled {
     Transition(u32),
-    /// A node of either kind, which may be declared further down.
+    /// A node of either kind, which may be declared later.
     Named(String, Span),
 }
 
@@ -105,7 +102,7 @@ enum Side {
 }
 
 impl<'a> Reader<'_, 'a> {
-    /// Whether reading must end, also because there is no memory for a table that is about to grow.
+    /// Whether parsing must end, also because there is no memory for a table that is about to grow.
     fn is_full(&self) -> bool {
         let entry = size_of::<(String, u32)>() + 1;
         let (arcs, room) = self.builder.arcs_held();
@@ -145,7 +142,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn no_declaration(&mut self) -> Result<(), Stuck> {
         let token = &self.tokens[self.at];
-        // Passed, or the reader would come back to it for ever.
+        // Consumed, or the parser would loop for ever.
         self.at += 1;
         let word = match &token.kind {
             Kind::Plain(word) => did_you_mean(word, KEYWORDS),
@@ -162,7 +159,7 @@ impl<'a> Reader<'_, 'a> {
         Err(Box::new(Diagnostic::at(token.span, message).help(help)))
     }
 
-    /// Goes to the next declaration at the start of a line.
+    /// Skips to the next declaration at the start of a line.
     fn skip(&mut self) {
         let starts = |token: &Token| match token.kind {
             Kind::Keyword(_) => token.opens.is_some(),
@@ -187,7 +184,7 @@ impl<'a> Reader<'_, 'a> {
     fn place(&mut self) -> Result<(), Stuck> {
         let (name, span) = self.name("the name of a place")?;
         let place = self.place_called(name);
-        // Only transitions show a label anywhere, so a place's is read and dropped.
+        // Only transitions show a label anywhere, so a place's is parsed and dropped.
         self.label()?;
         if self.sign("(").is_some() {
             let (marking, _) = self.number("marking", 0)?;
@@ -207,7 +204,7 @@ impl<'a> Reader<'_, 'a> {
         })
     }
 
-    /// A note is for people. Anything in braces will do, also on several lines.
+    /// A note is for people. Any braced text is accepted, also on several lines.
     fn note(&mut self) -> Result<(), Stuck> {
         self.name("the name of a note")?;
         match self.peek() {
@@ -221,7 +218,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// Reads priorities in order to refuse them in one piece.
+    /// Parses priorities in order to refuse them as a whole.
     fn priorities(&mut self) -> Result<(), Stuck> {
         self.name("the name of a transition")?;
         let relation = ["<", ">"];
@@ -282,9 +279,8 @@ impl<'a> Reader<'_, 'a> {
         Ok(word)
     }
 
-    /// The two sides of an arrow, if there is one. On the `taking` side arcs lead from
-    /// place to transition. `add` takes a name, a kind and a weight, and says whether the
-    /// sum still fits.
+    /// The two sides of an arrow, if there is one. On the `taking` side arcs lead from place to transition. `add`
+    /// takes a name, a kind and a weight, and returns whether the sum still fits.
     fn arcs(
         &mut self,
         taking: Side,
@@ -317,7 +313,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// The kind and weight of an arc and where it ends; none if it has been refused.
+    /// The kind and weight of an arc and where it ends; `None` if it has been refused.
     fn arc(&mut self, from_place: bool) -> Result<Option<(ArcKind, u32, usize)>, Stuck> {
         let end = self.tokens[self.at - 1].span.end;
         let Some(&Token { kind: Kind::Sign(sign), span, .. }) = self.peek() else {
@@ -344,7 +340,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(None)
     }
 
-    /// A weight or marking with its multiplier, and where it stands.
+    /// A weight or marking with its multiplier, and its span.
     fn number(&mut self, what: &str, least: u32) -> Result<(u32, Span), Stuck> {
         let minus = self.sign("-");
         let Some(&Token { kind: Kind::Plain(word), span, .. }) = self.peek() else {
@@ -405,13 +401,13 @@ impl<'a> Reader<'_, 'a> {
         Ok((words, span))
     }
 
-    /// Whether a name goes on with this declaration.
+    /// Whether a name continues this declaration.
     fn at_name(&self) -> bool {
         let inside = |token: &&Token| token.opens != Some(Indent::Margin);
         matches!(self.peek().filter(inside), Some(Token { kind: Kind::Plain(_) | Kind::Quoted(_), .. }))
     }
 
-    /// Passes this sign if it is next, and says where it was.
+    /// Consumes this sign if it is next, and returns its span.
     fn sign(&mut self, sign: &str) -> Option<Span> {
         let token = self.tokens.get(self.at).filter(|token| token.kind == Kind::Sign(sign))?;
         self.at += 1;
@@ -429,8 +425,8 @@ impl<'a> Reader<'_, 'a> {
         self.tokens.get(self.at)
     }
 
-    /// Something is expected where something else or nothing is. What is missing at the
-    /// end of a line is missed there, not at the start of the next.
+    /// Reports what was expected instead of the next token. If it is missing at the end of a line it is reported
+    /// there, not at the start of the next.
     fn missing<T>(&self, what: &str) -> Result<T, Stuck> {
         let before = self.at.checked_sub(1).map(|before| self.tokens[before].span.end);
         match self.peek() {

@@ -1,7 +1,7 @@
-//! Random walks through a net that always take the same turns.
+//! Deterministic random walks through a net.
 //!
-//! In: a net. Out: one marking after the other, by the definition of firing. What stays
-//! true: two walks of the same number are the same walk.
+//! In: a net. Out: a sequence of markings, by the definition of firing. What stays true: two walks of the same
+//! number are equal.
 
 use crate::Net;
 use deltamark_core::hash::mix;
@@ -10,11 +10,11 @@ use deltamark_core::hash::mix;
 pub(crate) struct Walk<'a> {
     net: &'a Net,
     effects: &'a [Vec<(u32, i64)>],
-    /// The counts of all places now.
+    /// The current marking.
     pub marking: Vec<u64>,
     random: u64,
     priorities: bool,
-    /// How many transitions were looked at, each with its inputs.
+    /// The number of transitions examined, each with its inputs.
     pub effort: usize,
 }
 
@@ -25,9 +25,8 @@ impl<'a> Walk<'a> {
         Walk { net, effects, marking, random: mix(number + 1), priorities: net.has_priorities(), effort: 0 }
     }
 
-    /// Fires the first enabled transition from a random one on: cheap, and fair enough. Where there are
-    /// priorities, all are looked at.
-    /// Says which, or nothing in a deadlock.
+    /// Fires the first enabled transition from a random one on: cheap, and fair enough. With priorities all are
+    /// examined. Returns which, or `None` in a deadlock.
     pub fn step(&mut self) -> Option<usize> {
         self.random = mix(self.random.wrapping_add(1));
         let count = self.net.transitions.len();

@@ -1,8 +1,9 @@
-//! Workflow nets: one place where work begins, one where it ends, and everything between them on a way from one to the other.
+//! Workflow nets: one source place, one sink place, and every node on a path from one to the other.
 //!
-//! From W. van der Aalst, *The Application of Petri Nets to Workflow Management*, 1998. In: a net. Out: its source and its sink, or
-//! what makes it no workflow net. A read arc counts as an arc in either direction, as the loop that it stands for; an inhibitor
-//! arc moves no tokens and counts as none (Van der Aalst et al., *Soundness of workflow nets*, 2011).
+//! From W. van der Aalst, *The Application of Petri Nets to Workflow Management*, 1998. In: a net. Out: its source
+//! and its sink, or why it is no workflow net. A read arc counts as an arc in either direction, as the loop that
+//! it abbreviates; an inhibitor arc moves no tokens and counts as none (Van der Aalst et al., *Soundness of
+//! workflow nets*, 2011).
 
 use crate::net::Net;
 
@@ -15,14 +16,14 @@ pub struct Workflow {
     pub sink: usize,
 }
 
-/// How many names a sentence lists.
+/// The maximum number of names in a sentence.
 const NAMES: usize = 8;
 
 impl Workflow {
     /// The ends of a workflow net.
     ///
     /// # Errors
-    /// What makes it none: one sentence or more, without full stops.
+    /// Why it is no workflow net: one sentence or more, without full stops.
     pub fn of(net: &Net) -> Result<Self, Vec<String>> {
         let places = net.places.len();
         // Nodes are places, then transitions.
@@ -81,7 +82,7 @@ impl Workflow {
     }
 }
 
-/// The nodes that can be reached from one along these edges.
+/// The nodes reachable from one along these edges.
 fn reached(from: usize, edges: &[Vec<usize>]) -> Vec<bool> {
     let mut known = vec![false; edges.len()];
     known[from] = true;
@@ -109,7 +110,7 @@ mod tests {
             ("tr a i -> p q\ntr b p q -> o", Ok(("i", "o"))),
             ("tr a i -> p\ntr b p -> o\ntr c p -> p", Ok(("i", "o"))),
             ("tr a i p?1 -> o p\ntr b i -> p\ntr c p -> o", Ok(("i", "o"))),
-            // An inhibitor arc is no way from place to transition, and so takes no end away.
+            // An inhibitor arc is no path from place to transition, and so does not matter for sinks.
             ("tr a i -> p\ntr b p o?-2 -> o", Ok(("i", "o"))),
             (
                 "tr a i -> p\ntr b p -> i",
@@ -126,7 +127,7 @@ mod tests {
                 Err(&["these are on no path from `i` to `o`: `p`, `q`, `b`, `c`"]),
             ),
             ("tr a i -> o\ntr b -> o", Err(&["these are on no path from `i` to `o`: `b`"])),
-            // A read arc stands for a loop, so the place it reads is no end.
+            // A read arc abbreviates a loop, so the place it reads is no sink.
             ("tr a i -> p\ntr b p o?1 -> o", Err(&["one place must be without outgoing arcs, and none is"])),
         ];
         for (text, expected) in cases {

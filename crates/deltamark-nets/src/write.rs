@@ -1,10 +1,9 @@
 //! Writes nets as files.
 //!
-//! In: a [`Net`] that [`Net::validate`] accepts. Out: text that the parsers of this crate
-//! read back as the same net up to ids; TINA's format also has no place for
-//! [`declared_safe`](Net::declared_safe) and final markings, and PNML none for a name that is all spaces or
-//! has one of the two code points that XML excludes. What stays true: other names come
-//! through whatever they contain, and equal nets give equal texts.
+//! In: a [`Net`] that [`Net::validate`] accepts. Out: text that the parsers of this crate read back as the same
+//! net up to ids; TINA's format cannot express [`declared_safe`](Net::declared_safe) and final markings, and PNML
+//! no name that is all spaces or has one of the two code points that XML excludes. What stays true: other names
+//! round-trip whatever they contain, and equal nets yield equal texts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -12,10 +11,10 @@ use std::fmt::Write;
 use crate::net::{Arc, Net};
 use crate::tina;
 
-/// The net as PNML. Ids are kept where they are sound as XML ids and cannot be taken for
-/// another node's name. Inhibitor and read arcs, for which the standard has no words, are
-/// written as TINA writes them: `<type value="inhibitor"/>`, `<type value="test"/>`; priorities
-/// as PIPE writes them, where 0 is a timed transition and more an immediate one.
+/// The net as PNML. Ids are kept if they are valid as XML ids and cannot be taken for another node's name.
+/// Inhibitor and read arcs, which the standard does not have, are written as TINA writes them: `<type
+/// value="inhibitor"/>`, `<type value="test"/>`; priorities as PIPE writes them, where 0 is a timed transition and
+/// more an immediate one.
 pub fn to_pnml(net: &Net) -> String {
     let mut ids = Ids::of(net);
     let places: Vec<String> = net.places.iter().map(|place| ids.of_node(&place.id, "p")).collect();
@@ -106,7 +105,7 @@ fn final_markings(out: &mut String, net: &Net, places: &[String]) {
     out.push_str("    </finalmarkings>\n");
 }
 
-/// The promise of safety in NUPN's words: one unit for each place, none with two tokens.
+/// The declaration of safety in NUPN's form: one unit for each place, none with two tokens.
 fn units(out: &mut String, ids: &mut Ids, places: &[String]) {
     let root = ids.fresh("u");
     let units: Vec<String> = places.iter().map(|_| ids.fresh("u")).collect();
@@ -127,8 +126,8 @@ fn units(out: &mut String, ids: &mut Ids, places: &[String]) {
 
 /// Chooses ids that are unique in the file.
 struct Ids<'a> {
-    /// How many nodes each text is the id or the name of. An id that is another node's
-    /// name would make the reader doubt that name.
+    /// The number of nodes each text is the id or the name of. An id that is another node's name would make that
+    /// name ambiguous.
     claims: HashMap<&'a str, usize>,
     used: HashSet<String>,
     next: usize,
@@ -148,7 +147,7 @@ impl<'a> Ids<'a> {
         Ids { claims, used: HashSet::new(), next: 0 }
     }
 
-    /// The node's own id if it can serve, otherwise a new one.
+    /// The node's own id if it is usable, otherwise a new one.
     fn of_node(&mut self, id: &str, prefix: &str) -> String {
         if self.claims[id] == 1 && is_xml_name(id) && self.used.insert(id.into()) {
             id.into()
@@ -157,13 +156,13 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// The name of the net as its id if it can serve, otherwise a new one.
+    /// The name of the net as its id if it is usable, otherwise a new one.
     fn of_net(&mut self, name: &str) -> String {
         let free = is_xml_name(name) && !self.claims.contains_key(name);
         if free && self.used.insert(name.into()) { name.into() } else { self.fresh("net") }
     }
 
-    /// A new id that is nobody's name.
+    /// A new id that is no node's name.
     fn fresh(&mut self, prefix: &str) -> String {
         loop {
             let id = format!("{prefix}{}", self.next);
@@ -175,7 +174,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// Whether a text can be an XML id, told without the rarer letters.
+/// Whether a text can be an XML id, conservatively.
 fn is_xml_name(id: &str) -> bool {
     id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
@@ -190,7 +189,7 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
-            // Not characters as XML sees it, not even when written as a number.
+            // Not characters in XML, not even as a character reference.
             '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
             c => escaped.push(c),
         }
@@ -233,7 +232,7 @@ pub fn to_tina(net: &Net) -> String {
     out
 }
 
-/// Each rank over the next lower one, which is enough: `pr` is transitive.
+/// Each priority over the next lower one, which suffices: `pr` is transitive.
 fn tina_priorities(out: &mut String, net: &Net) {
     let mut ranks: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for transition in &net.transitions {
@@ -245,7 +244,7 @@ fn tina_priorities(out: &mut String, net: &Net) {
     }
 }
 
-/// A name as TINA reads it: in braces unless it is a plain word.
+/// A name in TINA's syntax: in braces unless it is a plain word.
 fn tina_name(name: &str) -> String {
     if tina::is_plain(name) {
         return name.into();

@@ -1,38 +1,38 @@
-//! Opens XML from outside without being hurt by it.
+//! Parses untrusted XML safely.
 //!
-//! In: text. Out: a document tree, or the first thing wrong with it and where.
-//! What stays true, and why a scan goes before the real parser, which does not see to it:
+//! In: text. Out: a document tree, or the first error and its span. What stays true, and why a scan precedes the
+//! real parser, which does not ensure it:
 //!
 //! * no entity is ever expanded: a file that declares any is refused, so ten lines cannot
-//!   become gigabytes and nothing outside the file is named;
-//! * elements nest at most `DEEPEST` deep, so that whoever walks the tree may recurse;
+//!   become gigabytes and nothing outside the file is referenced;
+//! * elements nest at most `DEEPEST` deep, so that walks of the tree may recurse;
 //! * an element has at most `MOST_ATTRIBUTES` attributes and a document at most
-//!   `MOST_PREFIXES` namespace prefixes, since the parser compares each with each.
+//!   `MOST_PREFIXES` namespace prefixes, since the parser compares them pairwise.
 //!
-//! The scan agrees with the parser up to the first place where the XML is malformed;
-//! there the parser stops, so what the scan thinks of the rest does not matter.
+//! The scan agrees with the parser up to the first position where the XML is malformed; there the parser stops, so
+//! the scan's result for the rest does not matter.
 
 use std::collections::HashSet;
 
 use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::{Document, Error, ParsingOptions, TextPos};
 
-/// How deep elements may nest.
+/// The maximum depth of elements.
 const DEEPEST: usize = 1000;
-/// How many attributes an element may have.
+/// The maximum number of attributes of an element.
 const MOST_ATTRIBUTES: usize = 256;
-/// How many namespace prefixes a document may declare.
+/// The maximum number of namespace prefixes of a document.
 const MOST_PREFIXES: usize = 64;
-/// How many nodes the tree may have: elements, texts and comments.
+/// The maximum number of nodes of the tree: elements, texts and comments.
 const MOST_NODES: u32 = 32 << 20;
 
-/// Bytes of the tree for each element and each text, and for each attribute, about.
+/// Approximate bytes of the tree for each element and each text, and for each attribute.
 const NODE: u64 = 80;
 const ATTRIBUTE: u64 = 72;
 
-/// An attribute of so many bytes is long: it is asked for memory for all copies that readers make of it at once.
+/// An attribute of this many bytes is long: memory for all copies that readers make of it is requested at once.
 const LONG: u64 = 1 << 16;
-/// How many copies that may be: an identifier of 20 MiB made a process hold 166 MiB.
+/// The maximum number of copies: an identifier of 20 MiB made a process hold 166 MiB.
 const COPIES: u64 = 7;
 
 /// Parses a document.
@@ -40,7 +40,7 @@ pub fn open(text: &str) -> Result<Document<'_>, Diagnostic> {
     open_under(text, &Control::new())
 }
 
-/// The same, as far as `control` lets it.
+/// The same, unless `control` stops it.
 pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, Diagnostic> {
     let inner = text.trim_start_matches('\u{FEFF}').trim_start();
     if !inner.is_empty() && !inner.starts_with('<') {
@@ -63,7 +63,8 @@ pub fn open_under<'a>(text: &'a str, control: &Control) -> Result<Document<'a>, 
     Document::parse_with_options(text, options).map_err(|error| explain(text, &error))
 }
 
-/// Refuses what would cost the parser more than the text is long. Gives the bytes of all attributes that are [`LONG`].
+/// Refuses what would cost the parser more than linear time. Returns the bytes of all attributes that are
+/// [`LONG`].
 fn scan(text: &str, control: &Control) -> Result<u64, Diagnostic> {
     let bytes = text.as_bytes();
     let mut prefixes = HashSet::new();
@@ -99,7 +100,8 @@ fn scan(text: &str, control: &Control) -> Result<u64, Diagnostic> {
     Ok(long)
 }
 
-/// The byte behind a start tag, if it ends. Quoted `>` do not end it. Adds to `long` the bytes of its long attributes.
+/// The byte after a start tag, if it ends. Quoted `>` do not end it. Adds to `long` the bytes of its long
+/// attributes.
 fn tag<'a>(
     text: &'a str,
     start: usize,
@@ -142,7 +144,7 @@ fn tag<'a>(
     Ok(None)
 }
 
-/// The byte behind a document type that merely names one. Declarations of its own are refused.
+/// The byte after a document type that merely names one. Declarations of its own are refused.
 fn document_type(bytes: &[u8], start: usize) -> Result<Option<usize>, Diagnostic> {
     let mut at = start;
     while let Some(&byte) = bytes.get(at) {
@@ -170,7 +172,7 @@ fn document_type(bytes: &[u8], start: usize) -> Result<Option<usize>, Diagnostic
     Ok(None)
 }
 
-/// Where `needle` stands next, from `from` on.
+/// The next position of `needle`, from `from` on.
 fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
     let (&first, rest) = needle.split_first()?;
     let mut at = from;
@@ -189,7 +191,7 @@ pub fn tag_span(text: &str, start: usize) -> Span {
     Span::new(start, start + name.unwrap_or(text.len() - start))
 }
 
-/// What the parser says, in our words, and where it is.
+/// The parser's error, in our words, with its span.
 fn explain(text: &str, error: &Error) -> Diagnostic {
     let end = Span::at(text.trim_end().len());
     let here = Span::at(offset(text, error.pos()));
@@ -219,7 +221,7 @@ fn explain(text: &str, error: &Error) -> Diagnostic {
                 .help("two files may have been joined; remove what does not belong here")
         }
         other => {
-            // The library ends its sentences with " at line:column", which the span says better.
+            // The library ends its sentences with " at line:column", which the span replaces.
             let said = other.to_string();
             let place = format!(" at {}", other.pos());
             Diagnostic::at(here, format!("malformed XML: {}", said.strip_suffix(&place).unwrap_or(&said)))

@@ -1,4 +1,4 @@
-//! Wrong files: what is said and where. Nothing here may panic or take long.
+//! Wrong files: messages and spans. Nothing here may panic or take long.
 
 mod common;
 
@@ -7,19 +7,19 @@ use deltamark_nets::{Format, LARGEST_FILE, parse_bytes, pnml, tina};
 
 const PT: &str = r#"type="http://www.pnml.org/version-2009/grammar/ptnet""#;
 
-/// Checks all complaints about a PNML file, each as "line:column message".
+/// Checks all diagnostics of a PNML file, each as "line:column message".
 #[track_caller]
 fn xml(text: &str, expected: &[&str]) {
     assert_eq!(complaints(text, pnml::parse(text)), expected, "for {text:.300}");
 }
 
-/// The same about a net, which starts in line 2.
+/// The same for a net, which starts in line 2.
 #[track_caller]
 fn net(content: &str, expected: &[&str]) {
     xml(&format!("<pnml><net id=\"n\" {PT}>\n{content}\n</net></pnml>"), expected);
 }
 
-/// Checks all complaints about a TINA file.
+/// Checks all diagnostics of a TINA file.
 #[track_caller]
 fn text(text: &str, expected: &[&str]) {
     assert_eq!(complaints(text, tina::parse(text)), expected, "for {text}");
@@ -114,7 +114,7 @@ fn nesting_and_other_excess() {
         &deep("<page><!-- </page> --><![CDATA[</page>]]><?x </page>?>", "</page>", 100_000).replace("page", "a"),
         &["2:41917 elements are nested more than 1000 deep"],
     );
-    // Pages within what is allowed are walked through.
+    // Pages within the limit are traversed.
     let pages = format!("{}<place id='p'/>{}</net></pnml>", deep("<page>", "", 990), "</page>".repeat(990));
     assert!(pnml::parse(&pages).is_ok());
     let attributes: String = (0..100_000).map(|i| format!(" a{i}='1'")).collect();
@@ -307,7 +307,7 @@ fn wrong_tina_files() {
     assert_eq!(help("net tr"), "to use the keyword as a name, write {tr}");
 }
 
-/// Each would take minutes if something were done anew for every line, node or mistake.
+/// Each would take minutes if something were repeated for every line, node or error.
 #[test]
 fn long_files_full_of_mistakes_are_refused_soon() {
     let start = std::time::Instant::now();

@@ -68,8 +68,7 @@ fn small_contest_nets_have_the_right_state_space() {
     assert!(checked > 10, "only {checked}");
 }
 
-/// How many arcs each node has and how many tokens, sorted, so that nets can be compared
-/// up to names and order.
+/// The number of arcs and tokens of each node, sorted, so that nets can be compared up to names and order.
 fn shape(net: &Net) -> (Vec<[usize; 3]>, Vec<[usize; 2]>) {
     let mut places: Vec<_> = net.places.iter().map(|place| [place.initial as usize, 0, 0]).collect();
     for transition in &net.transitions {
@@ -95,7 +94,7 @@ fn generated_nets_agree_with_nets_from_outside() {
     ] {
         assert_eq!(shape(&read(file)), shape(&generated(family, n)), "{file}");
     }
-    // Two cards in place of five are few enough for the dull explorer.
+    // Two cards in place of five are few enough for the naive explorer.
     let mut kanban = read("bench/kanban-5.pnml");
     kanban.places.iter_mut().for_each(|place| place.initial = place.initial.min(2));
     assert_eq!(explore(&kanban), explore(&generated("kanban", 2)));

@@ -1,4 +1,4 @@
-//! What tools write besides the standard, and that no name in a file is skipped in silence.
+//! What tools write beyond the standard, and that no name in a file is skipped silently.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn read(text: &str) -> Net {
     net
 }
 
-/// The net in TINA's words, without its name.
+/// The net in TINA's format, without its name.
 fn shown(text: &str) -> Vec<String> {
     write::to_tina(&read(text)).lines().filter(|line| !line.starts_with("net ")).map(String::from).collect()
 }
@@ -123,7 +123,7 @@ fn what_used_to_vanish_is_used_or_refused() {
         let text = format!("<pnml><net id='n'>{nodes}{content}</net></pnml>");
         assert_eq!(complaints(&text, pnml::parse(&text)), *expected, "{content}");
     }
-    // An arc in the words of TAPAAL's engine, and a marking as an attribute, are read.
+    // An arc as TAPAAL's engine writes it, and a marking as an attribute, are read.
     let text = "<pnml><net id='n'><place id='p' initialMarking='1'/><place id='q'/><transition id='t'/>\
                 <inputArc source='p' target='t'/><outputArc source='t' target='q'/></net></pnml>";
     assert_eq!(shown(text), ["pl p (1)", "pl q", "tr t p -> q"]);
@@ -144,7 +144,7 @@ fn immediate_transitions_of_pipe_have_priority() {
     let counts = explore(&net);
     assert_eq!((counts.states, counts.edges, counts.deadlocks), (5, 4, 1));
     assert_eq!(pnml::parse(&write::to_pnml(&net)).map(|again| Net { name: net.name.clone(), ..again }), Ok(net));
-    // All timed, or all immediate with the same priority: there is nothing to go by.
+    // All timed, or all immediate with the same priority: there are no priorities.
     for (from, to) in
         [("false</value></timed>", "true</value></timed>"), ("true</value></timed>", "false</value></timed>")]
     {

@@ -1,4 +1,4 @@
-//! Families and example models: the counts they are known for.
+//! Families and example models with known counts.
 
 mod common;
 

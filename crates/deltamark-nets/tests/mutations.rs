@@ -1,12 +1,11 @@
-//! Valid files, damaged at random: the parsers answer with a sound net or with diagnostics
-//! that point into the text. The damage is the same in every run; the long search for
-//! surprises is in `fuzz/`.
+//! Valid files, damaged at random: the parsers return a valid net or diagnostics that point into the text. The
+//! damage is deterministic; the long random search is in `fuzz/`.
 
 mod common;
 
 use deltamark_nets::{Format, generate::generate, parse_bytes, write};
 
-/// A dull source of numbers that are the same in every run.
+/// A simple deterministic generator of numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -16,7 +15,7 @@ impl Dice {
     }
 }
 
-/// Pieces that mean something to one of the formats.
+/// Tokens that are meaningful in one of the formats.
 const PIECES: &[&str] = &[
     "<",
     ">",

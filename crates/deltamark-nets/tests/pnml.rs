@@ -1,4 +1,4 @@
-//! What PNML files may say, and what becomes of it.
+//! The contents of PNML files, and how they are read.
 
 mod common;
 

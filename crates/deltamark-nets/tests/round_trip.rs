@@ -1,12 +1,12 @@
-//! What is written is read back: random nets with random names.
+//! Round trips: random nets with random names.
 
 use deltamark_nets::{Arc, Net, Place, Transition, pnml, tina, write};
 use proptest::collection::{hash_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Names that look like ours, like keywords, like ids the writer makes, like numbers, and
-/// names that hold what the formats give a meaning to.
+/// Names that look like ours, like keywords, like ids the writer makes, like numbers, and names with characters
+/// that are special in the formats.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         2 => "[a-z_]{1,3}",

@@ -1,4 +1,4 @@
-//! How long a step of many walkers takes, each with its own action. Run by hand:
+//! The time of a step of many walkers, each with its own action. Run by hand:
 //!
 //! ```text
 //! cargo test --release -p deltamark-nets --test step_speed -- --ignored --nocapture
@@ -96,7 +96,7 @@ fn nanoseconds_a_step() {
             undone.reset(width);
             reversible.unfire_each(&mut scratch, &steps.targets, &steps.hashes, &steps.actions, &mut undone);
         });
-        // Actions that mostly cannot be undone, as where tags are few bits.
+        // Actions that mostly cannot be undone, as with short tags.
         let mut others = steps.actions.clone();
         Rng::new(2).shuffle(&mut others);
         let random = best(count, || {

@@ -1,4 +1,4 @@
-//! Many steps together on nets whose layout widens in between: against the definition.
+//! Many steps at once on nets whose layout widens in between: against the definition.
 
 use deltamark_core::{Action, Batch, Scratch, Slot, States, System, Undone};
 use deltamark_nets::{Net, NetSystem, Transition};
@@ -56,8 +56,7 @@ fn agrees(system: &NetSystem, scratch: &mut Scratch, states: &[Vec<Slot>]) {
     assert_eq!(undone.hashes, again);
 }
 
-/// Explores with one scratch, and compares before and after each widening; gives how many
-/// there were.
+/// Explores with one scratch, and compares before and after each widening; returns the number of widenings.
 fn explored(mut net: Net, most: usize) -> usize {
     // Untrue: fields then begin as narrow as the initial marking allows.
     net.declared_safe = true;

@@ -1,5 +1,5 @@
-//! Nets as systems: random nets against the dull explorer, the suite for systems, and the
-//! nets whose answers are known from outside.
+//! Nets as systems: random nets against the naive explorer, the conformance suite for systems, and nets with known
+//! results from outside.
 
 use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, System};
 use deltamark_nets::{Arc, Format, Net, NetSystem, Place, Transition, generate::generate, parse_bytes};
@@ -94,7 +94,7 @@ proptest! {
         agrees(net, Search::Dfs)?;
     }
 
-    /// Firing, undoing and asking what can fire are told apart by the suite for systems.
+    /// The suite for systems checks firing, undoing and enabledness separately.
     #[test]
     fn random_nets_with_priorities_conform(net in with_priorities(nets(5, 6))) {
         check_system_up_to(&NetSystem::new(net), 300);
@@ -121,7 +121,7 @@ fn arcs(list: &[(u32, u32)]) -> Vec<Arc> {
     list.iter().map(|&(place, weight)| Arc { place, weight }).collect()
 }
 
-/// Counts that grow far beyond what the sample saw: fields widen again and again.
+/// Counts that grow far beyond those of the sample: fields widen repeatedly.
 #[test]
 fn fields_widen_exactly() {
     // `slow` gains a token only when `fuel` is burnt from a long chain, so short walks miss it.
@@ -183,7 +183,7 @@ fn models_of_the_repository_conform() {
 /// Fields that outgrow their widths one after the other are widened together after a while: a run stays linear.
 #[test]
 fn widenings_are_few_however_many_places_outgrow_their_fields() {
-    // The walks that guess the widths begin like the search, so the places that grow come after a long way.
+    // The walks that estimate the widths begin like the search, so the places that grow come after a long path.
     let chain: String = (0..80).map(|i| format!("tr t{i} p{i} -> p{}\n", i + 1)).collect();
     let filled: String = (0..200).map(|i| format!("tr t{i} c{i} -> c{} p{i}*2\ntr u{i} x -> p{i}\n", i + 1)).collect();
     for (net, text) in [("chain", format!("pl p0 (2)\n{chain}")), ("filled", format!("pl c0 (1)\n{filled}"))] {

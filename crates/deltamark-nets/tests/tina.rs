@@ -1,4 +1,4 @@
-//! What `.net` files may say, and what becomes of it.
+//! The contents of `.net` files, and how they are read.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Every row of the tables does what it says.
+//! Every row of the tables is effective.
 
 use super::{Empty, Harmless, Once, Only, PNML, Refused, Row, TAPAAL, TOOLS, Tool, Used};
 use crate::pnml::{name_of, parse};
@@ -36,7 +36,7 @@ const TAPN: &str = r#"<pnml><constant name="C" value="2"/><shared-place name="s"
 <inhibitorArc source="s" target="y" inscription="[0,inf)" weight="2"/>
 <transportArc source="q" transition="y" target="s" inscription="[0,inf)" weight="2"/></net></pnml>"#;
 
-/// The same words where they are elements.
+/// The same names as elements.
 const INNER: &str = r#"<pnml><net id="A"><place id="p" initialMarking="3"/><place id="q"/><transition id="t"/><transition id="u"/>
 <arc source="p" target="t"><inscription><value>2</value></inscription></arc>
 <inputArc source="p" target="t"><inscription><text>2</text></inscription></inputArc><outputArc source="t" target="p"><inscription><value>2</value></inscription></outputArc>
@@ -59,7 +59,7 @@ fn of<'a>(document: &'a Document<'a>, context: &str) -> Vec<Node<'a, 'a>> {
     found.filter(|node| parent.map_or(inside(node) != Some("marking"), |parent| inside(node) == Some(parent))).collect()
 }
 
-/// Texts in which one use of the row's name is taken away or, if an attribute, garbled.
+/// Texts in which one use of the row's name is removed or, for an attribute, garbled.
 fn without(text: &str, parent: &str, name: &str) -> Vec<String> {
     let document = xml::open(text).expect("well-formed");
     let mut found = Vec::new();
@@ -106,7 +106,7 @@ fn with(text: &str, parent: &str, name: &str, value: &str) -> Vec<String> {
     found
 }
 
-/// Whether a row's own rows say all there is to say about it.
+/// Whether an element is described completely by its children's rows.
 fn is_only_a_holder(table: &[Row], name: &str) -> bool {
     let inner: Vec<&Row> = table.iter().filter(|(parents, ..)| parents.contains(&name)).collect();
     !inner.is_empty() && inner.iter().all(|(.., role)| !matches!(role, Used | Once))

@@ -5,7 +5,7 @@ use crate::{Arc, Place};
 use deltamark_core::Width;
 use deltamark_core::hash::mix;
 
-/// Numbers by chance.
+/// Random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -35,7 +35,7 @@ impl Chance {
     }
 }
 
-/// Widths of fields, by what they try.
+/// Widths of fields, by what they test.
 const WIDTHS: &[&[u8]] = &[
     &[1],
     &[1, 1, 1, 1],
@@ -89,7 +89,7 @@ fn random(bits: &[u8], chance: &mut Chance) -> (Net, Layout) {
     (Net { places, transitions, ..Net::default() }, layout)
 }
 
-/// What the definition says of a step.
+/// The definition's decision on a step.
 #[derive(Debug, PartialEq)]
 enum Said {
     To(Vec<u64>),
@@ -134,8 +134,8 @@ fn hash(marking: &[u64]) -> u64 {
     terms.fold(0, u64::wrapping_add)
 }
 
-/// Steps in markings by chance, one at a time and many together, agree with the
-/// definition; tells how many could be done, would not fit, and could be undone.
+/// Steps in random markings, one at a time and many together, agree with the definition; returns how many were
+/// enabled, overflowed, and could be undone.
 fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
     let mut chance = Chance(mix(seed));
     let (net, layout) = random(bits, &mut chance);

@@ -1,7 +1,7 @@
-//! TINA's text cut into words and signs.
+//! TINA's lexer.
 //!
-//! In: text. Out: tokens with their place in it. What stays true: tokens follow each
-//! other in the order of the text, none of them is empty, and comments are not among them.
+//! In: text. Out: tokens with their spans. What stays true: tokens are in the order of the text, none of them is
+//! empty, and comments are not among them.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::findings::Findings;
 /// The words that start a declaration.
 pub(super) const KEYWORDS: [&str; 6] = ["net", "tr", "pl", "lb", "nt", "pr"];
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind<'a> {
     /// A word that starts a declaration.
@@ -28,23 +28,23 @@ pub(super) enum Kind<'a> {
 /// A token.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind<'a>,
-    /// Where it is.
+    /// Its span.
     pub span: Span,
-    /// Where it starts if it is the first on its line: at the margin or further in.
+    /// If it is the first on its line, whether it is at the margin or indented.
     pub opens: Option<Indent>,
 }
 
-/// Where a line starts.
+/// The indentation of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Indent {
     Margin,
     Inside,
 }
 
-/// Cuts a text. Characters that cannot be in any token are reported and left out; when
-/// the list of reports is full the rest is, which also bounds the search for missing braces.
+/// Splits a text. Characters that cannot be in any token are reported and dropped; when the list of reports is
+/// full the rest is, which also bounds the search for missing braces.
 pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a>> {
     let mut tokens = vec![];
     // A byte order mark is not part of the first word.
@@ -90,7 +90,7 @@ pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a
                 Kind::Sign(&text[start..at])
             }
             c => {
-                // What can be seen is shown as it stands in the text.
+                // Printable characters are shown as they are in the text.
                 let shown = if matches!(c, '"' | '\\') { c.to_string() } else { c.escape_debug().to_string() };
                 findings.add(|| {
                     Diagnostic::at(start..at, format!("the character `{shown}` has no meaning here")).help(QUOTING)
@@ -103,16 +103,16 @@ pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a
     tokens
 }
 
-/// How to write unusual names.
+/// Advice on writing unusual names.
 pub(super) const QUOTING: &str =
     r"names with other characters than letters, digits, `_` and `'` stand in braces, with `\{`, `\}` and `\\` inside";
 
-/// Whether a name may hold this character without braces.
+/// Whether an unbraced name may contain this character.
 pub(super) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '\''
 }
 
-/// The length of a name in braces, with them, if it ends.
+/// The length of a braced name, including the braces, if it ends.
 fn quoted(text: &str, start: usize) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text[start..].char_indices().skip(1) {
@@ -126,8 +126,8 @@ fn quoted(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// What is between braces, without the backslashes that protect a character. A backslash
-/// before any other character stands for itself.
+/// The text between braces, without the backslashes that escape a character. A backslash before any other
+/// character is literal.
 fn unescape(inner: &str) -> Cow<'_, str> {
     if !inner.contains('\\') {
         return Cow::Borrowed(inner);

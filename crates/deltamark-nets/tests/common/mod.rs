@@ -1,4 +1,4 @@
-//! What the tests share: a dull explorer, and short words for short tables.
+//! Shared by the tests: a naive explorer, and helpers for short tables.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ pub struct Counts {
     pub deadlocks: usize,
 }
 
-/// Explores a net in the dullest way there is.
+/// Explores a net naively.
 pub fn explore(net: &Net) -> Counts {
     let initial: Vec<u32> = net.places.iter().map(|place| place.initial).collect();
     let (mut seen, mut waiting) = (HashSet::from([initial.clone()]), vec![initial]);
@@ -74,7 +74,7 @@ pub fn shared_models() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    // The test runner calls a thread by its test.
+    // The test runner names a thread after its test.
     let test = std::thread::current().name().unwrap_or("a test of nets").to_string();
     deltamark_testkit::corpus::skipped(&test, "no models from outside (DELTAMARK_MODELS)");
     None
