@@ -1,18 +1,17 @@
-//! Expressions as trees.
+//! Expressions as syntax trees.
 //!
-//! In: what the parser has read. Out: [`Expr`], which knows where it stood in the text.
-//! What stays true: two expressions are equal when they say the same in the same
-//! shape, wherever they stand; chains of one operator are one node, so the height of a
-//! tree is bounded by how deeply its text nests.
+//! In: what the parser has read. Out: [`Expr`], with its span in the text. What stays true: equality is structural
+//! and ignores spans; chains of one operator are one node, so the height of a tree is bounded by the nesting depth
+//! of its text.
 
 use deltamark_core::Span;
 
-/// An expression and its place in the text. Equality ignores the place.
+/// An expression and its span. Equality ignores the span.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The operation and its operands.
     pub node: Node,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -24,12 +23,12 @@ impl PartialEq for Expr {
 
 impl Eq for Expr {}
 
-/// A name and its place in the text. Equality ignores the place.
+/// A name and its span. Equality ignores the span.
 #[derive(Clone, Debug)]
 pub struct Name {
     /// The name itself, without quotes and escapes.
     pub text: String,
-    /// Where it stands, quotes included.
+    /// Its span, including quotes.
     pub span: Span,
 }
 
@@ -41,18 +40,18 @@ impl PartialEq for Name {
 
 impl Eq for Name {}
 
-/// What an expression is made of.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// `true` or `false`.
     Truth(bool),
     /// A number, with its sign.
     Number(i64),
-    /// Something the model lets one observe.
+    /// An observable of the model.
     Name(Name),
     /// The state has no successor.
     Deadlock,
-    /// Some of these transitions can fire.
+    /// Some of these transitions are enabled.
     Fireable(Vec<Name>),
     /// The sum of these numbers.
     Tokens(Vec<Name>),
@@ -62,20 +61,19 @@ pub enum Node {
     And(Vec<Expr>),
     /// `a or b or c`: at least two.
     Or(Vec<Expr>),
-    /// `a iff b iff c`, grouped to the left: at least two.
+    /// `a iff b iff c`, left-associative: at least two.
     Iff(Vec<Expr>),
     /// `a implies b`.
     Implies(Box<Expr>, Box<Expr>),
-    /// `a = b` and its kin.
+    /// `a = b` and the other comparisons.
     Compare(Comparison, Box<Expr>, Box<Expr>),
-    /// `-a`, where `a` is no bare number.
+    /// `-a`, where `a` is no literal.
     Negate(Box<Expr>),
-    /// `a + b - c` or `a * b / c`, grouped to the left: at least one operator, all of
-    /// them of equal precedence.
+    /// `a + b - c` or `a * b / c`, left-associative: at least one operator, all of them of equal precedence.
     Arithmetic(Box<Expr>, Vec<(Arithmetic, Expr)>),
 }
 
-/// How two values compare.
+/// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`
@@ -93,7 +91,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// How it is printed.
+    /// Its symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Comparison::Equal => "=",
@@ -106,7 +104,7 @@ impl Comparison {
     }
 }
 
-/// How two numbers make a third.
+/// Arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     /// `+`
@@ -117,12 +115,12 @@ pub enum Arithmetic {
     Multiply,
     /// `/`, rounding towards zero.
     Divide,
-    /// `%`, with the sign of the left side.
+    /// `%`, with the sign of the dividend.
     Remainder,
 }
 
 impl Arithmetic {
-    /// How it is printed.
+    /// Its symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Arithmetic::Add => "+",
@@ -134,7 +132,7 @@ impl Arithmetic {
     }
 }
 
-/// How tightly operators bind, loosest first.
+/// Precedence levels, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Iff,
@@ -167,7 +165,7 @@ impl Level {
 }
 
 impl Arithmetic {
-    /// How tightly it binds.
+    /// Its precedence.
     pub(crate) fn level(self) -> Level {
         match self {
             Arithmetic::Add | Arithmetic::Subtract => Level::Sum,
@@ -177,7 +175,7 @@ impl Arithmetic {
 }
 
 impl Node {
-    /// How tightly its outermost operator binds.
+    /// The precedence of its outermost operator.
     pub(crate) fn level(&self) -> Level {
         match self {
             Node::Iff(_) => Level::Iff,

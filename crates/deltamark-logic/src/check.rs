@@ -1,11 +1,9 @@
-//! Expressions into programs: names are looked up, kinds are checked.
+//! Compiles expressions: resolves names, checks kinds, emits code.
 //!
-//! In: an [`Expr`] and what the model lets one observe. Out: a [`Compiled`] program, or
-//! every wrong name and every mix-up of numbers and truth values, up to a limit. What
-//! stays true: [`Checker::truth`] emits code that pushes one truth value and nothing else,
-//! [`Checker::number`] code that pushes one number and nothing else, so the depth of the
-//! stacks is known before anything runs. After a finding the code may be anything; it is
-//! thrown away.
+//! In: an [`Expr`] and the observables of the model. Out: a [`Compiled`] program, or every wrong name and every
+//! mix-up of numbers and truth values, up to a limit. What stays true: [`Checker::truth`] emits code that pushes
+//! exactly one truth value, [`Checker::number`] code that pushes exactly one number, so the depth of the stacks is
+//! known statically. After a finding the code may be anything; it is discarded.
 
 use std::collections::HashMap;
 
@@ -18,13 +16,13 @@ use crate::program::{Compiled, Depths, Junction, Operation};
 use crate::token::quote;
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
-/// Reads an expression, looks up its names, and makes it ready to be evaluated.
+/// Parses an expression, resolves its names, and compiles it.
 pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
     compile_as(Kind::Bool, text, observe).map(|(_, compiled)| compiled)
 }
 
-/// The same for an expression whose value is of this kind; a truth value will do for a number. Gives the expression
-/// beside it.
+/// The same for an expression whose value is of this kind; a truth value is accepted as a number. Also returns the
+/// expression.
 pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Result<(Expr, Compiled), Vec<Diagnostic>> {
     let expr = parse(text)?;
     let mut checker = Checker {
@@ -51,7 +49,7 @@ pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Resul
     let written = &text[expr.span.range()];
     let compiled = Compiled {
         source: text.to_string(),
-        // Comments inside end with their lines, so printing anew drops them.
+        // Comments inside end with their lines, so printing the expression again drops them.
         text: if written.contains('\n') { expr.to_string() } else { written.to_string() },
         operations: checker.operations,
         places: checker.places,
@@ -61,14 +59,14 @@ pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Resul
     Ok((expr, compiled))
 }
 
-/// One of the two sorts of names: those that are observed, and those of transitions.
+/// One of the two namespaces: observables and transitions.
 #[derive(Default)]
 struct Sort {
-    /// What has been looked up already; nothing for a name that is unknown and reported.
+    /// Resolved names; `None` for a name that is unknown and reported.
     found: HashMap<String, Option<Observable>>,
-    /// All of them, fetched when the first one is wrong.
+    /// All names, fetched when the first one is wrong.
     all: Option<Vec<String>>,
-    /// Whether the user has been told which there are.
+    /// Whether the names have been listed to the user.
     listed: bool,
 }
 
@@ -80,7 +78,7 @@ struct Checker<'a> {
     findings: Vec<Diagnostic>,
     operations: Vec<Operation>,
     places: Vec<Span>,
-    /// How deep the stacks are at this point of the program, and at most.
+    /// The depth of the stacks at this point of the program, and the maximum.
     now: Depths,
     most: Depths,
 }
@@ -127,7 +125,7 @@ impl Checker<'_> {
             }
             Node::Compare(comparison, left, right) => self.comparison(*comparison, left, right, span),
             Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => {
-                // Looked into all the same, so that wrong names inside are found as well.
+                // Checked all the same, so that wrong names inside are found as well.
                 self.number(expr);
                 self.no_truth(expr);
             }
@@ -169,12 +167,12 @@ impl Checker<'_> {
                 self.number(first);
                 for (operator, right) in rest {
                     self.number(right);
-                    // The expression's own place may begin with a parenthesis.
+                    // The expression's own span may begin with a parenthesis.
                     self.emit(Operation::Arithmetic(*operator), Span::new(first.span.start, right.span.end));
                 }
             }
-            // Named one by one: `truth` sends numbers here, so a number sent back by a catch-all
-            // would go round without end.
+            // Listed one by one: `truth` delegates numbers here, so delegating back in a catch-all would recurse
+            // for ever.
             Node::Truth(_)
             | Node::Deadlock
             | Node::Fireable(_)
@@ -229,7 +227,7 @@ impl Checker<'_> {
         self.leave(&[enter, fold], span);
     }
 
-    /// Ends a junction and tells the operations at `jumps` where its end is.
+    /// Ends a junction and patches the operations at `jumps` with the position of its end.
     fn leave(&mut self, jumps: &[usize], span: Span) {
         let end = self.operations.len() as u32;
         self.emit(Operation::Leave, span);
@@ -259,8 +257,7 @@ impl Checker<'_> {
                     self.emit(Operation::Not, span);
                 }
             }
-            // One side is a truth value where a number is needed: the other side often
-            // shows what was meant.
+            // One side is a truth value where a number is needed: the other side often shows the intention.
             (Some(Kind::Bool), other) => {
                 self.truth(left);
                 self.no_number(left, instead(comparison, left, right));
@@ -287,7 +284,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What somebody meant who compared a process with one of its states: `P = critical` for `P.critical`.
+    /// The likely intention of comparing a process with one of its states: `P = critical` for `P.critical`.
     fn dotted(&self, comparison: Comparison, left: &Expr, right: &Expr) -> Option<String> {
         let (Node::Name(process), Node::Name(state)) = (&left.node, &right.node) else { return None };
         let known = |name: &str| self.observe.resolve(name);
@@ -303,7 +300,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The kind of an expression, as far as it can be told from outside.
+    /// The kind of an expression, as far as it is evident.
     fn kind(&mut self, expr: &Expr) -> Option<Kind> {
         match &expr.node {
             Node::Name(name) => self.name(name).map(|observable| observable.kind),
@@ -322,7 +319,7 @@ impl Checker<'_> {
 
     fn emit(&mut self, operation: Operation, span: Span) {
         let now = &mut self.now;
-        // A truth value is read by way of a number.
+        // A truth value is read through a number.
         let mut borrowed = 0;
         match operation {
             Operation::Truth(_) | Operation::Deadlock => now.truths += 1,
@@ -396,7 +393,7 @@ impl Checker<'_> {
         found
     }
 
-    /// The file calls several things so, and a guess could be the wrong one.
+    /// The file gives this name to several nodes, and a guess could be wrong.
     fn ambiguous(&mut self, name: &Name, namesakes: &[String]) {
         let message = format!("the model has {} things called `{}`", namesakes.len(), shortened(&name.text));
         let some: Vec<String> = namesakes.iter().take(5).map(|name| format!("`{}`", shortened(&quote(name)))).collect();
@@ -435,7 +432,7 @@ impl Checker<'_> {
     }
 }
 
-/// What somebody meant who compared a truth value with 0 or 1.
+/// The likely intention of comparing a truth value with 0 or 1.
 fn instead(comparison: Comparison, truth: &Expr, number: &Expr) -> Option<String> {
     let plain = match (comparison, &number.node) {
         (Comparison::Equal | Comparison::AtLeast, Node::Number(1)) => true,
@@ -450,7 +447,7 @@ fn instead(comparison: Comparison, truth: &Expr, number: &Expr) -> Option<String
     })
 }
 
-/// `a->b` was read as one name; perhaps an implication was meant.
+/// `a->b` was read as one name; perhaps an implication was intended.
 fn spaced_arrow(name: &Name) -> Option<String> {
     let bare = name.span.end - name.span.start == name.text.len();
     let spaced = name.text.replace("->", " -> ");
@@ -459,7 +456,7 @@ fn spaced_arrow(name: &Name) -> Option<String> {
 }
 
 impl Sort {
-    /// All names, where they are few, or else where to find them; once is enough.
+    /// All names, if they are few, or else where to find them; once is enough.
     fn list(&mut self, elsewhere: &str) -> Option<String> {
         const FEW: usize = 10;
         if std::mem::replace(&mut self.listed, true) {
@@ -474,9 +471,9 @@ impl Sort {
         }
     }
 
-    /// What to try instead of a name that is not known.
+    /// A suggestion for an unknown name.
     fn suggest(&mut self, text: &str, name: &Name, fetch: impl FnOnce() -> Vec<String>) -> Option<String> {
-        // Comparing very long names takes long, and nobody mistypes them by hand.
+        // Comparing very long names takes long, and they are not typed by hand.
         const LONGEST: usize = 200;
         if name.text.len() > LONGEST {
             return None;

@@ -1,19 +1,19 @@
 //! Property files.
 //!
-//! In: the text of a file that holds one property after the other. Out: the properties,
-//! or everything that is wrong with them, with places in the file.
+//! In: the text of a file with a sequence of properties. Out: the properties, or all diagnostics, with spans in
+//! the file.
 //!
 //! ```text
-//! # A comment; empty lines mean nothing.
+//! # A comment; empty lines are ignored.
 //! invariant mutex: critical_1 + critical_2 <= 1
 //! reach both wait: waiting_1 = 1
 //!                  and waiting_2 = 1
-//! invariant: p >= 0            # a property without a name goes by its text
+//! invariant: p >= 0            # a property without a name is named by its text
 //! deadlock-free
 //! ```
 //!
-//! What stays true: a property begins at the left edge of a line and takes in the
-//! indented lines below it; names of properties are unique within the file.
+//! What stays true: a property begins at the left margin of a line and includes the indented lines below it; names
+//! of properties are unique within the file.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use deltamark_core::{Control, Diagnostic, Observe, Property, Span};
 use crate::PropertyKind;
 use crate::parse::shortened;
 
-/// How many bytes a property file may take.
+/// The maximum length of a property file in bytes.
 pub const MAX_FILE_LENGTH: usize = 1 << 24;
 
 /// Reads a property file.
@@ -31,7 +31,7 @@ pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Ve
     parse_file_under(text, observe, &Control::new())
 }
 
-/// The same, as far as `control` lets it. One property is short, so it is asked between two.
+/// The same, unless `control` stops it. Properties are short, so it is polled between two.
 pub fn parse_file_under(
     text: &str,
     observe: &dyn Observe,
@@ -70,7 +70,7 @@ pub fn parse_file_under(
     if findings.is_empty() { Ok(properties) } else { Err(findings) }
 }
 
-/// The pieces of the text that each hold one property.
+/// The pieces of the text with one property each.
 fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
     let mut entries: Vec<Span> = Vec::new();
     let mut start = 0;
@@ -78,7 +78,7 @@ fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
     for line in text.split_inclusive('\n') {
         let (from, to) = (start, start + line.len());
         start = to;
-        // Some editors put a byte order mark before the first line.
+        // Some editors write a byte order mark before the first line.
         let from = if from == 0 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { from };
         let content = text[from..to].trim();
         if content.is_empty() || content.starts_with('#') {
@@ -103,7 +103,7 @@ fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
     entries
 }
 
-/// A property's name, if the file gives it one, and where.
+/// A property's name, if the file gives it one, and its span.
 type Given<'t> = Option<(&'t str, Span)>;
 
 /// Reads one property.
@@ -118,7 +118,7 @@ fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<
         "deadlock-free" => return deadlock_free(text, Span::new(word_end, entry.end)).map_err(|finding| vec![finding]),
         _ => return Err(vec![unknown(word, Span::new(entry.start, word_end))]),
     };
-    // The name and its colon stand on the first line.
+    // The name and its colon are on the first line.
     let head = body[word_length..].lines().next().unwrap_or("");
     let Some(colon) = head.find([':', '"', '\'', '#']).filter(|&at| head[at..].starts_with(':')) else {
         return Err(vec![
@@ -137,7 +137,7 @@ fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<
     }
 }
 
-/// The name that stands at `place`, which may be blank.
+/// The name at `place`, which may be blank.
 fn name(text: &str, place: Span) -> Result<Given<'_>, Diagnostic> {
     let around = &text[place.range()];
     let name = around.trim();
@@ -155,7 +155,7 @@ fn name(text: &str, place: Span) -> Result<Given<'_>, Diagnostic> {
     }
 }
 
-/// Reads on behind `deadlock-free`.
+/// Parses the rest after `deadlock-free`.
 fn deadlock_free(text: &str, rest: Span) -> Result<(Given<'_>, Property), Diagnostic> {
     let body = &text[rest.range()];
     let line_length = body.find('\n').unwrap_or(body.len());
@@ -207,7 +207,7 @@ fn unknown(word: &str, span: Span) -> Diagnostic {
     }
 }
 
-/// A finding about an expression as a finding about the file it stands in.
+/// A finding about an expression as a finding about its file.
 fn moved(mut finding: Diagnostic, start: usize, end: usize) -> Diagnostic {
     finding.span = Some(match finding.span {
         Some(span) => Span::new(start + span.start, start + span.end),

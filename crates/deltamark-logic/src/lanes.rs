@@ -1,11 +1,11 @@
 //! Arithmetic on 64 numbers at once.
 //!
-//! In: two arrays of numbers, one for each state of a block. Out: their sum, product and
-//! so on, and a word with a bit for each place where it went wrong. What stays true:
-//! nothing panics, whatever the numbers are; where a bit is set the number is arbitrary.
+//! In: two arrays of numbers, one for each state of a block. Out: their sum, product and so on, and a mask of the
+//! lanes that failed. What stays true: nothing panics, whatever the numbers are; where a bit is set the number is
+//! arbitrary.
 //!
-//! Loops run over all 64 places without branches, so that they become vector
-//! instructions; only when something overflowed is a second look taken to see where.
+//! Loops run over all 64 lanes without branches, so that they are vectorised; only after an overflow is a second
+//! pass made to find the lanes.
 
 use deltamark_core::BLOCK;
 
@@ -14,7 +14,7 @@ use crate::ast::Comparison;
 /// A number for each state of a block.
 pub(crate) type Lanes = [i64; BLOCK];
 
-/// A word with a bit for each place in which the test is true.
+/// The mask of lanes in which the test is true.
 #[inline]
 pub(crate) fn mask(test: impl Fn(usize) -> bool) -> u64 {
     (0..BLOCK).fold(0, |mask, index| mask | (u64::from(test(index)) << index))
@@ -60,7 +60,7 @@ pub(crate) fn multiply(left: &mut Lanes, right: &Lanes) -> u64 {
     })
 }
 
-/// `left /= right`. Wrong where `right` is 0, and for the one quotient that overflows.
+/// `left /= right`. Fails where `right` is 0, and for the one quotient that overflows.
 pub(crate) fn divide(left: &mut Lanes, right: &Lanes) -> u64 {
     let mut wrong = 0;
     for (index, (left, &right)) in left.iter_mut().zip(right).enumerate() {
@@ -72,7 +72,7 @@ pub(crate) fn divide(left: &mut Lanes, right: &Lanes) -> u64 {
     wrong
 }
 
-/// `left %= right`. Wrong where `right` is 0.
+/// `left %= right`. Fails where `right` is 0.
 pub(crate) fn remainder(left: &mut Lanes, right: &Lanes) -> u64 {
     let mut wrong = 0;
     for (index, (left, &right)) in left.iter_mut().zip(right).enumerate() {
@@ -94,7 +94,7 @@ pub(crate) fn negate(lanes: &mut Lanes) -> u64 {
     wrong
 }
 
-/// Where `left` and `right` compare as asked.
+/// The mask of lanes in which the comparison holds.
 pub(crate) fn compare(comparison: Comparison, left: &Lanes, right: impl Fn(usize) -> i64) -> u64 {
     match comparison {
         Comparison::Equal => mask(|index| left[index] == right(index)),

@@ -1,10 +1,9 @@
 //! The property language.
 //!
-//! In: the text of an expression or of a property file, and what the model lets one
-//! speak of ([`Observe`](deltamark_core::Observe)). Out: [`Compiled`], a
-//! [`Predicate`](deltamark_core::Predicate) that is evaluated for a block of states at a
-//! time, or diagnostics that point at the wrong places. What stays true: no text makes
-//! this crate panic, overflow the stack or take memory out of proportion to its length.
+//! In: the text of an expression or of a property file, and the observables of the model
+//! ([`Observe`](deltamark_core::Observe)). Out: [`Compiled`], a [`Predicate`](deltamark_core::Predicate) that is
+//! evaluated for a block of states at a time, or diagnostics with spans. What stays true: no text makes this crate
+//! panic, overflow the stack or take memory out of proportion to its length.
 //!
 //! ```text
 //! text ─token─▶ tokens ─parse─▶ Expr ─check─▶ Program ─evaluate─▶ a bit for each state
@@ -15,7 +14,7 @@
 //!
 //! ```text
 //! expr       = implied { iff implied }                  iff      <->  <=>
-//! implied    = either [ implies implied ]               implies  ->   =>     groups to the right
+//! implied    = either [ implies implied ]               implies  ->   =>     right-associative
 //! either     = both { or both }                         or       ||   |
 //! both       = negated { and negated }                  and      &&   &
 //! negated    = not negated | compared                   not      !
@@ -36,16 +35,14 @@
 //! `true`, `false`, `deadlock` and the operators' words are names only when quoted;
 //! `fireable` and `tokens` are special only before a parenthesis.
 //!
-//! # Meaning
-//! Numbers are 64-bit integers. `/` rounds towards zero and `%` takes the sign of its left
-//! side. `deadlock` is true in states without successors. `and`, `or` and `implies` look
-//! at their right side only where the left side does not settle the matter, so
-//! `q != 0 and p / q > 1` is defined where `q` is 0. Where an overflow or a division by
-//! zero does matter, the expression has no value, and
-//! [`Undefined`](deltamark_core::property::Undefined) says in which state.
+//! # Semantics
+//! Numbers are 64-bit integers. `/` rounds towards zero and `%` has the sign of the dividend. `deadlock` is true
+//! in states without successors. `and`, `or` and `implies` short-circuit, so `q != 0 and p / q > 1` is defined
+//! where `q` is 0. If an overflow or a division by zero does matter, the expression has no value, and
+//! [`Undefined`](deltamark_core::property::Undefined) names the state.
 //!
-//! `=` and `!=` compare numbers with numbers or truth values with truth values. A number
-//! is never taken for a truth value, nor the other way round.
+//! `=` and `!=` compare numbers with numbers or truth values with truth values. There is no conversion between the
+//! two.
 //!
 //! # Example
 //! ```

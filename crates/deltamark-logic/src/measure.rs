@@ -1,14 +1,14 @@
 //! Expressions as progress measures.
 //!
-//! In: the text of a number, or of several in parentheses: `sent + received`, `(round, sent)`. Out: a [`Measure`]. What
-//! stays true: any text that compiles is a measure; where an expression has no value (a division by zero) it counts as
-//! less than any number, because a sweep needs a rank for every state, and every rank will do.
+//! In: the text of a number, or of several in parentheses: `sent + received`, `(round, sent)`. Out: a [`Measure`].
+//! What stays true: any text that compiles is a measure; where an expression has no value (a division by zero) it
+//! counts as less than any number, because a sweep needs a rank for every state, and any rank is valid.
 //!
-//! Of several numbers the first counts most. A rank has 128 bits, which they share: a number that is too
-//! large for its share counts as the largest there is.
+//! Several numbers are ordered lexicographically. A rank has 128 bits, which they share: a number that is too
+//! large for its share saturates.
 //!
-//! Where all numbers are sums of which the system knows what each action adds, so it is with the rank, and only those of
-//! initial states have to be worked out.
+//! If all numbers are sums whose change by each action the system knows, so is the rank, and only the ranks of
+//! initial states have to be evaluated.
 
 use crate::ast::{Arithmetic, Expr, Node};
 use crate::check::compile_as;
@@ -18,10 +18,10 @@ use deltamark_core::{
     Batch, Block, Diagnostic, Kind, Measure, Observable, Observe, Rank, Scratch, Span, StateId, System,
 };
 
-/// The most numbers of one measure.
+/// The maximum number of components of a measure.
 pub const MAX_PARTS: usize = 8;
 
-/// Reads a progress measure.
+/// Compiles a progress measure.
 pub fn measure(text: &str, system: &dyn System) -> Result<Box<dyn Measure>, Vec<Diagnostic>> {
     let Some(observe) = system.observe() else {
         return Err(vec![Diagnostic::new("this model has no names that a measure could speak of")]);
@@ -59,11 +59,12 @@ pub fn measure(text: &str, system: &dyn System) -> Result<Box<dyn Measure>, Vec<
     Ok(Box::new(Numbers { parts, gains }))
 }
 
-/// The logarithm of the steps in a row for which ranks have room. A sweep that gets further ends where a rank would overflow.
+/// The logarithm of the consecutive steps for which ranks have room. A sweep that gets further ends where a rank
+/// would overflow.
 const STEPS: u32 = 32;
 
-/// What each action adds to the rank, if all numbers are sums that the system knows more about, and ranks have room for a long
-/// run: elsewhere a rank is worked out state by state, and what is too large for its share counts as the largest there is.
+/// What each action adds to the rank, if all numbers are sums whose change the system knows, and ranks have room
+/// for a long run: otherwise a rank is evaluated state by state, and a number too large for its share saturates.
 fn gains(sums: &[Option<Vec<(Observable, i64)>>], parts: &[Compiled], system: &dyn System) -> Option<Vec<Rank>> {
     let progress = system.progress()?;
     let bits = share(sums.len());
@@ -84,7 +85,7 @@ fn gains(sums: &[Option<Vec<(Observable, i64)>>], parts: &[Compiled], system: &d
     Some(all)
 }
 
-/// How far from 0 a number is in the initial states; nothing, if it has no value there.
+/// The largest absolute value of a number in the initial states; `None` if it has no value there.
 fn initially(part: &Compiled, system: &dyn System) -> Option<u64> {
     let mut scratch = system.scratch();
     let mut batch = Batch::new(system.width());
@@ -103,7 +104,7 @@ fn initially(part: &Compiled, system: &dyn System) -> Option<u64> {
     Some(most)
 }
 
-/// The bits of a rank that each of so many numbers has. One is left, so that no rank is the largest number there is.
+/// The bits of a rank for each of `parts` numbers. One is unused, so that no rank is the maximum.
 fn share(parts: usize) -> u32 {
     (127 / parts.max(1) as u32).min(64)
 }
@@ -146,7 +147,7 @@ fn pieces(text: &str) -> Vec<Span> {
     cuts.windows(2).map(|pair| Span::new(pair[0] + 1, pair[1])).collect()
 }
 
-/// Adds the terms of a sum, each with its factor; nothing, if it is none. A number alone does not change the order.
+/// Adds the terms of a sum, each with its factor; `None` if it is no sum. A constant does not change the order.
 fn linear(expr: &Expr, factor: i64, observe: &dyn Observe, sum: &mut Vec<(Observable, i64)>) -> Option<()> {
     match &expr.node {
         Node::Number(_) => Some(()),
@@ -180,7 +181,7 @@ fn linear(expr: &Expr, factor: i64, observe: &dyn Observe, sum: &mut Vec<(Observ
     }
 }
 
-/// Numbers, the first of which counts most.
+/// Numbers, ordered lexicographically.
 struct Numbers {
     parts: Vec<Compiled>,
     /// What each action adds to the rank.
@@ -204,7 +205,7 @@ impl Measure for Numbers {
                 one_by_one(part, system, scratch, block, &mut values);
             }
             for (rank, &value) in out[start..].iter_mut().zip(&values) {
-                // Where actions add to a rank, it is a sum, and what is too large for its share must stay what it is.
+                // If actions add to a rank, it is a sum, and must not saturate.
                 let value = Rank::from(value);
                 let value = if self.gains.is_some() { value } else { value.clamp(-most - 1, most) };
                 *rank = (*rank << bits).wrapping_add(value + most + 1);
@@ -217,7 +218,7 @@ impl Measure for Numbers {
     }
 }
 
-/// The values where there are any, and the least number elsewhere.
+/// The values where there are any, and the minimum elsewhere.
 #[cold]
 fn one_by_one(part: &Compiled, system: &dyn System, scratch: &mut Scratch, block: &Block, values: &mut Lanes) {
     let mut single = Block::new(system.width());

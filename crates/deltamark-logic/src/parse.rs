@@ -1,11 +1,11 @@
-//! Tokens into expressions.
+//! Parser.
 //!
-//! In: the text of an expression. Out: an [`Expr`], or what is wrong and where. What
-//! stays true: recursion is no deeper than [`MAX_DEPTH`], so no text overflows the stack,
-//! and neither does dropping, printing or checking what comes out.
+//! In: the text of an expression. Out: an [`Expr`], or diagnostics with spans. What stays true: recursion is no
+//! deeper than [`MAX_DEPTH`], so no text overflows the stack, and neither does dropping, printing or checking the
+//! result.
 //!
-//! One function, [`Parser::expression`], climbs the levels of precedence (Pratt 1973,
-//! *Top down operator precedence*); chains of one operator are read in a loop.
+//! Precedence climbing in one function, [`Parser::expression`] (Pratt 1973, *Top down operator precedence*);
+//! chains of one operator are parsed in a loop.
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
@@ -14,21 +14,20 @@ use crate::ast::{Arithmetic, Expr, Level, Name, Node};
 use crate::token::{self, Token};
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
-/// How deeply expressions may nest.
+/// The maximum depth of expressions.
 pub const MAX_DEPTH: usize = 250;
 
-/// How many bytes an expression may take.
+/// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 1 << 20;
 
-/// The operators of temporal logics that are words. They are names like others unless an
-/// operand follows them.
+/// The operators of temporal logics that are words. They are ordinary names unless an operand follows.
 const TEMPORAL: [&str; 13] = ["A", "E", "G", "F", "X", "AG", "EF", "AF", "EG", "AX", "EX", "GF", "FG"];
 
-/// What there is in place of temporal formulas.
+/// The alternative to temporal formulas.
 const EITHER: &str =
     "an expression speaks of one state; it can be an invariant (true in all reachable states) or a goal to reach";
 
-/// Reads an expression. Names are not looked up: that takes a model.
+/// Parses an expression. Names are not resolved: that takes a model.
 pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::new(format!(
@@ -54,7 +53,7 @@ pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     }
 }
 
-/// Reading cannot go on; the finding that says why has been recorded.
+/// Parsing cannot continue; the finding has been recorded.
 struct Stop;
 
 type Parsed<T> = Result<T, Stop>;
@@ -64,7 +63,7 @@ struct Parser<'t> {
     tokens: Vec<(Token, Span)>,
     /// The next token.
     at: usize,
-    /// How many calls of `expression` are under way.
+    /// The depth of recursion of `expression`.
     depth: usize,
     findings: Vec<Diagnostic>,
 }
@@ -82,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an expression whose operators bind at least as tightly as `min`.
+    /// Parses an expression whose operators bind at least as tightly as `min`.
     fn expression(&mut self, min: Level) -> Parsed<Expr> {
         if self.depth >= MAX_DEPTH {
             return self.stop(
@@ -108,7 +107,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Reads on from the first operand of `a and b and c`, or the like.
+    /// Continues after the first operand of `a and b and c`, or the like.
     fn junction(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
         let start = first.span.start;
         let mut list = vec![first];
@@ -124,7 +123,7 @@ impl Parser<'_> {
         Ok(Expr { node, span: Span::new(start, self.last_end()) })
     }
 
-    /// Reads on from the first operand of `a + b - c` or `a * b / c`.
+    /// Continues after the first operand of `a + b - c` or `a * b / c`.
     fn arithmetic(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
         let start = first.span.start;
         let mut rest = Vec::new();
@@ -135,8 +134,8 @@ impl Parser<'_> {
         Ok(Expr { node: Node::Arithmetic(first.into(), rest), span: Span::new(start, self.last_end()) })
     }
 
-    /// Reads on from the left side of a comparison. A chain of them is refused because
-    /// people and programming languages disagree on what it means.
+    /// Continues after the left side of a comparison. A chain of them is refused because people and programming
+    /// languages disagree on its meaning.
     fn comparison(&mut self, left: Expr) -> Parsed<Expr> {
         let start = left.span.start;
         let mut sides = vec![left];
@@ -168,7 +167,7 @@ impl Parser<'_> {
         Ok(Expr { node, span: Span::new(start, self.last_end()) })
     }
 
-    /// Reads an operand: an atom behind any number of `not` and `-`.
+    /// Parses an operand: an atom after any number of `not` and `-`.
     fn prefix(&mut self, min: Level) -> Parsed<Expr> {
         let start = self.here().start;
         match self.peek() {
@@ -207,7 +206,7 @@ impl Parser<'_> {
                 self.at += 1;
                 let inner = self.expression(Level::Iff)?;
                 self.close(span)?;
-                // The parentheses belong to the place, so that a caret covers them.
+                // The span includes the parentheses, so that a caret covers them.
                 return Ok(Expr { node: inner.node, span: Span::new(span.start, self.last_end()) });
             }
             Some(Token::Word) if self.tokens.get(self.at + 1).is_some_and(|(token, _)| *token == Token::Open) => {
@@ -224,7 +223,7 @@ impl Parser<'_> {
         Ok(Expr { node, span })
     }
 
-    /// Reads a number whose sign, if any, has been read.
+    /// Parses a number whose sign, if any, has been consumed.
     fn number(&mut self, start: usize, negative: bool) -> Parsed<Expr> {
         let span = self.here();
         let digits = &self.text[span.range()];
@@ -330,7 +329,7 @@ impl Parser<'_> {
         self.tokens.get(self.at).map(|(token, _)| *token)
     }
 
-    /// The place of the next token, or the end of the last one.
+    /// The span of the next token, or the end of the last one.
     fn here(&self) -> Span {
         match self.tokens.get(self.at) {
             Some((_, span)) => *span,
@@ -338,7 +337,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the token before the next one ends.
+    /// The end of the token before the next one.
     fn last_end(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |before| self.tokens[before].1.end)
     }
@@ -371,8 +370,8 @@ impl Parser<'_> {
         token::FUNCTIONS.contains(&self.slice(at))
     }
 
-    /// Where a temporal operator begins that stops the reading here: a word such as `AG`
-    /// with an operand right behind it, or `[]` or `<>` with none before it.
+    /// The position of a temporal operator that stops the parser here: a word such as `AG` directly followed by an
+    /// operand, or `[]` or `<>` with none before it.
     fn temporal_operator(&self) -> Option<usize> {
         let before = self.at.checked_sub(1);
         let begins_operand = match self.peek() {
@@ -390,14 +389,14 @@ impl Parser<'_> {
         (fresh && self.is_box(self.at)).then_some(self.at)
     }
 
-    /// Whether `[]` or `<>` stands there.
+    /// Whether there is `[]` or `<>`.
     fn is_box(&self, at: usize) -> bool {
         self.slice(at) == "<>" || (self.slice(at) == "[" && self.slice(at + 1) == "]")
     }
 
-    /// What to say of a temporal operator.
+    /// The diagnostic for a temporal operator.
     fn temporal(&self, first: usize) -> Diagnostic {
-        // The operand begins behind all operators that follow each other.
+        // The operand begins after all consecutive operators.
         let mut next = first;
         while TEMPORAL.contains(&self.slice(next)) || self.is_box(next) {
             next += if self.slice(next) == "[" { 2 } else { 1 };
@@ -419,7 +418,7 @@ impl Parser<'_> {
         Diagnostic::at(span, "temporal formulas are not available").help(help)
     }
 
-    /// What to say about a token that stands where it should not.
+    /// Advice on an unexpected token.
     fn advice(&self, slice: &str) -> Option<String> {
         const WORDS: [&str; 8] = ["and", "or", "not", "implies", "iff", "true", "false", "deadlock"];
         let before = self.at.checked_sub(1).map(|before| self.tokens[before]);
@@ -457,7 +456,7 @@ fn first_character(text: &str) -> &str {
     text.char_indices().nth(1).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A piece of text fit for a message: on one line and not too long.
+/// A text shortened for a message: on one line and not too long.
 pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut short = String::new();

@@ -1,7 +1,7 @@
 //! Expressions as text.
 //!
-//! In: an [`Expr`]. Out: text that [`parse`](crate::parse()) reads back as an equal
-//! expression, with no more parentheses than that takes.
+//! In: an [`Expr`]. Out: text that [`parse`](crate::parse()) reads back as an equal expression, with as few
+//! parentheses as possible.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -40,8 +40,8 @@ impl Display for Expr {
                 write!(f, " {} ", comparison.symbol())?;
                 operand(f, right, Level::Sum)
             }
-            // `-5` reads as one number, so the negation of 5 needs its parentheses. No others are
-            // added: what is printed must not nest deeper than what was read.
+            // `-5` is one literal, so the negation of 5 needs its parentheses. No others are added: the output
+            // must not nest deeper than the input.
             Node::Negate(inner) if matches!(inner.node, Node::Number(0..)) => write!(f, "-({inner})"),
             Node::Negate(inner) => {
                 f.write_str("-")?;

@@ -1,11 +1,11 @@
-//! A checked expression as a flat program, and its evaluation.
+//! A compiled expression as a postfix program, and its interpreter.
 //!
-//! In: operations in postfix order, made by the checker, and a block of states. Out: a
-//! word with a bit for each state in which the expression is true.
+//! In: operations in postfix order, emitted by the checker, and a block of states. Out: a mask of the states in
+//! which the expression is true.
 //!
 //! What stays true while a program runs:
-//! * I1: the stacks are as deep as the program needs, so pushing never allocates; the
-//!   checker counted beforehand.
+//! * I1: the stacks have the depth that the program needs, so pushing never allocates; the
+//!   checker computed it.
 //! * I2: `active` holds the states whose value still matters. Only an error in an active
 //!   state counts; of these the first error in the first state of the block is kept.
 //! * I3: truth values and numbers of states that are not active are arbitrary.
@@ -19,7 +19,7 @@ use crate::ast::{Arithmetic, Comparison};
 use crate::lanes::{self, Lanes};
 use crate::parse::shortened;
 
-/// Which truth value of the left side settles the matter.
+/// Which truth value of the left side short-circuits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Junction {
     And,
@@ -27,7 +27,7 @@ pub(crate) enum Junction {
 }
 
 impl Junction {
-    /// The states that `truths` does not settle.
+    /// The states that `truths` does not decide.
     #[inline]
     fn open(self, truths: u64) -> u64 {
         match self {
@@ -37,27 +37,27 @@ impl Junction {
     }
 }
 
-/// One step of a program. `T` is the stack of truth values, `N` that of numbers.
+/// An instruction. `T` is the stack of truth values, `N` that of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     /// T: → constant
     Truth(bool),
-    /// T: → in which states nothing can happen
+    /// T: → states without successors
     Deadlock,
     /// T: → observed truth value
     ReadTruth(Observable),
     /// T: a → not a
     Not,
-    /// T: a b → a or b, where evaluating b can do no harm
+    /// T: a b → a or b, where evaluating b cannot fail
     Either,
     /// T: a b → a iff b
     Same,
-    /// Looks at T: a, and leaves active only what a does not settle. Goes to the
-    /// [`Leave`](Self::Leave) given when nothing is left.
+    /// Reads T: a, and keeps active only the states that a does not decide. Jumps to the given
+    /// [`Leave`](Self::Leave) if none are left.
     Enter(Junction, u32),
-    /// T: a b → a joined with b; then as [`Enter`](Self::Enter).
+    /// T: a b → a combined with b; then as [`Enter`](Self::Enter).
     Fold(Junction, u32),
-    /// Makes active again what was so before [`Enter`](Self::Enter).
+    /// Restores the active states of before [`Enter`](Self::Enter).
     Leave,
     /// N: → constant
     Number(i64),
@@ -65,15 +65,15 @@ pub(crate) enum Operation {
     Read(Observable),
     /// N: a → -a
     Negate,
-    /// N: a b → a joined with b
+    /// N: a b → a combined with b
     Arithmetic(Arithmetic),
-    /// N: a b → and T: → whether they compare so
+    /// N: a b → and T: → whether the comparison holds
     Compare(Comparison),
-    /// N: a → and T: → whether it compares so with a constant
+    /// N: a → and T: → whether the comparison with a constant holds
     CompareWith(Comparison, i64),
 }
 
-/// How deep a program's stacks get.
+/// The depth of a program's stacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Depths {
     pub(crate) truths: usize,
@@ -81,15 +81,15 @@ pub(crate) struct Depths {
     pub(crate) active: usize,
 }
 
-/// An expression made ready for the system it was compiled against.
+/// An expression compiled against a system.
 #[derive(Debug)]
 pub struct Compiled {
     /// The text it was compiled from; `places` point into it.
     pub(crate) source: String,
-    /// The same for people: on one line, without comments around it.
+    /// The same for display: on one line, without surrounding comments.
     pub(crate) text: String,
     pub(crate) operations: Vec<Operation>,
-    /// For each operation the piece of text it computes.
+    /// For each operation the span of the text it computes.
     pub(crate) places: Vec<Span>,
     pub(crate) depths: Depths,
     /// Whether it leaves a number instead of a truth value.
@@ -97,8 +97,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The expression on one line: as the user wrote it, or printed anew if it took
-    /// several lines.
+    /// The expression on one line: as the user wrote it, or printed again if it took several lines.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -106,8 +105,8 @@ impl Compiled {
 
 impl Predicate for Compiled {
     fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined> {
-        // Taken and put back rather than borrowed: should reading an observable ever lead
-        // back here, the inner call merely works with a stack of its own.
+        // Taken and put back rather than borrowed: should reading an observable ever lead back here, the inner
+        // call merely uses a stack of its own.
         let mut stacks = STACKS.take();
         stacks.fit(self.depths);
         let result = self.run(&mut stacks, system, scratch, block, dead);
@@ -138,14 +137,14 @@ impl Compiled {
 }
 
 thread_local! {
-    /// The stacks of this thread, kept from block to block.
+    /// The stacks of this thread, reused from block to block.
     static STACKS: Cell<Stacks> = const { Cell::new(Stacks { truths: Vec::new(), numbers: Vec::new(), active: Vec::new() }) };
 }
 
 #[derive(Default)]
 struct Stacks {
     truths: Vec<u64>,
-    /// Longer than needed at the moment: the program keeps track of how many are in use.
+    /// May be longer than needed: the program tracks how many are in use.
     numbers: Vec<Lanes>,
     active: Vec<u64>,
 }
@@ -174,7 +173,7 @@ struct Failure {
 enum Why {
     Zero,
     Overflow,
-    /// This observable has none.
+    /// This observable has no value.
     Unread(Observable),
 }
 
@@ -193,7 +192,7 @@ impl Compiled {
         let Stacks { truths, numbers, active: outer } = stacks;
         let mut active = block.mask();
         let mut failure: Option<Failure> = None;
-        // How many of `numbers` are in use.
+        // The number of entries of `numbers` in use.
         let mut used = 0;
         let mut next = 0;
         while let Some(&operation) = self.operations.get(next) {
@@ -286,7 +285,7 @@ impl Compiled {
             let counts = wrong & active;
             if counts != 0 {
                 let state = counts.trailing_zeros();
-                // I2: an error in the same state came later and does not replace the first.
+                // I2: a later error in the same state does not replace the first.
                 if failure.as_ref().is_none_or(|first| state < first.state) {
                     let why = match unread {
                         Some(observable) => Why::Unread(observable),

@@ -1,14 +1,13 @@
 //! Expressions as properties.
 //!
-//! In: the text of an expression and what is asked of it. Out: a [`Property`] that a
-//! search can decide.
+//! In: the text of an expression and the kind of property. Out: a [`Property`] that a search can decide.
 
 use deltamark_core::{Diagnostic, Goal, Observe, Property};
 
 use crate::parse::shortened;
 use crate::{Compiled, compile};
 
-/// What is asked of an expression.
+/// The kind of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropertyKind {
     /// It is true in every reachable state.
@@ -18,8 +17,7 @@ pub enum PropertyKind {
 }
 
 impl PropertyKind {
-    /// The property that asks this of the expression `text`. Without a name of its own
-    /// it goes by its text.
+    /// The property of this kind for the expression `text`. Without a name of its own it is named by its text.
     pub fn property(
         self,
         name: Option<String>,

@@ -1,8 +1,7 @@
-//! Text into tokens.
+//! Lexer.
 //!
-//! In: the text of an expression. Out: its tokens with their places, or a diagnostic for
-//! every piece that belongs to none. What stays true: tokens lie in order, do not
-//! overlap, and are never empty.
+//! In: the text of an expression. Out: its tokens with their spans, or a diagnostic for every piece that is no
+//! token. What stays true: tokens are in order, do not overlap, and are never empty.
 
 use deltamark_core::{Diagnostic, Span};
 use logos::Logos;
@@ -10,7 +9,7 @@ use logos::Logos;
 use crate::ast::{Arithmetic, Comparison, Level};
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
-/// A token of the property language. Its text is found through its place.
+/// A token of the property language. Its text is found through its span.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"\s+")]
 #[logos(skip(r"#[^\n]*", allow_greedy = true))]
@@ -34,7 +33,7 @@ pub(crate) enum Token {
     #[token("implies")]
     #[token("=>")]
     Implies,
-    /// Apart from the other spellings because it may also join two words to a name.
+    /// Separate from the other spellings because it may also join two words to a name.
     #[token("->")]
     Arrow,
     #[token("iff")]
@@ -68,7 +67,7 @@ pub(crate) enum Token {
     Comma,
     #[token(".")]
     Dot,
-    /// Digits, and whatever letters are stuck to them by mistake.
+    /// Digits, with any letters attached by mistake.
     #[regex(r"[0-9][\p{XID_Continue}]*")]
     Number,
     #[regex(r"[\p{XID_Start}_][\p{XID_Continue}]*")]
@@ -82,7 +81,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// How tightly it binds as an operator between two operands, if it can be one.
+    /// Its precedence as a binary operator, if it can be one.
     pub(crate) fn level(self) -> Option<Level> {
         match self {
             Token::Iff => Some(Level::Iff),
@@ -114,8 +113,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Vec<Diagnostic>> 
     if findings.is_empty() { Ok(tokens) } else { Err(findings) }
 }
 
-/// A piece that belongs to no token. Symbols of mathematics and of other languages have a
-/// spelling here.
+/// Reports a piece that is no token. Symbols of mathematics and of other languages are translated.
 fn foreign(text: &str, span: Span) -> Diagnostic {
     let rest = &text[span.start..];
     let symbols = [
@@ -153,7 +151,7 @@ fn unterminated(text: &str, span: Span) -> Diagnostic {
         .help("inside quotes, write a line break as \\n, a quote as \\\" and a backslash as \\\\")
 }
 
-/// The name that a quoted token stands for.
+/// The name that a quoted token denotes.
 pub(crate) fn unquote(text: &str, span: Span) -> Result<String, Diagnostic> {
     let inner = &text[span.start + 1..span.end - 1];
     let mut name = String::with_capacity(inner.len());
@@ -182,8 +180,7 @@ pub(crate) fn unquote(text: &str, span: Span) -> Result<String, Diagnostic> {
     Ok(name)
 }
 
-/// A name as it must be written: bare where that reads back as the same name, else in
-/// quotes.
+/// A name in the syntax of the language: bare if that reads back as the same name, else quoted.
 pub fn quote(name: &str) -> String {
     if is_bare(name) {
         return name.to_string();
@@ -207,7 +204,7 @@ pub fn quote(name: &str) -> String {
 /// Words that are functions before a parenthesis.
 pub(crate) const FUNCTIONS: [&str; 2] = ["fireable", "tokens"];
 
-/// Whether a name can stand without quotes.
+/// Whether a name needs no quotes.
 fn is_bare(name: &str) -> bool {
     // Names that could be taken for something else in some context stay quoted.
     if FUNCTIONS.contains(&name) {
@@ -221,7 +218,7 @@ fn is_bare(name: &str) -> bool {
         && tokens.last().is_some_and(|(_, span)| span.end == name.len())
 }
 
-/// How many of these tokens, from the first, make up one bare name.
+/// The number of these tokens, from the first, that make up one bare name.
 pub(crate) fn name_length(text: &str, tokens: &[(Token, Span)]) -> Option<usize> {
     let mut length = match tokens.first() {
         Some((Token::Word, _)) => 1,
@@ -232,7 +229,7 @@ pub(crate) fn name_length(text: &str, tokens: &[(Token, Span)]) -> Option<usize>
         let touching = |count: usize| rest.windows(2).take(count).all(|pair| pair[0].1.end == pair[1].1.start);
         let kind = |index: usize| rest.get(index).map(|(token, _)| *token);
         length += match (kind(1), kind(2), kind(3)) {
-            // Behind a dot, any word and any number is part of a name, even `P.not`.
+            // After a dot, any word and any number is part of a name, even `P.not`.
             (Some(Token::Dot), Some(_), _) if touching(2) && is_wordlike(&text[rest[2].1.range()]) => 2,
             (Some(Token::Arrow), Some(Token::Word | Token::Number), _) if touching(2) => 2,
             (Some(Token::OpenIndex), Some(Token::Number), Some(Token::CloseIndex)) if touching(3) => 3,

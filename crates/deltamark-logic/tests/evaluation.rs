@@ -1,4 +1,4 @@
-//! Block-wise evaluation against a dull evaluator that walks the tree state by state.
+//! Block-wise evaluation against a naive evaluator that walks the tree state by state.
 
 mod common;
 
@@ -172,7 +172,7 @@ fn some_states(random: &mut Random) -> Vec<State> {
     (0..random.pick(&[0, 1, 5, 63, 64])).map(|_| std::array::from_fn(|_| random.below(values) as Slot)).collect()
 }
 
-/// What the dull evaluator makes of a block.
+/// The result of the naive evaluator for a block.
 fn dull(expr: &Expr, states: &[State], dead: u64) -> Result<u64, (usize, Wrong)> {
     let mut word = 0;
     for (index, state) in states.iter().enumerate() {
@@ -217,7 +217,7 @@ fn random_expressions_agree_with_the_dull_evaluator() {
             }
         }
     }
-    // The test is worth something only if it saw enough of each kind.
+    // The test is meaningful only if it saw enough of each kind.
     assert!(defined > 5000 && zero > 500 && overflow > 500, "{defined} {zero} {overflow}");
 }
 

@@ -1,4 +1,4 @@
-//! What the language accepts, how it groups, and what it says about the rest.
+//! What the language accepts, how it groups, and its diagnostics.
 
 mod common;
 

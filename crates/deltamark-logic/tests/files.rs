@@ -1,4 +1,4 @@
-//! Property files: what they hold, and what is said about wrong ones.
+//! Property files: their contents, and the diagnostics of wrong ones.
 
 mod common;
 

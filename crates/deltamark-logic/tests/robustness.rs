@@ -50,7 +50,7 @@ fn feed(text: &str) {
     for findings in [compile(text, &Fake).err(), parse_file(text, &Fake).err()].into_iter().flatten() {
         assert!(!findings.is_empty(), "{text:?} is refused without a word");
         assert!(findings.len() <= 20);
-        // Rendering asserts that spans lie within the text and between characters.
+        // Rendering asserts that spans are within the text and between characters.
         all_rendered(text, &findings);
     }
 }

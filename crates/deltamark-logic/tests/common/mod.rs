@@ -1,4 +1,4 @@
-//! A system that only exists to be observed, and a small generator of random numbers.
+//! A fake system to be observed, and a small generator of random numbers.
 
 #![allow(dead_code, reason = "every test file uses a part of this")]
 
@@ -7,7 +7,7 @@ use deltamark_core::{
     Widen, Width,
 };
 
-/// What the numbers of the fake system can be; a slot holds an index into this.
+/// The possible numbers of the fake system; a slot holds an index into this.
 pub const VALUES: [i64; 10] = [0, 1, 2, 3, 7, -1, -2, i64::MAX, i64::MIN, 1 << 40];
 
 /// The fake's numbers, truth values and transitions. Each takes one slot, in this order.
@@ -92,7 +92,7 @@ pub fn block(states: &[[Slot; WIDTH]]) -> Block {
     block
 }
 
-/// Random numbers (splitmix64), the same ones in every run.
+/// Random numbers (splitmix64), deterministic.
 pub struct Random(pub u64);
 
 impl Random {
@@ -113,7 +113,7 @@ impl Random {
     }
 }
 
-/// A finding as people see it: the line, carets below the place, message and help.
+/// A finding as people see it: the line, carets below the span, message and help.
 pub fn rendered(text: &str, finding: &Diagnostic) -> String {
     let mut out = String::new();
     if let Some(span) = finding.span {
@@ -133,7 +133,7 @@ pub fn rendered(text: &str, finding: &Diagnostic) -> String {
     out
 }
 
-/// All findings, one below the other.
+/// All findings, in sequence.
 pub fn all_rendered(text: &str, findings: &[Diagnostic]) -> String {
     findings.iter().map(|finding| rendered(text, finding)).collect::<Vec<_>>().join("\n")
 }
