@@ -1,9 +1,9 @@
 //! The ComBack method: Table 1 and Figure 5 of the paper.
 //!
-//! The paper compares six methods depth-first and breadth-first, and tells time and memory against
-//! the standard method, depth-first. What is left of its table are the rectangles of Figure 5,
-//! which the text describes; these ranges stand as the published figures. Memory is that of the
-//! states and of the waiting set together, as in the paper.
+//! The paper compares six methods depth-first and breadth-first, and reports time and memory relative to the
+//! standard method, depth-first. What is left of its table are the rectangles of Figure 5, which the text
+//! describes; these ranges serve as the published figures. Memory is that of the states and of the waiting set
+//! together, as in the paper.
 
 use crate::measure::{Bounds, Taken, measure, percent};
 use crate::models::coloured;
@@ -14,7 +14,7 @@ use deltamark::search::Search;
 use deltamark::store::bitstate::Bitstate;
 use std::time::Duration;
 
-/// A method: its name, our store, and where the paper finds it, depth-first and breadth-first.
+/// A method: its name, our store, and the paper's results, depth-first and breadth-first.
 struct Method {
     name: &'static str,
     store: &'static str,
@@ -71,7 +71,7 @@ const KINDS: [Kind; 4] = [
 
 const SEARCHES: [(Search, &str); 2] = [(Search::Dfs, "depth-first"), (Search::Bfs, "breadth-first")];
 
-/// The store with an array of some 16 bits a state, where it has one.
+/// The store with an array of some 16 bits a state, if it has one.
 fn sized(store: &str, states: Option<u64>) -> String {
     match states {
         Some(states) if store == "bitstate" => {

@@ -1,9 +1,8 @@
 //! Δ-markings: Tables 1 and 2 of the paper.
 //!
-//! The paper searches depth-first, with both of its optimisations on, and tells time and memory
-//! against a search that keeps all markings in full. Ours are `plain` and `delta` with the same `k`.
-//! The models are ours; where their states are as many as in the paper, they are the same
-//! system.
+//! The paper searches depth-first, with both of its optimisations on, and reports time and memory relative to a
+//! search that stores all markings in full. Ours are `plain` and `delta` with the same `k`. The models are ours;
+//! if the number of states is that of the paper, they are the same system.
 
 use crate::measure::{Bounds, Taken, figure, measure, percent};
 use crate::models::coloured;
@@ -21,13 +20,13 @@ struct Academic {
     size: u64,
     states: u64,
     model: &'static str,
-    /// Ours at the size of the paper, or as large as is near it.
+    /// Ours at the size of the paper, or close to it.
     full: u64,
     quick: u64,
     /// Time and memory, in per cent, for each distance.
     time: [f64; 4],
     memory: [f64; 4],
-    /// Bytes of a state kept in full, and with the largest distance, where the text tells.
+    /// Bytes of a state stored in full, and with the largest distance, if the text states them.
     bytes: (Option<f64>, Option<f64>),
 }
 
@@ -100,8 +99,8 @@ const ACADEMIC: [Academic; 6] = [
     },
 ];
 
-/// A row of Table 2: bytes a state for no compression, collapse, Δ (10, 20, 50), Δ with collapse (10, 20, 50); 0 where
-/// the paper has no figure.
+/// A row of Table 2: bytes a state for no compression, collapse, Δ (10, 20, 50), Δ with collapse (10, 20, 50); 0
+/// if the paper has no figure.
 struct Program {
     name: &'static str,
     states: u64,

@@ -1,8 +1,8 @@
 //! States as differences: Tables 1 and 2 of the paper, and far beyond them.
 //!
-//! The paper keeps the first 500 states of nets that move tokens at random: each δ-th state of a path
-//! in full, the others as what changed. Its figures are bytes and milliseconds. Ours are `plain`
-//! for δ = 0 and `difference` with `every=δ` for the others.
+//! The paper stores the first 500 states of nets that move tokens at random: each δ-th state of a path in full,
+//! the others as differences. Its figures are bytes and milliseconds. Ours are `plain` for δ = 0 and `difference`
+//! with `every=δ` for the others.
 
 use crate::measure::{Bounds, figure, measure};
 use crate::pair::memory_against_time;
@@ -19,7 +19,7 @@ struct Published {
     places: u32,
     tokens: u32,
     bytes: [f64; 6],
-    /// 0 where the paper says that it is next to nothing.
+    /// 0 if the paper calls it negligible.
     milliseconds: [f64; 6],
 }
 
@@ -138,7 +138,7 @@ fn beyond(options: &Options<'_>) -> Grid {
         Extent::Quick => (200_000, &[(60, 90), (200, 400)]),
         Extent::Full => (5_000_000, &[(60, 90), (200, 400), (1500, 2000)]),
     };
-    // A vector of `plain` is so large, at most.
+    // The maximum size of a vector of `plain`.
     const LARGEST: usize = 128;
     let mut grid = Grid {
         title: format!("Beyond the paper: the first {} states", Unit::Count.show(states as f64)),

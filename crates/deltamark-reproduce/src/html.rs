@@ -1,7 +1,7 @@
-//! A study as a page of its own.
+//! A study as a self-contained page.
 //!
-//! In: a study. Out: HTML that needs nothing else, its pictures within it. What stays true: no
-//! script, nothing from elsewhere; readable on light and on dark ground.
+//! In: a study. Out: HTML with its pictures inline. What stays true: no script, no external resources; readable on
+//! light and on dark backgrounds.
 
 use crate::plot::escaped;
 use crate::study::{Cell, Grid, Row, Study, Unit};
@@ -22,7 +22,7 @@ figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}
 ";
 
 impl Study {
-    /// All of it as a page.
+    /// The whole study as a page.
     pub fn to_html(&self) -> String {
         let mut page = format!(
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \

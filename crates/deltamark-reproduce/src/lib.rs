@@ -1,17 +1,17 @@
-//! The tables of the papers, measured again.
+//! Reproduces the tables of papers.
 //!
-//! In: the name of a paper, how much time there is, a folder with models that are not ours. Out: a
-//! [`Study`]: the paper's tables, each cell with the figure that was published and the one measured
-//! here and now. What stays true: a figure of ours comes from a run that was made for it, over
-//! the whole state space or the part that the paper says; a cell without such a run says why.
+//! In: the name of a paper, the time available, a folder with models that are not ours. Out: a [`Study`]: the
+//! paper's tables, each cell with the published figure and the one measured here and now. What stays true: a
+//! figure of ours comes from a run made for it, over the whole state space or the part that the paper states; a
+//! cell without such a run states why.
 //!
 //! ```text
 //! paper ─▶ models ─▶ runs (measure) ─▶ Study ─┬─▶ text     tables for a terminal
 //!                                             ├─▶ html     a page with its pictures
 //!                                             └─▶ JSON
 //! ```
-//! One file a paper: its figures, its models, its runs. What the model of a paper was can
-//! sometimes not be known; then the counts of states differ, and the table says so.
+//! One file a paper: its figures, its models, its runs. Sometimes the model of a paper is unknown; then the counts
+//! of states differ, and the table notes it.
 
 mod comback;
 mod delta;
@@ -34,7 +34,7 @@ pub use tokens::Tokens;
 use deltamark::core::Cancel;
 use std::path::{Path, PathBuf};
 
-/// How much to run.
+/// The extent of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
     /// Small instances: about a minute a paper.
@@ -44,15 +44,15 @@ pub enum Extent {
     Full,
 }
 
-/// What to run, and who is told.
+/// What to run, and a listener.
 pub struct Options<'a> {
     /// How much.
     pub extent: Extent,
     /// A folder with models that are not ours.
     pub models: Option<PathBuf>,
-    /// How to be asked to stop: what has no figure by then stays without.
+    /// Cancellation: cells without a figure by then stay empty.
     pub cancel: Cancel,
-    /// Is told of each run that begins.
+    /// Called when a run begins.
     pub tell: &'a dyn Fn(&str),
 }
 
@@ -61,10 +61,10 @@ pub struct Options<'a> {
 pub struct Paper {
     /// Its name on the command line: that of the method.
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// A one-line description.
     pub about: &'static str,
     run: fn(&Options<'_>) -> Study,
-    /// Models that it needs and that do not come with Deltamark: what they are called, and the names of their files.
+    /// Models that it needs and that do not come with Deltamark: their name, and the names of their files.
     needs: Option<Needs>,
 }
 
@@ -75,17 +75,17 @@ struct Needs {
     files: fn() -> Vec<String>,
 }
 
-/// Why nothing of a paper can be measured.
+/// Why a paper cannot be measured at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// No folder was named; it should hold these models.
     Folder(&'static str),
-    /// The folder holds none of these models; one of the files it should hold.
+    /// The folder holds none of these models; one of the expected files.
     Files(&'static str, String),
 }
 
 impl Paper {
-    /// All there are.
+    /// All papers.
     pub const ALL: &[Paper] = &[
         Paper {
             name: "difference",
@@ -119,8 +119,8 @@ impl Paper {
         Self::ALL.iter().find(|paper| paper.name == name)
     }
 
-    /// Why nothing of it can be measured, if that is so: its models are not there. Where some are, the others are told
-    /// in the tables.
+    /// Why it cannot be measured at all, if so: its models are missing. If only some are missing, the tables note
+    /// it.
     pub fn missing(&self, models: Option<&Path>) -> Option<Missing> {
         let needs = self.needs.as_ref()?;
         let Some(folder) = models else { return Some(Missing::Folder(needs.what)) };

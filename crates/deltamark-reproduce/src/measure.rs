@@ -1,8 +1,8 @@
 //! One run.
 //!
-//! In: a system, a store, a search, limits. Out: what it took, or why it did not end. What stays
-//! true: one thread; every run has a system of its own, so that nothing is warm from the
-//! run before; memory is what the budget granted, at the real load of all tables.
+//! In: a system, a store, a search, limits. Out: its cost, or why it did not end. What stays true: one thread;
+//! every run has a system of its own, so that no caches are warm from the run before; memory is what the budget
+//! granted, at the actual load factor of all tables.
 
 use crate::Options;
 use crate::study::Ours;
@@ -11,30 +11,30 @@ use deltamark::search::{Search, Task, run};
 use deltamark::store::{StoreSpec, build};
 use std::time::{Duration, Instant};
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub states: u64,
     pub edges: u64,
     pub seconds: f64,
-    /// What the store held at the end, with the tables of the system.
+    /// The bytes of the store at the end, with the tables of the system.
     pub bytes: u64,
-    /// Of this the states alone: no hash table, and nothing that was kept ready.
+    /// Of this the states alone: no hash table, and no spare capacity.
     pub alone: u64,
-    /// The most that store and frontier held at one time, with the tables of the system.
+    /// The peak of store and frontier, with the tables of the system.
     pub peak: u64,
 }
 
-/// When a run is given up.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// States to find; a run that finds so many has done what it should.
+    /// States to find; a run that finds this many is complete.
     pub states: Option<u64>,
     /// Time it may take.
     pub time: Duration,
 }
 
-/// Runs, as often as it takes to tell the time of a short run, and gives the quickest.
+/// Runs, as often as needed to measure the time of a short run, and returns the fastest.
 pub(crate) fn measure(
     options: &Options<'_>,
     make: &dyn Fn() -> Result<Box<dyn System>, String>,
@@ -45,12 +45,12 @@ pub(crate) fn measure(
     quickest(|| once(options, make, store, search, bounds), |taken| taken.seconds)
 }
 
-/// The quickest of as many runs as it takes to tell the time of a short one.
+/// The fastest of as many runs as needed to measure the time of a short one.
 pub(crate) fn quickest<T>(
     mut run: impl FnMut() -> Result<T, String>,
     seconds: impl Fn(&T) -> f64,
 ) -> Result<T, String> {
-    /// Short runs are repeated for so long, so often.
+    /// Short runs are repeated for this long, this often.
     const REPEAT: Duration = Duration::from_millis(60);
     const MOST: u32 = 40;
     /// Fewer may all have been disturbed, unless they are long.
@@ -69,7 +69,7 @@ pub(crate) fn quickest<T>(
     best.ok_or_else(|| "not run".into())
 }
 
-/// What something on this thread comes to, and the seconds it takes.
+/// The result of something on this thread, and the seconds it takes.
 pub(crate) fn timed<T>(act: impl FnOnce() -> T) -> (T, f64) {
     let before = thread_time();
     let clock = Instant::now();
@@ -82,8 +82,8 @@ pub(crate) fn timed<T>(act: impl FnOnce() -> T) -> (T, f64) {
     (result, seconds)
 }
 
-/// The system counts processor time in steps of some milliseconds: shorter runs go by the clock, and
-/// the quickest of many was not disturbed.
+/// The system counts processor time in steps of some milliseconds: shorter runs use the wall clock, and the
+/// fastest of many was not disturbed.
 const COARSE: Duration = Duration::from_millis(100);
 
 fn once(
@@ -136,7 +136,7 @@ fn once(
     })
 }
 
-/// Seconds this thread has spent on the processor, where the system tells.
+/// Seconds this thread has spent on the processor, if the system reports it.
 pub fn thread_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
@@ -150,7 +150,7 @@ pub(crate) fn figure(taken: &Result<Taken, String>, of: impl Fn(&Taken) -> f64) 
     }
 }
 
-/// A figure of a run against that of another, in per cent.
+/// A figure of a run relative to that of another, in per cent.
 pub(crate) fn percent(
     taken: &Result<Taken, String>,
     against: &Result<Taken, String>,

@@ -1,8 +1,8 @@
 //! Two tables of a study as one picture: memory against time.
 //!
-//! In: a table of times and one of memory, of the same rows. Out: a [`Figure`] in which each column that both have is
-//! drawn twice, with our figures and with those that were published. What stays true: what is drawn is against the plain
-//! method: per cent of it, or times the first column.
+//! In: a table of times and one of memory, of the same rows. Out: a [`Figure`] in which each column that both have
+//! is drawn twice, with our figures and with the published ones. What stays true: figures are relative to the
+//! plain method: per cent of it, or multiples of the first column.
 
 use crate::plot::{Point, Scatter, Series};
 use crate::study::{Cell, Figure, Grid, Published, Row, Unit};
@@ -33,7 +33,7 @@ pub(crate) fn memory_against_time(name: &str, title: &str, time: &Grid, memory: 
     Figure { name: name.into(), caption: title.into(), svg: scatter.draw(&series) }
 }
 
-/// A figure against that of the plain method.
+/// A figure relative to that of the plain method.
 fn share(grid: &Grid, row: &Row, column: usize, of: fn(&Cell) -> Option<f64>) -> Option<f64> {
     let value = of(row.cells.get(column)?)?;
     let plain = if grid.unit == Unit::Percent { 100.0 } else { of(row.cells.first()?)? };
@@ -74,7 +74,7 @@ mod tests {
         let memory = grid(Unit::Bytes, &["plain", "k"], &[(None, 200.0), (Some(10.0), 50.0)]);
         let figure = memory_against_time("name", "title", &time, &memory);
         assert!(figure.svg.contains("k, ours on net: 1.2 × time, 0.25 × memory"), "{}", figure.svg);
-        // The paper has no figure for the plain method to go by.
+        // The paper has no figure for the plain method to compare with.
         assert!(!figure.svg.contains("k, paper"));
     }
 }

@@ -1,9 +1,9 @@
 //! Memory against time, as a picture.
 //!
-//! In: for each store its points, each a net: time and bytes against those of `plain`. Out: an SVG
-//! of its own style, readable on light and on dark ground. What stays true: the same points give
-//! the same text; every mark lies within the axes; a point that cannot be drawn on a logarithmic
-//! axis (zero, infinite, unknown) is left out.
+//! In: for each store its points, each a net: time and bytes relative to those of `plain`. Out: a self-contained
+//! SVG, readable on light and on dark backgrounds. What stays true: the same points yield the same text; every
+//! mark is within the axes; a point that cannot be drawn on a logarithmic axis (zero, infinite, unknown) is
+//! omitted.
 //!
 //! ```text
 //!  bytes │· · ● ·┃· · · ·      ● plain
@@ -29,11 +29,11 @@ pub struct Series {
 pub struct Point {
     /// The net.
     pub net: String,
-    /// Its time, in times of `plain`'s.
+    /// Its time, as a multiple of `plain`'s.
     pub time: f64,
-    /// Its bytes, in times of `plain`'s.
+    /// Its bytes, as a multiple of `plain`'s.
     pub bytes: f64,
-    /// Its bytes a state, where they are known.
+    /// Its bytes a state, if they are known.
     pub per_state: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Point {
 }
 
 impl Series {
-    /// The geometric means of time and bytes, and over how many nets.
+    /// The geometric means of time and bytes, and the number of nets.
     pub fn mean(&self) -> Option<(f64, f64, usize)> {
         let points: Vec<&Point> = self.points.iter().filter(|point| point.can_be_drawn()).collect();
         let mean = |of: fn(&Point) -> f64| {
@@ -54,7 +54,7 @@ impl Series {
     }
 }
 
-/// Where the axes are.
+/// The position of the axes.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 640.0;
 const TOP: f64 = 60.0;
@@ -69,7 +69,7 @@ const HEIGHT: f64 = 560.0;
 const SMALL: f64 = 4.5;
 const LARGE: f64 = 8.5;
 
-/// Colours of the stores on light and on dark ground; then they begin again, with other shapes.
+/// Colours of the stores on light and on dark backgrounds; then they repeat, with other shapes.
 const COLOURS: &[(&str, &str)] = &[
     ("#3b3f46", "#d5d9df"),
     ("#0067a8", "#5cb3f2"),
@@ -84,7 +84,7 @@ const COLOURS: &[(&str, &str)] = &[
     ("#7a4a2b", "#d3a27f"),
 ];
 
-/// Shapes of radius one, round the origin.
+/// Shapes of radius one, around the origin.
 const SHAPES: &[&[(f64, f64)]] = &[
     // An octagon serves as a circle.
     &[(1., 0.41), (0.41, 1.), (-0.41, 1.), (-1., 0.41), (-1., -0.41), (-0.41, -1.), (0.41, -1.), (1., -0.41)],
@@ -123,7 +123,7 @@ const SHAPES: &[&[(f64, f64)]] = &[
     ],
 ];
 
-/// A logarithmic axis from one place of the picture to another.
+/// A logarithmic axis between two positions of the picture.
 struct Axis {
     low: f64,
     high: f64,
@@ -132,7 +132,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// One on which all these values, ½ and 2 lie, with some room.
+    /// An axis that contains all these values, ½ and 2, with some margin.
     fn new(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let (low, high) = values.fold((0.5, 2.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
         Axis { low: low / 1.3, high: high * 1.3, from, to }
@@ -143,8 +143,8 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    /// Where lines and labels stand: powers of ten, with twice and five times them where labels
-    /// have room, and fewer of them where they have not.
+    /// The positions of lines and labels: powers of ten, with twice and five times them if labels fit, and fewer
+    /// of them if they do not.
     fn ticks(&self) -> Vec<(f64, String)> {
         let mut ticks = self.ticks_by(&[1.0, 2.0, 5.0], 1);
         let mut step = 1;
@@ -167,8 +167,7 @@ impl Axis {
         ticks.filter(|(value, _)| (self.low..=self.high).contains(value)).collect()
     }
 
-    /// Whether labels do not touch: side by side at eight pixels a character, or one above the
-    /// other.
+    /// Whether labels do not overlap: side by side at eight pixels a character, or one above the other.
     fn have_room(&self, ticks: &[(f64, String)]) -> bool {
         ticks.windows(2).all(|pair| {
             let upwards = self.place(pair[0].0) - self.place(pair[1].0);
@@ -178,10 +177,10 @@ impl Axis {
     }
 }
 
-/// What a picture says of itself.
+/// The captions of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter<'a> {
-    /// Its head.
+    /// Its title.
     pub title: &'a str,
     /// What its marks are.
     pub below: &'a str,
@@ -264,7 +263,7 @@ fn style(stores: usize) -> String {
     )
 }
 
-/// Axes, grid, ticks and what they mean.
+/// Axes, grid, ticks and their labels.
 fn frame(svg: &mut String, scatter: &Scatter<'_>, across: &Axis, up: &Axis) {
     let class = |value: f64| if value == 1.0 { "one" } else { "grid" };
     for (value, label) in across.ticks() {
@@ -291,7 +290,7 @@ fn text(svg: &mut String, class: &str, (x, y): (f64, f64), text: &str) {
     let _ = writeln!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(text));
 }
 
-/// The mark of the store of this number; `kind` is what it stands for.
+/// The mark of the store of this number; `kind` is its class.
 fn mark(svg: &mut String, kind: &str, store: usize, (x, y): (f64, f64), radius: f64, label: &str) {
     let corners = SHAPES[store % SHAPES.len()].iter().map(|(dx, dy)| format!("{:.1},{:.1}", dx * radius, dy * radius));
     let corners: Vec<String> = corners.collect();
@@ -321,7 +320,7 @@ mod tests {
         Series { name: name.into(), points: points.iter().map(point).collect() }
     }
 
-    /// The marks of this kind: the class of their store, and where they are.
+    /// The marks of this kind: the class of their store, and their positions.
     fn marks(svg: &str, kind: &str) -> Vec<(String, f64, f64)> {
         let document = roxmltree::Document::parse(svg).expect("well-formed");
         let polygons = document.descendants().filter(|node| node.has_tag_name("polygon"));

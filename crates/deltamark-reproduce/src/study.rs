@@ -1,11 +1,11 @@
-//! What a paper published and what we found, as plain data.
+//! Published and measured figures, as plain data.
 //!
-//! In: figures. Out: the same, for text, HTML and JSON. What stays true: less is better in every
-//! grid; a published figure stands beside ours only, never in its place.
+//! In: figures. Out: the same, for text, HTML and JSON. What stays true: less is better in every grid; a published
+//! figure is shown beside ours, never in its place.
 
 use serde::Serialize;
 
-/// A paper, measured again.
+/// A paper, reproduced.
 #[derive(Clone, Debug, Serialize)]
 pub struct Study {
     /// The name on the command line.
@@ -14,15 +14,15 @@ pub struct Study {
     pub title: &'static str,
     /// Its authors, where and when it was published.
     pub source: &'static str,
-    /// The machine it was measured on, as the paper says.
+    /// The machine it was measured on, according to the paper.
     pub machine: &'static str,
     /// Its tables.
     pub grids: Vec<Grid>,
     /// Pictures.
     pub figures: Vec<Figure>,
-    /// What one has to know to compare.
+    /// Notes needed to compare.
     pub notes: Vec<String>,
-    /// Whether every run that was to be made was made.
+    /// Whether every planned run was made.
     pub complete: bool,
 }
 
@@ -46,11 +46,11 @@ impl Study {
 /// A table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Grid {
-    /// What it shows.
+    /// Its subject.
     pub title: String,
-    /// What its figures are.
+    /// The unit of its figures.
     pub unit: Unit,
-    /// Heads of the columns, one for each cell of a row.
+    /// Column headings, one for each cell of a row.
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
@@ -63,7 +63,7 @@ impl Grid {
     }
 }
 
-/// What a figure is.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -82,7 +82,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The words for it.
+    /// Its name.
     pub fn words(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -94,7 +94,7 @@ impl Unit {
         }
     }
 
-    /// A figure in this unit, with as many digits as mean something.
+    /// A figure in this unit, with its significant digits.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Bytes | Unit::Count => grouped(value.round() as u64),
@@ -106,7 +106,7 @@ impl Unit {
     }
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut shown = String::new();
@@ -124,11 +124,11 @@ fn grouped(value: u64) -> String {
 pub struct Row {
     /// The model and its size.
     pub label: String,
-    /// States the paper names.
+    /// The paper's number of states.
     pub published_states: Option<u64>,
-    /// States there are.
+    /// Our number of states.
     pub states: Option<u64>,
-    /// Whether ours is the model of the paper, as far as its count of states tells.
+    /// Whether ours is the model of the paper, judging by its number of states.
     pub same_model: bool,
     /// Its figures.
     pub cells: Vec<Cell>,
@@ -137,9 +137,9 @@ pub struct Row {
 /// A figure of the paper and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// What was published.
+    /// The published figure.
     pub published: Option<Published>,
-    /// What we found.
+    /// Our figure.
     pub ours: Ours,
 }
 
@@ -149,11 +149,12 @@ impl Cell {
         Cell { published: published.map(Published::Value), ours }
     }
 
-    /// Whether ours is not below what was published.
+    /// Whether ours is not below the published one.
     pub fn is_worse(&self) -> bool {
         let Ours::Value(ours) = self.ours else { return false };
         match self.published {
-            // What is the same by definition, such as the yardstick in per cent, may differ in the last digit.
+            // Figures that are equal by definition, such as the baseline in per cent, may differ in the last
+            // digit.
             Some(Published::Value(value) | Published::Range(_, value)) => ours > value * (1.0 + 1e-9),
             Some(Published::Over(_)) | None => false,
         }
@@ -164,16 +165,16 @@ impl Cell {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Published {
-    /// It stands there.
+    /// An exact figure.
     Value(f64),
-    /// From, to: as a text or a picture of the paper tells.
+    /// From, to: from a text or a picture of the paper.
     Range(f64, f64),
-    /// More than this: as a text of the paper tells.
+    /// More than this: from a text of the paper.
     Over(f64),
 }
 
 impl Published {
-    /// In words.
+    /// As text.
     pub fn show(self, unit: Unit) -> String {
         match self {
             Published::Value(value) => unit.show(value),
@@ -189,12 +190,12 @@ impl Published {
 pub enum Ours {
     /// It was measured.
     Value(f64),
-    /// It was not: why.
+    /// It was not measured: why.
     Missing(String),
 }
 
 impl Ours {
-    /// In words.
+    /// As text.
     pub fn show(&self, unit: Unit) -> String {
         match self {
             Ours::Value(value) => unit.show(*value),
@@ -210,7 +211,7 @@ impl Ours {
         }
     }
 
-    /// What `of` makes of two figures, if there are both.
+    /// `of` applied to two figures, if both exist.
     pub fn with(&self, other: &Ours, of: impl Fn(f64, f64) -> f64) -> Ours {
         match (self, other) {
             (Ours::Value(one), Ours::Value(two)) => Ours::Value(of(*one, *two)),
@@ -222,9 +223,9 @@ impl Ours {
 /// A picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// The name of its file, without the ending.
+    /// The name of its file, without the extension.
     pub name: String,
-    /// What it shows.
+    /// Its caption.
     pub caption: String,
     /// The picture itself.
     #[serde(skip)]

@@ -1,8 +1,8 @@
-//! The sweep-line method with condensed graphs: Tables 1 and 2 of the paper, and on from there.
+//! The sweep-line method with condensed graphs: Tables 1 and 2 of the paper, and larger instances.
 //!
-//! Published are states, the most that are held in full at one time, and bytes: four for each state of the
-//! graph and the full vectors of those held at once, without edges. Ours are the bytes of the whole
-//! condensed graph, edges included, and of all that was held at once.
+//! Published are states, the maximum number held in full at one time, and bytes: four for each state of the graph
+//! and the full vectors of those held at once, without edges. Ours are the bytes of the whole condensed graph,
+//! including edges, and the peak of everything held.
 
 use crate::measure::{Bounds, figure, measure, quickest, timed};
 use crate::models::{coloured, process};
@@ -14,8 +14,8 @@ use deltamark::search::{Search, Strategy};
 use deltamark::{Check, Loaded, Report};
 use std::time::Duration;
 
-/// A row: the size, states of the full graph and its bytes, states numbered by the sweep, the most held at
-/// once, bytes, and time against the full graph in per cent, if the paper tells it.
+/// A row: the size, states of the full graph and its bytes, states numbered by the sweep, the maximum held at
+/// once, bytes, and time relative to the full graph in per cent, if the paper states it.
 type Published = (u64, u64, f64, u64, f64, f64, Option<f64>);
 
 const MANAGERS: [Published; 6] = [
@@ -45,7 +45,7 @@ struct Kind {
     figure: &'static str,
     published: &'static [Published],
     more: &'static [u64],
-    /// How many sizes beyond the paper a quick run takes.
+    /// The number of sizes beyond the paper in a quick run.
     quick: usize,
     progress: &'static str,
     make: fn(u64) -> Result<Loaded, String>,
@@ -119,7 +119,7 @@ fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String>
         let check = if graph { check.graph(file.display().to_string()) } else { check };
         check.explore().map_err(|error| error.to_string())
     };
-    // The time is that of the search alone: writing a graph is another matter.
+    // The time is that of the search alone: writing a graph is measured separately.
     let alone = || {
         // A model of its own, as every run has.
         let model = (kind.make)(size)?;
@@ -140,7 +140,7 @@ fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String>
     })
 }
 
-/// The most held at once, bytes, and time.
+/// The maximum held at once, bytes, and time.
 fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
     let grid = |what: &str, unit, columns: &[&str]| Grid {
         title: format!("{}: {what}", kind.title),
@@ -168,7 +168,7 @@ fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
             label: size.to_string(),
             published_states: published.map(|row| row.1),
             states,
-            // A state more or less: the same system, counted from elsewhere.
+            // A state more or less: the same system, counted differently.
             same_model: published.zip(states).is_some_and(|(row, states)| row.1.abs_diff(states) <= states / 100 + 1),
             cells,
         };

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use std::fmt::Write;
 
 impl Study {
-    /// All of it, for a terminal.
+    /// The whole study, for a terminal.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n{}; measured on: {}\n", self.title, self.source, self.machine);
         for grid in &self.grids {

@@ -1,9 +1,8 @@
 //! Tokens that move at random: the nets of the paper on difference states.
 //!
-//! In: places, tokens. Out: a system. All tokens begin in place 0. In each state a few moves can be
-//! made, chosen by chance; here the state itself is the dice, so that it has the same moves whenever
-//! it is met. What stays true: a step changes one token; an action is the token and the place it
-//! goes to.
+//! In: places, tokens. Out: a system. All tokens begin in place 0. In each state a few moves are possible, chosen
+//! at random; here the state itself is the seed, so that it has the same moves whenever it is revisited. What
+//! stays true: a step changes one token; an action is the token and its new place.
 //!
 //! ```text
 //! slots   | token 0 | token 1 | token 2 … |     as many bits a token as the places need
@@ -12,7 +11,7 @@
 use deltamark::core::hash::{coefficient, mix};
 use deltamark::core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
-/// Moves of a state, at most.
+/// The maximum number of moves of a state.
 const MOVES: u64 = 4;
 
 /// Tokens that move at random.
@@ -27,14 +26,14 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// So many tokens on so many places; at least one and two.
+    /// `tokens` tokens on `places` places; at least one and two.
     pub fn new(places: u32, tokens: u32) -> Self {
         assert!(places > 1 && tokens > 0, "something can move");
         let bits = u32::BITS - (places - 1).leading_zeros();
         Tokens { places, tokens, bits, in_slot: Slot::BITS / bits }
     }
 
-    /// How many slots a state takes.
+    /// The number of slots of a state.
     pub fn slots_of_a_state(&self) -> usize {
         self.tokens.div_ceil(self.in_slot) as usize
     }

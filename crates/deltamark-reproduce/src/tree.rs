@@ -1,8 +1,7 @@
 //! Tree compression: the DVE rows of Figure 5.5.
 //!
-//! The models are those of BEEM, which a folder named by the user has to hold. Published are
-//! megabytes and seconds of DIVINE, without compression and with it; ours are `plain`, `tree` and
-//! `compact`, states and queues together.
+//! The models are those of BEEM, which must be in a folder named by the user. Published are megabytes and seconds
+//! of DIVINE, without compression and with it; ours are `plain`, `tree` and `compact`, states and queues together.
 
 use crate::measure::{Bounds, Taken, figure, measure, percent};
 use crate::pair::memory_against_time;
@@ -13,7 +12,7 @@ use deltamark::search::Search;
 use std::path::Path;
 use std::time::Duration;
 
-/// A row of the figure: megabytes and seconds, without and with compression; 0 where there is none.
+/// A row of the figure: megabytes and seconds, without and with compression; 0 if there is none.
 struct Model {
     name: &'static str,
     memory: [f64; 2],
@@ -57,7 +56,7 @@ const FIGURE: [Model; 29] = [
 ];
 
 const STORES: [&str; 3] = ["plain", "tree", "compact"];
-/// In a quick run models are looked at that the paper's tool could check in so many seconds.
+/// A quick run takes the models that the paper's tool checked within this many seconds.
 const QUICK: f64 = 70.0;
 
 fn known(value: f64) -> Option<f64> {
@@ -109,7 +108,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
             label: model.name.into(),
             published_states: None,
             states,
-            // The files of BEEM are what they are.
+            // The files of BEEM are the originals.
             same_model: true,
             cells,
         };
