@@ -1,20 +1,20 @@
 //! Models in DVE: native code against the interpreter, and against SPIN.
 //!
-//! In: models of the outside corpus, or files; a folder with Promela sources of the same names. Out: a table. What stays
-//! true: every run is a process of its own, times are of the processor, the quickest of several runs is shown; a run
-//! whose counts are not those that are known is no result.
+//! In: models of the outside corpus, or files; a folder with Promela sources of the same names. Out: a table. What
+//! stays true: every run is a process of its own, times are processor times, the fastest of several runs is shown;
+//! a run with wrong counts is no result.
 //!
 //! ```text
 //! cargo run --release -p deltamark-bench -- dve
 //! cargo run --release -p deltamark-bench -- dve --models at.3,peterson.4 --promela crates/deltamark-bench/systems
 //! ```
 //!
-//! Edges a second are those of the model, as counts have them. A search by levels follows only some of them (see `sleep.rs` of the
-//! crate `deltamark-core`); how many of these a second stands beside.
+//! Edges a second are those of the model, as counted. A breadth-first search follows only some of them, because of
+//! sleep sets (see `sleep.rs` of the crate `deltamark-core`); the rate of followed edges is shown beside.
 //!
-//! SPIN is run where it is installed and the folder has `NAME.pm` or `NAME.pml`, as `tools.rs` says. The sources in `systems`
-//! have the states and transitions of BEEM's models, one for one; where a source has others, its states are told.
-//! What is compared is transitions a second.
+//! SPIN is run if it is installed and the folder has `NAME.pm` or `NAME.pml`, as described in `tools.rs`. The
+//! sources in `systems` have the states and transitions of BEEM's models, one for one; if a source has others, its
+//! states are shown. The comparison is in transitions a second.
 
 use crate::nets::Counts;
 use crate::once::Record;
@@ -43,7 +43,7 @@ pub struct Options {
     /// Leave the interpreter out
     #[arg(long)]
     native_only: bool,
-    /// Only make code and tell how long that takes, for all models of the corpus
+    /// Only compile native code and print how long that takes, for all models of the corpus
     #[arg(long)]
     code_only: bool,
     /// A folder with Promela sources, `NAME.pm` or `NAME.pml`
@@ -54,7 +54,7 @@ pub struct Options {
     history: String,
 }
 
-/// The text of a model of the corpus, or of a file, and its counts where they are known.
+/// The text of a model of the corpus, or of a file, and its counts if they are known.
 pub fn text(model: &str) -> Result<(Vec<u8>, Option<Counts>), String> {
     if [".dve", ".mdve"].iter().any(|ending| model.ends_with(ending)) {
         return Ok((std::fs::read(model).map_err(|error| format!("{model}: {error}"))?, None));
@@ -156,13 +156,13 @@ struct Means {
     spin_followed: Vec<f64>,
 }
 
-/// The geometric mean, where there are values.
+/// The geometric mean, if there are values.
 fn geometric(values: &[f64]) -> Option<f64> {
     let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
 }
 
-/// The quickest of several runs.
+/// The fastest of several runs.
 fn best(options: &Options, net: &str) -> Result<Record, Failure> {
     let mut quickest: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
@@ -175,13 +175,13 @@ fn best(options: &Options, net: &str) -> Result<Record, Failure> {
     quickest.ok_or_else(|| Failure::Broken("nothing was run".into()))
 }
 
-/// How long it takes until a model can run, in milliseconds of processor time.
+/// The time until a model can run, in milliseconds of processor time.
 struct Making {
-    /// From its text to the intermediate form.
+    /// From its text to the intermediate representation.
     read: f64,
     /// Native code for all its locations.
     code: f64,
-    /// Names, and which steps concern each other.
+    /// Names, and the facts about its steps.
     rest: f64,
     functions: u32,
 }
@@ -192,12 +192,12 @@ impl Making {
     }
 }
 
-/// Makes all that a model needs to run, the code of all locations included.
+/// Prepares a model to run, including the code of all locations.
 fn make(name: &str) -> Result<Making, String> {
     let (text, _) = text(name)?;
     let started = Instant::now();
     let before = thread_time();
-    // Processor time where the system tells, as for runs.
+    // Processor time if the system reports it, as for runs.
     let now = || before.zip(thread_time()).map_or(started.elapsed().as_secs_f64(), |(before, now)| now - before) * 1e3;
     let program = deltamark_dve::parse(&text).map_err(|problems| format!("{name}: {}", problems[0].message))?;
     let read = now();
@@ -210,7 +210,7 @@ fn make(name: &str) -> Result<Making, String> {
     Ok(Making { read, code: code - read, rest: rest - code, functions })
 }
 
-/// Tells how long making code takes.
+/// Prints compile times.
 fn code(names: &[String]) -> Result<(), Failure> {
     let mut table = Table::new();
     table.set_header(["model", "read ms", "code ms", "rest ms", "ready ms", "functions"]);
@@ -224,7 +224,7 @@ fn code(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of transitions a second of SPIN on the Promela source of this name, where there is one, and SPIN; beside our own run.
+/// Millions of transitions a second of SPIN on the Promela source of this name, if both exist; beside our own run.
 fn spin(folder: &Path, name: &str, own: &Record) -> Option<f64> {
     let source = ["pm", "pml"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
     let source = source.into_iter().find(|path| path.is_file())?;

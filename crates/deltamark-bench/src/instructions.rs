@@ -1,10 +1,10 @@
 //! Instructions per edge.
 //!
-//! In: two sizes of the same family of nets. Out: how many instructions each further edge
-//! takes, counted by valgrind: the same on a busy machine as on a quiet one, so that a
-//! change's cost shows. Start-up cancels out, because the smaller net is subtracted.
+//! In: two sizes of the same family of nets. Out: the instructions that each further edge takes, counted by
+//! valgrind: independent of the load of the machine, so that the cost of a change is measurable. Start-up cancels
+//! out, because the smaller net is subtracted.
 //!
-//! Valgrind knows no AVX-512: the count is that of the AVX2 path.
+//! Valgrind does not support AVX-512: the count is that of the AVX2 path.
 
 use crate::once::Record;
 use std::process::Command;

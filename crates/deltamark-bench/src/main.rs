@@ -1,9 +1,8 @@
 //! Measures Deltamark.
 //!
-//! In: a list of nets, stores and searches. Out: a table for people and one line of JSON
-//! a run, appended to `bench-history.jsonl`. What stays true: every run is a process of its
-//! own, so that its resident size is its own; counts are compared with what is known of
-//! the net, so that a fast wrong run is not shown as a result.
+//! In: a list of nets, stores and searches. Out: a table for people and one line of JSON a run, appended to
+//! `bench-history.jsonl`. What stays true: every run is a process of its own, so that its resident size is its
+//! own; counts are compared with the known ones, so that a fast wrong run is not shown as a result.
 //!
 //! ```text
 //! cargo run --release -p deltamark-bench -- table            about a minute

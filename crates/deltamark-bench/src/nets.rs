@@ -1,13 +1,13 @@
-//! The nets that are measured.
+//! The benchmark's nets.
 //!
-//! In: `FAMILY-N` (made by our generators), `cells-N` (a system with states of N slots) or the name
-//! of a net of the outside corpus. Out: its system, and how many states and edges it must have.
+//! In: `FAMILY-N` (from our generators), `cells-N` (a system with states of N slots) or the name of a net of the
+//! outside corpus. Out: its system, and its known numbers of states and edges.
 
 use deltamark_core::System;
 use deltamark_nets::{Format, Net, NetSystem, generate::generate, parse_bytes};
 use deltamark_testkit::{Corpus, systems::Cells};
 
-/// Nets that every machine can make.
+/// Nets that every machine can generate.
 pub const GENERATED: &[&str] = &[
     "philosophers-11",
     "philosophers-13",
@@ -20,19 +20,18 @@ pub const GENERATED: &[&str] = &[
     "database-managers-12",
 ];
 
-/// Nets of the outside corpus, measured where it is there.
+/// Nets of the outside corpus, measured if it is present.
 pub const CORPUS: &[&str] =
     &["EisenbergMcGuire-PT-04", "JoinFreeModules-PT-0004", "Solitaire-PT-SqrNC5x5", "Anderson-PT-06"];
 
 /// The larger ones.
 pub const LONG: &[&str] = &["SwimmingPool-PT-03", "ShieldIIPs-PT-002A"];
 
-/// Nets on which all stores are compared: those every machine can make, with states of 1 to 200
-/// slots. The last one's steps cannot be undone.
+/// Nets on which all stores are compared: those that every machine can generate, with states of 1 to 200 slots.
+/// The last one's steps cannot be undone.
 pub const COMPARED: &[&str] = &["kanban-5", "philosophers-13", "database-managers-11", "cells-200"];
 
-/// Further ones of the outside corpus: of many levels and of few, with bits and with counts, of
-/// 33 to 369 places.
+/// Further ones of the outside corpus: of many levels and of few, with bits and with counts, of 33 to 369 places.
 pub const COMPARED_CORPUS: &[&str] = &[
     "EisenbergMcGuire-PT-04",
     "ParamProductionCell-PT-3",
@@ -46,7 +45,7 @@ pub const COMPARED_CORPUS: &[&str] = &[
 /// States and edges.
 pub type Counts = (u64, u64);
 
-/// The system of this name, and its counts where they are known.
+/// The system of this name, and its counts if they are known.
 pub fn system(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
     /// 13⁵ states.
     const PLACES: usize = 13;
@@ -74,7 +73,7 @@ fn dve(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
     Ok((Box::new(deltamark_dve::DveSystem::run_by(program, engine)?), counts))
 }
 
-/// The net of this name, and its counts where they are known.
+/// The net of this name, and its counts if they are known.
 fn load(name: &str) -> Result<(Net, Option<Counts>), String> {
     if let Some((family, size)) = name.rsplit_once('-')
         && let Ok(size) = size.parse()

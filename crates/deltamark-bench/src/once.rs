@@ -1,8 +1,8 @@
 //! One run, in a process of its own.
 //!
-//! In: a net, a store, a search. Out: one line of JSON on standard output. What stays true:
-//! a run over an exact store that did not find what is known of the net, or that did not end by
-//! itself, is no result; over a store that may miss states, one that found more than there is.
+//! In: a net, a store, a search. Out: one line of JSON on standard output. What stays true: over an exact store, a
+//! run with other counts than the known ones, or that was stopped, is no result; over a store that may miss
+//! states, one that found more than there are.
 
 use crate::nets::{self, Counts};
 use crate::process::Failure;
@@ -33,7 +33,7 @@ pub struct Options {
     partitioned: bool,
 }
 
-/// What was measured.
+/// The measurements of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     pub net: String,
@@ -45,20 +45,18 @@ pub struct Record {
     pub partitioned: bool,
     pub states: u64,
     pub edges: u64,
-    /// Edges that were counted and not followed.
+    /// Edges counted and not followed: those skipped by sleep sets.
     #[serde(default)]
     pub left_out: u64,
     pub deadlocks: u64,
     pub depth: u64,
     pub seconds: f64,
-    /// Time on the processor, where the system tells: what other processes take away on a
-    /// busy machine is not in it.
+    /// Processor time, if the system reports it: it excludes what other processes take on a busy machine.
     pub cpu_seconds: Option<f64>,
     pub store_bytes: BTreeMap<String, u64>,
-    /// The most the frontier held.
+    /// The peak of the frontier.
     pub frontier_bytes: u64,
-    /// The most the budget granted at one time, store and frontier together: what grew and was
-    /// given back again shows here alone.
+    /// The peak of what the budget granted, store and frontier together: only here temporary allocations show.
     pub peak_bytes: u64,
     pub resident_bytes: Option<u64>,
     pub widenings: u64,
@@ -68,17 +66,17 @@ pub struct Record {
 }
 
 impl Record {
-    /// Processor time where it is known, else the time by the clock.
+    /// Processor time if it is known, else wall-clock time.
     pub fn time(&self) -> f64 {
         self.cpu_seconds.unwrap_or(self.seconds)
     }
 
-    /// What the store held at the end.
+    /// The bytes of the store at the end.
     pub fn total(&self) -> u64 {
         self.store_bytes.values().sum()
     }
 
-    /// So many bytes, a state.
+    /// Bytes a state.
     pub fn per_state(&self, bytes: u64) -> f64 {
         bytes as f64 / self.states.max(1) as f64
     }
@@ -105,7 +103,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let make = |_| build(&spec, &*system, traffic.clone(), control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
-    // A property is there, as in every real run; it does not end the search.
+    // There is a property, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
     let cpu_time = if several { process_time } else { thread_time };
     let before = cpu_time();
@@ -170,17 +168,17 @@ fn one() -> usize {
     1
 }
 
-/// Seconds all threads have spent on the processor, those that have ended too, where the system
-/// tells: in steps of ten milliseconds.
+/// Seconds all threads have spent on the processor, including those that have ended, if the system reports it: in
+/// steps of ten milliseconds.
 fn process_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program stands in brackets and may hold anything.
+    // The name of the program is in brackets and may contain anything.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some((ticks(11)? + ticks(12)?) as f64 / 100.0)
 }
 
-/// The most the process held, where the system tells.
+/// The peak resident size of the process, if the system reports it.
 fn peak_resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,7 +1,7 @@
 //! Runs of `once`, each in a process of its own.
 //!
-//! In: a net, a store, a search, and how long it may take. Out: what was measured, or why nothing
-//! was. What stays true: a run that takes too long is ended, and is no reason to end the others.
+//! In: a net, a store, a search, and a time limit. Out: the measurements, or why there are none. What stays true:
+//! a run that takes too long is killed, and does not affect the others.
 
 use crate::once::Record;
 use std::fmt;
@@ -15,21 +15,21 @@ use std::time::{Duration, Instant};
 pub enum Failure {
     /// It could not be run: there is no such net, the store does not work for it, no memory.
     Refused(String),
-    /// It ran and found something else than what is known.
+    /// It ran with wrong counts.
     Wrong(String),
-    /// It ended otherwise than it should.
+    /// It crashed or printed no record.
     Broken(String),
     /// It did not end in time.
     Late(Duration),
 }
 
-/// Exit code of a run that could not be.
+/// Exit code of a run that was refused.
 const REFUSED: u8 = 2;
 /// Exit code of a run with a wrong result.
 const WRONG: u8 = 1;
 
 impl Failure {
-    /// The exit code that tells of it.
+    /// Its exit code.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Refused(_) | Failure::Late(_) => REFUSED,
@@ -37,7 +37,7 @@ impl Failure {
         })
     }
 
-    /// What to put into a table.
+    /// Its entry in a table.
     pub fn word(&self) -> String {
         match self {
             Failure::Refused(_) => "refused".into(),
@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// Whether it is a fault of ours, which must not go unnoticed.
+    /// Whether it is a bug of ours, which must not go unnoticed.
     pub fn is_fault(&self) -> bool {
         matches!(self, Failure::Wrong(_) | Failure::Broken(_))
     }
@@ -78,7 +78,7 @@ pub fn measure(
 ) -> Result<Record, Failure> {
     let broken = |error: std::io::Error| Failure::Broken(error.to_string());
     let program = std::env::current_exe().map_err(broken)?;
-    // What it prints is one line, so no pipe gets full while nobody reads it.
+    // It prints one line, so the pipe cannot fill up while it is not read.
     let mut child = Command::new(program)
         .args(["once", net, "--store", store, "--search", search])
         .args(more)
@@ -105,7 +105,7 @@ pub fn measure(
     })
 }
 
-/// Waits for it, so long.
+/// Waits for at most `limit`; returns whether it has ended.
 fn ends_within(child: &mut Child, limit: Duration) -> std::io::Result<bool> {
     let begin = Instant::now();
     while child.try_wait()?.is_none() {
@@ -124,7 +124,7 @@ pub fn append(path: &str, record: &Record) -> Result<(), String> {
     file.and_then(|mut file| writeln!(file, "{line}")).map_err(|error| format!("{path}: {error}"))
 }
 
-/// What the history has. Lines of earlier versions, which recorded less, are left out.
+/// The records of the history. Lines of earlier versions, which recorded less, are skipped.
 pub fn history(path: &str) -> Result<Vec<Record>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())

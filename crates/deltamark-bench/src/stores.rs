@@ -1,10 +1,10 @@
 //! All stores side by side.
 //!
-//! In: nets and stores. Out: a table for each net, the means over all of them, a picture, and one
-//! line of JSON a run appended to the history. What stays true: `plain` is measured right before
-//! each run of a store, and times are compared with those runs alone, so that a machine that gets
-//! busier does not change a ratio much; a store that cannot run, or does not end in time, is shown
-//! as such and ends nothing; one with a wrong result is shown, and makes the command fail.
+//! In: nets and stores. Out: a table for each net, the means over all of them, a picture, and one line of JSON a
+//! run appended to the history. What stays true: `plain` is measured right before each run of a store, and times
+//! are compared with those runs only, so that varying load of the machine does not change a ratio much; a store
+//! that cannot run, or does not end in time, is shown as such and ends nothing; one with a wrong result is shown,
+//! and makes the command fail.
 
 use crate::nets;
 use crate::once::{Record, search_named};
@@ -51,7 +51,7 @@ pub struct Options {
     history: String,
 }
 
-/// The yardstick.
+/// The baseline.
 const PLAIN: &str = "plain";
 
 /// A store on a net.
@@ -60,7 +60,7 @@ struct Row {
     result: Result<Measured, Failure>,
 }
 
-/// What is known of a store on a net.
+/// The measurements of a store on a net.
 struct Measured {
     record: Record,
     /// The best time of `plain` among the runs right before its own.
@@ -71,7 +71,7 @@ struct Measured {
 pub fn run(options: &Options) -> Result<(), Failure> {
     search_named(&options.search)?;
     let stores = stores(&options.stores)?;
-    // A slip of the keyboard should not show after half an hour.
+    // A typing error should not show after half an hour.
     for net in &options.nets {
         nets::system(net)?;
     }
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             series.points.extend(point(net, row, &rows[0]));
             faults.extend(row.result.as_ref().err().filter(|failure| failure.is_fault()).cloned());
         }
-        // The picture so far: a path that cannot be written to shows early.
+        // The picture so far: a path that cannot be written to is reported early.
         if let Some(path) = &options.svg {
             let scatter = Scatter {
                 title: "Memory against time, both in times of plain's",
@@ -144,7 +144,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
         }
         let missing = if before.is_empty() { options.repeat } else { 0 };
         for _ in 0..missing {
-            // A failure of the yardstick is not tried again for each store.
+            // A failure of the baseline is not retried for each store.
             if !matches!(plain, Some(Err(_))) {
                 times.extend(again(options, net, PLAIN, &mut plain)?);
             }
@@ -157,7 +157,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
         rows.push(Row { store: store.clone(), result: result.map(|record| Measured { record, plain_time }) });
     }
     if rows.is_empty() {
-        // Nothing but the yardstick is asked for.
+        // Only the baseline is requested.
         for _ in 0..options.repeat {
             again(options, net, PLAIN, &mut plain)?;
         }
@@ -168,7 +168,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
     Ok(rows)
 }
 
-/// Runs once more and keeps the quickest result, or the failure. The time, if it ran.
+/// Runs once more and keeps the fastest result, or the failure. Returns the time, if it ran.
 fn again(
     options: &Options,
     net: &str,
@@ -188,7 +188,7 @@ fn again(
     Ok(time)
 }
 
-/// Keeps the quicker result. A run that failed counts more than those that did not.
+/// Keeps the faster result. A failure takes precedence.
 fn keep(best: &mut Option<Result<Record, Failure>>, result: Result<Record, Failure>) {
     let better = match (&best, &result) {
         (Some(Ok(best)), Ok(record)) => record.time() < best.time(),
@@ -200,8 +200,7 @@ fn keep(best: &mut Option<Result<Record, Failure>>, result: Result<Record, Failu
     }
 }
 
-/// The last runs of a store that the history has, so many at most, each with the run of `plain`
-/// before it.
+/// The last `most` runs of a store in the history, each with the run of `plain` before it.
 fn last_runs<'a>(
     history: &'a [Record],
     net: &str,
@@ -218,7 +217,7 @@ fn last_runs<'a>(
     pairs.take(most).collect()
 }
 
-/// Where the store stands against `plain`, if both ran.
+/// The position of the store relative to `plain`, if both ran.
 fn point(net: &str, row: &Row, plain: &Row) -> Option<Point> {
     let (Measured { record, plain_time }, plain) = (row.result.as_ref().ok()?, &plain.result.as_ref().ok()?.record);
     Some(Point {
@@ -293,7 +292,7 @@ fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
     ]
 }
 
-/// A probability, in as few digits as tell what it is worth.
+/// A probability, in its significant digits.
 fn probability(value: f64) -> String {
     match value {
         value if value >= 0.95 => "> 0.9".into(),
@@ -328,7 +327,7 @@ fn print_means(options: &Options, series: &[Series]) {
     }
 }
 
-/// Whether a column holds words.
+/// Whether a column contains text.
 fn is_text(header: &str) -> bool {
     matches!(header, "store" | "by part")
 }
@@ -437,7 +436,7 @@ mod tests {
         assert!(point("n", &late, &plain).is_none() && point("n", &plain, &late).is_none());
     }
 
-    /// A store without a section, or an option without a row, is not explained to anybody.
+    /// Every store has a section, and every option a row.
     #[test]
     fn the_page_on_stores_explains_every_store_and_option() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stores.md");

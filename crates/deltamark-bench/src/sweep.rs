@@ -1,8 +1,9 @@
 //! Sweeps beside `plain`.
 //!
-//! In: nets. Out: a table: how many transitions the measure that was found moves forwards and back, how much of the state space
-//! a sweep holds at once, and its time against breadth-first search over `plain`, with edges left out and with all. What stays true: counts of a sweep that says that it explored nothing twice
-//! are compared with what is known of the net.
+//! In: nets. Out: a table: the number of transitions that the measure found moves forwards and back, the fraction
+//! of the state space that a sweep holds at once, and its time relative to breadth-first search over `plain`, with
+//! sleep sets and without. What stays true: counts of a sweep that reports that it explored nothing twice are
+//! compared with the known ones.
 
 use crate::nets;
 use crate::process::Failure;
@@ -108,7 +109,7 @@ fn one(name: &str, options: &Options) -> Result<f64, String> {
     Ok(share)
 }
 
-/// The processor time of a sweep, how many states it numbered, and what it counted.
+/// The processor time of a sweep, the number of states it numbered, and its counts.
 fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
     let control = Control::new();
     let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
@@ -127,14 +128,14 @@ fn swept(system: &dyn System, measure: &dyn Measure) -> (f64, u64, Swept) {
     (time, outcome.statistics.states, swept)
 }
 
-/// Wants to see all edges, and looks at none.
+/// An observer that requires all edges, and reads none.
 struct Idle;
 
 impl Observer for Idle {
     fn expanded(&mut self, _: &dyn System, _: &mut Scratch, _: &Block, _: &Batch, _: &[Insert]) {}
 }
 
-/// The processor time of a search over `plain`, with edges left out or with all of them.
+/// The processor time of a search over `plain`, with all edges or with sleep sets.
 fn plain(system: &dyn System, all: bool) -> f64 {
     let control = Control::new();
     let store = Plain::new(system, control.budget.clone());

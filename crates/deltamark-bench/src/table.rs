@@ -1,8 +1,8 @@
 //! A table over many nets.
 //!
-//! In: nets, stores, searches. Out: a table, and one line of JSON a run appended to the
-//! history. Rates are by processor time, where the system tells it, and the best of several
-//! runs is shown: what is slower was disturbed from outside.
+//! In: nets, stores, searches. Out: a table, and one line of JSON a run appended to the history. Rates are by
+//! processor time, if the system reports it, and the best of several runs is shown: slower ones were disturbed
+//! from outside.
 
 use crate::nets;
 use crate::once::Record;

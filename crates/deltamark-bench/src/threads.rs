@@ -1,10 +1,9 @@
-//! How much faster several threads are.
+//! Speed-up by several threads.
 //!
-//! In: nets, stores, a number of threads. Out: a table: one thread, several that share a store,
-//! and several that have a store each. What stays true: times are by the clock, since that is
-//! what threads are for, and processor time stands beside them, so that a busy machine shows; the
-//! ways are measured in turn, so that all meet the same disturbances, and the best of several
-//! runs counts.
+//! In: nets, stores, a number of threads. Out: a table: one thread, several that share a store, and several that
+//! have a store each. What stays true: times are wall-clock times, since that is the purpose of threads, and
+//! processor time is shown beside them, so that a busy machine is noticed; the variants are measured in turn, so
+//! that all see the same disturbances, and the best of several runs counts.
 
 use crate::nets;
 use crate::once::Record;
@@ -77,7 +76,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The quickest run of each way; nothing, where it does not work.
+/// The fastest run of each variant; `None` if it does not work.
 fn best(
     options: &Options,
     net: &str,

@@ -1,9 +1,9 @@
-//! Other tools on the same systems, in the same minutes.
+//! Other tools on the same systems, measured at the same time.
 //!
-//! In: systems that are written in several languages: `NAME.mdve` for us, `NAME.pml` for SPIN, `NAME.m` for rumur. Out: a table
-//! of processor time and of what the process held. What stays true: a tool that is not installed, or that
-//! fails, is told and left out; a tool that counts other states or transitions than ours is told too, because then it
-//! did not do the same work.
+//! In: systems that are written in several languages: `NAME.mdve` for us, `NAME.pml` for SPIN, `NAME.m` for rumur.
+//! Out: a table of processor time and resident size. What stays true: a tool that is not installed, or that fails,
+//! is reported and skipped; a tool with other counts of states or transitions than ours is reported too, because
+//! then it did not do the same work.
 //!
 //! ```text
 //! cargo run --release -p deltamark-bench -- tools
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! SPIN is compiled by `cc -O2`, with exact storage, no reduction, no stop at errors; `-o2` keeps it from clearing
-//! variables that are not needed any more, which other tools do not do either. rumur runs with one thread and without
-//! symmetry reduction, compiled by `cc -O3`. Their time is that of the search alone; making and compiling code is
-//! told apart. Ours is the whole process, native code included.
+//! dead variables, which other tools do not do either. rumur runs with one thread and without symmetry reduction,
+//! compiled by `cc -O3`. Their time is that of the search alone; generating and compiling code is shown
+//! separately. Ours is the whole process, including native code.
 
 use crate::once::Record;
 use crate::process::{Failure, append, measure};
@@ -40,16 +40,16 @@ pub struct Options {
     history: String,
 }
 
-/// What a tool found, and what it took.
+/// The counts of a tool, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub states: u64,
     pub transitions: u64,
-    /// Of processor time, of the search.
+    /// Processor time of the search.
     pub seconds: f64,
-    /// By the clock, to make the code that searches.
+    /// Wall-clock time to generate and compile the code.
     pub making: f64,
-    /// The most the process held.
+    /// The peak resident size.
     pub resident: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ fn row(table: &mut Table, name: &str, tool: &str, reading: &Reading, first: &Rea
     ]);
 }
 
-/// The quickest of several runs of ours.
+/// The fastest of several runs of ours.
 fn best(options: &Options, model: &Path, store: &str) -> Result<Record, Failure> {
     let mut quickest: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
@@ -168,7 +168,7 @@ fn rumur(source: &Path) -> Result<Reading, String> {
         let options =
             ["--symmetry-reduction", "off", "--deadlock-detection", "off", "--threads", "1", "--color", "off"];
         run_in(place, "rumur", &[&options[..], &["--output", "checker.c", source]].concat())?;
-        // Two words are exchanged at once, where the processor can do that.
+        // A double-word compare-and-swap, if the processor has one.
         let wide = if cfg!(target_arch = "x86_64") { "-mcx16" } else { "-w" };
         run_in(place, "cc", &["-O3", "-w", "-std=c11", wide, "-o", "checker", "checker.c", "-lpthread"])?;
         let making = began.elapsed().as_secs_f64();
@@ -178,7 +178,7 @@ fn rumur(source: &Path) -> Result<Reading, String> {
     })
 }
 
-/// What `pan` says of states and transitions.
+/// The states and transitions that `pan` reports.
 fn spin_counts(text: &str) -> Option<(u64, u64)> {
     let number = |words: &str| {
         let line = text.lines().find(|line| line.contains(words))?;
@@ -187,7 +187,7 @@ fn spin_counts(text: &str) -> Option<(u64, u64)> {
     Some((number("states, stored")?, number("transitions (= stored+matched)")?))
 }
 
-/// What rumur's checker says in the end: `12 states, 34 rules fired in 5s.`
+/// The final counts of rumur's checker: `12 states, 34 rules fired in 5s.`
 fn rumur_counts(text: &str) -> Option<(u64, u64)> {
     let line = text.lines().rfind(|line| line.contains("rules fired in"))?;
     let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
@@ -195,7 +195,7 @@ fn rumur_counts(text: &str) -> Option<(u64, u64)> {
     text.contains("No error found").then_some(counts)
 }
 
-/// Does something in a folder that is gone afterwards.
+/// Runs `act` in a temporary folder.
 fn in_folder<T>(source: &Path, act: impl FnOnce(&Path, &str) -> Result<T, String>) -> Result<T, String> {
     let source = source.canonicalize().map_err(|error| error.to_string())?;
     let name = source.file_name().and_then(|name| name.to_str()).ok_or("its path is no text")?;
@@ -212,15 +212,15 @@ fn run_in(place: &Path, program: &str, arguments: &[&str]) -> Result<(), String>
     if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", output.status)) }
 }
 
-/// What a process printed and took.
+/// The output and cost of a process.
 struct Watched {
     text: String,
     seconds: f64,
     resident: Option<u64>,
 }
 
-/// Runs a program that was made in this folder, and looks at what it takes: from time to time at its
-/// memory, and in the end, before it is gone, at its processor time.
+/// Runs a program that was built in this folder, and samples its cost: from time to time its memory, and in the
+/// end, before it is reaped, its processor time.
 fn watched(place: &Path, program: &str, arguments: &[&str]) -> Result<Watched, String> {
     let wrong = |error: std::io::Error| format!("{program}: {error}");
     let output = place.join("printed");
@@ -246,13 +246,13 @@ fn watched(place: &Path, program: &str, arguments: &[&str]) -> Result<Watched, S
     Ok(Watched { text, seconds: seconds.unwrap_or(elapsed), resident })
 }
 
-/// Whether a process has ended; takes down its processor time and the most memory it held so far, where
-/// the system tells. What has ended and was not waited for still tells its time.
+/// Whether a process has ended; records its processor time and its peak memory so far, if the system reports them.
+/// A process that has ended and was not waited for still reports its time.
 fn has_ended(child: &mut Child, seconds: &mut Option<f64>, resident: &mut Option<u64>) -> std::io::Result<bool> {
     let folder = PathBuf::from(format!("/proc/{}", child.id()));
     let Ok(stat) = fs::read_to_string(folder.join("stat")) else { return Ok(child.try_wait()?.is_some()) };
-    // The name stands in parentheses and may hold anything; behind it come the letter of what the process
-    // does, and as the 12th and 13th word its time in hundredths of a second.
+    // The name is in parentheses and may contain anything; after it come the letter of the process's state, and as
+    // the 12th and 13th word its time in hundredths of a second.
     let words: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
     let ticks = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
     *seconds = ticks(11).zip(ticks(12)).map(|(user, system)| (user + system) / 100.0).or(*seconds);
