@@ -1,10 +1,9 @@
-//! Models with answers from outside.
+//! Models with known results from outside.
 //!
-//! In: the folder named by the environment variable `DELTAMARK_MODELS`, or
-//! `../shared/models` beside the workspace. Out: rows of its tables of expected answers
-//! with the files they speak of. What stays true: where the folder is absent nothing
-//! fails, but a line on standard error says what was skipped, past the test runner,
-//! which would hide it.
+//! In: the folder named by the environment variable `DELTAMARK_MODELS`, or `../shared/models` beside the
+//! workspace. Out: rows of its tables of expected results with their files. What stays true: if the folder is
+//! absent nothing fails, but a line on standard error reports what was skipped, bypassing the test runner,
+//! which would capture it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,14 +16,14 @@ pub struct Corpus {
     root: PathBuf,
 }
 
-/// A row of a table of expected answers, by the names of its columns.
+/// A row of a table of expected results, by column name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     cells: HashMap<String, String>,
 }
 
 impl Corpus {
-    /// The folder of models, or nothing, with a note that says that `test` is skipped.
+    /// The folder of models, or `None`, with a note that `test` is skipped.
     pub fn find(test: &str) -> Option<Self> {
         let root = Self::folder();
         if root.is_dir() {
@@ -52,11 +51,11 @@ impl Corpus {
         self.root.join(folder).join(name)
     }
 
-    /// Calls `check` for those rows of a sub-folder that are `wanted`, of which there must be `count`, on two threads, the last
-    /// rows first. It says what is wrong with a model, a line each.
+    /// Calls `check` for those rows of a sub-folder that are `wanted`, of which there must be `count`, on two
+    /// threads, the last rows first. It returns what is wrong with a model, a line each.
     ///
     /// # Panics
-    /// When something is wrong, or there are fewer rows.
+    /// If something is wrong, or there are fewer rows.
     pub fn check_rows(
         &self,
         folder: &str,
@@ -82,7 +81,7 @@ impl Corpus {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// The rows of `expected.tsv` in a sub-folder. Empty, with a note, where there is none.
+    /// The rows of `expected.tsv` in a sub-folder. Empty, with a note, if there is none.
     pub fn expected(&self, folder: &str) -> Vec<Row> {
         let path = self.file(folder, "expected.tsv");
         match std::fs::read_to_string(&path) {
@@ -95,15 +94,15 @@ impl Corpus {
     }
 }
 
-/// Says that a test is skipped. The test runner captures what the macros print and shows nothing of a test that passes; a
-/// person should see this all the same, so it is written to the stream itself.
+/// Reports that a test is skipped. The test runner captures what the macros print and shows nothing of a test
+/// that passes; this must be visible nevertheless, so it is written to the stream itself.
 pub fn skipped(test: &str, why: &str) {
-    // Nothing more can be done where there is no standard error.
+    // Without standard error it cannot be reported.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
 impl Row {
-    /// The cell of this column; nothing when it is empty or there is no such column.
+    /// The cell of this column; `None` if it is empty or there is no such column.
     pub fn text(&self, column: &str) -> Option<&str> {
         self.cells.get(column).map(String::as_str).filter(|cell| !cell.is_empty())
     }
@@ -111,8 +110,8 @@ impl Row {
     /// The cell of this column as a number.
     ///
     /// # Panics
-    /// When the cell holds something else: the table is broken, and a test that
-    /// skipped the row in silence would prove nothing.
+    /// If the cell holds something else: the table is broken, and a test that skipped the row silently would
+    /// prove nothing.
     pub fn number(&self, column: &str) -> Option<u64> {
         let cell = self.text(column)?;
         Some(cell.parse().unwrap_or_else(|_| panic!("column `{column}` holds `{cell}`, which is no number")))

@@ -1,17 +1,16 @@
-//! What tests of every part share: a dull oracle, systems of many kinds, and suites.
+//! Shared test support: a naive oracle, systems of many kinds, and conformance suites.
 //!
-//! In: a system, a store or a search that claims to keep the contracts of
-//! `deltamark-core`. Out: a panic that names the contract that was broken. What stays
-//! true: nothing here is clever; each piece is written to be obviously right, and each
-//! suite has been shown to fail on something broken.
+//! In: a system, a store or a search that claims to satisfy the contracts of `deltamark-core`. Out: a panic
+//! that names the contract that was broken. What stays true: nothing here is clever; each piece is written to
+//! be obviously right, and each suite has been shown to fail on something broken.
 //!
 //! * [`oracle`] explores any system with a hash map; [`net_oracle`] any net.
-//! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the edges of sizes), [`wrappers`] change one
+//! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the limits of sizes), [`wrappers`] change one
 //!   thing about a system.
-//! * [`stores`] are reference stores, one of each kind a search may meet.
+//! * [`stores`] are reference stores, one of each kind a search may use.
 //! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
 //!   [`check_reversible_store`], [`check_fixed_store`], [`check_threads`]), [`check_search`].
-//! * [`corpus`] finds models with answers from outside.
+//! * [`corpus`] finds models with known results from outside.
 
 pub mod conformance;
 pub mod corpus;

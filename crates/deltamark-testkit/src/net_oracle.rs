@@ -1,8 +1,8 @@
-//! A dull explorer of P/T nets.
+//! A naive explorer of P/T nets.
 //!
-//! In: a net as data. Out: the counts that the packed, block-wise net system must
-//! agree with. What stays true: markings are vectors of `u64`, firing follows the
-//! definition word for word, and nothing is shared with the compiler of nets.
+//! In: a net as data. Out: the counts that the packed, block-wise net system must agree with. What stays
+//! true: markings are vectors of `u64`, firing follows the definition literally, and nothing is shared with
+//! the compiler of nets.
 
 use deltamark_nets::{Arc, Net, Transition};
 use std::collections::HashMap;
@@ -10,19 +10,19 @@ use std::collections::HashMap;
 /// The reachable part of a net.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExploredNet {
-    /// Whether all markings were explored; if not, the counts are of what was seen.
+    /// Whether all markings were explored; if not, the counts are partial.
     pub complete: bool,
     /// The markings in breadth-first order.
     pub markings: Vec<Vec<u64>>,
-    /// Pairs of a marking and a transition that can fire in it.
+    /// Pairs of a marking and a transition enabled in it.
     pub edges: u64,
-    /// Markings in which nothing can fire.
+    /// Markings in which no transition is enabled.
     pub deadlocks: u64,
     /// The largest distance from the initial marking.
     pub depth: u64,
-    /// The most tokens seen in each place.
+    /// The largest count of each place.
     pub most_in_place: Vec<u64>,
-    /// The most tokens seen in a marking.
+    /// The largest number of tokens of a marking.
     pub most_in_marking: u64,
 }
 
@@ -71,7 +71,7 @@ pub fn explore_net(net: &Net, most: usize) -> ExploredNet {
     found
 }
 
-/// The marking after the transition, if it can fire as far as the tokens go.
+/// The marking after the transition, if it is enabled, priorities aside.
 pub fn fire(transition: &Transition, marking: &[u64]) -> Option<Vec<u64>> {
     let tokens = |arc: &Arc| marking[arc.place as usize];
     let enough = |arc: &Arc| tokens(arc) >= u64::from(arc.weight);

@@ -1,9 +1,8 @@
-//! A dull explorer of any system.
+//! A naive explorer of any system.
 //!
-//! In: a system. Out: every reachable state with its distance from the initial states,
-//! and the counts that a search must agree with. What stays true: it uses
-//! `System::initial` and `System::successors` of one state at a time and a hash map of
-//! whole states, nothing else; when the layout widens it starts over.
+//! In: a system. Out: every reachable state with its distance from the initial states, and the counts that a
+//! search must agree with. What stays true: it uses `System::initial` and `System::successors` of one state
+//! at a time and a hash map of whole states, nothing else; when the layout widens it restarts.
 
 use deltamark_core::{Action, Batch, Slot, System, Widen};
 use std::collections::HashMap;
@@ -28,15 +27,15 @@ pub struct Explored {
     pub numbers: HashMap<Vec<Slot>, usize>,
     /// The distance of each state from the nearest initial one.
     pub distances: Vec<u64>,
-    /// How many different initial states there are.
+    /// The number of distinct initial states.
     pub initial: usize,
-    /// All steps that lead to a state. A step that is a fault is none of them.
+    /// All steps that lead to a state. Faults are not among them.
     pub edges: Vec<Edge>,
     /// The states without successor and without fault.
     pub deadlocks: Vec<usize>,
-    /// For each fault the state it happens in and the action, if there is one.
+    /// For each fault its state and its action, if there is one.
     pub faults: Vec<(usize, Option<Action>)>,
-    /// How often the layout was widened on the way.
+    /// The number of widenings of the layout.
     pub widenings: u64,
 }
 
@@ -46,7 +45,7 @@ impl Explored {
         self.distances.iter().copied().max().unwrap_or(0)
     }
 
-    /// The distance of the nearest state for which `wanted` says yes.
+    /// The distance of the nearest state that `wanted` accepts.
     pub fn nearest(&self, wanted: impl Fn(&[Slot]) -> bool) -> Option<u64> {
         let wanted = self.states.iter().zip(&self.distances).filter(|(state, _)| wanted(state));
         wanted.map(|(_, &distance)| distance).min()
@@ -57,7 +56,7 @@ impl Explored {
         self.deadlocks.iter().map(|&number| self.distances[number]).min()
     }
 
-    /// The distance of the nearest state in which something is declared wrong.
+    /// The distance of the nearest state with a fault.
     pub fn nearest_fault(&self) -> Option<u64> {
         self.faults.iter().map(|&(number, _)| self.distances[number]).min()
     }
@@ -79,7 +78,7 @@ pub fn explore(system: &dyn System) -> Explored {
     explore_up_to(system, usize::MAX).expect("no system has so many states")
 }
 
-/// Explores all of a system, or gives nothing when it has more than `most` states.
+/// Explores all of a system; `None` if it has more than `most` states.
 pub fn explore_up_to(system: &dyn System, most: usize) -> Option<Explored> {
     let mut widenings = 0;
     loop {
@@ -130,8 +129,8 @@ mod tests {
 
     #[test]
     fn counts_of_counters_are_binomials() {
-        // n counters with a sum of at most s have C(s + n, n) states; raising one is
-        // possible wherever the sum is below s, and lowering one where it is above 0.
+        // n counters with a sum of at most s have C(s + n, n) states; raising one is possible if the sum is
+        // below s, and lowering one if it is above 0.
         for (counters, sum, states) in [(1, 9, 10), (2, 3, 10), (3, 4, 35), (12, 2, 91)] {
             let found = explore(&Counters::new(counters, sum));
             assert_eq!(found.states.len(), states, "{counters} counters, sum {sum}");

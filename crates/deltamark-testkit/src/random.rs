@@ -1,8 +1,7 @@
 //! Random systems and random nets.
 //!
-//! In: a seed, or proptest's source of chance. Out: graphs whose states look like
-//! nothing in particular, and small nets with every kind of arc. What stays true: the
-//! same seed gives the same system on every machine.
+//! In: a seed, or proptest's random generator. Out: graphs with arbitrary states, and small nets with every
+//! kind of arc. What stays true: the same seed gives the same system on every machine.
 
 use deltamark_core::hash::mix;
 use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
@@ -11,12 +10,12 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use std::collections::{BTreeMap, HashMap};
 
-/// A small source of pseudo-random numbers.
+/// A small pseudo-random number generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The numbers that belong to this seed.
+    /// The sequence of this seed.
     pub fn new(seed: u64) -> Self {
         Rng(mix(seed ^ 0x9e37_79b9_7f4a_7c15))
     }
@@ -32,7 +31,7 @@ impl Rng {
         (self.number() % end as u64) as usize
     }
 
-    /// Puts a list into random order.
+    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last + 1));
@@ -40,8 +39,8 @@ impl Rng {
     }
 }
 
-/// An explicit random graph as a system: fixed or varying width, scrambled states,
-/// several edges between the same two states, loops, deadlocks, several initial states.
+/// An explicit random graph as a system: fixed or varying width, scrambled states, parallel edges,
+/// self-loops, deadlocks, several initial states.
 pub struct RandomGraph {
     width: Width,
     states: Vec<Vec<Slot>>,
@@ -70,7 +69,7 @@ impl RandomGraph {
                 Width::Fixed(width) => width,
                 Width::Varies => rng.below(6),
             };
-            // Some graphs differ in few bits only, as real states do.
+            // The states of some graphs differ in few bits only, as real states do.
             let mask = if seed.is_multiple_of(3) { 0x0001_00ff } else { Slot::MAX };
             let mut state: Vec<Slot> = (0..slots).map(|_| rng.number() as Slot & mask).collect();
             if let Some(slot) = state.last_mut() {
@@ -87,8 +86,7 @@ impl RandomGraph {
     }
 
     fn random_edges(rng: &mut Rng, number: usize, count: usize) -> Vec<(Action, usize)> {
-        // One state in sixteen is a deadlock, but none of the first: most of the graph
-        // is to be reachable.
+        // One state in sixteen is a deadlock, but none of the first: most of the graph should be reachable.
         let degree = match rng.below(16) {
             _ if number < 8 => 3,
             0 => 0,
@@ -131,7 +129,7 @@ impl System for RandomGraph {
         Ok(())
     }
 
-    /// Stores that rebuild states call this more often than anything else.
+    /// Stores that reconstruct states call this more often than anything else.
     fn fire(
         &self,
         _scratch: &mut Scratch,
@@ -226,7 +224,7 @@ fn rarely(arcs: impl Strategy<Value = Vec<Arc>>) -> impl Strategy<Value = Vec<Ar
 }
 
 fn arcs(places: usize, count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Arc>> {
-    // A map, because no place may stand twice in a list of arcs.
+    // A map, because no place may occur twice in a list of arcs.
     btree_map(0..places as u32, (0..6u8, 1..4u32), count).prop_map(|arcs: BTreeMap<u32, (u8, u32)>| {
         let weight = |chance, weight| if chance == 0 { weight } else { 1 };
         arcs.into_iter().map(|(place, (chance, high))| Arc { place, weight: weight(chance, high) }).collect()

@@ -1,15 +1,16 @@
-//! Random nets at the edges of sizes: heavy weights, high counts, very many places, transitions that change most of them.
+//! Random nets at the limits of sizes: heavy weights, high counts, very many places, transitions that change
+//! most of them.
 //!
 //! In: a seed. Out: a net, most often one of few markings. What stays true: the same seed gives the same net on every
 //! machine, and no transition adds more tokens than it takes, unless an inhibitor arc bounds what it adds.
 //!
-//! Scaling finds what small numbers hide: fields of many bits, words that are full, bits that all change together.
+//! Scaling finds what small numbers hide: fields of many bits, full words, bits that all change together.
 
 use crate::random::Rng;
 use deltamark_nets::{Arc, Net, Place, Transition};
 use std::collections::BTreeMap;
 
-/// What weights and counts are multiples of.
+/// Weights and counts are multiples of these.
 pub const SCALES: [u32; 6] = [1, 255, 1 << 16, 1 << 27, 1 << 31, u32::MAX];
 
 /// The tokens of an arc or a place: a small multiple of the scale, often one more or less.
@@ -22,7 +23,7 @@ fn scaled(rng: &mut Rng, scale: u32, most: usize) -> u32 {
     }
 }
 
-/// Different places, in random order.
+/// Distinct places, in random order.
 fn some_places(rng: &mut Rng, places: usize, count: usize) -> Vec<u32> {
     let mut chosen: Vec<u32> = (0..places as u32).collect();
     rng.shuffle(&mut chosen);
@@ -76,7 +77,7 @@ fn transition(rng: &mut Rng, places: usize, scale: u32, number: usize) -> Transi
     }
     let mut left: u64 = inputs.values().map(|&weight| u64::from(weight)).sum();
     let mut outputs = BTreeMap::new();
-    // Some tokens go back to where they came from.
+    // Some tokens return to where they came from.
     let back = from.iter().copied().filter(|_| rng.below(6) == 0).collect::<Vec<_>>();
     for place in to.iter().copied().chain(back) {
         let weight = uniform.unwrap_or_else(|| scaled(rng, scale, 3)).min(left.try_into().unwrap_or(u32::MAX));
@@ -93,7 +94,7 @@ fn transition(rng: &mut Rng, places: usize, scale: u32, number: usize) -> Transi
         inhibitors.insert(rng.below(places) as u32, scaled(rng, scale, 3));
     }
     if rng.below(6) == 0 {
-        // A source, as far as an inhibitor arc lets it go: counts grow beyond every weight.
+        // A source, as far as an inhibitor arc allows: counts grow beyond every weight.
         let place = rng.below(places) as u32;
         let weight = scaled(rng, scale, 1);
         (inputs, outputs) = (BTreeMap::new(), BTreeMap::from([(place, weight)]));
@@ -111,7 +112,7 @@ fn transition(rng: &mut Rng, places: usize, scale: u32, number: usize) -> Transi
     }
 }
 
-/// For some transitions one that takes them back, so that there are cycles.
+/// Adds the reverses of some transitions, so that there are cycles.
 fn add_reverses(rng: &mut Rng, net: &mut Net) {
     let total = |arcs: &[Arc]| arcs.iter().map(|arc| u64::from(arc.weight)).sum::<u64>();
     for number in 0..net.transitions.len() {

@@ -1,8 +1,8 @@
-//! Reference stores, one of each kind that a search may meet.
+//! Reference stores, one of each kind that a search may use.
 //!
-//! In: states. Out: answers that are right by construction. What stays true: all but
-//! [`LossyStore`] hold every state in full in a hash map behind a lock; they ask the
-//! budget for a fixed sum per state, so that running out of memory can be tested.
+//! In: states. Out: answers that are correct by construction. What stays true: all but [`LossyStore`] hold
+//! every state in full in a hash map under a lock; they request a fixed sum per state from the budget, so
+//! that exhausting memory can be tested.
 
 use deltamark_core::{
     Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store, System,
@@ -10,7 +10,7 @@ use deltamark_core::{
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// All kinds of stores there are, by name: each maker makes one within a budget.
+/// All kinds of stores, by name: each maker makes one within a budget.
 pub const KINDS: &[(&str, Maker)] = &[
     ("reference", |_, budget| Box::new(ReferenceStore::new(budget))),
     ("scattered", |_, budget| Box::new(ScatteredStore::new(budget))),
@@ -21,19 +21,19 @@ pub const KINDS: &[(&str, Maker)] = &[
 /// Makes a store for a system.
 pub type Maker = for<'a> fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a>;
 
-/// What one state is said to take: its slots, and a sum for the rest.
+/// The nominal bytes of one state: its slots, and a sum for the rest.
 fn cost(state: &[Slot]) -> u64 {
     (size_of_val(state) + 48) as u64
 }
 
-/// States in the order they came, and the number of each.
+/// States in order of arrival, and the number of each.
 struct Table {
     numbers: HashMap<Vec<Slot>, usize>,
     states: Vec<Vec<Slot>>,
     bytes: u64,
 }
 
-/// A table behind a lock, within a budget.
+/// A table under a lock, within a budget.
 struct Shared {
     table: Mutex<Table>,
     budget: Arc<Budget>,
@@ -89,8 +89,8 @@ impl Shared {
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut table = self.lock();
         let mut new = Vec::new();
-        // The old and the new states are held side by side for a while. So all of the new ones
-        // are asked for before the first is kept, and the old ones given back afterwards.
+        // The old and the new states are held side by side for a while. So memory for all new ones is
+        // requested before the first is kept, and that of the old ones returned afterwards.
         let mut bytes = 0;
         for old in &table.states {
             recoding.translate(old, &mut new);
@@ -124,7 +124,7 @@ pub struct ReferenceStore(Shared);
 /// Exact and recalls, but ids have gaps and follow no order.
 pub struct ScatteredStore(Shared);
 
-/// Exact, but cannot tell ids and recalls nothing.
+/// Exact, but has no ids and recalls nothing.
 pub struct ForgetfulStore(Shared);
 
 impl ReferenceStore {
@@ -148,7 +148,7 @@ impl ForgetfulStore {
     }
 }
 
-/// How a kind of store names its states.
+/// How a kind of store numbers its states.
 trait Naming {
     fn id(number: usize) -> StateId;
     fn number(id: StateId) -> usize;
@@ -171,7 +171,7 @@ impl Naming for ReferenceStore {
 
 impl Naming for ScatteredStore {
     fn id(number: usize) -> StateId {
-        // Swaps neighbours in groups of 64 and leaves two gaps behind each number.
+        // Swaps neighbours in groups of 64 and leaves two gaps after each number.
         StateId::new((number as u64 ^ 0x2a) * 3 + 1)
     }
 
@@ -248,15 +248,15 @@ macro_rules! exact_stores {
 
 exact_stores!(ReferenceStore, ScatteredStore, ForgetfulStore);
 
-/// Keeps some bits of the hash of each state and nothing else, so it may take a state
-/// for another and says so.
+/// Hash compaction: keeps some bits of the hash of each state and nothing else, so it may confuse two states
+/// and declares it.
 pub struct LossyStore {
     signatures: Mutex<HashSet<u64>>,
     budget: Arc<Budget>,
     bits: u32,
 }
 
-/// What a signature is said to take.
+/// The nominal bytes of a signature.
 const SIGNATURE: u64 = 16;
 
 impl LossyStore {
@@ -301,14 +301,14 @@ impl Store for LossyStore {
     }
 
     fn guarantee(&self) -> Guarantee {
-        // The chance that any two of n signatures are equal is at most the number of
-        // pairs times the chance for one pair.
+        // The probability that any two of n signatures are equal is at most the number of pairs times the
+        // probability for one pair.
         let n = self.len() as f64;
         Guarantee::Omission((n * (n - 1.0) / 2.0 / 2f64.powi(self.bits as i32)).min(1.0))
     }
 
     fn recode(&self, _recoding: &Recoding) -> bool {
-        // Hashes outlive a recoding.
+        // Hashes survive a recoding.
         true
     }
 }

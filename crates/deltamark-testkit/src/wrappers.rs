@@ -1,11 +1,11 @@
-//! Layers over systems, which differ from what is below in one thing.
+//! Layers over systems, which differ from the system below in one thing.
 //!
-//! In: a system of any kind. Out: the same states and steps. What stays true: everything but
-//! the one thing is inherited ([`Layer`]), so that a layer may be used wherever the system below may.
+//! In: a system of any kind. Out: the same states and steps. What stays true: everything but the one thing is
+//! inherited ([`Layer`]), so that a layer may be used wherever the system below may.
 //!
 //! * [`PoorHash`] has a hash of few bits: collisions become the rule.
 //! * [`Forward`] hides that its steps can be undone.
-//! * [`Renamed`] calls every action by another name: the least that a layer can be.
+//! * [`Renamed`] gives every action another name: the least that a layer can be.
 
 use deltamark_core::hash::mix;
 use deltamark_core::{Action, Batch, Block, Layer, Reversible, Scratch, Sleep, Slot, States, System, Undone, Widen};
@@ -27,7 +27,7 @@ impl PoorHash {
         mix(hash) & ((1 << self.bits) - 1)
     }
 
-    /// Has the system below append to a batch, with poor hashes.
+    /// Lets the system below append to a batch, with poor hashes.
     fn append<T>(&self, out: &mut Batch, fill: impl FnOnce(&mut Batch) -> T) -> T {
         let start = out.len();
         let filled = fill(out);
@@ -35,7 +35,7 @@ impl PoorHash {
         filled
     }
 
-    /// The hashes that the system below gives these states.
+    /// The hashes of these states in the system below.
     fn whole(&self, scratch: &mut Scratch, states: &States) -> Vec<u64> {
         let mut whole = Vec::new();
         self.inner.hashes(scratch, states, &mut whole);
@@ -103,7 +103,7 @@ impl Layer for PoorHash {
     }
 }
 
-/// The same system, without saying that its steps can be undone.
+/// The same system, without declaring that its steps can be undone.
 pub struct Forward {
     inner: Box<dyn System>,
 }
@@ -131,7 +131,7 @@ pub struct Renamed {
 }
 
 impl Renamed {
-    /// Names every action of this system anew.
+    /// Renames every action of this system.
     pub fn new(inner: Box<dyn System>) -> Self {
         Renamed { inner }
     }

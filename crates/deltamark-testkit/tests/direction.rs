@@ -1,9 +1,8 @@
-//! Which crate may depend on which, and where `unsafe` may stand.
+//! Which crate may depend on which, and where `unsafe` is allowed.
 //!
-//! In: the manifests and sources of the workspace. Out: a failure that says which rule
-//! of ARCHITECTURE.md is broken, and what to do. Dependencies for tests alone are free,
-//! as is everything from outside the workspace, except for `deltamark-core`, which takes
-//! nothing.
+//! In: the manifests and sources of the workspace. Out: a failure that names the rule of ARCHITECTURE.md that
+//! is broken, and what to do. Dev-dependencies are free, as is everything from outside the workspace, except
+//! for `deltamark-core`, which takes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,15 +73,14 @@ fn members(manifest: &str) -> Vec<&str> {
     lines.filter_map(|line| line.trim().strip_prefix("\"crates/")?.strip_suffix("\",")).collect()
 }
 
-/// What a manifest lists under `[dependencies]` and `[build-dependencies]`, those of single
-/// platforms included.
+/// The `[dependencies]` and `[build-dependencies]` of a manifest, including those of single platforms.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut inside = false;
     for line in manifest.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
         if let Some(section) = line.strip_prefix('[') {
             let section = section.trim_end_matches(']').rsplit_once("dependencies").map(|(before, name)| {
-                // `[dependencies.NAME]` names the dependency in its head.
+                // `[dependencies.NAME]` names the dependency in its heading.
                 let name = name.trim_start_matches('.');
                 (!before.ends_with("dev-")).then_some(name)
             });
@@ -101,7 +99,7 @@ fn allowed(member: &str) -> Option<&'static [&'static str]> {
     MAY_USE.iter().find(|(name, _)| *name == member).map(|(_, allowed)| *allowed)
 }
 
-/// Which rule the manifest of `member` breaks, in sentences.
+/// The rules that the manifest of `member` breaks, in sentences.
 fn broken(member: &str, manifest: &str) -> Vec<String> {
     let Some(allowed) = allowed(member) else {
         return vec![format!("`{member}` is new: say in {} what it may use, and in ARCHITECTURE.md why", file!())];
@@ -192,7 +190,7 @@ fn unsafe_code_stands_in_the_stores_only() {
     for file in files {
         let of = |member: &&str| file.starts_with(root().join("crates").join(member).join("src"));
         let lines = unsafe_lines(&read(&file));
-        // This file speaks of the keyword.
+        // This file mentions the keyword.
         let single = UNSAFE_FILES.iter().any(|known| file.ends_with(known));
         if lines.is_empty() || single || MAY_BE_UNSAFE.iter().any(of) || file.ends_with("tests/direction.rs") {
             continue;

@@ -1,4 +1,4 @@
-//! The suite for facts: it passes what is right and refutes what is wrong.
+//! The suite for facts: it accepts what is right and refutes what is wrong.
 
 use deltamark_core::{
     Action, ActionFact, ActionFacts, Batch, Change, Control, Describe, Exchange, Facts, Fired, Kind, Observable,
@@ -7,7 +7,7 @@ use deltamark_core::{
 use deltamark_testkit::check_system;
 use std::panic::catch_unwind;
 
-/// What is stated wrongly.
+/// The wrong statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
     Nothing,

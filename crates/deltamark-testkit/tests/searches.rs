@@ -1,5 +1,5 @@
-//! The suite for searches: it passes a dull search that is right, and fails it once its
-//! outcomes are tampered with.
+//! The suite for searches: it accepts a correct naive search, and rejects it once its outcomes are tampered
+//! with.
 
 use deltamark_core::Order;
 use deltamark_core::{
@@ -215,7 +215,7 @@ fn less_is_asked_of_a_search_that_promises_less() {
 /// Makes an outcome wrong.
 type Tamper = dyn Fn(&mut Outcome);
 
-/// What the suite says of a search whose outcomes are tampered with.
+/// The suite's complaint about a search whose outcomes are tampered with.
 fn complaint(tamper: &Tamper) -> Option<String> {
     let tampered = |task: Task<'_>| {
         let mut outcome = search(task);

@@ -1,4 +1,4 @@
-//! The suite for stores: it passes what is right and fails what is broken.
+//! The suite for stores: it accepts what is right and rejects what is broken.
 
 use deltamark_core::{
     Arrival, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId, States, Store,
@@ -30,7 +30,7 @@ fn a_store_that_omits_many_and_says_so_passes() {
     check_store(Order::Any, |_, budget| Box::new(LossyStore::new(budget, 12)));
 }
 
-/// What a broken store does wrong.
+/// The flaw of a broken store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
     Nothing,
@@ -59,7 +59,7 @@ struct Flawed {
     budget: Arc<Budget>,
     /// How often it was full.
     full: AtomicU64,
-    /// What it takes for the state with this hash.
+    /// The id it gives the state with this hash.
     hashes: Mutex<HashMap<u64, StateId>>,
 }
 
@@ -73,7 +73,7 @@ impl Flawed {
 impl Store for Flawed {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
         if self.flaw == Flaw::RacesWithItself && self.inner.find(scratch, state, hash).is_none() {
-            // Between the look and the insertion others get their chance.
+            // Between look-up and insertion other threads get their chance.
             std::thread::yield_now();
             let answer = self.inner.insert(scratch, state, hash, arrival);
             return match answer {
@@ -169,12 +169,12 @@ impl Recall for Flawed {
 
 impl Drop for Flawed {
     fn drop(&mut self) {
-        // What it asks for now it will never give back.
+        // It never returns what it requests now.
         let _kept = self.flaw == Flaw::KeepsMemory && self.budget.request(1);
     }
 }
 
-/// What the suite says of a store with this flaw.
+/// The suite's complaint about a store with this flaw.
 fn complaint(flaw: Flaw) -> Option<String> {
     let check = || check_store(Order::Any, |_, budget| Box::new(Flawed::new(flaw, budget)));
     let panic = catch_unwind(AssertUnwindSafe(check)).err()?;

@@ -1,4 +1,4 @@
-//! The suite for systems: it passes what is right and fails what is broken.
+//! The suite for systems: it accepts what is right and rejects what is broken.
 
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
@@ -56,7 +56,7 @@ fn random_graphs_pass() {
     }
 }
 
-/// What a broken system does wrong.
+/// The flaw of a broken system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
     Nothing,
@@ -311,7 +311,7 @@ impl Describe for Flawed {
     }
 }
 
-/// What the suite says of a system with this flaw.
+/// The suite's complaint about a system with this flaw.
 fn complaint(flaw: Flaw) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| check_system(&Flawed::new(flaw)))).err()?;
     let text = panic.downcast_ref::<String>().cloned();

@@ -1,14 +1,14 @@
-//! Says at the end of `cargo test` what was skipped, and how to have it run.
+//! Reports at the end of `cargo test` what was skipped, and how to have it run.
 //!
-//! The test runner shows nothing of tests that pass, and a test that is skipped passes. This one runs without it, so what it
-//! prints is seen; it never fails. Packages and their tests run in the order of their names, so this one
-//! is the last but for the tests in documents.
+//! The test runner shows nothing of tests that pass, and a test that is skipped passes. This one runs without
+//! it, so its output is seen; it never fails. Packages and their tests run in the order of their names, so
+//! this one is the last but for the doc tests.
 
 use deltamark_testkit::Corpus;
 use std::process::Command;
 
 fn main() {
-    // Asked for a list of tests, or for some of them by name, it has nothing to say.
+    // If tests are listed, or selected by name, it prints nothing.
     if std::env::args().len() > 1 {
         return;
     }

@@ -1,21 +1,21 @@
-//! What a system states about its actions, compared with what they do.
+//! Checks the facts that a system states about its actions against its steps.
 //!
 //! In: a system, and states of it with their successors. Out: nothing, or a panic that names the statement
-//! (F1 to F6 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are
-//! only compared with steps that the system takes, so one that is never tried is not refuted.
+//! (F1 to F6 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
+//! compared with steps that the system takes, so one that is never tried is not refuted.
 
 use super::system::{FITS, Reached};
 use crate::random::Rng;
 use deltamark_core::{Action, Change, Control, Facts, Fired, Observable, Sleep, Slot, System};
 use std::collections::{HashMap, HashSet};
 
-/// The most states, and edges of a state, that are looked at.
+/// The maximum number of states, and of edges of a state, that are checked.
 const STATES: usize = 300;
 const EDGES: usize = 12;
-/// About how many truth values of conditions are read.
+/// The approximate number of truth values of conditions that are read.
 const TRUTHS: usize = 2_000_000;
 
-/// Two steps, one after the other: `a` from `p` to `s`, and `b` from there to `t`.
+/// Two consecutive steps: `a` from `p` to `s`, and `b` from there to `t`.
 struct Path<'a> {
     p: usize,
     a: Action,
@@ -76,7 +76,7 @@ impl<'a> Check<'a> {
         paths
     }
 
-    /// The state to which an action leads.
+    /// The target of an action.
     fn target(&self, state: usize, action: Action) -> Option<&'a [Slot]> {
         let edge = self.reached.edges[state].iter().find(|edge| edge.0 == action);
         edge.map(|(_, target, _)| target.as_slice())
@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Where `exchangeable` says so, the second of two steps leads to a state from which the first leads to the same.
+    /// If `exchangeable` accepts two consecutive steps, taking them in the other order leads to the same state.
     fn exchanging(&self, promise: &str, mut exchangeable: impl FnMut(Action, Action) -> bool) {
         let mut scratch = self.system.scratch();
         let mut target = Vec::new();

@@ -1,6 +1,6 @@
-//! The suites that every system, store and search has to pass.
+//! The conformance suites for systems, stores and searches.
 //!
-//! In: what is to be tested. Out: nothing, or a panic that names the contract broken.
+//! In: an implementation. Out: nothing, or a panic that names the contract broken.
 
 mod facts;
 mod question;

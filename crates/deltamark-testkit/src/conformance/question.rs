@@ -1,22 +1,22 @@
-//! Properties whose answers the oracle knows.
+//! Properties whose verdicts the oracle knows.
 //!
-//! In: an explored system. Out: properties, each with what a search must find. What stays
-//! true: a state is known by its hash, because its slots change when the layout widens.
+//! In: an explored system. Out: properties, each with the verdict a search must find. What stays true: a
+//! state is identified by its hash, because its slots change when the layout widens.
 
 use crate::oracle::Explored;
 use deltamark_core::property::Undefined;
 use deltamark_core::{Batch, Block, Goal, Predicate, Property, Scratch, Slot, System};
 
-/// A property and its answer.
+/// A property and its verdict.
 pub struct Question {
     property: Property,
     check: Check,
 }
 
-/// What a search must find.
+/// The expected verdict.
 pub struct Check {
-    /// How far the nearest state is that decides the question; nothing when there is
-    /// none, so that the whole state space must be seen.
+    /// The distance of the nearest state that decides the question; `None` if there is none, so that the
+    /// whole state space must be explored.
     pub distance: Option<u64>,
     /// Whether that state shows that the property holds.
     pub holds: bool,
@@ -26,11 +26,11 @@ pub struct Check {
     pub ends: Box<Ends>,
 }
 
-/// Says whether a trace may end in a state, with a fault.
+/// Whether a trace may end in a state, with a fault.
 pub type Ends = dyn Fn(&dyn System, &[Slot], Option<&str>) -> bool;
 
 impl Question {
-    /// Property and answer apart.
+    /// Property and verdict separately.
     pub fn split(self) -> (Property, Check) {
         (self.property, self.check)
     }
@@ -58,7 +58,7 @@ fn property(name: &str, goal: Goal) -> Property {
     Property { name: name.into(), text: name.into(), goal }
 }
 
-/// The successors and faults of a state: how many of each.
+/// The number of successors and of faults of a state.
 fn moves(system: &dyn System, state: &[Slot]) -> (usize, usize) {
     let mut batch = Batch::new(system.width());
     let fits = system.successors(&mut system.scratch(), state, &mut batch);
@@ -70,13 +70,13 @@ fn is_dead(system: &dyn System, state: &[Slot], fault: Option<&str>) -> bool {
     moves(system, state) == (0, 0) && fault.is_none()
 }
 
-/// No deadlock, as the search itself sees it.
+/// No deadlock, as a goal of the search.
 pub fn deadlock_free(explored: &Explored) -> Question {
     let check = Check { distance: explored.nearest_deadlock(), holds: false, message: "", ends: Box::new(is_dead) };
     Question { property: Property::deadlock_free(), check }
 }
 
-/// No deadlock, as a predicate sees it.
+/// No deadlock, as a predicate.
 pub fn never_dead(explored: &Explored) -> Question {
     let goal = Goal::Invariant(predicate(|_, dead| Ok(!dead)));
     Question { property: property("never dead", goal), check: deadlock_free(explored).check }

@@ -1,9 +1,8 @@
-//! What every search promises.
+//! The contract of searches.
 //!
-//! In: a function that searches. Out: nothing, or a panic that names the system, the
-//! store and the promise broken. What stays true: every answer is compared with the
-//! oracle's, with every kind of store; states are known by their hash, which outlives a
-//! recoding; a run that ended early may say only what it saw.
+//! In: a function that searches. Out: nothing, or a panic that names the system, the store and the promise
+//! broken. What stays true: every verdict is compared with the oracle's, with every kind of store; states are
+//! identified by their hash, which survives a recoding; a run that was stopped may report only what it saw.
 
 use crate::conformance::question::{self, Question};
 use crate::oracle::{Explored, explore};
@@ -24,8 +23,8 @@ use std::time::Duration;
 /// Searches; takes what `deltamark_search::run` takes.
 pub type Run<'r> = dyn Fn(Task<'_>) -> Outcome + 'r;
 
-/// Checks a search on systems of all kinds with stores of all kinds. From a search that goes
-/// level by level traces are shortest and `depth` is the largest distance.
+/// Checks a search on systems of all kinds with stores of all kinds. In breadth-first order traces are
+/// shortest and `depth` is the largest distance.
 pub fn check_search(order: Order, run: impl Fn(Task<'_>) -> Outcome) {
     let run: &Run = &run;
     for (name, fresh) in systems() {
@@ -46,7 +45,7 @@ pub fn check_search(order: Order, run: impl Fn(Task<'_>) -> Outcome) {
 
 type Fresh = dyn Fn() -> Box<dyn System>;
 
-/// Systems, each made anew for every run, because a layout that has widened stays wide.
+/// Systems, created anew for every run, because a layout that has widened stays wide.
 fn systems() -> Vec<(String, Box<Fresh>)> {
     let mut systems: Vec<(String, Box<Fresh>)> = vec![
         ("still".into(), Box::new(|| Box::new(Still))),
@@ -82,7 +81,7 @@ struct Case<'a> {
     oracle: &'a dyn System,
 }
 
-/// Counts what an observer is shown.
+/// Counts what an observer sees.
 #[derive(Default)]
 struct Counting {
     states: u64,
@@ -117,7 +116,7 @@ impl Listener for Hearing {
 }
 
 impl Case<'_> {
-    /// Runs the search on a fresh system; gives the system too, for replaying traces.
+    /// Runs the search on a fresh system; also returns the system, for replaying traces.
     fn search(&self, properties: &[Property], control: &Control, explore_all: bool) -> (Box<dyn System>, Outcome) {
         let system = (self.fresh)();
         let store = (self.maker)(&*system, Arc::clone(&control.budget));
@@ -136,7 +135,7 @@ impl Case<'_> {
         matches!(outcome.guarantee, Guarantee::Omission(_))
     }
 
-    /// The whole state space, without any question.
+    /// The whole state space, without properties.
     fn whole(&self) {
         let label = &self.label;
         let system = (self.fresh)();
@@ -154,7 +153,7 @@ impl Case<'_> {
         });
         let (statistics, expected) = (&outcome.statistics, self.expected);
         assert_eq!(outcome.stopped_by, None, "{label}: without limits the run is complete");
-        // Signatures of 40 bits do not collide among so few states.
+        // 40-bit signatures do not collide among so few states.
         assert_eq!(statistics.states, expected.states.len() as u64, "{label}: it finds all states");
         assert_eq!(statistics.expanded, statistics.states, "{label}: it expands all states");
         assert_eq!(statistics.edges, expected.edges.len() as u64, "{label}: it counts all edges");
@@ -229,7 +228,7 @@ impl Case<'_> {
         let place = format!("{}, `{}`", self.label, of.name);
         let reachable = matches!(of.goal, Goal::Reachable(_));
         let Some(distance) = check.distance else {
-            // Nothing in the state space decides the question before its end.
+            // Only the end of the state space decides the question.
             match verdict {
                 Verdict::Holds(None) => assert!(!reachable && !Self::lossy(outcome), "{place}: holds is certain"),
                 Verdict::Violated(None, _) => {
@@ -258,7 +257,7 @@ impl Case<'_> {
         self.leads(system, &place, trace, distance, check);
     }
 
-    /// Checks that a trace replays to a state that answers the question.
+    /// Checks that a trace replays to a state that decides the question.
     fn leads(&self, system: &dyn System, place: &str, trace: &Trace, distance: u64, check: &question::Check) {
         let replay = match trace.replay(system) {
             Ok(replay) => replay,
@@ -273,7 +272,7 @@ impl Case<'_> {
         }
     }
 
-    /// Runs that end early.
+    /// Runs with limits.
     fn limits(&self) {
         let label = &self.label;
         let (count, depth) = (self.expected.states.len() as u64, self.expected.depth());
@@ -308,7 +307,7 @@ impl Case<'_> {
         }
     }
 
-    /// Runs with limits, checks that what it says is honest, and gives why it stopped.
+    /// Runs with limits, checks that its report is sound, and returns why it stopped.
     fn cut_short(&self, control: &Control) -> Option<Stop> {
         let label = &self.label;
         let (properties, checks): (Vec<_>, Vec<_>) = self.questions().into_iter().map(Question::split).unzip();
@@ -341,7 +340,7 @@ impl Case<'_> {
     }
 }
 
-/// A system without end is stopped by a limit, over any number of widenings.
+/// An infinite system is stopped by a limit, over any number of widenings.
 fn endless(run: &Run, label: &str, maker: Maker) {
     let states = Limits { states: Some(3_000), ..Limits::default() };
     let controls = [

@@ -1,10 +1,9 @@
-//! What every store promises.
+//! The contract of stores.
 //!
-//! In: a function that makes the store for a system within a budget. Out: nothing, or a
-//! panic that names the system and the promise broken. What stays true: a state is
-//! only ever inserted with an arrival that is true (its parent is in the store, under
-//! that id), so stores that reconstruct states are tested like all others; and a store
-//! that says it may omit states is only held to what it still promises.
+//! In: a function that makes the store for a system within a budget. Out: nothing, or a panic that names the
+//! system and the promise broken. What stays true: a state is only ever inserted with a true arrival (its
+//! parent is in the store, under that id), so stores that reconstruct states are tested like all others; and
+//! a store that declares that it may omit states is only held to its remaining promises.
 
 use crate::conformance::storing::{End, Storing};
 use crate::conformance::threads;
@@ -18,14 +17,14 @@ use std::sync::Arc;
 /// Makes a store for a system, within a budget.
 pub type Make<'m> = dyn for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync + 'm;
 
-/// Checks a store that was made for states in this order on all systems of the kit: alone and
-/// in batches, growing, with the budget forced low, over recodings, with hashes of few bits, and
-/// from several threads; where states come level by level, in batches and from one thread.
+/// Checks a store made for states in this order on all systems of the kit: alone and in batches, growing,
+/// with the budget forced low, over recodings, with hashes of few bits, and from several threads; for stores
+/// made for levels, in batches and from one thread.
 pub fn check_store(order: Order, make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync) {
     check(&make, order, Kit::all());
 }
 
-/// The same for a store that takes only systems whose steps can be undone.
+/// The same for a store that requires systems whose steps can be undone.
 pub fn check_reversible_store(
     order: Order,
     make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync,
@@ -33,7 +32,7 @@ pub fn check_reversible_store(
     check(&make, order, Kit::reversible());
 }
 
-/// The same for a store that takes only states of fixed width.
+/// The same for a store that requires states of fixed width.
 pub fn check_fixed_store(
     order: Order,
     make: impl for<'a> Fn(&'a dyn System, Arc<Budget>) -> Box<dyn Store + 'a> + Sync,
@@ -41,8 +40,8 @@ pub fn check_fixed_store(
     check(&make, order, Kit::fixed());
 }
 
-/// Checks a store that was made for any order on one system, from several threads at once, each
-/// of which inserts all of its states: with all the memory it likes, and with a quarter of that.
+/// Checks a store made for any order on one system, from several threads at once, each of which inserts all
+/// of its states: with unlimited memory, and with a quarter of what that takes.
 pub fn check_threads(
     label: &str,
     system: &dyn System,
@@ -67,7 +66,7 @@ fn check(make: &Make, order: Order, kit: Kit) {
             threads::check(make, &label, &*system);
         }
     }
-    // The longest last: what is wrong shows early.
+    // The longest last: failures show early.
     for (label, system) in kit.large {
         let held = growth(make, ways[0], &label, &*system);
         one_budget(make, &label, &*system, held / 3, held, ways[ways.len() - 1]);
@@ -76,7 +75,7 @@ fn check(make: &Make, order: Order, kit: Kit) {
 
 type Named = (String, Box<dyn System>);
 
-/// Makes a system anew, because a layout that has widened stays wide.
+/// Creates a system anew, because a layout that has widened stays wide.
 type Fresh = dyn Fn() -> Box<dyn System>;
 
 /// The systems that a store is checked on.
@@ -168,7 +167,7 @@ fn small_systems() -> Vec<(String, Box<Fresh>)> {
         let hidden = move || Box::new(Forward::new(Box::new(Odometer::random(seed, 200)))) as Box<dyn System>;
         add(format!("random odometer {seed}, forward"), Box::new(hidden));
     }
-    // Where nearly all hashes are equal each look-up meets many states, so there are few.
+    // If nearly all hashes are equal each look-up finds many states, so there are few.
     for (bits, most) in [(2, 100), (6, 400)] {
         let mut add_poor = |label: &str, inside: fn(usize) -> Box<dyn System>| {
             let fresh = move || Box::new(PoorHash::new(inside(most), bits)) as Box<dyn System>;
@@ -187,7 +186,7 @@ fn small_systems() -> Vec<(String, Box<Fresh>)> {
     systems
 }
 
-/// A store in which nothing is.
+/// An empty store.
 fn empty(make: &Make) {
     let system = Odometer::new(&[3, 3], 1);
     let storing = Storing::new(make, "empty store", &system, Budget::unlimited());
@@ -195,7 +194,7 @@ fn empty(make: &Make) {
     storing.dropped();
 }
 
-/// How states go in.
+/// How states are inserted.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     OneByOne,
@@ -204,7 +203,7 @@ enum Way {
 }
 
 impl Way {
-    /// The ways for a store that was made for this order.
+    /// The ways for a store made for this order.
     fn of(order: Order) -> &'static [Way] {
         match order {
             Order::Levels => &[Way::ByLevels],
@@ -221,7 +220,7 @@ impl Way {
     }
 }
 
-/// Everything goes in, in random order and in batches.
+/// Inserts everything, in random order and in batches.
 fn all_of_it(make: &Make, ways: &[Way], label: &str, fresh: &Fresh) {
     let expected = explore(&*fresh()).states.len();
     for (seed, way) in (0..4).zip(ways.iter().cycle()) {
@@ -233,7 +232,7 @@ fn all_of_it(make: &Make, ways: &[Way], label: &str, fresh: &Fresh) {
     }
 }
 
-/// Many states go in; gives the bytes held at the end, as far as the budget knows.
+/// Inserts many states; returns the bytes held at the end, according to the budget.
 fn growth(make: &Make, way: Way, label: &str, system: &dyn System) -> u64 {
     let mut storing = Storing::new(make, label, system, Budget::unlimited());
     let end = way.explore(&mut storing, 5);
@@ -243,7 +242,7 @@ fn growth(make: &Make, way: Way, label: &str, system: &dyn System) -> u64 {
     held
 }
 
-/// With less memory than it takes, the store says so and loses nothing.
+/// With too little memory, the store reports it and loses nothing.
 fn low_budgets(make: &Make, ways: &[Way], label: &str, system: &dyn System, held: u64) {
     for limit in [0, 1, 5_000, held / 8, held / 3] {
         for &way in ways {
@@ -253,7 +252,7 @@ fn low_budgets(make: &Make, ways: &[Way], label: &str, system: &dyn System, held
 }
 
 fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u64, way: Way) {
-    // A store that takes no memory from the budget cannot run out of it.
+    // A store that takes no memory from the budget cannot exhaust it.
     if held == 0 {
         return;
     }
@@ -263,7 +262,7 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
     let must_end = limit <= held / 8 && storing.exact();
     assert!(!must_end || end == End::Full, "{label}: a store that gets an eighth of its memory is full");
     storing.check_all();
-    // What comes after is answered as well: there may be room for small things.
+    // Later insertions are answered as well: there may be room for small states.
     if !matches!(way, Way::ByLevels) {
         storing.some_more(&mut Rng::new(limit));
         storing.check_all();
@@ -271,7 +270,7 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
     storing.dropped();
 }
 
-/// A store that has no room to recode says so and keeps its count.
+/// A store without memory to recode reports it and keeps its count.
 fn recoding_without_room(make: &Make, way: Way) {
     let system = Counters::new(12, 4);
     let mut storing = Storing::new(make, "counters 12, 4, again", &system, Budget::unlimited());
@@ -292,7 +291,7 @@ fn recoding_without_room(make: &Make, way: Way) {
     }
 }
 
-/// Whether this store's answers are exact.
+/// Whether this store is exact.
 pub(crate) fn is_exact(store: &dyn Store) -> bool {
     match store.guarantee() {
         Guarantee::Exact => true,

@@ -1,8 +1,8 @@
-//! One store under test, with a hash map beside it that knows what must be in it.
+//! A store under test, with a hash map as its model.
 //!
-//! In: a store, and an order in which to insert the states of a system. Out: panics
-//! where store and hash map disagree. What stays true: the map holds exactly the states
-//! the store called new, under the ids it gave them, in the layout in use.
+//! In: a store, and an order in which to insert the states of a system. Out: panics if store and hash map
+//! disagree. What stays true: the map holds exactly the states the store reported as new, under the ids it
+//! gave them, in the current layout.
 
 use crate::conformance::store::{Make, is_exact};
 use crate::random::Rng;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// How an exploration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nothing was left to insert, or as much as was asked for went in.
+    /// There was nothing left to insert, or the requested number was inserted.
     Done,
     /// The store was full.
     Full,
@@ -41,15 +41,15 @@ pub struct Storing<'a> {
     scratch: Scratch,
     system_scratch: Scratch,
     ids: HashMap<Vec<Slot>, StateId>,
-    /// The states in the order they went in.
+    /// The states in order of insertion.
     order: Vec<Vec<Slot>>,
     /// Those of them that are being expanded.
     level: Range<usize>,
     used_ids: HashSet<StateId>,
     exact: bool,
-    /// States that a store which may omit states has omitted.
+    /// States that a lossy store has omitted.
     omitted: HashSet<Vec<Slot>>,
-    /// What the budget had granted each time the layout widened.
+    /// The bytes granted by the budget at each widening.
     pub held_at_widening: Vec<u64>,
 }
 
@@ -75,17 +75,17 @@ impl<'a> Storing<'a> {
         }
     }
 
-    /// Whether the store says that it takes no state for another.
+    /// Whether the store declares itself exact.
     pub fn exact(&self) -> bool {
         self.exact
     }
 
-    /// What the budget has granted.
+    /// The bytes granted by the budget.
     pub fn held(&self) -> u64 {
         self.budget.used()
     }
 
-    /// Checks a store into which nothing was put.
+    /// Checks an empty store.
     pub fn nothing_is_there(&self) {
         assert!(self.store.is_empty(), "{}: it is empty", self.label);
         self.check_counts();
@@ -95,19 +95,19 @@ impl<'a> Storing<'a> {
         assert_eq!(found, None, "{}: nothing is found in it", self.label);
     }
 
-    /// Inserts states one at a time, along random edges, many of them several times,
-    /// until nothing is left or the store is full.
+    /// Inserts states one at a time, along random edges, many of them several times, until nothing is left or
+    /// the store is full.
     pub fn one_by_one(&mut self, rng: &mut Rng) -> End {
         self.along_edges(rng, usize::MAX, true)
     }
 
-    /// Goes on inserting into a store that was full, whatever it answers.
+    /// Continues inserting into a store that was full, whatever it answers.
     pub fn some_more(&mut self, rng: &mut Rng) -> End {
         self.along_edges(rng, 300, false)
     }
 
     fn along_edges(&mut self, rng: &mut Rng, most: usize, stop_when_full: bool) -> End {
-        // A run that ended before goes on from what is there; one that begins has nothing.
+        // A run that ended before continues from the stored states; a new one has none.
         let mut pool = self.roots();
         let mut unexpanded = self.order.clone();
         let mut past: Vec<Step> = Vec::new();
@@ -126,7 +126,7 @@ impl<'a> Storing<'a> {
                 };
                 pool.extend(steps);
             }
-            // Now and then a step is taken again.
+            // Now and then a step is repeated.
             if !past.is_empty() && rng.below(4) == 0 {
                 let again = &past[rng.below(past.len())];
                 let answer = self.insert(again);
@@ -164,7 +164,7 @@ impl<'a> Storing<'a> {
         self.breadth_first(rng, false)
     }
 
-    /// The same level by level, saying where each ends.
+    /// The same level by level, marking the end of each.
     pub fn by_levels(&mut self, rng: &mut Rng) -> End {
         self.breadth_first(rng, true)
     }
@@ -187,7 +187,7 @@ impl<'a> Storing<'a> {
                     return End::Full;
                 }
                 self.level = next..self.order.len();
-                // A search takes them by their numbers.
+                // A search reads them by their numbers.
                 let ids = &self.ids;
                 self.order[next..].sort_by_key(|state| ids[state]);
             }
@@ -221,7 +221,7 @@ impl<'a> Storing<'a> {
         End::Done
     }
 
-    /// The initial states as steps from nowhere.
+    /// The initial states as steps without source.
     fn roots(&mut self) -> Vec<Step> {
         loop {
             let mut batch = Batch::new(self.system.width());
@@ -232,7 +232,7 @@ impl<'a> Storing<'a> {
         }
     }
 
-    /// The steps from a state that is in the store; nothing when the layout must widen.
+    /// The steps from a stored state; `None` if the layout must widen.
     fn steps_from(&mut self, state: &[Slot]) -> Option<Vec<Step>> {
         let mut batch = Batch::new(self.system.width());
         self.system.successors(&mut self.system_scratch, state, &mut batch).ok()?;
@@ -245,7 +245,7 @@ impl<'a> Storing<'a> {
         self.store.insert(&mut self.scratch, &step.target, step.hash, &arrival)
     }
 
-    /// Checks an answer and takes note of it; says whether the state was called new.
+    /// Checks an answer and records it; returns whether the state was reported as new.
     fn take(&mut self, state: &[Slot], answer: Insert) -> bool {
         let label = &self.label;
         let known = self.ids.get(state).copied();
@@ -280,7 +280,7 @@ impl<'a> Storing<'a> {
         assert!(id == known || nameless, "{}: ids are stable: {state:?} was {known:?}, is {id:?}", self.label);
     }
 
-    /// Checks that looking up a state agrees with what went in.
+    /// Checks that looking up a state agrees with the insertions.
     fn check_find(&mut self, state: &[Slot], hash: u64) {
         let found = self.store.find(&mut self.scratch, state, hash);
         match (found, self.ids.get(state).copied()) {
@@ -291,7 +291,7 @@ impl<'a> Storing<'a> {
         }
     }
 
-    /// Lets the system widen and the store follow; nothing when it has no room to.
+    /// Lets the system widen and the store follow; `None` if it has no memory for it.
     fn widen(&mut self) -> Option<Recoding> {
         self.held_at_widening.push(self.budget.used());
         let recoding = self.system.widen();
@@ -309,7 +309,7 @@ impl<'a> Storing<'a> {
         Some(recoding)
     }
 
-    /// Checks that the run went to its end and found everything.
+    /// Checks that the run was complete and found everything.
     pub fn is_complete(&mut self, end: End, expected: usize) {
         assert_eq!(end, End::Done, "{}: without a limit everything goes in", self.label);
         if self.exact {
@@ -318,7 +318,7 @@ impl<'a> Storing<'a> {
         self.check_all();
     }
 
-    /// Checks everything that is in the store: it is found, under its id, and recalled.
+    /// Checks every stored state: it is found, under its id, and recalled.
     pub fn check_all(&mut self) {
         self.check_counts();
         for index in 0..self.order.len() {
@@ -328,7 +328,7 @@ impl<'a> Storing<'a> {
         }
         let Some(recall) = self.store.recall() else { return };
         let mut states = States::new(self.system.width());
-        // Last to first and in chunks, so that the order asked for counts, not that of insertion.
+        // Last to first and in chunks, so that the requested order counts, not that of insertion.
         let there = if recall.whole() { 0..self.order.len() } else { self.level.clone() };
         let order: Vec<&Vec<Slot>> = self.order[there].iter().rev().collect();
         for chunk in order.chunks(50) {
@@ -363,7 +363,7 @@ impl<'a> Storing<'a> {
         assert!(self.budget.peak() <= self.budget.limit(), "{label}: it stays within its budget");
     }
 
-    /// Ends the test: what was granted is given back.
+    /// Ends the test: all granted memory is returned.
     pub fn dropped(self) {
         let Storing { store, budget, label, .. } = self;
         drop(store);

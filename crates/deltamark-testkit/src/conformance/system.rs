@@ -1,9 +1,8 @@
-//! What every system promises.
+//! The contract of systems.
 //!
-//! In: a system. Out: nothing, or a panic that names the promise broken and the state
-//! it was broken in. What stays true: only reachable states are used, up to a number;
-//! every way to ask for the same thing (one state, a block, one action, backwards, in
-//! another layout) must give the same.
+//! In: a system. Out: nothing, or a panic that names the promise broken and the state. What stays true: only
+//! reachable states are used, up to a number; every way to compute the same (one state, a block, one action,
+//! backwards, in another layout) must agree.
 
 use super::facts;
 use crate::random::Rng;
@@ -24,12 +23,12 @@ pub fn check_system_up_to(system: &dyn System, most: usize) {
     checked(system, most).hashes_apart();
 }
 
-/// Checks on its first 1,500 states a system whose hash may be as poor as it likes.
+/// Checks on its first 1,500 states a system whose hash may be arbitrarily poor.
 pub fn check_poor_system(system: &PoorHash) {
     checked(system, 1_500);
 }
 
-/// Checks all but how good the hash is.
+/// Checks everything but the quality of the hash.
 fn checked(system: &dyn System, most: usize) -> Check<'_> {
     let reached = reach(system, most);
     let check = Check { system, reached };
@@ -49,9 +48,9 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
     check
 }
 
-/// A step as a system tells it: action, target, hash.
+/// A step reported by a system: action, target, hash.
 pub(super) type Edge = (Action, Vec<Slot>, u64);
-/// A fault as a system tells it.
+/// A fault reported by a system.
 pub(super) type Wrong = (Option<Action>, String);
 
 /// States that were expanded, with their steps.
@@ -59,12 +58,12 @@ pub(super) struct Reached {
     pub states: Vec<Vec<Slot>>,
     pub edges: Vec<Vec<Edge>>,
     pub faults: Vec<Vec<Wrong>>,
-    /// Every action met anywhere.
+    /// All actions that occur.
     actions: BTreeSet<Action>,
 }
 
-/// Explores, checking each recoding on the way; afterwards the layout in use holds all
-/// states reached and their successors.
+/// Explores, checking each recoding on the way; afterwards the current layout holds all states reached and
+/// their successors.
 fn reach(system: &dyn System, most: usize) -> Reached {
     'restart: loop {
         let mut scratch = system.scratch();
@@ -103,7 +102,7 @@ fn reach(system: &dyn System, most: usize) -> Reached {
     }
 }
 
-/// Lets the system widen, and checks how these states read in the new layout.
+/// Lets the system widen, and checks these states in the new layout.
 fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
     let mut scratch = system.scratch();
     let hashes: Vec<u64> = states.iter().map(|state| system.hash(&mut scratch, state)).collect();
@@ -170,7 +169,7 @@ impl Check<'_> {
     }
 
     fn successors(&self) {
-        // Backwards and with one scratch, so that what a scratch remembers would show.
+        // Backwards and with one scratch, so that stale caches in a scratch would show.
         let mut scratch = self.system.scratch();
         for (number, state) in self.states().collect::<Vec<_>>().into_iter().rev() {
             let mut batch = Batch::new(self.system.width());
@@ -207,7 +206,7 @@ impl Check<'_> {
                 self.system.expand(&mut scratch, &block, &mut batch).expect(FITS);
                 self.block_agrees(now, &batch);
             }
-            // In order first, where neighbours are alike; then at random.
+            // In order first, where neighbours are similar; then at random.
             if round == 0 {
                 rng.shuffle(&mut order);
             }
@@ -396,8 +395,8 @@ impl Check<'_> {
         }
     }
 
-    /// Goes level by level, and tells the system of each state one of the actions that lead to it
-    /// from the level before, chosen at random: no state of the next level may be missing.
+    /// Proceeds level by level, and gives the system for each state one of the actions that reach it from the
+    /// level before, chosen at random: no state of the next level may be missing.
     fn skipping(&self) {
         let sleep = Sleep::new(self.system, None, &Control::new()).expect("no limit");
         let Some(sleep) = sleep else { return };
@@ -413,7 +412,7 @@ impl Check<'_> {
                 found.iter().filter_map(|state| Some((*numbers.get(&state[..])?, Action::NONE))).collect();
             // Only levels of which every state was expanded.
             while !level.is_empty() {
-                // What leads to each state of the next level, in full.
+                // All actions that reach each state of the next level.
                 let mut ways: HashMap<&[Slot], Vec<Action>> = HashMap::new();
                 for (action, target, _) in level.iter().flat_map(|&(number, _)| &self.reached.edges[number]) {
                     if !found.contains(target) {
@@ -474,7 +473,7 @@ impl Check<'_> {
             let variables = describe.state(state);
             let names: HashSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names.len(), variables.len(), "each variable of {state:?} is shown once");
-            // A variable at rest may be left out, so it is left out of the comparison.
+            // A variable at rest may be omitted, so it is ignored in the comparison.
             let moved = variables.into_iter().filter(|(_, value)| *value != describe.rest());
             let text: Vec<String> = moved.map(|(name, value)| format!("{name}={value}")).collect();
             assert!(shown.insert(text.join("\n")), "different states look different, {state:?} does not: {text:?}");
@@ -518,7 +517,7 @@ impl Check<'_> {
     }
 }
 
-/// A survey of a block gives what reading the states one by one gives.
+/// A survey of a block agrees with reading the states one by one.
 fn surveyed(
     observe: &dyn Observe,
     scratch: &mut Scratch,
@@ -527,7 +526,7 @@ fn surveyed(
     named: &[(String, Observable)],
 ) {
     let observables: Vec<Observable> = named.iter().map(|(_, observable)| *observable).collect();
-    // A bound that is wider than the block's values keeps what it was.
+    // A bound that is wider than the block's values stays unchanged.
     let before = |index: usize| if index.is_multiple_of(2) { Bound::NONE } else { Bound { least: 0, most: 1 } };
     let mut bounds: Vec<Bound> = (0..named.len()).map(before).collect();
     let most = observe.survey_block(scratch, block, &observables, &mut bounds);

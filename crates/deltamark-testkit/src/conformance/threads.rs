@@ -1,8 +1,8 @@
-//! Stores under several threads at once.
+//! Stores under concurrent insertion.
 //!
-//! In: a store that was just made. Out: a panic where two threads were told what cannot
-//! both be true. What stays true: every thread explores the whole system by itself, in
-//! its own order, and learns ids only from its own insertions, so arrivals are true.
+//! In: an empty store. Out: a panic if two threads got answers that cannot both be true. What stays true:
+//! every thread explores the whole system by itself, in its own order, and learns ids only from its own
+//! insertions, so arrivals are true.
 
 use crate::conformance::store::{Make, is_exact};
 use crate::random::Rng;
@@ -11,10 +11,10 @@ use deltamark_core::{Action, Arrival, Batch, Block, Budget, Insert, Slot, StateI
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How many threads insert at once.
+/// The number of concurrent threads.
 const THREADS: u64 = if cfg!(miri) { 2 } else { 4 };
 
-/// What one thread was told.
+/// The answers that one thread got.
 #[derive(Default)]
 struct Told {
     new: Vec<(Vec<Slot>, StateId)>,
@@ -27,13 +27,13 @@ pub fn check(make: &Make, label: &str, system: &dyn System) {
     // Afterwards the layout is wide enough, so that no thread has to pause the others.
     let expected = explore(system);
     let held = run(make, &format!("{label}, threads"), system, &expected, Budget::unlimited());
-    // Miri has seen all there is to see by now.
+    // More would show Miri nothing new.
     if held > 0 && !cfg!(miri) {
         run(make, &format!("{label}, threads, little memory"), system, &expected, Budget::new(held / 4));
     }
 }
 
-/// Runs the threads and compares what they were told; gives the bytes granted.
+/// Runs the threads and compares their answers; returns the bytes granted.
 fn run(make: &Make, label: &str, system: &dyn System, expected: &Explored, budget: Budget) -> u64 {
     let budget = Arc::new(budget);
     let store = make(system, Arc::clone(&budget));
@@ -79,7 +79,7 @@ fn run(make: &Make, label: &str, system: &dyn System, expected: &Explored, budge
     held
 }
 
-/// Checks that what any thread put in is there for all.
+/// Checks that the states of every thread are found.
 fn still_there(label: &str, system: &dyn System, store: &dyn Store, ids: &HashMap<&[Slot], StateId>) {
     let (mut scratch, mut system_scratch) = (store.scratch(), system.scratch());
     let mut recalled = States::new(system.width());
@@ -96,8 +96,8 @@ fn still_there(label: &str, system: &dyn System, store: &dyn Store, ids: &HashMa
     }
 }
 
-/// Explores the system in an order of its own: half of the threads insert states one
-/// by one, the others in batches.
+/// Explores the system in an order of its own: half of the threads insert states one by one, the others in
+/// batches.
 fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
     const FITS: &str = "the layout holds every reachable state";
     let mut rng = Rng::new(seed);
@@ -134,7 +134,7 @@ fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
 }
 
 impl Told {
-    /// Takes note of an answer; a state this thread has not met yet waits to be expanded.
+    /// Records an answer; a state new to this thread is queued for expansion.
     fn note(&mut self, state: &[Slot], answer: Insert, waiting: &mut Vec<Vec<Slot>>) {
         let id = match answer {
             Insert::New(id) => {

@@ -1,11 +1,11 @@
 //! Walkers on wide states.
 //!
-//! In: how many cells, and how far walkers go. Out: a system whose states take one slot a cell
-//! and whose steps change three of them, with as many states whatever the width. What stays
-//! true: five walkers, each on a track of its own with `positions` places, meet nowhere, so all
-//! combinations occur: `positions`⁵ states. Steps of different walkers commute. All walk
-//! forwards; the first two also walk back, and the third jumps from the end to the start, so
-//! that older states are met again, about two times a state. The hash is linear in the slots.
+//! In: the number of cells, and the length of the tracks. Out: a system whose states take one slot a cell and
+//! whose steps change three of them, with the same number of states whatever the width. What stays true: five
+//! walkers, each on a track of its own with `positions` places, are independent, so all combinations occur:
+//! `positions`⁵ states. Steps of different walkers commute. All walk forwards; the first two also walk back,
+//! and the third jumps from the end to the start, so that states are revisited, about two times each. The
+//! hash is linear in the slots.
 //!
 //! ```text
 //! track    position | . 3 . 1 . 2 . . 0 .     cells at places passed hold one more than at first,
@@ -15,7 +15,7 @@
 use deltamark_core::hash::coefficient;
 use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
-/// How many walkers there are.
+/// The number of walkers.
 const WALKERS: usize = 5;
 const KINDS: [&str; 3] = ["forward", "back", "home"];
 
@@ -32,7 +32,7 @@ impl Cells {
     /// `width` cells, and tracks of `positions` places. A track needs a slot a place and one more.
     pub fn new(width: usize, positions: usize) -> Self {
         assert!(positions > 0 && width / WALKERS > positions, "there are cells for all places");
-        // What cells hold at first: mostly little, here and there more.
+        // The initial values of cells: mostly small, here and there larger.
         let background = |cell: usize| {
             let chance = coefficient(cell as u64) >> 32;
             (if chance.is_multiple_of(4) { chance / 4 % 1000 } else { chance / 4 % 8 }) as Slot
@@ -58,7 +58,7 @@ impl Cells {
         (places.pow(5), places.pow(4) * moves)
     }
 
-    /// Where a walker's position stands.
+    /// The slot of a walker's position.
     fn register(&self, walker: usize) -> usize {
         self.width / WALKERS * walker
     }
@@ -74,7 +74,7 @@ impl Cells {
         terms.fold(0, u64::wrapping_add)
     }
 
-    /// Takes a step, if it can be taken, and says what it adds to the hash.
+    /// Takes a step, if it is enabled, and returns what it adds to the hash.
     fn step(&self, state: &mut [Slot], action: Action) -> Option<u64> {
         let (walker, kind) = (action.0 as usize % WALKERS, action.0 as usize / WALKERS);
         let register = self.register(walker);

@@ -1,11 +1,10 @@
 //! Counters whose fields widen.
 //!
-//! In: a number of counters, and a bound on their sum or none. Out: a system that
-//! starts with one bit a counter and returns `Widen` when a count outgrows its field;
-//! all fields then get one bit more. Every step can be undone, counters can be
-//! observed, and the hash is linear in the
-//! counts, so it outlives a recoding. What stays true: a layout is known by its bits per
-//! counter alone; a bounded system has C(sum + n, n) states and no deadlock.
+//! In: a number of counters, and a bound on their sum or none. Out: a system that starts with one bit a
+//! counter and returns `Widen` when a count outgrows its field; all fields then get one bit more. Every step
+//! can be undone, counters can be observed, and the hash is linear in the counts, so it survives a recoding.
+//! What stays true: a layout is identified by its bits per counter; a bounded system has C(sum + n, n) states
+//! and no deadlock.
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
@@ -29,12 +28,12 @@ impl Counters {
         Counters { count, sum: u64::from(sum), bits: AtomicU32::new(1) }
     }
 
-    /// `count` counters that can be raised without end.
+    /// `count` unbounded counters.
     pub fn endless(count: usize) -> Self {
         Counters { sum: u64::MAX, ..Self::new(count, 0) }
     }
 
-    /// The state with these counts, in the layout in use.
+    /// The state with these counts, in the current layout.
     pub fn encode(&self, counts: &[u32]) -> Result<Vec<Slot>, Widen> {
         encode(counts, self.bits.load(Relaxed))
     }
@@ -44,7 +43,7 @@ impl Counters {
         decode(state, self.count, self.bits.load(Relaxed))
     }
 
-    /// What the action makes of the counts, if it can happen.
+    /// The counts after the action, if it is enabled.
     fn step(&self, counts: &[u32], action: Action, direction: Direction) -> Option<Vec<u32>> {
         let mut next = counts.to_vec();
         let (number, count) = (action.0 as usize, self.count);

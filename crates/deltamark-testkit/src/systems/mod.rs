@@ -1,4 +1,4 @@
-//! Systems written by hand, each different from nets in its own way.
+//! Hand-written systems, each different from nets in its own way.
 //!
 //! In: a size. Out: a system. What stays true: they share no code with any front end.
 

@@ -1,12 +1,11 @@
 //! A ring of counters that wrap around, like the wheels of an odometer.
 //!
-//! In: how many values each wheel has, and a seed. Out: a system with cycles, many levels and
-//! steps that lead back to much older ones; every step can be undone. What stays true: a step
-//! turns one wheel by a constant, modulo its size; whether it may depends on where it stands
-//! and on where the wheel before it stands, so a target has one source at most. The first
-//! wheel turns freely, each other one from each of its values at one value of the wheel
-//! before, so all combinations are reachable: as many states as the product of the sizes,
-//! and no deadlock. To turn a wheel around, the one before it turns many times.
+//! In: the number of values of each wheel, and a seed. Out: a system with cycles, many levels and back edges
+//! to much older ones; every step can be undone. What stays true: a step turns one wheel by a constant,
+//! modulo its size; whether it is enabled depends on its value and on that of the wheel before, so a target
+//! has at most one source. The first wheel turns freely, each other one from each of its values at one value
+//! of the wheel before, so all combinations are reachable: as many states as the product of the sizes, and no
+//! deadlock. To turn a wheel around, the one before it turns many times.
 
 use crate::random::Rng;
 use deltamark_core::{
@@ -20,18 +19,18 @@ pub struct Odometer {
 
 struct Wheel {
     size: Slot,
-    /// Whether it turns by one wherever the wheel before it stands.
+    /// Whether it turns by one whatever the wheel before it.
     free: bool,
-    /// For each of its values, where the wheel before it must stand for it to turn by one.
+    /// For each of its values, the value of the wheel before it at which it turns by one.
     turns_at: Vec<Slot>,
-    /// How far it leaps.
+    /// The size of its leap.
     leap: Slot,
-    /// The one value from which it leaps, and where the wheel before it must stand.
+    /// The one value from which it leaps, and the required value of the wheel before it.
     leaps_at: (Slot, Slot),
 }
 
 impl Odometer {
-    /// Wheels of these sizes; the seed says when they turn and how far they leap.
+    /// Wheels of these sizes; the seed determines when they turn and how far they leap.
     pub fn new(sizes: &[Slot], seed: u64) -> Self {
         assert!(!sizes.is_empty() && sizes.iter().all(|&size| size > 0), "each wheel has a value");
         let mut rng = Rng::new(seed);
@@ -66,7 +65,7 @@ impl Odometer {
         make(if sizes.is_empty() { &[1] } else { &sizes }, seed)
     }
 
-    /// How many states it has.
+    /// The number of states.
     pub fn states(&self) -> usize {
         self.wheels.iter().map(|wheel| wheel.size as usize).product()
     }
@@ -78,9 +77,9 @@ impl Odometer {
         Some((number, wheel, if action.0 % 2 == 1 { wheel.leap } else { 1 % wheel.size }))
     }
 
-    /// Whether the action can happen in `state`, of which the wheel it turns stands at `own`.
+    /// Whether the action is enabled in `state`, where the wheel it turns has the value `own`.
     fn may(&self, state: &[Slot], action: Action, number: usize, own: Slot) -> bool {
-        // The wheel before is never the one that turns: a wheel alone turns and leaps freely.
+        // The wheel before is never the one that turns: a single wheel turns and leaps freely.
         let before = (number != 0 || state.len() > 1).then(|| state[(number + state.len() - 1) % state.len()]);
         let wheel = &self.wheels[number];
         match (before, action.0 % 2) {

@@ -1,10 +1,9 @@
 //! Stacks of letters: states of varying width whose steps can be undone.
 //!
-//! In: how many stacks, how high, how many letters. Out: a system in which a letter is put on
-//! a stack, taken off it, or moved to another one. What stays true: an action names the letter
-//! it takes away, so it can be undone; a state is one component a stack, each a slot with its
-//! height and one slot a letter behind it. With `w = 1 + letters + … + letters^height` words
-//! there are `w^stacks` states.
+//! In: the number of stacks, their height, the number of letters. Out: a system in which a letter is pushed
+//! on a stack, popped, or moved to another one. What stays true: an action names the letter it removes, so it
+//! can be undone; a state is one component a stack, each a slot with its height followed by one slot a
+//! letter. With `w = 1 + letters + … + letters^height` words there are `w^stacks` states.
 
 use crate::random::Rng;
 use deltamark_core::{
@@ -19,7 +18,7 @@ pub struct Stacks {
     letters: Slot,
 }
 
-/// What an action does.
+/// The effect of an action.
 enum Deed {
     Put(usize, Slot),
     Take(usize, Slot),
@@ -27,7 +26,7 @@ enum Deed {
 }
 
 impl Stacks {
-    /// So many stacks, with at most `height` of `letters` different letters each.
+    /// This many stacks, with at most `height` of `letters` different letters each.
     pub fn new(stacks: usize, height: usize, letters: Slot) -> Self {
         assert!(stacks > 0 && height > 0 && letters > 0, "each part has a size");
         Stacks { stacks, height, letters }
@@ -44,7 +43,7 @@ impl Stacks {
         }
     }
 
-    /// How many states it has.
+    /// The number of states.
     pub fn states(&self) -> usize {
         let words: usize = (0..=self.height as u32).map(|height| (self.letters as usize).pow(height)).sum();
         words.pow(self.stacks as u32)
@@ -71,7 +70,7 @@ impl Stacks {
         (0..self.stacks).map(|_| stack()).collect()
     }
 
-    /// Writes what the deed makes of a state, if it can be done.
+    /// Writes the state after the deed, if it is enabled.
     fn apply(&self, state: &[Slot], deed: &Deed, out: &mut Vec<Slot>) -> bool {
         let mut stacks = self.decode(state);
         let possible = match *deed {

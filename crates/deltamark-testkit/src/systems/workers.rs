@@ -1,11 +1,10 @@
 //! Workers with stacks, and a queue between them that loses messages.
 //!
-//! In: how many workers, how high their stacks, how long the queue. Out: a system as
-//! unlike a net as can be: states of varying width, several initial states, steps that
-//! cannot be undone, faults of actions and of states, deadlocks, and components. What
-//! stays true: a state is one component for the queue and one for each worker, each a
-//! slot with its length (and, for a worker, whether it has stopped) and its items
-//! behind it, four to a slot.
+//! In: the number of workers, the height of their stacks, the length of the queue. Out: a system as unlike a
+//! net as possible: states of varying width, several initial states, steps that cannot be undone, faults of
+//! actions and of states, deadlocks, and components. What stays true: a state is one component for the queue
+//! and one for each worker, each a slot with its length (and, for a worker, whether it has stopped) followed
+//! by its items, four to a slot.
 //!
 //! | workers, stack, queue | states, roughly |
 //! |---|---|
@@ -36,7 +35,7 @@ struct Worker {
     stack: Vec<u8>,
 }
 
-/// What a step leads to.
+/// The result of a step.
 enum Step {
     To(World),
     Disabled,
@@ -52,7 +51,7 @@ const RECEIVE: u32 = 4;
 const STOP: u32 = 5;
 
 impl Workers {
-    /// This many workers, with stacks and a queue of at most so many items.
+    /// This many workers, with stacks and a queue of at most these numbers of items.
     pub fn new(workers: usize, stack: usize, queue: usize) -> Self {
         assert!((1..=16).contains(&workers) && stack > 0 && queue > 0, "each part has a size");
         Workers { workers, stack, queue }
