@@ -1,17 +1,17 @@
-//! The allocator of the command: the system's, with something kept back for the day it has no more.
+//! The allocator of the command: the system's, with a reserve for when memory is exhausted.
 //!
-//! In: what the system's allocator is asked for. Out: memory, always, unless it is [optional](is_optional). What stays true: an allocation that fails
-//! never takes the process down without a word. The first one that does gives a reserve back and is tried again; budgets
-//! are told ([`run_out`]), so that the search ends within a block or so, and what is left of
-//! the reserve is enough for its report. When even that is not enough, the process says so in a line and ends with the exit
-//! code for "no answer".
+//! In: requests to the system's allocator. Out: memory, always, unless it is [optional](is_optional). What
+//! stays true: a failed allocation never ends the process without a message. The first failure releases a
+//! reserve and is retried; budgets are notified ([`run_out`]), so that the search ends within a block or so,
+//! and the rest of the reserve is enough for its report. If even that is not enough, the process reports it
+//! in a line and ends with the exit code for "no answer".
 //!
-//! What grows with the model or the run is asked of a budget before it is taken, and most runs end there. This is for what a
-//! budget cannot know: how far addresses go under `ulimit -v`, say, where another process took the memory, or small
-//! allocations without number.
+//! Whatever grows with the model or the run is requested from a budget before it is allocated, and most runs
+//! end there. This is for what a budget cannot know: the limit of `ulimit -v`, say, memory taken by another
+//! process, or countless small allocations.
 //!
-//! Allocators that were tried in its place: mimalloc was no faster but kept 8 to 10 MiB more resident, in large pages that no
-//! budget can count.
+//! Alternatives that were tried: mimalloc was no faster but kept 8 to 10 MiB more resident, in large pages
+//! that no budget can count.
 
 use crate::exit::{Exit, Failure};
 use crate::units::show_bytes;
@@ -22,9 +22,9 @@ use std::io::Write;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
-/// What is kept back, where there is plenty; pages that are not written to are not resident.
+/// The size of the reserve, if there is plenty; pages that are not written to are not resident.
 const MOST: usize = 16 << 20;
-/// What is kept back at the least.
+/// The minimum size of the reserve.
 const LEAST: usize = 1 << 20;
 
 /// The system's allocator, and the reserve.
@@ -34,12 +34,12 @@ pub struct Reserving {
 }
 
 impl Reserving {
-    /// Nothing is kept back yet.
+    /// Without a reserve yet.
     pub const fn new() -> Self {
         Reserving { reserve: AtomicPtr::new(null_mut()), size: AtomicUsize::new(0) }
     }
 
-    /// Keeps something back: a quarter of the addresses that are left, where these are limited.
+    /// Allocates the reserve: a quarter of the remaining address space, if that is limited.
     pub fn keep_back(&self) {
         map_large();
         let space = AddressSpace::of_this_process();
@@ -58,7 +58,7 @@ impl Reserving {
         Layout::from_size_align(size, 16).expect("a few megabytes, aligned as everything is")
     }
 
-    /// Gives the reserve back, if it is still there.
+    /// Releases the reserve; returns whether it was still there.
     fn give_back(&self) -> bool {
         let reserve = self.reserve.swap(null_mut(), SeqCst);
         if !reserve.is_null() {
@@ -69,7 +69,7 @@ impl Reserving {
         !reserve.is_null()
     }
 
-    /// What `take` gives, at the latest when the reserve was given back.
+    /// Calls `take`, again after releasing the reserve if it fails.
     #[inline(always)]
     fn insist(&self, size: usize, take: impl Fn() -> *mut u8) -> *mut u8 {
         let taken = take();
@@ -124,8 +124,8 @@ unsafe impl GlobalAlloc for Reserving {
     }
 }
 
-/// Why the process cannot begin, if the addresses that are left do not do for the thread that waits for signals and for the
-/// reserve. A thread that finds no room for the stack of its signal handler would take the process down.
+/// Why the process cannot start, if the remaining address space does not suffice for the signal thread and
+/// the reserve. A thread that finds no room for the stack of its signal handler would abort the process.
 pub fn cramped() -> Option<Failure> {
     const NEEDED: u64 = 4 << 20;
     let space = AddressSpace::of_this_process().filter(|space| space.left() < NEEDED)?;
@@ -134,7 +134,7 @@ pub fn cramped() -> Option<Failure> {
         show_bytes(space.limit),
         show_bytes(space.mapped)
     ));
-    // A small model can be searched with this.
+    // Enough to search a small model.
     let enough = (space.mapped + 3 * NEEDED).div_ceil(1 << 20) << 10;
     Some(failure.help(format!("give more, `ulimit -v {enough}` at the least")))
 }
@@ -142,7 +142,7 @@ pub fn cramped() -> Option<Failure> {
 /// Ends the process: without memory for `size` bytes nothing else can be done.
 #[cold]
 fn end(size: usize) -> ! {
-    // Nothing here allocates: the line is put together on the stack, and standard error has no buffer.
+    // Nothing here allocates: the line is assembled on the stack, and standard error is unbuffered.
     let mut line = [0; 160];
     let room = line.len();
     let mut rest = &mut line[..];
@@ -155,7 +155,7 @@ fn end(size: usize) -> ! {
     leave(Exit::NoAnswer.number().into())
 }
 
-/// Ends the process at once: other threads may be in the midst of anything.
+/// Ends the process at once: other threads may be in any state.
 #[cfg(unix)]
 fn leave(code: i32) -> ! {
     unsafe extern "C" {
@@ -170,16 +170,18 @@ fn leave(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Has all threads share one heap: glibc would take 64 MiB of addresses for that of every other thread, and what is free in one
-/// is of no use to the others. Eight threads under 18 MiB held 3 to 5 MiB more with heaps of their own.
+/// Makes all threads share one heap: glibc would take 64 MiB of address space for that of every other thread,
+/// and free memory in one is of no use to the others. Eight threads under 18 MiB held 3 to 5 MiB more with
+/// heaps of their own.
 pub fn one_arena() {
     const M_ARENA_MAX: i32 = -8;
     set(M_ARENA_MAX, 1);
 }
 
-/// Has large lists mapped, each by itself: they grow where they are, and are gone when they are dropped. By default glibc puts lists of up to 32 MiB
-/// into the heap once one of that size was given back; there a list that grows leaves holes behind, which no budget counts. A DVE model of
-/// 10,000 processes, two threads and a batch of 50 MiB for each, held 5 to 9 MiB more.
+/// Makes glibc map large allocations separately: they grow in place, and are released when they are dropped.
+/// By default glibc puts allocations of up to 32 MiB into the heap once one of that size was freed; there a
+/// vector that grows causes fragmentation, which no budget counts. A DVE model of 10,000 processes, two
+/// threads and a batch of 50 MiB for each, held 5 to 9 MiB more.
 fn map_large() {
     const M_MMAP_THRESHOLD: i32 = -3;
     const LARGE: i32 = 1 << 20;

@@ -1,8 +1,7 @@
 //! The command line.
 //!
-//! In: arguments. Out: plain data. What stays true: an option that is accepted does
-//! what it says; one that belongs to the contract but not to this version is refused
-//! in a sentence, never ignored.
+//! In: arguments. Out: plain data. What stays true: an option that is accepted has its effect; one that
+//! belongs to the contract but not to this version is refused in a sentence, never ignored.
 
 use crate::exit::Failure;
 use crate::{offered, units};
@@ -110,10 +109,11 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 }
 
 impl Model {
-    /// Loads the model, for a run that began at `since` and is under these limits, of which the user gave the one on memory or not.
+    /// Loads the model, for a run that began at `since` under these limits; `memory` is the user's limit, if
+    /// given.
     pub fn load(&self, limits: &Limits, memory: Option<u64>, since: Instant) -> Result<deltamark::Loaded, Failure> {
-        // A process holds more than this before it reads anything, so that a limit below
-        // it is refused later, when the limit that would do is known.
+        // A process holds more than this before it reads anything, so a limit below it is refused later, when
+        // the limit that would suffice is known.
         const SMALLEST: u64 = 4 << 20;
         let limit = memory.unwrap_or(u64::MAX).max(SMALLEST);
         let options = LoadOptions {
@@ -129,7 +129,7 @@ impl Model {
         let control = deltamark::check::steering(&loading, &crate::signals::cancel(), since);
         let loaded = deltamark::load_under(&self.model, &options, &control);
         let loaded = loaded.map_err(|error| match error {
-            // No room for the file itself, let alone for what is made of it.
+            // No room for the file itself, let alone for the model.
             LoadError::TooBig { path, .. } if limit < LARGEST_FILE => {
                 LoadError::Stopped { path, format: None, phase: "loading", stop: Stop::Memory }
             }
@@ -206,7 +206,7 @@ impl Explore {
         self.search
     }
 
-    /// What the user said about progress.
+    /// The user's progress measure.
     pub fn progress(&self) -> Option<&str> {
         self.progress.as_deref()
     }
@@ -227,7 +227,7 @@ impl Explore {
     }
 }
 
-/// The most threads that may be asked for.
+/// The maximum number of threads.
 const MOST_THREADS: usize = 1024;
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -255,9 +255,9 @@ pub struct Say {
 /// What to check, in the order of the command line.
 #[derive(Debug)]
 pub struct Properties {
-    /// The questions.
+    /// The properties in question.
     pub asked: Vec<Asked>,
-    /// Where a run may end.
+    /// Final states, in which a run may end.
     pub finals: Vec<String>,
 }
 
@@ -291,7 +291,7 @@ struct PropertyOptions {
     finals: Vec<String>,
 }
 
-/// Options know their places on the command line; what is made of them does not.
+/// Options have an order on the command line; the data made of them does not.
 impl FromArgMatches for Properties {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let options = PropertyOptions::from_arg_matches(matches)?;
@@ -322,7 +322,7 @@ impl Args for Properties {
 }
 
 impl Properties {
-    /// Whether nothing is asked.
+    /// Whether there are no properties.
     pub fn is_empty(&self) -> bool {
         self.asked.is_empty() && self.finals.is_empty()
     }
@@ -361,8 +361,8 @@ pub struct Check {
     pub say: Say,
 }
 
-/// What to say of a command line that is wrong in a way that can be told better than by
-/// the option alone: a property given to a command that checks none, a name that is no text.
+/// A better diagnostic for some wrong command lines than the option alone gives: a property given to a
+/// command that checks none, a name that is no text.
 pub fn explained(error: &clap::Error) -> Option<Failure> {
     if error.kind() == ErrorKind::InvalidUtf8 {
         return Some(Failure::new("an argument is not a text in UTF-8: the name of a file, perhaps").help(
@@ -434,8 +434,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Whether the input is a condensed graph and no model. With a format it may be a model of an odd name; then its first
-    /// bytes tell.
+    /// Whether the input is a condensed graph and not a model. With a format it may be a model of an odd
+    /// name; then its first bytes decide.
     pub fn is_condensed(&self) -> bool {
         let path = std::path::Path::new(&self.model.model);
         let called = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("dmg"));
@@ -517,7 +517,7 @@ pub struct Generate {
 
 fn families_help() -> String {
     let width = FAMILIES.iter().map(|family| family.name.len()).max().unwrap_or(0);
-    // Lines that are wrapped lose their column, so they are kept short.
+    // Wrapped lines lose their column, so they are kept short.
     let line = |family: &Family| {
         let about = family.about.replace("; ", &format!(";\n  {:width$}  ", ""));
         format!("\n  {:width$}  {about};\n  {:width$}  N: {}", family.name, "", family.parameter)

@@ -1,7 +1,7 @@
 //! The commands, one a file.
 //!
-//! In: the arguments of a command. Out: how the command ends. What stays true: a
-//! command prints its result and returns; it never ends the process itself.
+//! In: the arguments of a command. Out: its exit. What stays true: a command prints its result and returns;
+//! it never ends the process itself.
 
 mod check;
 mod dump;
@@ -27,12 +27,12 @@ use deltamark::{Check, Loaded};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most bytes of a file with a measure.
+/// The maximum length of a file with a measure.
 const LARGEST_MEASURE: u64 = 1 << 20;
 
 /// Runs a command that began at `since`.
 pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
-    // Whoever explores looks at the flag; others end when a signal comes.
+    // Explorations poll the flag; others end when a signal comes.
     if !matches!(command, Command::Check(_) | Command::Stats(_) | Command::Graph(_) | Command::Reproduce(_)) {
         signals::unwatched();
     }
@@ -78,7 +78,7 @@ fn progressing<'a>(
     }
 }
 
-/// The name and the text of a measure; nothing, if one is to be found.
+/// The name and the text of a measure; `None` if one is to be found.
 fn measure(
     given: &str,
     info: &ModelInfo,
@@ -99,8 +99,8 @@ fn measure(
     }
 }
 
-/// The check with all that `check` and `stats` share: store, search, limits, Ctrl-C and a live
-/// line, which is to be cleared when the run has ended.
+/// The check with the options shared by `check` and `stats`: store, search, limits, Ctrl-C and a live line,
+/// which is to be cleared when the run has ended.
 fn explored_as<'a>(
     check: Check<'a>,
     explore: &args::Explore,
@@ -111,7 +111,7 @@ fn explored_as<'a>(
         crate::render::note(note);
     }
     let limits = explore.limits();
-    // Where memory is short, what threads free is for all of them.
+    // If memory is short, threads share what they free.
     if explore.memory().is_some_and(|limit| limit < 256 << 20) {
         crate::allocator::one_arena();
     }

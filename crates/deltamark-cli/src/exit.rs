@@ -1,17 +1,17 @@
-//! How the command ends.
+//! Exit codes and failures.
 //!
-//! In: what a run came to. Out: the exit code. What stays true: this is the only place
-//! that knows the numbers, and they are the ones users' scripts rely on.
+//! In: the result of a run. Out: the exit code. What stays true: this is the only place that has the numbers,
+//! and they are the ones users' scripts rely on.
 
 use deltamark::condensed_graph::FileError;
 use deltamark::load::Source;
 use deltamark::{CheckError, CondensedError, LoadError, Overall, Report, core::Diagnostic};
 use std::process::ExitCode;
 
-/// How the command ends.
+/// The exit of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All properties hold; or there was nothing to hold and all went well.
+    /// All properties hold; or there were none and all went well.
     Good,
     /// At least one property is violated.
     Violated,
@@ -48,31 +48,31 @@ impl From<Overall> for Exit {
     }
 }
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// A sentence, and what to do.
+    /// A sentence, and advice.
     Plain {
         /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// Advice.
         help: Option<String>,
-        /// How the command ends.
+        /// The exit.
         exit: Exit,
     },
-    /// Places in a text.
+    /// Diagnostics of a text.
     Text {
         /// The text.
         source: Source,
-        /// What is wrong with it.
+        /// The diagnostics.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The run had to end before there was a model to search.
+    /// The run was stopped before there was a model to search.
     Stopped(Box<Report>),
 }
 
 impl Failure {
-    /// Something wrong with what the user gave.
+    /// An error in the user's input.
     pub fn new(message: impl Into<String>) -> Self {
         Failure::Plain { message: message.into(), help: None, exit: Exit::WrongInput }
     }
@@ -85,7 +85,7 @@ impl Failure {
         self
     }
 
-    /// The same, but it is no fault of the user: there is no answer.
+    /// The same, but not the user's error: there is no answer.
     pub fn no_answer(mut self) -> Self {
         if let Failure::Plain { exit, .. } = &mut self {
             *exit = Exit::NoAnswer;
@@ -93,7 +93,7 @@ impl Failure {
         self
     }
 
-    /// How the command ends.
+    /// The exit.
     pub fn exit(&self) -> Exit {
         match self {
             Failure::Plain { exit, .. } => *exit,
@@ -165,7 +165,7 @@ impl From<CheckError> for Failure {
             CheckError::MemoryTooSmall { limit, held, least } => {
                 use crate::units::show_bytes;
                 let margin = least.saturating_sub(held);
-                // What a process holds differs a little from run to run.
+                // The memory of a process varies a little from run to run.
                 let enough = (least + (1 << 19)).div_ceil(1 << 20);
                 Failure::new(format!(
                     "a memory limit of {} leaves no room to search: with the model loaded the process holds {}, \
@@ -178,7 +178,7 @@ impl From<CheckError> for Failure {
             }
             CheckError::AddressSpaceTooSmall { limit, mapped } => {
                 use crate::units::show_bytes;
-                // Three quarters of what is left can be searched with.
+                // Three quarters of the rest are available to the search.
                 let enough = (mapped + (6 << 20)).div_ceil(1 << 20) << 10;
                 Failure::new(format!(
                     "an address space of {} leaves no room to search: with the model loaded {} are in use",

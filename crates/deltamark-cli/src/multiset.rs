@@ -1,18 +1,19 @@
-//! Multisets of tokens, as reports show them.
+//! Multisets of tokens in reports.
 //!
-//! In: values such as `1'(1,idle) ++ 2'(3,busy)`, as coloured nets have them. Out: what a step took from one and put into it
-//! (`−1'(1,idle) +1'(1,busy)`), and the first tokens of a large one. What stays true: a value that is no multiset is
-//! left to the caller; lists end in a count, so that a place of a million tokens takes a line or two.
+//! In: values such as `1'(1,idle) ++ 2'(3,busy)`, as coloured nets have them. Out: what a step removed and
+//! added (`−1'(1,idle) +1'(1,busy)`), and the first tokens of a large one. What stays true: a value that is
+//! no multiset is left to the caller; lists end in a count, so that a place of a million tokens takes a line
+//! or two.
 
 use crate::output::Look;
 use deltamark::core::Value;
 use std::collections::HashMap;
 
-/// The most different tokens that are shown of a place.
+/// The maximum number of distinct tokens shown of a place.
 const TOKENS: usize = 12;
 
-/// Tokens and how many there are of each, in their order; nothing for a value that is no multiset. A place that is empty is
-/// shown as 0.
+/// Tokens and their multiplicities, in order; `None` for a value that is no multiset. An empty place is shown
+/// as 0.
 fn tokens(value: &Value) -> Option<Vec<(&str, u64)>> {
     let text = match value {
         Value::Int(0) => return Some(Vec::new()),
@@ -27,7 +28,7 @@ fn tokens(value: &Value) -> Option<Vec<(&str, u64)>> {
         .collect()
 }
 
-/// What a step did to a place, if its tokens have values.
+/// The change of a place, if its tokens have values.
 pub fn change(name: &str, before: &Value, after: &Value, look: &Look) -> Option<String> {
     if matches!((before, after), (Value::Int(_), Value::Int(_))) {
         return None;
@@ -53,7 +54,7 @@ pub fn change(name: &str, before: &Value, after: &Value, look: &Look) -> Option<
     Some(format!("{name} {}{more}", all[..all.len().min(TOKENS)].join(" ")))
 }
 
-/// A value, cut if it is a large multiset.
+/// A value, abbreviated if it is a large multiset.
 pub fn shown(value: &Value) -> String {
     let whole = value.to_string();
     match tokens(value) {

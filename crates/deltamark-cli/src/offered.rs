@@ -1,7 +1,7 @@
-//! What options offer to choose from.
+//! The values of options.
 //!
-//! In: the tables of stores, searches, formats, families and papers. Out: parsers of their names, which the completions of
-//! shells read as well. What stays true: whoever adds a row to a table adds what is completed; a name that is not known is
+//! In: the tables of stores, searches, formats, families and papers. Out: parsers of their names, which the
+//! shell completions use as well. What stays true: a new row of a table is completed too; an unknown name is
 //! refused with the nearest one.
 
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -16,7 +16,8 @@ use deltamark::{EngineChoice, Unfold};
 use deltamark_reproduce::Paper;
 use std::ffi::OsStr;
 
-/// Words to choose from, and how one of them is read. More may be read than is offered: options behind the name of a store.
+/// The possible values, and their parser. More may be parsed than is offered: options after the name of a
+/// store.
 #[derive(Clone)]
 pub struct Offered<T> {
     words: fn() -> Vec<(&'static str, &'static str)>,
@@ -46,7 +47,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offered<T> {
     }
 }
 
-/// What is said of a name that is not known.
+/// The message for an unknown name.
 fn unknown(what: &str, plural: &str, text: &str, names: &[&str]) -> String {
     match did_you_mean(text, names.iter().copied()) {
         Some(close) => format!("there is no {what} `{text}`; did you mean `{close}`?"),
@@ -54,7 +55,7 @@ fn unknown(what: &str, plural: &str, text: &str, names: &[&str]) -> String {
     }
 }
 
-/// Stores, with their options behind a colon.
+/// Stores, with their options after a colon.
 pub fn stores() -> Offered<StoreSpec> {
     Offered {
         words: || {
@@ -64,7 +65,7 @@ pub fn stores() -> Offered<StoreSpec> {
     }
 }
 
-/// Shells show a line.
+/// Shells show one line.
 fn first_sentence(text: &'static str) -> &'static str {
     text.split_once(". ").map_or(text, |(first, _)| first)
 }
@@ -81,7 +82,7 @@ pub fn searches() -> Offered<Strategy> {
     }
 }
 
-/// Formats of models. Whether there is such a format is told when the model is loaded, which knows more.
+/// Formats of models. Whether there is such a format is checked when the model is loaded, which knows more.
 pub fn formats() -> Offered<String> {
     Offered {
         words: || FORMATS.iter().map(|format| (format.name, format.help)).collect(),
@@ -105,7 +106,7 @@ pub fn graph_formats() -> Offered<String> {
     }
 }
 
-/// Orders in which the states of a graph are rebuilt.
+/// Orders in which the states of a graph are reconstructed.
 pub fn walks() -> Offered<Way> {
     Offered {
         words: || Way::ALL.iter().map(|way| (way.name(), "")).collect(),
@@ -121,7 +122,7 @@ pub fn unfoldings() -> Offered<Unfold> {
     Offered { words: || vec![("yes", ""), ("no", ""), ("auto", "")], read: str::parse }
 }
 
-/// What computes successors.
+/// Engines that compute successors.
 pub fn engines() -> Offered<EngineChoice> {
     Offered { words: || EngineChoice::ALL.iter().map(|choice| (choice.name(), "")).collect(), read: str::parse }
 }

@@ -1,8 +1,8 @@
-//! Where output goes and how it may look.
+//! Output streams, files and their appearance.
 //!
-//! In: texts and files to write. Out: bytes on standard output or whole files. What
-//! stays true: colours and ticks appear on terminals that show them only; a reader
-//! that went away (`| head`) is no error; a file is there complete or not at all.
+//! In: texts and files to write. Out: bytes on standard output or whole files. What stays true: colours and
+//! ticks appear only on terminals that show them; a reader that went away (`| head`) is no error; a file is
+//! complete or does not exist.
 
 use crate::exit::Failure;
 use deltamark::condensed_graph::unfinished::Unfinished;
@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How text may look.
+/// The appearance of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     colour: bool,
@@ -21,22 +21,23 @@ pub struct Look {
     pub ticks: bool,
     /// Between an old and a new value.
     pub arrow: &'static str,
-    /// Before what was taken away.
+    /// Before removed tokens.
     pub minus: &'static str,
     /// The width to wrap at.
     pub width: usize,
-    /// Whether a person reads this in a terminal. Lines that programs may read stay whole elsewhere.
+    /// Whether a person reads this in a terminal. Elsewhere lines are not wrapped, because programs may read
+    /// them.
     pub terminal: bool,
 }
 
 /// A colour of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub enum Colour {
-    /// For what is good.
+    /// For success.
     Green,
-    /// For what is bad.
+    /// For failure.
     Red,
-    /// For what is open.
+    /// For no answer.
     Yellow,
     /// For headings.
     Bold,
@@ -83,7 +84,7 @@ impl Look {
         self.colour
     }
 
-    /// The text in a colour, where colours may be used.
+    /// The text in a colour, if colours may be used.
     pub fn paint(&self, colour: Colour, text: &str) -> String {
         if !self.colour {
             return text.into();
@@ -98,8 +99,8 @@ impl Look {
     }
 }
 
-/// The width to wrap at: what the user says by `COLUMNS`, or what the terminal says of itself. What is no terminal has no
-/// width; texts are wrapped there at the width of a page.
+/// The width to wrap at: `COLUMNS` if the user sets it, or that of the terminal. Other outputs have no width;
+/// texts are wrapped there at the width of a page.
 fn width(terminal: bool, given: Option<usize>, asked: Option<usize>) -> usize {
     const PAGE: usize = 100;
     const UNKNOWN: usize = 80;
@@ -115,12 +116,12 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     print_to(io::stdout().lock(), "output", write)
 }
 
-/// Writes a line to standard error. Where nothing can be written there is nobody to tell; the exit code tells the rest.
+/// Writes a line to standard error. If that fails nothing can be reported; the exit code remains.
 pub fn tell(line: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// The same on standard error, for a report whose place is taken.
+/// The same on standard error, for a report whose place on standard output is taken.
 pub fn print_aside(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     print_to(io::stderr().lock(), "error", write)
 }
@@ -138,9 +139,9 @@ fn print_to(
     }
 }
 
-/// Writes a file under a name beside it first, so that it is there complete or not at
-/// all. `-` stands for standard output; what is no regular file (a pipe, `/dev/null`)
-/// is written in place, and nobody waits for its reader when `control` has the run end.
+/// Writes a file under a temporary name first, so that it is complete or does not exist. `-` is standard
+/// output; what is no regular file (a pipe, `/dev/null`) is written in place, without waiting for its reader
+/// when `control` stops the run.
 pub fn write_file(
     path: &str,
     control: &Control,
@@ -172,11 +173,11 @@ fn fill(file: impl Write, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()
     out.flush()
 }
 
-/// A pipe or a device, which may keep whoever opens it or writes to it waiting for a reader.
+/// A pipe or a device, which may block on opening or writing until there is a reader.
 struct Pipe<'a> {
     file: File,
     control: &'a Control,
-    /// Whether nobody read it for too long. It is not waited for again.
+    /// Whether it was blocked for too long. It is not waited for again.
     given_up: bool,
 }
 
@@ -206,8 +207,8 @@ impl Write for Pipe<'_> {
     }
 }
 
-/// Tries again while there is no reader, or one that does not keep up; a second longer than `control` lets the run go on, because what
-/// is written is not to be lost.
+/// Retries while there is no reader, or a slow one; a second longer than `control` allows, so that the output
+/// is not lost.
 fn patiently<T>(control: &Control, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     const PAUSE: Duration = Duration::from_millis(5);
     const GRACE: Duration = Duration::from_secs(1);
@@ -238,8 +239,8 @@ fn has_no_reader(_: &io::Error) -> bool {
     false
 }
 
-/// Refuses, before anything runs, outputs that would replace one of the inputs, each with what to call it, or one
-/// another. `-` stands for standard output.
+/// Refuses, before anything runs, outputs that would overwrite one of the inputs, each with its description,
+/// or one another. `-` is standard output.
 pub fn keep_inputs(outputs: &[Option<&str>], inputs: &[(&str, &str)]) -> Result<(), Failure> {
     let outputs: Vec<&str> = outputs.iter().flatten().copied().filter(|output| *output != "-").collect();
     for (number, output) in outputs.iter().enumerate() {
@@ -257,8 +258,8 @@ pub fn keep_inputs(outputs: &[Option<&str>], inputs: &[(&str, &str)]) -> Result<
     Ok(())
 }
 
-/// The path of a regular file, or of one that can be created, without links. What is no regular file, `/dev/null`
-/// say, can be written to by many.
+/// The path of a regular file, or of one that can be created, with links resolved. What is no regular file,
+/// `/dev/null` say, can be written to by many.
 fn resolved(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     match fs::canonicalize(path) {
@@ -270,15 +271,15 @@ fn resolved(path: &str) -> Option<PathBuf> {
     }
 }
 
-/// The file beside a model that is read with it, if there is one.
+/// The file beside a model that is loaded with it, if there is one.
 pub fn companion(model: &str) -> Option<String> {
     let endings = FORMATS.iter().filter_map(|format| format.companion);
     let mut paths = endings.map(|ending| Path::new(model).with_extension(ending));
     paths.find(|path| model != "-" && path.is_file()).map(|path| path.display().to_string())
 }
 
-/// Refuses a file that cannot be written, before anything runs whose result would be lost. What is no regular file is
-/// not touched.
+/// Refuses a file that cannot be written, before anything runs whose result would be lost. What is no regular
+/// file is not touched.
 pub fn try_output(path: &str) -> Result<(), Failure> {
     let target = Path::new(path);
     let failed = |error: io::Error| unwritable(path, &error);
@@ -311,7 +312,7 @@ fn beside(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// Breaks text at blanks so that lines stay within `width`, each begun by `indent`.
+/// Wraps text at blanks so that lines stay within `width`, each begun by `indent`.
 pub fn wrap(text: &str, indent: &str, width: usize) -> String {
     let mut out = String::new();
     let mut line = 0;

@@ -1,8 +1,7 @@
 //! The live line.
 //!
-//! In: events of a run. Out: one line on standard error that is drawn over and over,
-//! gone when the run ends. What stays true: it is drawn on a terminal only, and not
-//! before the run has lasted long enough to tell something.
+//! In: events of a run. Out: one line on standard error that is redrawn in place, and removed when the run
+//! ends. What stays true: it is drawn on a terminal only, and not before the run has lasted long enough.
 
 use crate::output::tell;
 use crate::units::{show_bytes, show_short};
@@ -11,9 +10,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
 
-/// Shows how a run goes.
+/// Shows the progress of a run.
 pub struct Live {
-    /// Whether there is a terminal to draw on and the user wants to see it.
+    /// Whether there is a terminal to draw on and the user wants it.
     draw: bool,
     verbose: bool,
     memory_limit: Option<u64>,
@@ -27,7 +26,7 @@ impl Live {
         Arc::new(Live { draw, verbose, memory_limit, bar: OnceLock::new() })
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -78,7 +77,7 @@ fn line(snapshot: &Snapshot, memory_limit: Option<u64>) -> String {
         None => held,
     };
     let whole = snapshot.elapsed.as_secs();
-    // What matters most stands first: a narrow terminal cuts the line at its end.
+    // The most important first: a narrow terminal truncates the line.
     format!(
         "{:02}:{:02}:{:02}  {} states  {}/s  {memory}  {per_state:.1} B/state  frontier {}  depth {}",
         whole / 3600,

@@ -1,9 +1,8 @@
 //! Errors as people see them.
 //!
-//! In: a [`Failure`]. Out: text on standard error, with file, line, column and a caret
-//! where there is a place to point at. What stays true: whatever the input is, an error
-//! takes a screenful at most: long lines are cut around the place, long lists end in a
-//! count.
+//! In: a [`Failure`]. Out: text on standard error, with file, line, column and a caret if there is a span.
+//! What stays true: whatever the input is, an error takes at most a screenful: long lines are cut around the
+//! span, long lists end in a count.
 
 use crate::exit::Failure;
 use crate::output::{Look, tell};
@@ -12,11 +11,11 @@ use deltamark::core::Diagnostic;
 use deltamark::core::diagnostic::{MOST_DIAGNOSTICS, line_column};
 use deltamark::load::Source;
 
-/// The most characters of a line that are shown.
+/// The maximum number of characters shown of a line.
 const LINE: usize = 120;
-/// The most errors of one text that are shown.
+/// The maximum number of errors shown of one text.
 const ERRORS: usize = 10;
-/// The most characters of one message: names from a hostile file can be of any length.
+/// The maximum number of characters of one message: names from a hostile file can be of any length.
 const MESSAGE: usize = 600;
 
 /// Shows a failure on standard error.
@@ -29,7 +28,7 @@ pub fn note(message: &str) {
     tell(renderer().render(&[Group::with_title(Level::NOTE.primary_title(shortened(message)))]));
 }
 
-/// Shows what makes an answer worth less than it seems.
+/// Shows what weakens an answer.
 pub fn warning(message: &str) {
     tell(renderer().render(&[Group::with_title(Level::WARNING.primary_title(shortened(message)))]));
 }
@@ -47,7 +46,7 @@ fn told(failure: &Failure, renderer: &Renderer) -> String {
             let shown = diagnostics.iter().take(ERRORS).map(|diagnostic| one(source, diagnostic, renderer));
             let mut texts: Vec<String> = shown.collect();
             if diagnostics.len() > ERRORS {
-                // Readers give up at some number, so that there may be more than they found.
+                // Parsers give up at some number, so there may be more than they found.
                 let least = if diagnostics.len() >= MOST_DIAGNOSTICS { "at least " } else { "" };
                 let more = format!("and {least}{} more in `{}`", diagnostics.len() - ERRORS, source.name);
                 texts.push(renderer.render(&[titled(&more, None)]));
@@ -80,8 +79,8 @@ fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String 
     }
     let text = renderer.render(&[group]);
     match cut {
-        // The renderer counts columns in what it is shown; in a line that was cut in
-        // front the true column is another.
+        // The renderer counts columns in what it is given; in a line that was cut in front the true column is
+        // another.
         Some(cut) => {
             let place = |column| format!("{}:{}:{column}", source.name, cut.line);
             text.replacen(&place(cut.text[..cut.start].chars().count() + 1), &place(cut.column), 1)
@@ -116,8 +115,7 @@ impl Cut {
         let before = &text[line_start..start];
         let marked = &text[start..end];
         let after = text[end..line_end].trim_end_matches('\r');
-        // A third of the window goes to what stands before, so that the reader sees
-        // what leads up to the place.
+        // A third of the window precedes the span, for context.
         let (head, cut_head) = last(before, LINE / 3);
         let (middle, cut_middle) = first(marked, LINE / 2);
         let (tail, cut_tail) = first(
@@ -156,7 +154,7 @@ fn last(text: &str, count: usize) -> (&str, bool) {
     }
 }
 
-/// The text with control characters replaced, so that a file cannot steer the terminal.
+/// The text with control characters replaced, so that a file cannot control the terminal.
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {

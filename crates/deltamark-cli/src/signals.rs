@@ -1,8 +1,8 @@
 //! Ctrl-C, SIGTERM and SIGHUP.
 //!
-//! In: a signal, at any moment from the first line of `main` on. Out: a flag that the run looks at; then it ends with its report. What
-//! stays true: a second signal ends the process at once, and so does the first where no run looks at the flag; nothing that was
-//! being written is left behind.
+//! In: a signal, at any time from the first line of `main` on. Out: a flag that the run polls; then it ends
+//! with its report. What stays true: a second signal ends the process at once, and so does the first if no
+//! run polls the flag; temporary files are removed.
 
 use deltamark::condensed_graph::unfinished;
 use deltamark::core::{Cancel, Control};
@@ -10,23 +10,23 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// What a shell reports for a process that was interrupted.
+/// The exit code that a shell reports for an interrupted process.
 const INTERRUPTED: i32 = 130;
 
 static FLAG: OnceLock<Cancel> = OnceLock::new();
-/// Whether nobody looks at the flag.
+/// Whether no run polls the flag.
 static UNWATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Takes care of signals from now on. Until a command says that it does not look, the flag is set.
+/// Installs the handler. Until a command calls [`unwatched`], a signal sets the flag.
 pub fn install() {
     let handler = || {
         if UNWATCHED.load(SeqCst) || cancel().is_cancelled() {
             end();
         }
         cancel().cancel();
-        // Whoever closed standard error does not want to know.
+        // If standard error is closed, the message is dropped.
         let _ = std::io::stderr().write_all(b"\nstopping; once more to end at once\n");
-        // The command may have said in between that it does not look.
+        // The command may have called [`unwatched`] in between.
         if UNWATCHED.load(SeqCst) {
             end();
         }
@@ -40,12 +40,12 @@ pub fn cancel() -> Cancel {
     FLAG.get_or_init(Cancel::new).clone()
 }
 
-/// What steers a command without limits: until a signal comes.
+/// The control of a command without limits: until a signal comes.
 pub fn control() -> Control {
     Control { cancel: cancel(), ..Control::new() }
 }
 
-/// Says that nobody will look at the flag, so that a signal ends the process; also one that came before.
+/// From now on no run polls the flag, so that a signal ends the process; also one that came before.
 pub fn unwatched() {
     UNWATCHED.store(true, SeqCst);
     if cancel().is_cancelled() {

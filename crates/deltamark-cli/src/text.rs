@@ -1,8 +1,8 @@
 //! Reports for people.
 //!
-//! In: a [`Report`], perhaps with a survey. Out: text: the answers first, then the
-//! traces, then the figures. What stays true: a report fits on a few screens whatever
-//! the model; what is left out is said, and where to find it.
+//! In: a [`Report`], perhaps with a survey. Out: text: the verdicts first, then the traces, then the
+//! statistics. What stays true: a report fits on a few screens whatever the model; what is omitted is
+//! mentioned, and where to find it.
 
 use crate::multiset;
 use crate::output::{Colour, Look, wrap};
@@ -22,12 +22,12 @@ use std::fmt::Write;
 
 /// Traces of more steps than this are cut in the middle.
 const STEPS: usize = 60;
-/// How many steps a cut trace shows at either end.
+/// The number of steps that a cut trace shows at either end.
 const ENDS: usize = 20;
 /// Lists of more places or names than this are cut.
 const ROWS: usize = 40;
-/// What is told by the state (bytes, time) is told of this many states or more: of fewer it says nothing but how much a
-/// table takes that is nearly empty.
+/// Figures per state (bytes, time) are shown from this many states on: for fewer they only measure a nearly
+/// empty table.
 const FEW: u64 = 1000;
 
 /// The line of one answer.
@@ -36,7 +36,7 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
         Verdict::Holds(_) => (Colour::Green, "✓ ", "holds"),
         Verdict::Violated(..) => (Colour::Red, "✗ ", "violated"),
         Verdict::NoViolationFound(_) => (Colour::Yellow, "? ", "no violation found"),
-        // What this program does not know is no answer either.
+        // An unknown verdict is no answer either.
         _ => (Colour::Yellow, "? ", "no answer"),
     };
     let mark = look.paint(colour, &format!("{}{word}", if look.ticks { tick } else { "" }));
@@ -54,7 +54,7 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
     format!("{mark}  {property}{doubt}\n")
 }
 
-/// How probable it is that a state was missed.
+/// The probability that a state was missed.
 fn missed(probability: f64) -> String {
     let shown = match probability {
         p if p >= 0.999_5 => "nearly 1".into(),
@@ -91,7 +91,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     out
 }
 
-/// How an answer came about: the trace, or why there is none.
+/// The evidence of an answer: the trace, or why there is none.
 fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
@@ -185,12 +185,12 @@ fn changes(story: &Story, step: &Step<'_>, look: &Look) -> Vec<String> {
     step.changes.iter().map(one).collect()
 }
 
-/// What a step did to a variable: its old and its new value, or what was taken from a multiset and put into it.
+/// The change of a variable: its old and its new value, or what was removed from a multiset and added.
 pub fn changed(name: &str, before: &Value, after: &Value, look: &Look) -> String {
     multiset::change(name, before, after, look).unwrap_or_else(|| format!("{name}: {before} {} {after}", look.arrow))
 }
 
-/// A head and a list behind it, wrapped so that the list stays in its column.
+/// A heading and its list, wrapped so that the list stays in its column.
 pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
     let indent = head.chars().count();
     let mut line = indent;
@@ -209,7 +209,7 @@ pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
     out.push('\n');
 }
 
-/// Why a run ended before there was anything to search.
+/// Why a run was stopped before there was anything to search.
 pub fn stopped(report: &Report) -> String {
     let why = match report.stopped_by {
         Some(Stop::Memory) => {
@@ -228,7 +228,7 @@ pub fn stopped(report: &Report) -> String {
     format!("{why} while {what}")
 }
 
-/// Why the run ended early, and what to try.
+/// Why the run was stopped, and what to try.
 fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     let Some(stop) = report.stopped_by else { return };
     let statistics = &report.statistics;
@@ -305,7 +305,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     }
 }
 
-/// What was written of a graph.
+/// Statistics of a written graph.
 pub fn written(path: &str, contents: &GraphContents) -> String {
     format!(
         "{} and {} written to `{path}`: {}, {:.2} bits an edge",
@@ -316,13 +316,13 @@ pub fn written(path: &str, contents: &GraphContents) -> String {
     )
 }
 
-/// What the file of a graph says of itself.
+/// The header of a graph file.
 pub fn graph(graph: &Condensed) -> String {
     let (meta, contents) = (graph.graph.meta(), graph.contents());
     let mut out = String::new();
     let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
     let options: String = meta.model.options.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
-    // What a file says is printed as text, whatever it is.
+    // The contents of a file are printed as text, whatever they are.
     let words = format!("{} ({}){options}", meta.model.path, meta.model.format);
     figure("model", crate::render::printable(&words));
     figure("states", show_count(meta.states));
@@ -354,7 +354,7 @@ pub fn components(found: &ComponentsReport) -> String {
     out
 }
 
-/// The figures of a run.
+/// The statistics of a run.
 fn summary(out: &mut String, report: &Report, look: &Look) {
     let statistics = &report.statistics;
     let extent = match (report.stopped_by, report.guarantee) {
@@ -368,7 +368,7 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
         show_counted(statistics.states, "state"),
         show_counted(statistics.edges, "edge"),
         show_counted(statistics.deadlocks, "deadlock"),
-        // A sweep knows no distances.
+        // A sweep has no distances.
         if report.sweep.is_some() { String::new() } else { format!(", depth {}", show_count(statistics.depth)) },
         show_duration(report.total_time),
     );
@@ -389,20 +389,20 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
     if let Some(peak) = report.peak_resident {
         let _ = write!(memory, "; process at most {}", show_bytes(peak));
     }
-    // Scripts take figures from these lines by their place, so they are wrapped for people only.
+    // Scripts take figures from these lines by their position, so they are wrapped for people only.
     for line in [counts, memory] {
         let line = if look.terminal { wrap(&line, "", look.width) } else { line };
         let _ = writeln!(out, "{line}");
     }
 }
 
-/// Why the store is the one it is, where there was something to choose.
+/// Why this store was chosen, if there was a choice.
 fn choice(out: &mut String, report: &Report, look: &Look) {
     let Some(choice) = report.choice.as_ref().filter(|choice| !choice.trials.is_empty()) else { return };
     let _ = writeln!(out, "{}", wrap(&format!("{} was chosen: {}", choice.store, choice.why), "", look.width));
 }
 
-/// What was tried before a store was chosen, as a table.
+/// The trials before a store was chosen, as a table.
 pub fn trials(choice: &Choice) -> String {
     if choice.trials.is_empty() {
         return String::new();
@@ -434,7 +434,7 @@ pub fn trials(choice: &Choice) -> String {
     format!("\nTried on the first {states}; frontiers come on top; * was chosen.\n{table}\n")
 }
 
-/// The most characters of a measure that are shown.
+/// The maximum number of characters shown of a measure.
 const MEASURE: usize = 160;
 
 fn shown_measure(measure: &str, all: bool) -> String {
@@ -444,7 +444,7 @@ fn shown_measure(measure: &str, all: bool) -> String {
     }
 }
 
-/// What is known of a measure before a run.
+/// A measure's figures before a run.
 pub fn measure(report: &SweepReport, all: bool, look: &Look) -> String {
     let mut out = String::new();
     let mut figure = |name: &str, value: String| _ = writeln!(out, "{name:<26}{value}");
@@ -472,7 +472,7 @@ pub fn measure(report: &SweepReport, all: bool, look: &Look) -> String {
     out
 }
 
-/// What a sweep came to.
+/// The statistics of a sweep.
 fn sweep(out: &mut String, report: &Report, look: &Look) {
     let Some(sweep) = &report.sweep else { return };
     let Some(swept) = &sweep.swept else { return };
@@ -550,7 +550,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
     out
 }
 
-/// The most of each token in each place, as multisets.
+/// The largest count of each token in each place, as multisets.
 fn token_bounds(out: &mut String, survey: &Survey, all: bool) {
     if survey.token_bounds.is_empty() {
         return;
@@ -599,7 +599,7 @@ mod tests {
     fn a_lasso_says_where_its_cycle_begins() {
         let net = tina::parse("pl a (1)\ntr begin a -> b\ntr there b -> c\ntr back c -> b\n").expect("a net");
         let system = NetSystem::new(net);
-        // The path is there to be shown; what it is to show does not matter here.
+        // Only the shown path matters; what it proves does not matter here.
         let shown = |actions: &[u32], start: Option<usize>| {
             let actions = actions.iter().copied().map(Action).collect();
             let trace = start.map_or(Trace::path(0, Vec::clone(&actions)), |start| Trace::lasso(0, actions, start));
@@ -622,7 +622,7 @@ p: violated by a path of 1 step into a cycle of 2 steps
 ";
         assert_eq!(shown(&[0, 1, 2], Some(1)), lasso);
         assert!(!shown(&[0, 1, 2], None).contains("cycle"));
-        // A cycle whose first step is among those that are not shown is told all the same.
+        // A cycle whose first step is among those not shown is reported all the same.
         let long: Vec<u32> = std::iter::once(0).chain([1, 2].into_iter().cycle().take(2 * STEPS)).collect();
         let told = shown(&long, Some(STEPS + 1));
         let expected = format!("the cycle begins here: steps {} to {} repeat for ever", STEPS + 2, 2 * STEPS + 1);

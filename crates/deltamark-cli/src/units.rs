@@ -1,12 +1,12 @@
 //! Sizes, durations and large numbers: as users write them, and as reports show them.
 //!
-//! In: text or figures. Out: figures or text. What stays true: what a report shows can
-//! be typed back as an option, but for its rounding.
+//! In: text or figures. Out: figures or text. What stays true: what a report shows can be typed back as an
+//! option, apart from rounding.
 
 use std::time::Duration;
 
-/// Reads a size: `4GiB`, `512MB`, `2G`, `1.5GiB`, or a number of bytes. `K`, `M`, `G`
-/// and `T` alone stand for powers of 1024, as with other tools.
+/// Parses a size: `4GiB`, `512MB`, `2G`, `1.5GiB`, or a number of bytes. `K`, `M`, `G` and `T` alone are
+/// powers of 1024, as in other tools.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size; write for instance 4GiB, 512MB or 2G");
     let (number, unit) = split(text);
@@ -113,7 +113,7 @@ fn decimal(number: &str) -> Option<f64> {
     number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.parse().ok())?
 }
 
-/// A number with its thousands set apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 pub fn show_count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! Code runs when the user says `--format so` in that very command, and at no other time. The library here marks that it was
+//! Code runs only if the user gives `--format so` in that very command. The library here marks that it was
 //! loaded: its constructor writes a file, before any function of it is called.
 
 mod common;
@@ -8,7 +8,8 @@ use deltamark::condensed_graph::graph::forge;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds the example with a constructor that makes a file `loaded` in the current folder; whether there is a compiler.
+/// Builds the example with a constructor that makes a file `loaded` in the current folder; returns whether
+/// there is a compiler.
 fn build(folder: &Path, name: &str) -> bool {
     let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deltamark-so");
     let ring = std::fs::read_to_string(so.join("examples/ring.c")).expect("the example");
@@ -29,7 +30,7 @@ fn build(folder: &Path, name: &str) -> bool {
     }
 }
 
-/// Whether the library was loaded since the last time this was asked.
+/// Whether the library was loaded since the last call.
 fn loaded(folder: &Path) -> bool {
     std::fs::remove_file(folder.join("loaded")).is_ok()
 }
@@ -40,7 +41,7 @@ fn a_graph_never_has_code_run_that_the_user_did_not_name() {
     if !build(&folder, "ring.so") {
         return;
     }
-    // A library is named by `--format so`, whatever its file is called.
+    // A library is selected by `--format so`, whatever its file is called.
     for model in ["ring.so", "./ring.so"] {
         let run = run_in(&folder, &["check", model, "-q"], "");
         assert_eq!((run.exit, loaded(&folder)), (2, false), "{}", run.stderr);
@@ -83,7 +84,7 @@ fn a_graph_never_has_code_run_that_the_user_did_not_name() {
             assert!(run.stderr.contains("which is code") && run.stderr.contains("--format so"), "{}", run.stderr);
         }
     }
-    // Named by the user, it runs: if it is the library that the graph was made from.
+    // Selected by the user, it runs: if it is the library that the graph was made from.
     std::fs::write(folder.join("g.dmg"), &honest).expect("a file");
     let named = run_in(&folder, &["graph", "g.dmg", "--format", "so", "--deadlock", "-q"], "");
     assert_eq!((named.exit, loaded(&folder)), (0, true), "{}{}", named.stdout, named.stderr);

@@ -1,5 +1,6 @@
-//! Limits and signals in every phase of a run, as a user sees them: the exit code, the report, what is left in the folder.
-//! Bounds on time are generous, for a busy machine: where a limit did not hold it took minutes, or for ever.
+//! Limits and signals in every phase of a run, as a user sees them: the exit code, the report, what is left
+//! in the folder. Bounds on time are generous, for a busy machine: where a limit did not hold it took
+//! minutes, or for ever.
 
 #![cfg(target_os = "linux")]
 
@@ -14,11 +15,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// How far memory may go beyond its limit.
+/// By how much memory may exceed its limit.
 const SLACK: u64 = 4 * MIB;
-/// How far time may, here.
+/// By how much time may, here.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The threads of the runs whose time of the processor is looked at.
+/// The threads of the runs whose processor time is checked.
 const THREADS: u64 = 2;
 
 fn command(arguments: &[&str]) -> Command {
@@ -40,7 +41,7 @@ fn ended(child: Child) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A ring of so many places, in TINA's format or in PNML.
+/// A ring of this many places, in TINA's format or in PNML.
 fn ring(places: usize, pnml: bool) -> String {
     let mut text = String::new();
     if pnml {
@@ -87,7 +88,7 @@ fn a_limit_that_is_reached_while_a_model_is_loaded_ends_the_run_with_a_report() 
     let dve = write("many.dve", many_processes(3000));
     let own = |name: &str| format!("{}/../../models/{name}", env!("CARGO_MANIFEST_DIR"));
     let (sieve, philosophers) = (own("sieve.lna"), own("philosophers.lna"));
-    // The model, its options, and by what limit and while what the run ends.
+    // The model, its options, and the expected limit and phase.
     let cases: &[(&str, &[&str], &str, &str)] = &[
         (&net, &["--memory", "32MiB"], "memory", "loading"),
         (&pnml, &["--memory", "40MiB"], "memory", "loading"),
@@ -138,7 +139,7 @@ fn a_state_with_very_many_successors_keeps_nobody_beyond_the_limits() {
     }
 }
 
-/// Processes that have nothing to do with each other, so that a state has as many successors as there are processes.
+/// Independent processes, so that a state has as many successors as there are processes.
 fn independent_processes(count: usize) -> String {
     let mut text = String::new();
     for n in 0..count {
@@ -159,7 +160,7 @@ fn independent_transitions(count: usize) -> String {
     })
 }
 
-/// A coloured net with one transition that has two arcs for each of so many.
+/// A coloured net with one transition with two arcs for each of `count` places.
 fn many_arcs(count: usize) -> String {
     let mut text = String::from("wide {\n type v : mod 3;\n");
     for n in 0..count {
@@ -170,7 +171,7 @@ fn many_arcs(count: usize) -> String {
     text
 }
 
-/// Runs `check`, and gives how far the peak of memory is above the limit, by the figure of the kernel.
+/// Runs `check`, and returns by how much the peak of memory exceeds the limit, according to the kernel.
 fn bytes_above_limit(arguments: &[&str]) -> u64 {
     let done = run(&[&["check", "--json"], arguments].concat());
     assert_eq!(done.exit, 3, "{arguments:?}: {}{}", done.stdout, done.stderr);
@@ -216,7 +217,7 @@ fn wide_models_keep_to_their_memory_in_every_store() {
                 let mut arguments =
                     vec!["check", "--json", &path, "--memory", "64MiB", "--time", "2s", "--store", store];
                 arguments.extend(["--search", search, "--threads", threads]);
-                // Not every store takes every model, search and number of threads.
+                // Not every store supports every model, search and number of threads.
                 if run(&arguments).exit == 2 {
                     continue;
                 }
@@ -240,7 +241,7 @@ fn nobody_waits_for_a_model_that_does_not_come() {
         assert!(stdout.contains(r#""stopped_by":"time""#), "{model}: {stdout}");
         assert!(began.elapsed() < PATIENCE, "{model}: {:?}", began.elapsed());
     }
-    // What does come is read.
+    // What does arrive is read.
     let mut child =
         command(&["check", "-", "--format", "tina"]).stdin(Stdio::piped()).spawn().expect("the command starts");
     child.stdin.take().expect("a pipe").write_all(ring(10, false).as_bytes()).expect("the model is read");
@@ -275,7 +276,7 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
     let properties: String = (0..200_000).map(|n| format!("invariant x{n}: p0 + {n} >= 0\n")).collect();
     let properties = write("many.prop", properties);
     let measure = format!("@{fifo}");
-    // The model, its options, and by what limit and while what the run ends.
+    // The model, its options, and the expected limit and phase.
     let cases: &[(&str, &[&str], &str, &str)] = &[
         (&net, &["--properties", &fifo, "--time", "300ms"], "time", "properties"),
         (&net, &["--search", "sweep", "--progress", &measure, "--time", "300ms"], "time", "properties"),
@@ -298,13 +299,13 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
             assert!(report["peak_rss_bytes"].as_u64() <= Some(64 * MIB + SLACK), "{label}: {report}");
         }
     }
-    // What is looked for when a run has ended: places that grow.
+    // The analysis after a run: places that grow.
     let large = write("large.net", ring(60_000, false));
     let done = run(&["check", &large, "--json", "--max-states", "5", "--memory", "150MiB", "--threads", "1"]);
     let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr));
     assert_eq!((done.exit, &report["stopped_by"]), (3, &"states".into()), "{report}");
     assert!(report["peak_rss_bytes"].as_u64() <= Some(150 * MIB + SLACK), "{report}");
-    // The answers are there, and nobody waits for whoever should read the trace.
+    // The verdicts are printed, and a missing reader of the trace is not waited for.
     let began = Instant::now();
     let done = run(&["check", &net, "--reach", "p1 = 1", "--trace", &fifo, "--time", "300ms"]);
     assert_eq!(done.exit, 3, "{}{}", done.stdout, done.stderr);
@@ -315,7 +316,7 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
         done.stderr
     );
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // A graph that was written before: whatever is asked of it.
+    // A graph written before: whatever is asked of it.
     let graph = folder.join("ring.dmg").to_string_lossy().into_owned();
     assert_eq!(run(&["check", &net, "--deadlock", "--graph", &graph]).exit, 0);
     for asked in [&["--components"][..], &["--stats"], &["--deadlock"]] {
@@ -336,7 +337,7 @@ fn every_signal_ends_a_run_with_its_report() {
         assert!(stdout.contains(r#""stopped_by":"cancelled""#), "{name}: {stdout}");
         assert!(stderr.contains("once more to end at once"), "{name}: {stderr}");
     }
-    // While nothing has come to read yet, and to a command that looks at no flag.
+    // While there is no input yet, and in a command that polls no flag.
     for (arguments, expected) in [(["check", "-", "--format", "tina"], 3), (["dump", "-", "--format", "dve"], 130)] {
         let mut child = command(&arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
         std::thread::sleep(Duration::from_millis(300));
@@ -356,7 +357,7 @@ fn nothing_half_written_is_left_behind() {
         let names = std::fs::read_dir(&folder).expect("the folder is there");
         names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
     };
-    // A run that is asked to end, and one that is ended at once.
+    // A run that is asked to end, and one that is killed at once.
     for (signals, expected) in [(1, Some(3)), (2, Some(130))] {
         let arguments = ["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--graph", &graph];
         let mut child = command(&arguments).spawn().expect("the command starts");
@@ -366,7 +367,7 @@ fn nothing_half_written_is_left_behind() {
         }
         assert!(left().iter().any(|name| name.ends_with(".part")), "{:?}", left());
         if signals == 2 {
-            // Held, so that it cannot end between the two.
+            // Stopped, so that it cannot end between the two.
             signal(&child, "STOP");
             signal(&child, "INT");
             signal(&child, "TERM");
@@ -401,10 +402,10 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(said.trim(), "0");
 }
 
-/// What the processor has done for all children that have ended, in steps of a hundredth of a second.
+/// The processor time of all children that have ended, in steps of a hundredth of a second.
 fn used_by_children() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").expect("the kernel says so");
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses, which may contain anything.
     let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = fields[13..15].iter().map(|field| field.parse::<u64>().expect("a number"));
     Duration::from_millis(10 * ticks.sum::<u64>())
@@ -448,12 +449,12 @@ fn limits_hold_over_kinds_of_models_and_limits() {
             let (began, used) = (Instant::now(), used_by_children());
             let done = run(&[&["check", model, "--json", "--threads", "2"], &options[..], &limits, &both].concat());
             let limit = if limits[0] == "--time" { 1 } else { 3 };
-            // On a busy machine the clock runs while others work, so what the processor did is what counts; the clock tells whether
-            // a run hangs.
+            // On a busy machine wall-clock time includes others' work, so processor time counts; the clock
+            // detects a run that hangs.
             let used = used_by_children() - used;
             assert!(used < Duration::from_secs(THREADS * limit + 5), "{label}: {used:?} of the processor");
             assert!(began.elapsed() < Duration::from_secs(limit) + 5 * PATIENCE, "{label}: {:?}", began.elapsed());
-            // Refused (the file itself, or the model loaded, leaves no room), ended by a limit, or done.
+            // Refused (the file itself, or the model loaded, leaves no room), stopped by a limit, or done.
             if done.exit == 2 {
                 continue;
             }

@@ -1,5 +1,4 @@
-//! What the documents say is true: commands print what is shown, tables are complete,
-//! files exist.
+//! The documents are true: commands print what is shown, tables are complete, files exist.
 //!
 //! In a block marked `console` every line that begins with `$ deltamark ` is run in the
 //! root of the repository, and what it prints, on standard error first, must be what
@@ -132,7 +131,7 @@ fn the_readme_gives_two_commands_and_ci_runs_the_second() {
 
 #[test]
 fn no_placeholder_is_left_in_a_document() {
-    // A figure that is still to be measured is written `@@what@@`.
+    // A figure still to be measured is written `@@what@@`.
     for document in DOCUMENTS {
         for (index, line) in read(document).lines().enumerate() {
             assert!(!line.contains("@@"), "{document}:{} has a placeholder: {line}", index + 1);
@@ -149,7 +148,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 fn named_files(text: &str) -> impl Iterator<Item = &str> {
     let folders = ["crates/", "docs/", "models/", "fuzz/", ".ci/"];
     let is_path = move |word: &&str| folders.iter().any(|folder| word.starts_with(folder));
-    // What stands for something else is written in capitals: `crates/deltamark-LANGUAGE/src/lib.rs`.
+    // Placeholders are written in capitals: `crates/deltamark-LANGUAGE/src/lib.rs`.
     let is_real = |word: &&str| !word.contains([' ', '…', '*', '<']) && !word.contains(char::is_uppercase);
     text.split('`').skip(1).step_by(2).filter(is_path).filter(is_real)
 }

@@ -1,5 +1,5 @@
-//! What people see when something is wrong: each message says what, where, and what to
-//! do, on standard error alone, and the exit code is the one of the contract.
+//! Error messages: each states what, where, and what to do, on standard error alone, and the exit code is the
+//! one of the contract.
 
 mod common;
 
@@ -250,7 +250,7 @@ fn exit_codes_are_those_of_the_contract() {
         (&["check", "handover.net", "--invariant", "stock <= 1"], 1),
         (&["check", "handover.net", "--reach", "busy >= 1"], 0),
         (&["check", "handover.net", "--reach", "busy >= 2"], 1),
-        // A violation that was found stands, whatever else has no answer.
+        // A violation that was found counts, whatever else has no answer.
         (&["check", "grow.net", "--invariant", "heap <= 3", "--deadlock", "--max-states", "1000"], 1),
         (&["stats", "handover.net"], 0),
     ];

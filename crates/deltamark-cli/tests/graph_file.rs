@@ -1,4 +1,4 @@
-//! `deltamark graph FILE.dmg`: what is printed, how it ends, and what is refused.
+//! `deltamark graph FILE.dmg`: its output, its exit codes, and what is refused.
 
 mod common;
 
@@ -164,7 +164,7 @@ fn the_user_is_told_where_a_graph_leads_to() {
         let quiet = run_in(&folder, &["graph", "led.dmg", "--deadlock", "-q"], "");
         assert_eq!((quiet.exit, quiet.stderr.as_str()), (1, ""), "{path}");
     }
-    // What a file says of itself does not steer the terminal.
+    // The contents of a file do not control the terminal.
     let escaped =
         forge(&bytes, |meta| meta.model.options = vec![("param".into(), "a\u{1b}[2J=1".into())]).expect("a graph");
     std::fs::write(folder.join("led.dmg"), escaped).expect("a file");

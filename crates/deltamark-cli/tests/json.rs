@@ -1,4 +1,4 @@
-//! What scripts see: `--json` prints one object with every field of the contract.
+//! The JSON contract: `--json` prints one object with every field of the contract.
 
 mod common;
 
@@ -75,7 +75,7 @@ fn a_store_that_may_miss_states_says_so() {
     let value = object(&["check", "ring.net", "--json", "--store", "compaction:bits=40"]);
     assert_eq!((&value["store"]["guarantee"], &value["store"]["options"]["bits"]), (&"omission".into(), &40.into()));
     let probability = value["store"]["omission_probability"].as_f64().expect("a number");
-    // Six states: fifteen pairs, each alike once in 2^40.
+    // Six states: fifteen pairs, each equal with probability 2^-40.
     assert!((probability - 15.0 / 2f64.powi(40)).abs() < 1e-16, "{probability}");
     assert_eq!(value["properties"][0]["verdict"], "no violation found");
     assert_eq!(value["properties"][0]["omission_probability"], value["store"]["omission_probability"]);

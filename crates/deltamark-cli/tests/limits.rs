@@ -1,5 +1,5 @@
-//! Limits are kept by the process, not only by its own accounting: memory, time, the number
-//! of states, and the wish of a user who presses Ctrl-C.
+//! Limits hold for the process, not only in its own accounting: memory, time, the number of states, and
+//! Ctrl-C.
 //!
 //! `scripts/long` runs these tests in release mode too, where a search takes memory fastest.
 
@@ -41,7 +41,7 @@ fn keeps_memory_limit(model: &str, search: &str, mebibytes: u64) -> Value {
     assert_eq!(number(&report, "/memory_limit_bytes"), mebibytes * MIB, "{label}");
     let peak = number(&report, "/peak_rss_bytes");
     assert!(peak <= mebibytes * MIB, "{label}: the process held {peak} bytes");
-    // Close to the limit a table may grow in small steps, but it must come to an end.
+    // Close to the limit a table may grow in small steps, but it must terminate.
     assert!(report["seconds"]["total"].as_f64() < Some(60.0), "{label}: {}", report["seconds"]);
     assert_eq!((&report["complete"], &report["properties"][0]["verdict"]), (&false.into(), &"unknown".into()));
     report
@@ -57,7 +57,7 @@ fn memory_is_a_hard_limit() {
             let report = keeps_memory_limit(&kanban, search, mebibytes);
             let more = number(&report, "/states");
             assert!(more > states, "{search}: {mebibytes} MiB give {more} states, less gave {states}");
-            // A limit that is kept by stopping far below it would be no use.
+            // A limit that is kept by stopping far below it would be useless.
             let (store, frontier) = (number(&report, "/store/bytes"), number(&report, "/frontier/peak_bytes"));
             assert!(store + frontier + 22 * MIB >= mebibytes * MIB * 3 / 4, "{search}, {mebibytes} MiB: {report}");
             states = more;
@@ -81,7 +81,7 @@ fn a_run_without_a_store_chooses_one_that_fits() {
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_is_a_hard_limit_for_layouts_that_widen_late() {
-    // Most states are there when the place `heap` begins to outgrow its field again and again.
+    // Most states are stored when the place `heap` begins to outgrow its field repeatedly.
     let mut net = String::from("net late\n");
     let all = |letter: &str| (0..16).map(|bit| format!("{letter}{bit} ")).collect::<String>();
     for bit in 0..16 {
@@ -163,7 +163,7 @@ fn the_time_is_kept() {
     }
 }
 
-/// Starts a run without end, interrupts it, and gives its exit code and both outputs.
+/// Starts an endless run, interrupts it, and returns its exit code and both outputs.
 #[cfg(unix)]
 fn interrupted(arguments: &[&str]) -> (Option<i32>, String, String) {
     use std::process::{Command, Stdio};

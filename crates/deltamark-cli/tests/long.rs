@@ -1,8 +1,7 @@
-//! The long run: the nets with answers from outside that are too large for every day.
+//! The long run: nets with known results from outside that are too large for every day.
 //!
-//! In: the P/T nets of the corpus above three million states. Out: a line a net, with what
-//! it took. Each net has a process of its own, so that what is resident is its own.
-//! `scripts/long` runs it.
+//! In: the P/T nets of the corpus above three million states. Out: a line a net, with its cost. Each net has
+//! a process of its own, so that its resident size is its own. `scripts/long` runs it.
 
 mod common;
 
@@ -11,7 +10,7 @@ use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use serde_json::Value;
 
-/// The fields of a report and the columns of the table that say the same.
+/// The fields of a report and the corresponding columns of the table.
 const SAME: &[(&str, &str)] = &[
     ("/states", "states"),
     ("/edges", "edges"),
@@ -39,7 +38,7 @@ fn differences(row: &Row, report: &Value) -> Vec<String> {
     wrong
 }
 
-/// Explores a net, prints its line, and says what is wrong.
+/// Explores a net, prints its line, and returns what is wrong.
 fn check(corpus: &Corpus, row: &Row) -> Vec<String> {
     let model = row.text("model").expect("every row names its model");
     let path = corpus.file("pnml", &format!("{model}.pnml"));

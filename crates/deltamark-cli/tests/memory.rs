@@ -1,4 +1,4 @@
-//! Memory that is short: address space that runs out, and limits that the process keeps by the kernel's own figure.
+//! Exhausted memory: address space that runs out, and limits checked by the kernel's own figure.
 //!
 //! A sample of both is run always; `scripts/long` runs the whole, in release mode.
 #![cfg(target_os = "linux")]
@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const MIB: u64 = 1 << 20;
-/// By how much a process may pass its limit.
+/// By how much a process may exceed its limit.
 const TOLERANCE: u64 = 4 * MIB;
 
 /// A run to be made.
@@ -27,7 +27,7 @@ struct Case {
     store: &'static str,
     search: &'static str,
     threads: usize,
-    /// When the run ends, however far it has come.
+    /// The time limit of the run.
     time: &'static str,
 }
 
@@ -41,7 +41,7 @@ impl Case {
             arguments.extend(["--invariant", "true"].map(String::from));
         }
         if self.search != "sweep" {
-            // The usual array of `bitstate` is larger than all limits here.
+            // The default array of `bitstate` is larger than all limits here.
             let store = if self.store == "bitstate" { "bitstate:bits=24" } else { self.store };
             arguments.extend(["--store".into(), store.into()]);
         }
@@ -56,7 +56,7 @@ impl Case {
 /// A model with its states.
 type Model = (Vec<String>, u64);
 
-/// Every store with every search and number of threads that it can be used with.
+/// Every store with every search and number of threads that it supports.
 fn matrix(command: &'static str, (model, states): &Model, threads: &[usize], time: &'static str) -> Vec<Case> {
     let case = |store, search, threads| {
         let model = model.clone();
@@ -98,8 +98,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs with an address space of so many kibibytes, and checks how the run ends; returns its exit code, if the
-/// process could be started at all.
+/// Runs with an address space of this many kibibytes, and checks how the run ends; returns its exit code, if
+/// the process could be started at all.
 fn ends_honestly(case: &Case, kibibytes: u64) -> Option<i32> {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -v $0; exec \"$@\"", &kibibytes.to_string(), env!("CARGO_BIN_EXE_deltamark")]);
@@ -110,7 +110,7 @@ fn ends_honestly(case: &Case, kibibytes: u64) -> Option<i32> {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     let label = format!("ulimit -v {kibibytes}, {case:?}: {:?}\n{stdout}{stderr}", output.status);
     let code = output.status.code().unwrap_or_else(|| panic!("{label}"));
-    // The loader found no place for the libraries: nothing of ours has run.
+    // The loader found no room for the libraries: nothing of ours has run.
     if code == 127 && stderr.contains("error while loading shared libraries") {
         return None;
     }
@@ -218,7 +218,7 @@ fn address_space_of_every_size_ends_every_store_honestly() {
     let (net, smaller) = (kanban(&folder, 4), kanban(&folder, 3));
     let coloured = model("telephones.lna", 3625, &["--param", "N=4", "--unfold", "no"]);
     let mut cases = matrix("check", &net, &[1, 2], "60s");
-    // What rebuilds states takes its time depth-first.
+    // Stores that reconstruct states take long depth-first.
     cases.retain(|case| case.search == "bfs");
     cases.extend(matrix("check", &smaller, &[1], "60s").into_iter().filter(|case| case.search != "bfs"));
     cases.extend(matrix("check", &coloured, &[1, 8], "60s"));
@@ -232,8 +232,8 @@ fn address_space_of_every_size_ends_every_store_honestly() {
     assert!(ended[0] > 100 && ended[3] > 20, "{ended:?}");
 }
 
-/// Runs within a limit, and checks what the kernel says the process held at most. Returns by how much that is above
-/// the limit; nothing, where the limit was refused.
+/// Runs within a limit, and checks the peak resident size according to the kernel. Returns by how much it
+/// exceeds the limit; `None` if the limit was refused.
 fn keeps_within(case: &Case, mebibytes: u64) -> Option<i64> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_deltamark"));
     command.args(case.arguments()).args(["--memory", &format!("{mebibytes}MiB")]);
@@ -295,7 +295,7 @@ fn every_limit_is_kept_by_every_store_search_and_language() {
     let mut runs: Vec<(Case, u64)> = Vec::new();
     for (number, language) in languages(&folder("all-peaks")).iter().enumerate() {
         for (command, threads) in [("check", &[1, 2, 8][..]), ("stats", &[1])] {
-            // Each store, search and number of threads meets each limit, in one of the languages.
+            // Each store, search and number of threads is run with each limit, in one of the languages.
             for (place, case) in matrix(command, language, threads, "1s").into_iter().enumerate() {
                 let hard = case.store == "compact" && case.threads == 8;
                 runs.extend(hard.then(|| (case.clone(), 24)));

@@ -1,4 +1,4 @@
-//! What people see: every command's output as a snapshot.
+//! Every command's output as a snapshot.
 //!
 //! Times, rates and sizes in memory are masked; all other figures are exact. To accept
 //! a change, run the tests with `INSTA_UPDATE=always` and look at the difference.

@@ -1,5 +1,5 @@
-//! The command in the hands of a stranger: whatever is given to it, a sentence and the exit code of the contract, never a
-//! panic.
+//! Arbitrary use of the command: whatever its input, it prints a sentence and ends with an exit code of the
+//! contract, never a panic.
 
 mod common;
 
@@ -95,7 +95,7 @@ fn what_cannot_be_read_is_told() {
     std::fs::write(&locked, NET).expect("a file");
     let (exit, ..) = shell(&folder, "chmod 000 locked.net && ! cat locked.net");
     if exit != 0 {
-        // Whoever may read everything cannot be refused.
+        // A privileged user cannot be refused.
         return deltamark_testkit::corpus::skipped("what_cannot_be_read_is_told", "this user may read every file");
     }
     let (exit, stdout, stderr) = shell(&folder, "$D check locked.net");
@@ -144,14 +144,14 @@ fn what_cannot_be_written_is_told() {
         ("$D --version >/dev/full", 2, full),
         ("$D simulate good.net --random 3 >/dev/full", 2, full),
         ("mkfifo pipe.dmg; $D check good.net --graph pipe.dmg", 2, "it is no regular file"),
-        // Nobody can be told; the exit code is the one of the answer.
+        // Nothing can be reported; the exit code is that of the answer.
         ("$D check nowhere.net 2>/dev/full", 2, ""),
         ("$D check nowhere.net 2>&-", 2, ""),
         ("$D check good.net -v 2>/dev/full >answer", 0, ""),
         ("$D check good.net --graph x.dmg 2>/dev/full >answer", 0, ""),
         ("$D graph good.net -o x.aut 2>/dev/full", 0, ""),
         ("$D nonsense 2>/dev/full", 2, ""),
-        // A reader that has enough is no error.
+        // A reader that stops early is no error.
         ("$D stores | head -1 >line; exec 3>&1; { $D check good.net; echo $? >code; } | true; exit $(cat code)", 0, ""),
         ("$D check good.net >&-", 0, ""),
     ];

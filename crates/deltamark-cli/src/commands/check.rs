@@ -1,6 +1,6 @@
 //! `deltamark check`.
 //!
-//! In: a model and properties. Out: the answers, on standard output.
+//! In: a model and properties. Out: the verdicts, on standard output.
 
 use super::{explored_as, progressing};
 use crate::args::{self, Asked};
@@ -67,7 +67,7 @@ pub(super) fn show(
     if let Some(warning) = &report.warning {
         render::warning(warning);
     }
-    // In JSON and in the whole report they are told there.
+    // In JSON and in the full report they are included.
     if say.quiet && !say.json {
         report.notes.iter().for_each(|note| render::note(note));
         if report.stopped_while.is_some() {
@@ -75,7 +75,7 @@ pub(super) fn show(
         }
     }
     tell_of_graph(report, say);
-    // Traces on standard output are for a program; the report goes where people read.
+    // Traces on standard output are for a program; the report goes to standard error.
     let aside = trace == Some("-");
     let look = if aside { Look::stderr() } else { Look::stdout() };
     let write = |out: &mut dyn Write| {
@@ -89,7 +89,7 @@ pub(super) fn show(
         }
     };
     if aside { print_aside(write) } else { print(write) }?;
-    // After the answers, which are not to be lost with a disk that is full.
+    // After the verdicts, which must not be lost if the disk is full.
     if let Some(path) = trace {
         write_file(path, control, |out| report.write_traces(out))?;
         if report.answers.iter().all(|answer| answer.story.is_none()) {
@@ -99,14 +99,14 @@ pub(super) fn show(
     Ok(report.overall().into())
 }
 
-/// Shows how the store was chosen, if that is to be seen. In JSON it is in the object.
+/// Shows how the store was chosen, if requested. In JSON it is in the object.
 pub(super) fn explain(report: &Report, wanted: bool, aside: bool) -> Result<(), Failure> {
     let Some(choice) = report.choice.as_ref().filter(|_| wanted) else { return Ok(()) };
     let write = |out: &mut dyn Write| out.write_all(text::trials(choice).as_bytes());
     if aside { print_aside(write) } else { print(write) }
 }
 
-/// Says what became of a graph that was to be written.
+/// Reports on a graph that was to be written.
 pub(super) fn tell_of_graph(report: &Report, say: &args::Say) {
     let Some(graph) = report.graph.as_ref().filter(|graph| !graph.walked) else { return };
     match &graph.contents {
@@ -130,7 +130,7 @@ fn refuse_temporal(arguments: &args::Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses files that would get into each other's way. Of the outputs the first is for traces.
+/// Refuses files that would collide. Of the outputs the first is for traces.
 pub(super) fn refuse_mixtures(
     model: &str,
     asked: &args::Properties,
@@ -171,13 +171,13 @@ fn shown_output(path: &str) -> String {
     if path == "-" { "standard output".into() } else { format!("`{path}`") }
 }
 
-/// A run that had to end while properties or a measure were read.
+/// A run that was stopped while properties or a measure were read.
 pub(super) fn reading_ended(info: &ModelInfo, stop: Stop, control: &Control, since: Instant) -> Failure {
     let report = Report::before_search(info.clone(), "properties", stop, control.limits.memory, since);
     Failure::Stopped(Box::new(report))
 }
 
-/// Adds the properties of the command line, in its order; what is wrong with any of them is told.
+/// Adds the properties of the command line, in its order; all errors are reported.
 pub(super) fn with_properties<'a>(
     mut check: Check<'a>,
     model: &Loaded,
@@ -236,8 +236,8 @@ fn with_file<'a>(
     Ok(check)
 }
 
-/// Adds the properties of a file in Helena's language. Here temporal formulas were asked for, so
-/// that they are refused.
+/// Adds the properties of a file in Helena's language. Here temporal formulas were requested explicitly, so
+/// they are refused.
 fn with_helena<'a>(mut check: Check<'a>, model: &Loaded, source: &Source) -> Result<Check<'a>, Failure> {
     let places = model.system.observe().map_or_else(Vec::new, |observe| observe.names());
     let found = deltamark::coloured::lna::property_texts(source.text.as_bytes(), &model.info.propositions, &places)

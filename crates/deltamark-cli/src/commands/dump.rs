@@ -1,7 +1,7 @@
 //! `deltamark dump`.
 //!
-//! In: a model. Out: what it was compiled to, as text on standard output; or, for a language that has
-//! nothing to show, a refusal that says so.
+//! In: a model. Out: what it was compiled to, as text on standard output; or a refusal, for a language
+//! without a dump.
 
 use crate::args;
 use crate::exit::{Exit, Failure};

@@ -1,7 +1,7 @@
 //! `deltamark completions` and `deltamark man`.
 //!
-//! In: the definition of the command line. Out: completions for a shell, and manual
-//! pages, both made from that definition and so never out of step with it.
+//! In: the definition of the command line. Out: completions for a shell, and manual pages, both generated
+//! from that definition and so always consistent with it.
 
 use crate::args::{Arguments, Completions, Man};
 use crate::exit::{Exit, Failure};
@@ -46,7 +46,7 @@ fn write_page(dir: &Path, command: &Command) -> Result<(), Failure> {
     write_file(&path.to_string_lossy(), &crate::signals::control(), |out| page.render(&mut Through(out)))
 }
 
-/// A writer of known size in front of one that is not: the page's renderer asks for it.
+/// A sized writer in front of an unsized one, as the renderer of the page requires.
 struct Through<'a>(&'a mut dyn std::io::Write);
 
 impl std::io::Write for Through<'_> {

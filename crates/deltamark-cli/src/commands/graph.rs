@@ -1,6 +1,6 @@
 //! `deltamark graph`.
 //!
-//! In: a model, or a graph that was written before. Out: its whole state space as a file; or answers, figures and
+//! In: a model, or a graph written before. Out: its whole state space as a file; or verdicts, statistics and
 //! drawings from the graph, without exploring again.
 
 use super::check::{refuse_mixtures, show, tell_of_graph, with_properties};
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is written.
+/// The kind of output.
 enum Output {
     /// A file for other tools.
     Drawing(GraphFormat),
@@ -97,7 +97,7 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
     draw(&graph, format, output, arguments.say.quiet, &control)
 }
 
-/// The limits of what is done now, in a run that began at `since`.
+/// The remaining limits, in a run that began at `since`.
 fn left(limits: Limits, since: Instant) -> Limits {
     Limits { time: limits.time.map(|time| time.saturating_sub(since.elapsed())), ..limits }
 }
@@ -117,7 +117,7 @@ fn draw(graph: &Graph<'_>, format: GraphFormat, output: &str, quiet: bool, contr
     Ok(Exit::Good)
 }
 
-/// Answers from a graph that was written before.
+/// Answers from a graph written before.
 fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
     let (path, say) = (&arguments.model.model, &arguments.say);
     refuse_what_the_graph_knows(arguments)?;
@@ -207,7 +207,7 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// A graph knows how its model is loaded.
+/// A graph records how its model is loaded.
 fn refuse_what_the_graph_knows(arguments: &args::Graph) -> Result<(), Failure> {
     let model = &arguments.model;
     let given = [
@@ -259,7 +259,7 @@ fn advice(format: GraphFormat, given: Option<u64>) -> &'static str {
     }
 }
 
-/// A writer that ends with an error when the run must end.
+/// A writer that fails when the run is stopped.
 struct Watched<'a> {
     out: &'a mut dyn Write,
     control: &'a Control,

@@ -1,7 +1,7 @@
 //! `deltamark reproduce`.
 //!
-//! In: a paper. Out: its tables, with what was published and what we find, on standard output and as
-//! files. What stays true: what was measured before Ctrl-C is written.
+//! In: a paper. Out: its tables, published and measured, on standard output and as files. What stays true:
+//! what was measured before Ctrl-C is written.
 
 use crate::args;
 use crate::exit::{Exit, Failure};
@@ -29,7 +29,7 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
         None => {}
     }
     let folder = arguments.output.clone().unwrap_or_else(|| format!("reproduce-{}", paper.name).into());
-    // Before the runs: who cannot be told the result should know it now.
+    // Before the runs: if the result cannot be written, fail now.
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::new(format!("cannot make the folder `{}`: {error}", folder.display())))?;
     let tell = |run: &str| {

@@ -1,8 +1,7 @@
 //! `deltamark simulate`.
 //!
-//! In: a model, and steps chosen by hand or by chance. Out: what can happen, and what
-//! each step changed. What stays true: it works the same when standard input is a
-//! file; the end of the input ends it.
+//! In: a model, and steps chosen by hand or at random. Out: the enabled steps, and the changes of each step.
+//! What stays true: it works the same when standard input is a file; the end of the input ends it.
 
 use crate::args;
 use crate::exit::{Exit, Failure};
@@ -17,7 +16,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::time::Instant;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most choices that are listed at once.
+/// The maximum number of choices listed at once.
 const CHOICES: usize = 40;
 
 const HELP: &str = "  NUMBER, NAME   take that step
@@ -77,9 +76,9 @@ impl Session<'_> {
         }
     }
 
-    /// Does what a line says and tells the result; nothing when it says to end.
+    /// Executes a line and returns its output; `None` ends the simulation.
     fn obey(&mut self, line: &str) -> Option<String> {
-        // A name of the model comes first: it may be called like a command.
+        // A name of the model takes precedence: it may be the name of a command.
         if let Some(number) = self.named(line) {
             return Some(self.take(number));
         }

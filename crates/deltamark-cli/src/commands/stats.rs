@@ -64,7 +64,7 @@ pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say
     Ok(stats.report.overall().into())
 }
 
-/// Tells what a measure is worth, without the long run.
+/// Evaluates a measure, without the long run.
 fn measured(model: &Loaded, given: &str, arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let (limits, cancel) = (arguments.explore.limits(), signals::cancel());
     let control = steering(&limits, &cancel, since);

@@ -1,7 +1,7 @@
 //! `deltamark stores`.
 //!
-//! In: the catalogue of stores. Out: what each is, what its answers are worth, when to
-//! choose it, and its options.
+//! In: the catalogue of stores. Out: what each is, what its verdicts are worth, when to choose it, and its
+//! options.
 
 use crate::args;
 use crate::exit::{Exit, Failure};
@@ -47,7 +47,7 @@ fn as_text(look: &Look) -> String {
     format!("{}\n{}\n", stores.join("\n"), wrap(&usage, "", look.width))
 }
 
-/// A head and a text behind it, wrapped so that the text stays in its column.
+/// A heading and its text, wrapped so that the text stays in its column.
 fn listed(head: &str, text: &str, look: &Look) -> String {
     let column = head.chars().count();
     let wrapped = wrap(text, &" ".repeat(column), look.width.max(column + 30));

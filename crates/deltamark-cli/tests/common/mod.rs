@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run of the command did.
+/// The result of a run of the command.
 pub struct Run {
     /// The exit code.
     pub exit: i32,
@@ -31,7 +31,7 @@ pub fn run_in(folder: &Path, arguments: &[&str], input: &str) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command starts");
-    // A command that ends without reading closes the pipe, which is its right.
+    // A command may end without reading, which closes the pipe.
     let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
     let output = child.wait_with_output().expect("the command ends");
     let text = |bytes| String::from_utf8(bytes).expect("output in UTF-8");
@@ -56,7 +56,7 @@ pub fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut parts = false;
     for line in text.lines() {
-        // How far a run came that was ended early is the search's own matter.
+        // How far a stopped run came depends on the search.
         let early = line.contains(" 1 deadlock, ") || line.contains("; ended when");
         let line = if early {
             "[how far it came, and in what time]".into()
