@@ -19,8 +19,8 @@ pub fn implementation(input: &DeriveInput, item: &Item) -> TokenStream {
         Item::Struct(fields) => struct_body(name, fields),
         Item::Enum(variants) => enum_body(name, variants),
     };
-    // Constants are worked out when they are used. Using this one at once makes a wrong
-    // number of bits an error here; with parameters the error waits for their values.
+    // Constants are evaluated when they are used. Using this one at once makes a wrong number of bits an
+    // error here; with generic parameters the error is deferred to instantiation.
     let at_once = input
         .generics
         .params
@@ -35,8 +35,8 @@ pub fn implementation(input: &DeriveInput, item: &Item) -> TokenStream {
     }
 }
 
-/// The type's generics, with every type parameter bounded by `Pack`, and by `PackBits`
-/// where a field made of it has a number of bits.
+/// The type's generics, with every type parameter bounded by `Pack`, and by `PackBits` if a field made of it
+/// has a number of bits.
 fn bounded(input: &DeriveInput, item: &Item) -> Generics {
     let mut generics = input.generics.clone();
     let parameters: Vec<Ident> = generics.type_params().map(|parameter| parameter.ident.clone()).collect();

@@ -1,10 +1,9 @@
 //! `#[derive(Pack)]`: how a struct or an enum goes into the slots of a state.
 //!
-//! In: the definition of a struct or an enum, with `#[pack(bits = N)]` on fields that
-//! need fewer bits than their type has. Out: an implementation of `deltamark::Pack`.
-//! What stays true: fields are packed in the order they are written, nothing between
-//! them; an enum starts with the number of its variant in as few bits as the number of
-//! variants allows; what cannot be packed is a compile error at the place that is wrong.
+//! In: the definition of a struct or an enum, with `#[pack(bits = N)]` on fields that need fewer bits than
+//! their type has. Out: an implementation of `deltamark::Pack`. What stays true: fields are packed in the
+//! order they are written, without padding; an enum starts with its discriminant in as few bits as the number
+//! of variants allows; what cannot be packed is a compile error with its span.
 
 mod expand;
 mod parse;
@@ -13,9 +12,9 @@ use proc_macro::TokenStream;
 
 /// Derives `deltamark::Pack` for a struct or an enum.
 ///
-/// `#[pack(bits = N)]` on a field gives each integer in it `N` bits: on `u8`, `i32`,
-/// `usize` and so on, and on arrays, options, vectors and boxes of them. A value that
-/// does not fit is a fault of the model, found with its trace, and never cut short.
+/// `#[pack(bits = N)]` on a field gives each integer in it `N` bits: on `u8`, `i32`, `usize` and so on, and
+/// on arrays, options, vectors and boxes of them. A value that does not fit is a fault of the model, found
+/// with its trace, and never truncated.
 ///
 /// The type must also be `Debug`: that is how traces show it. Type parameters are
 /// bounded by `Pack`.

@@ -1,8 +1,7 @@
 //! From the syntax of a definition to the few facts that packing needs.
 //!
-//! In: a struct or an enum as the compiler hands it over. Out: an [`Item`], or errors
-//! that point at what cannot be packed. What stays true: every `pack` attribute has
-//! been read, so one that would have no effect is an error.
+//! In: the syntax tree of a struct or an enum. Out: an [`Item`], or errors with their spans. What stays true:
+//! every `pack` attribute has been read, so one that would have no effect is an error.
 
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitInt, Member, Type};
@@ -29,11 +28,11 @@ pub struct Field {
     pub member: Member,
     /// Its type.
     pub ty: Type,
-    /// How many bits each integer in it gets, when that was said.
+    /// The number of bits of each integer in it, if given.
     pub bits: Option<u32>,
 }
 
-/// Reads a definition. All errors of all fields come back together.
+/// Parses a definition. All errors of all fields are returned together.
 pub fn item(input: &DeriveInput) -> Result<Item, Error> {
     nothing_said("a type", &input.attrs)?;
     match &input.data {
@@ -62,7 +61,7 @@ fn fields(fields: &Fields) -> Result<Vec<Field>, Error> {
     )
 }
 
-/// What `#[pack(bits = N)]` says, if it is there.
+/// The argument of `#[pack(bits = N)]`, if it is present.
 fn bits(attributes: &[Attribute]) -> Result<Option<u32>, Error> {
     let mut bits = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("pack")) {

@@ -1,4 +1,4 @@
-//! The shapes of `include/deltamark.h`, as Rust sees them.
+//! The structures of `include/deltamark.h` in Rust.
 //!
 //! In: the header. Out: the same structures, field by field. What stays true: the two agree; a change
 //! of either changes [`VERSION`].
@@ -11,9 +11,9 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const VARIES: u32 = u32::MAX;
 /// `DELTAMARK_ONE_THREAD`
 pub(crate) const ONE_THREAD: u32 = 1;
-/// The most slots of a state.
+/// The maximum number of slots of a state.
 pub(crate) const WIDEST: u32 = 1 << 16;
-/// The most variables.
+/// The maximum number of variables.
 pub(crate) const MOST_VARIABLES: u32 = 1 << 20;
 /// The name of the one function that a library exports.
 pub(crate) const ENTRY: &str = "deltamark_model";

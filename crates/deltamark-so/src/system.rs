@@ -25,7 +25,7 @@ type Successors = unsafe extern "C" fn(*mut c_void, *const u32, usize, *mut Out)
 type Show = unsafe extern "C" fn(*mut c_void, *const u32, usize, *mut c_char, usize) -> usize;
 type ValueOf = unsafe extern "C" fn(*mut c_void, *const u32, usize, u32) -> i64;
 
-/// A state's text is cut behind this many bytes.
+/// A state's text is truncated to this many bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// A model in a shared library.
@@ -53,7 +53,7 @@ unsafe impl Sync for LibrarySystem {}
 impl LibrarySystem {
     pub(crate) fn open(path: &Path, parameters: &[(String, String)]) -> Result<Self, Diagnostic> {
         let shown = path.display();
-        // Without this a bare name would be looked for among the system's libraries.
+        // Without this a bare name would be searched among the system's libraries.
         let full = path.canonicalize().map_err(|error| Diagnostic::new(format!("cannot read `{shown}`: {error}")))?;
         // SAFETY: loading runs the library's own start-up code. That it is sound is what the user who
         // asks for a library vouches for; `load` is called on that request alone.
@@ -95,7 +95,7 @@ impl LibrarySystem {
         Self::described(&shown, description, library)?.tried(&shown)
     }
 
-    /// The system of a description that is right.
+    /// The system of a valid description.
     fn described(shown: &str, description: &Description, library: libloading::Library) -> Result<Self, Diagnostic> {
         let wrong = |what: String| Diagnostic::new(format!("the model of `{shown}` {what}"));
         let width = match description.width {
@@ -144,7 +144,7 @@ impl LibrarySystem {
         })
     }
 
-    /// The system, if the library has an initial state to give.
+    /// The system, if the library returns an initial state.
     fn tried(self, shown: &str) -> Result<Self, Diagnostic> {
         let mut batch = Batch::new(self.width);
         let _ = self.initial(&mut Scratch::none(), &mut batch);
@@ -157,7 +157,7 @@ impl LibrarySystem {
         Ok(self)
     }
 
-    /// Waits for its turn, where only one thread may call.
+    /// Waits for its turn, if only one thread may call.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -174,7 +174,7 @@ impl LibrarySystem {
         unsafe { (self.successors)(self.own, source.as_ptr(), source.len(), receiver.out()) }
     }
 
-    /// What the library writes about a state.
+    /// The library's text of a state.
     fn text(&self, show: Show, state: &[Slot]) -> String {
         let _turn = self.turn();
         let mut buffer = vec![0u8; 256];
@@ -191,22 +191,22 @@ impl LibrarySystem {
     }
 }
 
-/// What a library's steps are wanted for.
+/// The purpose of enumerating a library's steps.
 enum Wanted<'a> {
-    /// All of them.
+    /// All steps.
     All(&'a mut Batch),
-    /// The one of this number.
+    /// The step of this number.
     One(u32, &'a mut Vec<Slot>, &'a mut Fired),
-    /// What the library calls the one of this number.
+    /// The label of the step of this number.
     Label(u32, &'a mut Option<String>),
 }
 
-/// Takes what the library gives. `out` comes first (I3).
+/// Receives the library's steps. `out` comes first (I3).
 #[repr(C)]
 struct Receiver<'a> {
     out: Out,
     width: Width,
-    /// How many steps and faults came so far: the number of the next one.
+    /// The number of steps and faults so far, which is the number of the next one.
     count: u32,
     wanted: Wanted<'a>,
 }
@@ -276,7 +276,7 @@ extern "C" fn take_fault(out: *mut Out, message: *const c_char) {
     receiver.fault(message.unwrap_or_else(|| "the model declares this step wrong".into()));
 }
 
-/// A C string, or nothing for a null pointer.
+/// A C string, or `None` for a null pointer.
 ///
 /// # Safety
 /// The pointer is null or leads to bytes that end in a zero.
@@ -334,7 +334,7 @@ impl Describe for LibrarySystem {
     }
 
     fn rest(&self) -> Value {
-        // Whatever the library leaves out of a text is not zero but nothing.
+        // A variable that the library omits from a text is not zero but absent.
         if self.show.is_some() { Value::Text(String::new()) } else { Value::Int(0) }
     }
 

@@ -1,11 +1,11 @@
-//! Shared libraries, built here with the machine's C compiler; skipped where there is none.
+//! Shared libraries, built here with the machine's C compiler; skipped if there is none.
 
 use deltamark_core::{Action, Batch, Describe, Observe, Scratch, System, Width};
 use deltamark_so::{LibrarySystem, load};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds a library from C; nothing where there is no compiler.
+/// Builds a library from C; `None` if there is no compiler.
 fn build(name: &str, code: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries");
