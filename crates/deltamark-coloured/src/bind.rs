@@ -30,7 +30,7 @@ use crate::engine::{Counts, Engine};
 use crate::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
 use crate::place::{PlaceTable, View};
-use crate::plan::{Part, Step};
+use crate::plan::{ComponentMatch, PlanStep};
 use crate::postings::Postings;
 use crate::values::Code;
 
@@ -46,7 +46,7 @@ const MOST_PICKED: usize = 1 << 20;
 const MOST_COMBINATIONS: usize = 1 << 20;
 
 /// The tokens required to reach a node, and where it leads.
-struct Node {
+struct TrieNode {
     checks: (u32, u32),
     next: Next,
 }
@@ -88,7 +88,7 @@ struct BindNode {
 /// The trie of one transition.
 #[derive(Default)]
 struct Trie {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     checks: Vec<Claim>,
     binds: Vec<BindNode>,
     picks: Vec<Vec<u32>>,
@@ -169,11 +169,11 @@ impl Binder {
         for plan in &engine.plans {
             let mut trie = Trie { root: UNKNOWN, ..Trie::default() };
             for step in &plan.steps {
-                let Step::Bind { place, parts, .. } = step else {
+                let PlanStep::Bind { place, parts, .. } = step else {
                     trie.postings.push(None);
                     continue;
                 };
-                let keyed = |(at, part): (usize, &Part)| matches!(part, Part::Key(_)).then_some(at);
+                let keyed = |(at, part): (usize, &ComponentMatch)| matches!(part, ComponentMatch::Key(_)).then_some(at);
                 let positions: Vec<usize> = parts.iter().enumerate().filter_map(keyed).collect();
                 let place = place.0 as usize;
                 trie.postings.push((!positions.is_empty()).then(|| {
@@ -296,7 +296,7 @@ impl Binder {
         }
         self.left -= 1;
         let trie = &self.tries[transition];
-        let Node { checks: (from, to), next } = trie.nodes[node as usize];
+        let TrieNode { checks: (from, to), next } = trie.nodes[node as usize];
         for &(place, token, count) in &trie.checks[from as usize..to as usize] {
             let view = self.views[place as usize];
             if view.set >> (token & 63) & 1 == 0
@@ -484,7 +484,7 @@ impl Binder {
     #[cold]
     fn child(&mut self, engine: &Engine, transition: usize, bind: u32, token: u32) -> u32 {
         let node = &self.tries[transition].binds[bind as usize];
-        let Step::Bind { place, factor, parts, given } = &engine.plans[transition].steps[node.step as usize] else {
+        let PlanStep::Bind { place, factor, parts, given } = &engine.plans[transition].steps[node.step as usize] else {
             unreachable!("a node that binds stands for a step that binds")
         };
         let step = node.step as usize;
@@ -494,8 +494,8 @@ impl Binder {
         for (at, part) in parts.iter().enumerate() {
             let code = table.component(token, at);
             match part {
-                Part::Bind(var) => frame[var.0 as usize] = code,
-                Part::Back { variable, low, high, by } => {
+                ComponentMatch::Bind(var) => frame[var.0 as usize] = code,
+                ComponentMatch::Back { variable, low, high, by } => {
                     if !(Code::from(*low)..=Code::from(*high)).contains(&code) {
                         return DEAD;
                     }
@@ -503,7 +503,7 @@ impl Binder {
                     frame[variable.0 as usize] =
                         Code::from(*low) + (code - Code::from(*low) - Code::from(*by)).rem_euclid(size);
                 }
-                Part::Key(_) | Part::Match(_) => {}
+                ComponentMatch::Key(_) | ComponentMatch::Match(_) => {}
             }
         }
         for &(var, value) in given {
@@ -512,7 +512,7 @@ impl Binder {
         let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
         let mut wrong = None;
         for (at, part) in parts.iter().enumerate() {
-            if let Part::Match(expression) = part {
+            if let ComponentMatch::Match(expression) = part {
                 match eval.eval(expression, &mut frame) {
                     Ok(code) if code == table.component(token, at) => {}
                     Ok(_) => return DEAD,
@@ -553,7 +553,7 @@ impl Binder {
                     let late = known.inhibited() || known.is_late();
                     break if late { Next::Late(action) } else { Next::Action(action) };
                 }
-                Some(Step::Test(test)) => match eval.truth(test, frame) {
+                Some(PlanStep::Test(test)) => match eval.truth(test, frame) {
                     Ok(true) => {}
                     Ok(false) => return DEAD,
                     Err(fault) => {
@@ -561,11 +561,11 @@ impl Binder {
                         return self.fault_after(transition, doubt, before, present);
                     }
                 },
-                Some(Step::Let(var, value)) => match eval.eval(value, frame) {
+                Some(PlanStep::Let(var, value)) => match eval.eval(value, frame) {
                     Ok(value) => frame[var.0 as usize] = value,
                     Err(fault) => return self.fault_at(transition, fault, step, frame, &claims, before, present),
                 },
-                Some(Step::Require(terms)) => {
+                Some(PlanStep::Require(terms)) => {
                     let known = claims.clone();
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
@@ -586,7 +586,7 @@ impl Binder {
                         return self.fault_at(transition, fault, step, frame, &known, before, present);
                     }
                 }
-                Some(Step::Bind { place, parts, given, .. }) => {
+                Some(PlanStep::Bind { place, parts, given, .. }) => {
                     let list = match self.tries[transition].postings[step] {
                         None => None,
                         Some(postings) => {
@@ -595,7 +595,7 @@ impl Binder {
                             }
                             let mut key = Vec::new();
                             for part in parts {
-                                if let Part::Key(expression) = part {
+                                if let ComponentMatch::Key(expression) = part {
                                     match eval.eval(expression, frame) {
                                         Ok(code) => key.push(code),
                                         Err(fault) => {
@@ -624,7 +624,7 @@ impl Binder {
                     self.tries[transition].binds.push(node);
                     break Next::Bind(self.tries[transition].binds.len() as u32 - 1);
                 }
-                Some(Step::Pick(var, domain)) => {
+                Some(PlanStep::Pick(var, domain)) => {
                     let mut children = Vec::new();
                     let values = match picked(engine, &mut eval, domain, frame) {
                         Ok(values) => values,
@@ -709,8 +709,8 @@ impl Binder {
                 trie.checks.push((place, token, count));
             }
         }
-        trie.nodes.push(Node { checks: (from, trie.checks.len() as u32), next });
-        self.grown += size_of::<Node>() + 12 * (trie.checks.len() - from as usize);
+        trie.nodes.push(TrieNode { checks: (from, trie.checks.len() as u32), next });
+        self.grown += size_of::<TrieNode>() + 12 * (trie.checks.len() - from as usize);
         trie.nodes.len() as u32 - 1
     }
 
@@ -737,7 +737,7 @@ impl Binder {
                 + picks
                 + trie.binds.capacity() * size_of::<BindNode>()
                 + trie.picks.capacity() * size_of::<Vec<u32>>()
-                + trie.nodes.capacity() * size_of::<Node>()
+                + trie.nodes.capacity() * size_of::<TrieNode>()
                 + trie.checks.capacity() * size_of::<Claim>()
                 + trie.faults.iter().map(Doubt::bytes).sum::<usize>()
         };

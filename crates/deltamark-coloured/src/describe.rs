@@ -11,7 +11,7 @@ use deltamark_core::{Action, Control, Describe, Measure, Observable, Observe, Pr
 
 use crate::engine::{Engine, Marking};
 use crate::eval::{Eval, Look};
-use crate::net::{Piece, PlaceId, Shape, TypeId};
+use crate::net::{Piece, PlaceId, TypeId, ValueShape};
 use crate::observables::Observed;
 use crate::system::ColouredSystem;
 use crate::values::Code;
@@ -57,7 +57,7 @@ enum Word {
 
 /// A component of a token, ordered as people sort: numbers and names in the order of their types.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum SortKey {
     Discrete(Code),
     Text(Vec<Word>),
 }
@@ -103,14 +103,14 @@ impl Engine {
 
     /// The components of a token as a sort key: token numbers depend on the order of discovery, which may
     /// differ in another run or another form of the net.
-    fn parts(&self, place: usize, token: u32) -> Vec<Part> {
+    fn parts(&self, place: usize, token: u32) -> Vec<SortKey> {
         let typed = self.places[place].components(token).zip(&self.net.places[place].domain);
         let part = |(code, of): (Code, &TypeId)| match self.net.types[of.0 as usize].shape {
-            Shape::Discrete { .. } => Part::Discrete(code),
+            ValueShape::Discrete { .. } => SortKey::Discrete(code),
             _ => {
                 let mut shown = String::new();
                 self.values.print(&self.net.types, *of, code, &mut shown);
-                Part::Text(words(&shown))
+                SortKey::Text(words(&shown))
             }
         };
         typed.map(part).collect()
@@ -225,7 +225,7 @@ impl Engine {
     /// The sum of a component over the tokens of a place, if it is of a discrete type.
     pub fn sum(&self, place: u32, component: usize) -> Option<Observable> {
         let of = self.net.places[place as usize].domain.get(component)?;
-        let discrete = matches!(self.net.types[of.0 as usize].shape, Shape::Discrete { .. });
+        let discrete = matches!(self.net.types[of.0 as usize].shape, ValueShape::Discrete { .. });
         Some(Observed::sum(place, component).filter(|_| discrete)?.observable())
     }
 
@@ -240,7 +240,7 @@ impl Engine {
             if *word == "*" {
                 return Some(None);
             }
-            let Shape::Discrete { low, high, names } = &self.net.types[of.0 as usize].shape else { return None };
+            let ValueShape::Discrete { low, high, names } = &self.net.types[of.0 as usize].shape else { return None };
             let code = match names {
                 Some(names) => names.iter().position(|name| name == word)? as i64,
                 None => word.parse::<i64>().ok()?,

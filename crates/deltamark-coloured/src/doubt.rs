@@ -25,7 +25,7 @@ use crate::bind::{claim, picked};
 use crate::engine::{Counts, Engine};
 use crate::eval::Eval;
 use crate::net::{Domain, Expr, Fault};
-use crate::plan::{FlatTerm, Part, Plan, Step, used, used_by_domain};
+use crate::plan::{BindingPlan, ComponentMatch, FlatTerm, PlanStep, used, used_by_domain};
 use crate::values::Code;
 
 /// The maximum number of steps of the search, after which the fault is reported in any case.
@@ -98,7 +98,7 @@ impl Binding {
 
 struct Search<'a> {
     engine: &'a Engine,
-    plan: &'a Plan,
+    plan: &'a BindingPlan,
     markings: &'a [u32],
     left: usize,
 }
@@ -121,7 +121,7 @@ impl Search<'_> {
         let plan = self.plan;
         let Some(this) = plan.steps.get(step) else { return true };
         match this {
-            Step::Test(test) => {
+            PlanStep::Test(test) => {
                 if binding.tests && binding.knows(test) {
                     match self.value(test, &mut binding) {
                         Some(0) => return false,
@@ -131,7 +131,7 @@ impl Search<'_> {
                 }
                 self.rest(step + 1, binding)
             }
-            Step::Let(var, value) => {
+            PlanStep::Let(var, value) => {
                 match self.value(value, &mut binding) {
                     Some(value) => binding.frame[var.0 as usize] = value,
                     None => {
@@ -140,7 +140,7 @@ impl Search<'_> {
                 }
                 self.rest(step + 1, binding)
             }
-            Step::Pick(var, domain) => {
+            PlanStep::Pick(var, domain) => {
                 let mut eval = Eval::new(&self.engine.net.functions, &self.engine.values, None);
                 let known = binding.knows_domain(domain);
                 let values = known.then(|| picked(self.engine, &mut eval, domain, &mut binding.frame).ok()).flatten();
@@ -154,8 +154,8 @@ impl Search<'_> {
                     self.rest(step + 1, next)
                 })
             }
-            Step::Require(terms) => self.require(terms, &mut binding) && self.rest(step + 1, binding),
-            Step::Bind { place, factor, parts, given } => {
+            PlanStep::Require(terms) => self.require(terms, &mut binding) && self.rest(step + 1, binding),
+            PlanStep::Bind { place, factor, parts, given } => {
                 for &(var, value) in given {
                     binding.frame[var.0 as usize] = value;
                 }
@@ -172,11 +172,16 @@ impl Search<'_> {
     }
 
     /// Binds variables by a token; returns whether it matches.
-    fn bind<I: Iterator<Item = Code>>(&self, parts: &[Part], token: impl Fn() -> I, binding: &mut Binding) -> bool {
+    fn bind<I: Iterator<Item = Code>>(
+        &self,
+        parts: &[ComponentMatch],
+        token: impl Fn() -> I,
+        binding: &mut Binding,
+    ) -> bool {
         for (part, code) in parts.iter().zip(token()) {
             match part {
-                Part::Bind(var) => binding.frame[var.0 as usize] = code,
-                Part::Back { variable, low, high, by } => {
+                ComponentMatch::Bind(var) => binding.frame[var.0 as usize] = code,
+                ComponentMatch::Back { variable, low, high, by } => {
                     let (low, high) = (Code::from(*low), Code::from(*high));
                     if !(low..=high).contains(&code) {
                         return false;
@@ -184,12 +189,14 @@ impl Search<'_> {
                     binding.frame[variable.0 as usize] =
                         low + (code - low - Code::from(*by)).rem_euclid(high - low + 1);
                 }
-                Part::Key(_) | Part::Match(_) => {}
+                ComponentMatch::Key(_) | ComponentMatch::Match(_) => {}
             }
         }
         parts.iter().zip(token()).all(|(part, code)| match part {
-            Part::Bind(_) | Part::Back { .. } => true,
-            Part::Key(value) | Part::Match(value) => self.value(value, binding).is_none_or(|value| value == code),
+            ComponentMatch::Bind(_) | ComponentMatch::Back { .. } => true,
+            ComponentMatch::Key(value) | ComponentMatch::Match(value) => {
+                self.value(value, binding).is_none_or(|value| value == code)
+            }
         })
     }
 

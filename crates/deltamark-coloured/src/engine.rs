@@ -12,9 +12,9 @@ use deltamark_core::{Control, Diagnostic};
 use crate::actions::{Actions, Claim, Effects, NewAction};
 use crate::chunks::Meter;
 use crate::eval::{Eval, Look};
-use crate::net::{Expr, Fault, FaultKind, Kind, Net, PlaceId, Role, Shape, Transition, Type, Var};
+use crate::net::{Expr, ExprKind, Fault, FaultKind, Net, PlaceId, Role, Transition, Type, ValueShape, Var};
 use crate::place::PlaceTable;
-use crate::plan::{FlatTerm, MOST_TERMS, Plan, Step, flatten};
+use crate::plan::{BindingPlan, FlatTerm, MOST_TERMS, PlanStep, flatten};
 use crate::values::{Code, Values};
 
 /// The net and its tables.
@@ -22,7 +22,7 @@ pub(crate) struct Engine {
     pub net: Net,
     pub values: Values,
     pub places: Vec<PlaceTable>,
-    pub plans: Vec<Plan>,
+    pub plans: Vec<BindingPlan>,
     pub actions: Actions,
     pub effects: Effects,
     /// The initial marking of each place.
@@ -56,7 +56,7 @@ impl Engine {
         let mut plans = Vec::new();
         let mut terms = 0;
         for transition in &net.transitions {
-            match Plan::new(&net, &values, transition, control) {
+            match BindingPlan::new(&net, &values, transition, control) {
                 Ok(plan) => {
                     terms += plan.terms;
                     plans.push(plan);
@@ -149,7 +149,7 @@ impl Engine {
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
         let at = term.token.iter().position(within).filter(|_| fault.kind == FaultKind::OutOfRange);
         match at.map(|at| &self.net.types[self.net.places[number].domain[at].0 as usize]) {
-            Some(Type { name, shape: Shape::Discrete { low, high, names: None } }) => {
+            Some(Type { name, shape: ValueShape::Discrete { low, high, names: None } }) => {
                 diagnostic.help(format!("values of `{name}` go from {low} to {high}"))
             }
             _ => diagnostic,
@@ -291,7 +291,7 @@ impl Engine {
         }
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         for step in &plan.steps {
-            if let Step::Let(var, value) = step {
+            if let PlanStep::Let(var, value) = step {
                 frame[var.0 as usize] = eval.eval(value, &mut frame)?;
             }
         }
@@ -339,7 +339,7 @@ impl Engine {
     }
 
     /// Whether inhibitors with variables of their own all match.
-    pub fn inhibited(&self, plan: &Plan, action: u32, look: &Marking<'_>) -> Result<bool, Fault> {
+    pub fn inhibited(&self, plan: &BindingPlan, action: u32, look: &Marking<'_>) -> Result<bool, Fault> {
         let transition = &self.net.transitions[self.actions.get(action).transition() as usize];
         let own = |var: Var| {
             transition.variables.get(var.0 as usize).is_some_and(|variable| matches!(variable.role, Role::Inhibitor))
@@ -351,7 +351,7 @@ impl Engine {
                 .token
                 .iter()
                 .map(|component| match component.kind {
-                    Kind::Var(var) if own(var) => Some(var),
+                    ExprKind::Var(var) if own(var) => Some(var),
                     _ => None,
                 })
                 .collect::<Option<Vec<_>>>()
@@ -381,7 +381,7 @@ impl Engine {
     ) -> Result<bool, Fault> {
         let Some((&first, rest)) = loose.split_first() else { return self.all_match(terms, frame, look, false) };
         let of = transition.variables[first.0 as usize].of;
-        let Shape::Discrete { low, high, .. } = self.net.types[of.0 as usize].shape else {
+        let ValueShape::Discrete { low, high, .. } = self.net.types[of.0 as usize].shape else {
             return Err(Fault { kind: FaultKind::OutOfRange, span: transition.span });
         };
         if i64::from(high) - i64::from(low) >= MOST_LOOSE {
@@ -427,7 +427,7 @@ impl Engine {
             for bind in [true, false] {
                 for (component, code) in term.token.iter().zip(self.places[place].components(token)) {
                     match &component.kind {
-                        Kind::Var(var) if !given(var) && bind && frame[var.0 as usize].is_none() => {
+                        ExprKind::Var(var) if !given(var) && bind && frame[var.0 as usize].is_none() => {
                             frame[var.0 as usize] = Some(code);
                             values[var.0 as usize] = code;
                         }
@@ -593,7 +593,7 @@ fn given_and_used(term: &FlatTerm, own: impl Fn(Var) -> bool) -> (BTreeSet<Var>,
     let (mut first, mut inside) = (BTreeSet::new(), BTreeSet::new());
     let visit = |expression: &Expr, into: &mut BTreeSet<Var>| {
         expression.visit(&mut |part| {
-            if let Kind::Var(var) = part.kind
+            if let ExprKind::Var(var) = part.kind
                 && own(var)
             {
                 into.insert(var);
@@ -602,7 +602,7 @@ fn given_and_used(term: &FlatTerm, own: impl Fn(Var) -> bool) -> (BTreeSet<Var>,
     };
     for component in &term.token {
         match component.kind {
-            Kind::Var(var) if own(var) => drop(given.insert(var)),
+            ExprKind::Var(var) if own(var) => drop(given.insert(var)),
             _ => visit(component, &mut inside),
         }
     }
@@ -623,8 +623,8 @@ fn same_labels(one: &[crate::net::Label], other: &[crate::net::Label]) -> bool {
                 && plain(other)
                 && one.factor == other.factor
                 && one.token.iter().zip(&other.token).all(|(one, other)| match (&one.kind, &other.kind) {
-                    (Kind::Var(one), Kind::Var(other)) => one == other,
-                    (Kind::Const(one), Kind::Const(other)) => one == other,
+                    (ExprKind::Var(one), ExprKind::Var(other)) => one == other,
+                    (ExprKind::Const(one), ExprKind::Const(other)) => one == other,
                     _ => false,
                 })
         })

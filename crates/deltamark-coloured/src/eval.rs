@@ -17,7 +17,7 @@ use deltamark_core::Span;
 use crate::chunks::Meter;
 use crate::drafts::{Drafts, bounded};
 use crate::net::{
-    Binary, Domain, End, Expr, Fault, FaultKind, Fold, Function, FunctionId, Iteration, Kind, PlaceId, Stat, Unary,
+    Binary, Domain, End, Expr, ExprKind, Fault, FaultKind, Fold, Function, FunctionId, Iteration, PlaceId, Stat, Unary,
     Value,
 };
 use crate::values::{Code, Values};
@@ -83,8 +83,8 @@ fn variables_of(expression: &Expr) -> usize {
     expression.visit(&mut |expression| {
         let mut see = |var: crate::net::Var| most = most.max(var.0 as usize + 1);
         match &expression.kind {
-            Kind::Var(var) => see(*var),
-            Kind::Fold { iterations, .. } => iterations.iter().for_each(|iteration| see(iteration.variable)),
+            ExprKind::Var(var) => see(*var),
+            ExprKind::Fold { iterations, .. } => iterations.iter().for_each(|iteration| see(iteration.variable)),
             _ => {}
         }
     });
@@ -106,8 +106,8 @@ impl<'a> Eval<'a> {
     pub fn eval(&mut self, expression: &Expr, frame: &mut [Code]) -> Evaluated {
         // The two most frequent kinds are not counted as steps.
         match &expression.kind {
-            Kind::Var(var) => return Ok(frame[var.0 as usize]),
-            Kind::Const(Value::Int(number)) => return Ok(Code::from(*number)),
+            ExprKind::Var(var) => return Ok(frame[var.0 as usize]),
+            ExprKind::Const(Value::Int(number)) => return Ok(Code::from(*number)),
             _ => {}
         }
         self.steps += 1;
@@ -124,46 +124,46 @@ impl<'a> Eval<'a> {
         result
     }
 
-    fn compute(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
+    fn compute(&mut self, kind: &ExprKind, span: Span, frame: &mut [Code]) -> Evaluated {
         match kind {
-            Kind::Var(var) => Ok(frame[var.0 as usize]),
-            Kind::Const(value) => {
+            ExprKind::Var(var) => Ok(frame[var.0 as usize]),
+            ExprKind::Const(value) => {
                 self.charge(size_of_value(value), span)?;
                 Ok(self.drafts.values.code(value))
             }
-            Kind::Unary(op, of) => {
+            ExprKind::Unary(op, of) => {
                 let value = self.eval(of, frame)?;
                 match op {
                     Unary::Neg => bounded(value.checked_neg()).map_or_else(|| fault(FaultKind::OutOfRange, span), Ok),
                     Unary::Not => Ok(Code::from(value == 0)),
                 }
             }
-            Kind::Binary(op, one, other) => self.binary(*op, one, other, span, frame),
-            Kind::Check { of, low, high, fault: kind } => {
+            ExprKind::Binary(op, one, other) => self.binary(*op, one, other, span, frame),
+            ExprKind::Check { of, low, high, fault: kind } => {
                 let value = self.eval(of, frame)?;
                 if (Code::from(*low)..=Code::from(*high)).contains(&value) { Ok(value) } else { fault(*kind, span) }
             }
-            Kind::Wrap(of, modulus) => Ok(self.eval(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
-            Kind::Cycle { of, low, high, by } => {
+            ExprKind::Wrap(of, modulus) => Ok(self.eval(of, frame)?.rem_euclid(Code::from((*modulus).max(1)))),
+            ExprKind::Cycle { of, low, high, by } => {
                 let (low, high) = (Code::from(*low), Code::from(*high));
                 let value = self.eval(of, frame)?;
                 let moved = value.wrapping_sub(low).wrapping_add(Code::from(*by));
                 Ok(low + moved.rem_euclid((high - low + 1).max(1)))
             }
-            Kind::If(condition, one, other) => {
+            ExprKind::If(condition, one, other) => {
                 let chosen = if self.truth(condition, frame)? { one } else { other };
                 self.eval(chosen, frame)
             }
-            Kind::Call(function, arguments) => self.call(*function, arguments, span, frame),
-            Kind::Fold { fold, iterations, filter, body } => {
+            ExprKind::Call(function, arguments) => self.call(*function, arguments, span, frame),
+            ExprKind::Fold { fold, iterations, filter, body } => {
                 self.fold(*fold, iterations, filter.as_deref(), body.as_deref(), span, frame)
             }
-            Kind::Component { token, place, index } => {
+            ExprKind::Component { token, place, index } => {
                 let token = frame[token.0 as usize] as u32;
                 Ok(self.look().map_or(0, |marking| marking.component(*place, token, *index)))
             }
-            Kind::Distinct(place) => Ok(self.look().map_or(0, |marking| marking.distinct(*place) as Code)),
-            Kind::Total(place) => Ok(self.look().map_or(0, |marking| marking.total(*place) as Code)),
+            ExprKind::Distinct(place) => Ok(self.look().map_or(0, |marking| marking.distinct(*place) as Code)),
+            ExprKind::Total(place) => Ok(self.look().map_or(0, |marking| marking.total(*place) as Code)),
             _ => self.sequence(kind, span, frame),
         }
     }
@@ -239,27 +239,27 @@ impl<'a> Eval<'a> {
         sorted.binary_search_by(|&known| self.drafts.compare(known, element)).is_ok()
     }
 
-    fn sequence(&mut self, kind: &Kind, span: Span, frame: &mut [Code]) -> Evaluated {
+    fn sequence(&mut self, kind: &ExprKind, span: Span, frame: &mut [Code]) -> Evaluated {
         match kind {
-            Kind::Row(elements) => {
+            ExprKind::Row(elements) => {
                 let elements = self.all(elements, frame)?;
                 self.make(&elements, span)
             }
-            Kind::List(elements, capacity) => {
+            ExprKind::List(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 if elements.len() > *capacity as usize {
                     return fault(FaultKind::ContainerOverflow, span);
                 }
                 self.make(&elements, span)
             }
-            Kind::Set(elements, capacity) => {
+            ExprKind::Set(elements, capacity) => {
                 let elements = self.all(elements, frame)?;
                 self.set(elements, Some(*capacity), span)
             }
             // One element of a constant does not need the whole constant.
-            Kind::Item { of, index, fault: kind } if matches!(of.kind, Kind::Const(Value::Seq(_))) => {
+            ExprKind::Item { of, index, fault: kind } if matches!(of.kind, ExprKind::Const(Value::Seq(_))) => {
                 let index = self.eval(index, frame)?;
-                let Kind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
+                let ExprKind::Const(Value::Seq(elements)) = &of.kind else { return fault(*kind, span) };
                 match usize::try_from(index).ok().and_then(|index| elements.get(index)) {
                     Some(element) => {
                         self.charge(size_of_value(element), span)?;
@@ -268,12 +268,12 @@ impl<'a> Eval<'a> {
                     None => fault(*kind, span),
                 }
             }
-            Kind::Item { of, index, fault: kind } => {
+            ExprKind::Item { of, index, fault: kind } => {
                 let of = self.eval(of, frame)?;
                 let index = self.eval(index, frame)?;
                 self.drafts.element(of, index).map_or_else(|| fault(*kind, span), Ok)
             }
-            Kind::Replace { of, index, value, fault: kind } => {
+            ExprKind::Replace { of, index, value, fault: kind } => {
                 let mut elements = {
                     let of = self.eval(of, frame)?;
                     self.elements(of, span)?
@@ -286,7 +286,7 @@ impl<'a> Eval<'a> {
                 }
                 self.make(&elements, span)
             }
-            Kind::Slice { of, from, to } => {
+            ExprKind::Slice { of, from, to } => {
                 let of = self.eval(of, frame)?;
                 let (from, to) = (self.eval(from, frame)?, self.eval(to, frame)?);
                 if to < from {
@@ -299,7 +299,7 @@ impl<'a> Eval<'a> {
                     None => fault(FaultKind::Slice, span),
                 }
             }
-            Kind::Concat(one, other, capacity) => {
+            ExprKind::Concat(one, other, capacity) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let mut elements = self.elements(one, span)?;
                 elements.extend(self.elements(other, span)?);
@@ -308,35 +308,35 @@ impl<'a> Eval<'a> {
                 }
                 self.make(&elements, span)
             }
-            Kind::Union(one, other, capacity) => {
+            ExprKind::Union(one, other, capacity) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let mut elements = self.elements(one, span)?;
                 elements.extend(self.elements(other, span)?);
                 self.set(elements, Some(*capacity), span)
             }
-            Kind::Intersect(one, other) | Kind::Difference(one, other) => {
+            ExprKind::Intersect(one, other) | ExprKind::Difference(one, other) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let (mut kept, others) = (self.elements(one, span)?, self.elements(other, span)?);
-                let keep = matches!(kind, Kind::Intersect(..));
+                let keep = matches!(kind, ExprKind::Intersect(..));
                 kept.retain(|&element| self.has(&others, element) == keep);
                 self.make(&kept, span)
             }
-            Kind::In(element, of) => {
+            ExprKind::In(element, of) => {
                 let (element, of) = (self.eval(element, frame)?, self.eval(of, frame)?);
                 self.charge(self.drafts.len(of), span)?;
                 Ok(Code::from(self.drafts.contains(of, element)))
             }
-            Kind::Subset(one, other, proper) => {
+            ExprKind::Subset(one, other, proper) => {
                 let (one, other) = (self.eval(one, frame)?, self.eval(other, frame)?);
                 let (some, others) = (self.elements(one, span)?, self.elements(other, span)?);
                 let subset = some.into_iter().all(|element| self.has(&others, element));
                 Ok(Code::from(subset && !(*proper && self.drafts.same(one, other))))
             }
-            Kind::Size(of) => {
+            ExprKind::Size(of) => {
                 let of = self.eval(of, frame)?;
                 Ok(self.drafts.len(of) as Code)
             }
-            Kind::End(end, of) => {
+            ExprKind::End(end, of) => {
                 let of = self.eval(of, frame)?;
                 let last = self.drafts.len(of) as Code - 1;
                 if last < 0 {
@@ -565,12 +565,12 @@ mod tests {
     use super::*;
     use crate::net::Var;
 
-    fn expr(kind: Kind) -> Expr {
+    fn expr(kind: ExprKind) -> Expr {
         Expr::new(kind, Span::at(7))
     }
 
     fn call(argument: Expr) -> Expr {
-        expr(Kind::Call(FunctionId(0), vec![argument]))
+        expr(ExprKind::Call(FunctionId(0), vec![argument]))
     }
 
     fn function(frame: u32, body: Vec<Stat>) -> Function {
@@ -578,7 +578,7 @@ mod tests {
     }
 
     fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
-        expr(Kind::Binary(op, Box::new(one), Box::new(other)))
+        expr(ExprKind::Binary(op, Box::new(one), Box::new(other)))
     }
 
     fn number(value: i32) -> Expr {
@@ -586,14 +586,15 @@ mod tests {
     }
 
     fn argument() -> Expr {
-        expr(Kind::Var(Var(0)))
+        expr(ExprKind::Var(Var(0)))
     }
 
     /// f(n) = if n = 0 then 0 else 1 + f(n - 1)
     fn recursive() -> Function {
         let less = binary(Binary::Sub, argument(), number(1));
         let more = binary(Binary::Add, number(1), call(less));
-        let chosen = Kind::If(Box::new(binary(Binary::Eq, argument(), number(0))), Box::new(number(0)), Box::new(more));
+        let chosen =
+            ExprKind::If(Box::new(binary(Binary::Eq, argument(), number(0))), Box::new(number(0)), Box::new(more));
         function(1, vec![Stat::Return(expr(chosen))])
     }
 
@@ -614,17 +615,20 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_is_told_with_its_place() {
-        let list = |elements: &[i32]| expr(Kind::List(elements.iter().copied().map(number).collect(), 3));
+        let list = |elements: &[i32]| expr(ExprKind::List(elements.iter().copied().map(number).collect(), 3));
         let cases = [
             (binary(Binary::Div, number(1), number(0)), FaultKind::DivisionByZero),
             (list(&[1, 2, 3, 4]), FaultKind::ContainerOverflow),
-            (expr(Kind::Concat(Box::new(list(&[1, 2])), Box::new(list(&[3, 4])), 3)), FaultKind::ListOverflow),
-            (expr(Kind::End(End::First, Box::new(list(&[])))), FaultKind::EmptyList),
+            (expr(ExprKind::Concat(Box::new(list(&[1, 2])), Box::new(list(&[3, 4])), 3)), FaultKind::ListOverflow),
+            (expr(ExprKind::End(End::First, Box::new(list(&[])))), FaultKind::EmptyList),
             (
-                expr(Kind::Item { of: Box::new(list(&[5])), index: Box::new(number(1)), fault: FaultKind::Index }),
+                expr(ExprKind::Item { of: Box::new(list(&[5])), index: Box::new(number(1)), fault: FaultKind::Index }),
                 FaultKind::Index,
             ),
-            (expr(Kind::Check { of: Box::new(number(9)), low: 0, high: 3, fault: FaultKind::Cast }), FaultKind::Cast),
+            (
+                expr(ExprKind::Check { of: Box::new(number(9)), low: 0, high: 3, fault: FaultKind::Cast }),
+                FaultKind::Cast,
+            ),
         ];
         for (expression, kind) in cases {
             assert_eq!(constant(&[], &expression), Err(Fault { kind, span: Span::at(7) }));
@@ -633,23 +637,23 @@ mod tests {
 
     #[test]
     fn sets_are_in_order_without_duplicates() {
-        let set = |elements: &[i32]| expr(Kind::Set(elements.iter().copied().map(number).collect(), 9));
+        let set = |elements: &[i32]| expr(ExprKind::Set(elements.iter().copied().map(number).collect(), 9));
         let ints = |elements: &[i32]| Ok(Value::Seq(elements.iter().copied().map(Value::Int).collect()));
         assert_eq!(constant(&[], &set(&[3, 1, 3, 2])), ints(&[1, 2, 3]));
         let (one, other) = (|| Box::new(set(&[1, 2, 3])), || Box::new(set(&[3, 4])));
-        assert_eq!(constant(&[], &expr(Kind::Union(one(), other(), 9))), ints(&[1, 2, 3, 4]));
-        assert_eq!(constant(&[], &expr(Kind::Intersect(one(), other()))), ints(&[3]));
-        assert_eq!(constant(&[], &expr(Kind::Difference(one(), other()))), ints(&[1, 2]));
-        assert_eq!(constant(&[], &expr(Kind::Subset(Box::new(set(&[3])), other(), true))), Ok(Value::Int(1)));
-        assert_eq!(constant(&[], &expr(Kind::Subset(other(), other(), true))), Ok(Value::Int(0)));
+        assert_eq!(constant(&[], &expr(ExprKind::Union(one(), other(), 9))), ints(&[1, 2, 3, 4]));
+        assert_eq!(constant(&[], &expr(ExprKind::Intersect(one(), other()))), ints(&[3]));
+        assert_eq!(constant(&[], &expr(ExprKind::Difference(one(), other()))), ints(&[1, 2]));
+        assert_eq!(constant(&[], &expr(ExprKind::Subset(Box::new(set(&[3])), other(), true))), Ok(Value::Int(1)));
+        assert_eq!(constant(&[], &expr(ExprKind::Subset(other(), other(), true))), Ok(Value::Int(0)));
     }
 
     #[test]
     fn values_go_round() {
-        let cycle = |of: i32, by: i32| expr(Kind::Cycle { of: Box::new(number(of)), low: 2, high: 4, by });
+        let cycle = |of: i32, by: i32| expr(ExprKind::Cycle { of: Box::new(number(of)), low: 2, high: 4, by });
         for (of, by, result) in [(2, 1, 3), (4, 1, 2), (2, -1, 4), (3, -1, 2)] {
             assert_eq!(constant(&[], &cycle(of, by)), Ok(Value::Int(result)));
         }
-        assert_eq!(constant(&[], &expr(Kind::Wrap(Box::new(number(-1)), 5))), Ok(Value::Int(4)));
+        assert_eq!(constant(&[], &expr(ExprKind::Wrap(Box::new(number(-1)), 5))), Ok(Value::Int(4)));
     }
 }

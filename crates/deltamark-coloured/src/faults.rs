@@ -7,7 +7,7 @@
 //! only values of the vector's index type. A variable has a value of its type.
 
 use crate::drafts::bounded;
-use crate::net::{Binary, Expr, Kind, Shape, Type, TypeId, Unary, Value, Variable};
+use crate::net::{Binary, Expr, ExprKind, Type, TypeId, Unary, Value, ValueShape, Variable};
 
 /// The types of the variables.
 #[derive(Clone, Copy)]
@@ -34,33 +34,33 @@ impl Faults<'_> {
     /// Whether an expression may fault whose operands do not.
     fn of_part(self, part: &Expr) -> bool {
         match &part.kind {
-            Kind::Const(_)
-            | Kind::Var(_)
-            | Kind::Wrap(..)
-            | Kind::Cycle { .. }
-            | Kind::If(..)
-            | Kind::In(..)
-            | Kind::Subset(..)
-            | Kind::Size(_)
-            | Kind::Row(_)
-            | Kind::Intersect(..)
-            | Kind::Difference(..)
-            | Kind::Unary(Unary::Not, _) => false,
-            Kind::Unary(Unary::Neg, _) => self.interval(part).is_none(),
-            Kind::Binary(op, _, other) => match op {
+            ExprKind::Const(_)
+            | ExprKind::Var(_)
+            | ExprKind::Wrap(..)
+            | ExprKind::Cycle { .. }
+            | ExprKind::If(..)
+            | ExprKind::In(..)
+            | ExprKind::Subset(..)
+            | ExprKind::Size(_)
+            | ExprKind::Row(_)
+            | ExprKind::Intersect(..)
+            | ExprKind::Difference(..)
+            | ExprKind::Unary(Unary::Not, _) => false,
+            ExprKind::Unary(Unary::Neg, _) => self.interval(part).is_none(),
+            ExprKind::Binary(op, _, other) => match op {
                 Binary::Add | Binary::Sub | Binary::Mul => self.interval(part).is_none(),
                 Binary::Div | Binary::Rem => self.interval(other).is_none_or(|(low, high)| low <= 0 && high >= 0),
                 _ => false,
             },
-            Kind::Item { of, index, .. } => {
+            ExprKind::Item { of, index, .. } => {
                 let length = match &of.kind {
-                    Kind::Const(Value::Seq(elements)) => i64::try_from(elements.len()).ok(),
+                    ExprKind::Const(Value::Seq(elements)) => i64::try_from(elements.len()).ok(),
                     _ => self.shape(of).and_then(|of| self.length(of)),
                 };
                 let index = self.interval(index);
                 !matches!((length, index), (Some(length), Some((low, high))) if 0 <= low && high < length)
             }
-            Kind::Check { of, low, high, .. } => {
+            ExprKind::Check { of, low, high, .. } => {
                 self.interval(of).is_none_or(|(least, most)| least < i64::from(*low) || most > i64::from(*high))
             }
             _ => true,
@@ -75,14 +75,14 @@ impl Faults<'_> {
             Some((all.into_iter().min()?, all.into_iter().max()?))
         };
         let (low, high) = match &expression.kind {
-            Kind::Const(Value::Int(number)) => (i64::from(*number), i64::from(*number)),
-            Kind::Var(_) => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
-            Kind::Item { .. } => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
-            Kind::Unary(Unary::Neg, inner) => {
+            ExprKind::Const(Value::Int(number)) => (i64::from(*number), i64::from(*number)),
+            ExprKind::Var(_) => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
+            ExprKind::Item { .. } => self.shape(expression).and_then(|of| self.bounds(of)).unwrap_or(ANY),
+            ExprKind::Unary(Unary::Neg, inner) => {
                 let (low, high) = self.interval(inner)?;
                 (high.checked_neg()?, low.checked_neg()?)
             }
-            Kind::Binary(op, one, other) => {
+            ExprKind::Binary(op, one, other) => {
                 let compares = !matches!(op, Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Rem);
                 if compares {
                     return Some((0, 1));
@@ -99,13 +99,15 @@ impl Faults<'_> {
                     }
                 }
             }
-            Kind::Wrap(_, modulus) => (0, i64::from(*modulus) - 1),
-            Kind::Cycle { low, high, .. } | Kind::Check { low, high, .. } => (i64::from(*low), i64::from(*high)),
-            Kind::If(_, one, other) => {
+            ExprKind::Wrap(_, modulus) => (0, i64::from(*modulus) - 1),
+            ExprKind::Cycle { low, high, .. } | ExprKind::Check { low, high, .. } => {
+                (i64::from(*low), i64::from(*high))
+            }
+            ExprKind::If(_, one, other) => {
                 let (a, b) = (self.interval(one)?, self.interval(other)?);
                 (a.0.min(b.0), a.1.max(b.1))
             }
-            Kind::Fold { .. } | Kind::Distinct(_) | Kind::Total(_) => return None,
+            ExprKind::Fold { .. } | ExprKind::Distinct(_) | ExprKind::Total(_) => return None,
             _ => ANY,
         };
         bounded(Some(low)).zip(bounded(Some(high)))
@@ -114,10 +116,10 @@ impl Faults<'_> {
     /// The type of a variable, or of a part of one.
     fn shape(self, expression: &Expr) -> Option<TypeId> {
         match &expression.kind {
-            Kind::Var(var) => Some(self.variables.get(var.0 as usize)?.of),
-            Kind::Item { of, index, .. } => match &self.types[self.shape(of)?.0 as usize].shape {
-                Shape::Vector { element, .. } | Shape::List { element, .. } => Some(*element),
-                Shape::Struct { fields } => {
+            ExprKind::Var(var) => Some(self.variables.get(var.0 as usize)?.of),
+            ExprKind::Item { of, index, .. } => match &self.types[self.shape(of)?.0 as usize].shape {
+                ValueShape::Vector { element, .. } | ValueShape::List { element, .. } => Some(*element),
+                ValueShape::Struct { fields } => {
                     let (least, most) = self.interval(index)?;
                     if least != most {
                         return None;
@@ -132,7 +134,7 @@ impl Faults<'_> {
 
     fn bounds(self, of: TypeId) -> Option<Interval> {
         match self.types[of.0 as usize].shape {
-            Shape::Discrete { low, high, .. } => Some((i64::from(low), i64::from(high))),
+            ValueShape::Discrete { low, high, .. } => Some((i64::from(low), i64::from(high))),
             _ => None,
         }
     }
@@ -140,8 +142,8 @@ impl Faults<'_> {
     /// The least number of elements of a value of this type.
     fn length(self, of: TypeId) -> Option<i64> {
         match &self.types[of.0 as usize].shape {
-            Shape::Struct { fields } => i64::try_from(fields.len()).ok(),
-            Shape::Vector { indices, .. } => indices.iter().try_fold(1i64, |size, &index| {
+            ValueShape::Struct { fields } => i64::try_from(fields.len()).ok(),
+            ValueShape::Vector { indices, .. } => indices.iter().try_fold(1i64, |size, &index| {
                 let (low, high) = self.bounds(index)?;
                 size.checked_mul(high - low + 1)
             }),

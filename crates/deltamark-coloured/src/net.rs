@@ -61,14 +61,14 @@ pub struct Type {
     /// Its name, for messages.
     pub name: String,
     /// The form of its values.
-    pub shape: Shape,
+    pub shape: ValueShape,
 }
 
 /// The form of a type's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum ValueShape {
     /// Integers from `low` to `high`, both included: range, mod, enum, and subtypes of these. Expressions
-    /// determine whether arithmetic wraps ([`Kind::Wrap`], [`Kind::Cycle`]).
+    /// determine whether arithmetic wraps ([`ExprKind::Wrap`], [`ExprKind::Cycle`]).
     Discrete {
         /// The first value.
         low: i32,
@@ -109,7 +109,7 @@ pub enum Shape {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// The operation and its operands.
-    pub kind: Kind,
+    pub kind: ExprKind,
     /// The position that faults report.
     pub span: Span,
 }
@@ -117,9 +117,9 @@ pub struct Expr {
 /// The kinds of expressions.
 ///
 /// Integers are computed in 64 bits; overflow is a fault. The range of a type is checked only by
-/// [`Kind::Check`]. Truth values are the integers 0 and 1.
+/// [`ExprKind::Check`]. Truth values are the integers 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ExprKind {
     /// A constant.
     Const(Value),
     /// The value of a variable.
@@ -203,7 +203,7 @@ pub enum Kind {
         to: Box<Expr>,
     },
     /// Concatenation of lists; a fault ([`FaultKind::ListOverflow`]) above `capacity`. A single element is
-    /// written as a [`Kind::List`] of one.
+    /// written as a [`ExprKind::List`] of one.
     Concat(Box<Expr>, Box<Expr>, u32),
     /// Union of sets; a fault ([`FaultKind::ContainerOverflow`]) above `capacity`.
     Union(Box<Expr>, Box<Expr>, u32),
@@ -279,7 +279,7 @@ pub enum Binary {
     Ge,
 }
 
-/// The part of a list that [`Kind::End`] selects.
+/// The part of a list that [`ExprKind::End`] selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The first element.
@@ -294,7 +294,7 @@ pub enum End {
     LastIndex,
 }
 
-/// How [`Kind::Fold`] combines the values.
+/// How [`ExprKind::Fold`] combines the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// Universal quantifier over the body.
@@ -332,7 +332,7 @@ pub enum Domain {
     Range(Expr, Expr),
     /// The elements of a list or set, in order.
     Elements(Expr),
-    /// The distinct tokens in a place; the variable may be used in [`Kind::Component`] only. Only in
+    /// The distinct tokens in a place; the variable may be used in [`ExprKind::Component`] only. Only in
     /// propositions, priorities and guards.
     Place(PlaceId),
 }
@@ -340,7 +340,7 @@ pub enum Domain {
 /// A statement of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stat {
-    /// Assigns to a variable. Assignment to a part is written with [`Kind::Replace`].
+    /// Assigns to a variable. Assignment to a part is written with [`ExprKind::Replace`].
     Assign(Var, Expr),
     /// One or the other.
     If(Expr, Vec<Stat>, Vec<Stat>),
@@ -595,13 +595,13 @@ impl Value {
 
 impl Expr {
     /// An expression with its span.
-    pub fn new(kind: Kind, span: Span) -> Self {
+    pub fn new(kind: ExprKind, span: Span) -> Self {
         Expr { kind, span }
     }
 
     /// An integer constant.
     pub fn int(number: i32, span: Span) -> Self {
-        Expr::new(Kind::Const(Value::Int(number)), span)
+        Expr::new(ExprKind::Const(Value::Int(number)), span)
     }
 }
 
@@ -726,16 +726,16 @@ impl Net {
     fn check_part(&self, part: &Expr, frame: u32, what: &str) -> Result<(), String> {
         let place = |place: PlaceId| (place.0 as usize) < self.places.len();
         let fine = match &part.kind {
-            Kind::Var(var) => var.0 < frame,
-            Kind::Component { token, place: of, index } => {
+            ExprKind::Var(var) => var.0 < frame,
+            ExprKind::Component { token, place: of, index } => {
                 token.0 < frame && self.places.get(of.0 as usize).is_some_and(|of| (*index as usize) < of.domain.len())
             }
-            Kind::Distinct(of) | Kind::Total(of) => place(*of),
-            Kind::Call(function, arguments) => {
+            ExprKind::Distinct(of) | ExprKind::Total(of) => place(*of),
+            ExprKind::Call(function, arguments) => {
                 let function = self.functions.get(function.0 as usize);
                 function.is_some_and(|function| function.arguments as usize == arguments.len())
             }
-            Kind::Fold { iterations, .. } => iterations.iter().all(|iteration| {
+            ExprKind::Fold { iterations, .. } => iterations.iter().all(|iteration| {
                 let fine = |domain: &Domain| if let Domain::Place(of) = domain { place(*of) } else { true };
                 iteration.variable.0 < frame && fine(&iteration.domain)
             }),
@@ -773,35 +773,42 @@ impl Expr {
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         match &self.kind {
-            Kind::Const(_) | Kind::Var(_) | Kind::Component { .. } | Kind::Distinct(_) | Kind::Total(_) => {}
-            Kind::Unary(_, of)
-            | Kind::Check { of, .. }
-            | Kind::Wrap(of, _)
-            | Kind::Cycle { of, .. }
-            | Kind::Size(of)
-            | Kind::End(_, of) => of.visit(see),
-            Kind::Binary(_, one, other)
-            | Kind::Concat(one, other, _)
-            | Kind::Union(one, other, _)
-            | Kind::Intersect(one, other)
-            | Kind::Difference(one, other)
-            | Kind::In(one, other)
-            | Kind::Subset(one, other, _)
-            | Kind::Item { of: one, index: other, .. } => {
+            ExprKind::Const(_)
+            | ExprKind::Var(_)
+            | ExprKind::Component { .. }
+            | ExprKind::Distinct(_)
+            | ExprKind::Total(_) => {}
+            ExprKind::Unary(_, of)
+            | ExprKind::Check { of, .. }
+            | ExprKind::Wrap(of, _)
+            | ExprKind::Cycle { of, .. }
+            | ExprKind::Size(of)
+            | ExprKind::End(_, of) => of.visit(see),
+            ExprKind::Binary(_, one, other)
+            | ExprKind::Concat(one, other, _)
+            | ExprKind::Union(one, other, _)
+            | ExprKind::Intersect(one, other)
+            | ExprKind::Difference(one, other)
+            | ExprKind::In(one, other)
+            | ExprKind::Subset(one, other, _)
+            | ExprKind::Item { of: one, index: other, .. } => {
                 one.visit(see);
                 other.visit(see);
             }
-            Kind::If(one, two, three)
-            | Kind::Replace { of: one, index: two, value: three, .. }
-            | Kind::Slice { of: one, from: two, to: three } => {
+            ExprKind::If(one, two, three)
+            | ExprKind::Replace { of: one, index: two, value: three, .. }
+            | ExprKind::Slice { of: one, from: two, to: three } => {
                 one.visit(see);
                 two.visit(see);
                 three.visit(see);
             }
-            Kind::Row(several) | Kind::List(several, _) | Kind::Set(several, _) | Kind::Call(_, several) => {
+            ExprKind::Row(several)
+            | ExprKind::List(several, _)
+            | ExprKind::Set(several, _)
+            | ExprKind::Call(_, several) => {
                 several.iter().for_each(|one| one.visit(see));
             }
-            Kind::Fold { iterations, filter, body, .. } => {
+            ExprKind::Fold { iterations, filter, body, .. } => {
                 iterations.iter().for_each(|iteration| iteration.domain.visit(see));
                 filter.iter().chain(body).for_each(|one| one.visit(see));
             }

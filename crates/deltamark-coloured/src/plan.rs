@@ -1,6 +1,6 @@
 //! The order in which a transition's variables are bound.
 //!
-//! In: a transition. Out: a [`Plan`]: steps that bind, test and require, in an order computed once. What
+//! In: a transition. Out: a [`BindingPlan`]: steps that bind, test and require, in an order computed once. What
 //! stays true: whatever a step uses has been bound before it.
 //!
 //! # The order
@@ -19,7 +19,9 @@ use deltamark_core::{Control, Diagnostic, Span};
 
 use crate::eval::Eval;
 use crate::faults::Faults;
-use crate::net::{Arc, Binary, Domain, Expr, Fault, Function, Kind, Label, Net, PlaceId, Role, Shape, Transition, Var};
+use crate::net::{
+    Arc, Binary, Domain, Expr, ExprKind, Fault, Function, Label, Net, PlaceId, Role, Transition, ValueShape, Var,
+};
 use crate::values::{Code, Values};
 
 /// The maximum number of terms of a net's labels after expanding iterations.
@@ -47,7 +49,7 @@ pub(crate) struct FlatTerm {
 
 /// How a component of a binding term is matched with that of a token.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum ComponentMatch {
     /// Gives its value to a variable.
     Bind(Var),
     /// Binds a variable to the value from which `by` steps in a cycle lead to the component.
@@ -60,9 +62,9 @@ pub(crate) enum Part {
 
 /// One step.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum PlanStep {
     /// Tries the matching tokens of a place.
-    Bind { place: PlaceId, factor: u32, parts: Vec<Part>, given: Vec<(Var, Code)> },
+    Bind { place: PlaceId, factor: u32, parts: Vec<ComponentMatch>, given: Vec<(Var, Code)> },
     /// Requires the tokens of a label, all of whose variables are bound.
     Require(Vec<FlatTerm>),
     /// Tries all values of a domain.
@@ -75,8 +77,8 @@ pub(crate) enum Step {
 
 /// How the bindings of a transition are found, and its effect.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub steps: Vec<Step>,
+pub(crate) struct BindingPlan {
+    pub steps: Vec<PlanStep>,
     /// The number of variables.
     pub frame: usize,
     /// The variables that make up a binding.
@@ -103,8 +105,8 @@ pub(crate) fn looks(expression: &Expr) -> bool {
     let mut found = false;
     expression.visit(&mut |part| {
         found |= match &part.kind {
-            Kind::Component { .. } | Kind::Distinct(_) | Kind::Total(_) => true,
-            Kind::Fold { iterations, .. } => {
+            ExprKind::Component { .. } | ExprKind::Distinct(_) | ExprKind::Total(_) => true,
+            ExprKind::Fold { iterations, .. } => {
                 iterations.iter().any(|iteration| matches!(iteration.domain, Domain::Place(_)))
             }
             _ => false,
@@ -118,13 +120,13 @@ pub(crate) fn used(expression: &Expr, into: &mut BTreeSet<u32>) {
     let mut own = BTreeSet::new();
     let mut all = BTreeSet::new();
     expression.visit(&mut |part| match &part.kind {
-        Kind::Var(var) => {
+        ExprKind::Var(var) => {
             all.insert(var.0);
         }
-        Kind::Component { token, .. } => {
+        ExprKind::Component { token, .. } => {
             all.insert(token.0);
         }
-        Kind::Fold { iterations, .. } => own.extend(iterations.iter().map(|iteration| iteration.variable.0)),
+        ExprKind::Fold { iterations, .. } => own.extend(iterations.iter().map(|iteration| iteration.variable.0)),
         _ => {}
     });
     into.extend(all.difference(&own));
@@ -253,7 +255,7 @@ fn flatten_from(
 /// The conjuncts of a guard, left to right.
 fn conjuncts<'a>(guard: &'a Expr, out: &mut Vec<&'a Expr>) {
     match &guard.kind {
-        Kind::Binary(Binary::And, one, other) => {
+        ExprKind::Binary(Binary::And, one, other) => {
             conjuncts(one, out);
             conjuncts(other, out);
         }
@@ -270,9 +272,14 @@ struct Pending {
     used: BTreeSet<u32>,
 }
 
-impl Plan {
+impl BindingPlan {
     /// Plans a transition, unless `control` stops it.
-    pub fn new(net: &Net, values: &Values, transition: &Transition, control: &Control) -> Result<Plan, Diagnostic> {
+    pub fn new(
+        net: &Net,
+        values: &Values,
+        transition: &Transition,
+        control: &Control,
+    ) -> Result<BindingPlan, Diagnostic> {
         let frame = transition.frame as usize;
         let flat = |arcs: &[Arc]| -> Result<Vec<Vec<FlatTerm>>, Diagnostic> {
             let label = |arc: &Arc| {
@@ -335,7 +342,7 @@ impl Plan {
         }
         let binding = |variable: &crate::net::Variable| matches!(variable.role, Role::Bound | Role::Pick(_));
         let binding = (0..).zip(&transition.variables).filter(|(_, variable)| binding(variable));
-        Ok(Plan {
+        Ok(BindingPlan {
             frame,
             binding: binding.map(|(number, _)| Var(number)).collect(),
             outputs,
@@ -387,10 +394,10 @@ fn reads(transition: &Transition) -> Vec<u32> {
     let mut places: BTreeSet<u32> = arcs.map(|arc| arc.place.0).collect();
     if let Some(guard) = &transition.guard {
         guard.visit(&mut |part| match &part.kind {
-            Kind::Component { place, .. } | Kind::Distinct(place) | Kind::Total(place) => {
+            ExprKind::Component { place, .. } | ExprKind::Distinct(place) | ExprKind::Total(place) => {
                 places.insert(place.0);
             }
-            Kind::Fold { iterations, .. } => places.extend(iterations.iter().filter_map(|one| match one.domain {
+            ExprKind::Fold { iterations, .. } => places.extend(iterations.iter().filter_map(|one| match one.domain {
                 Domain::Place(place) => Some(place.0),
                 _ => None,
             })),
@@ -401,17 +408,17 @@ fn reads(transition: &Transition) -> Vec<u32> {
 }
 
 /// The places that must not be empty for a binding to be enabled or a fault.
-fn needs(steps: &[Step]) -> Vec<u32> {
+fn needs(steps: &[PlanStep]) -> Vec<u32> {
     let mut places = BTreeSet::new();
     for step in steps {
         match step {
-            Step::Bind { place, .. } => {
+            PlanStep::Bind { place, .. } => {
                 places.insert(place.0);
             }
-            Step::Require(terms) if terms.iter().all(|term| term.factor >= 0) => {
+            PlanStep::Require(terms) if terms.iter().all(|term| term.factor >= 0) => {
                 places.extend(terms.iter().filter(|term| term.condition.is_none()).map(|term| term.place.0));
             }
-            Step::Require(_) | Step::Test(_) | Step::Let(..) | Step::Pick(..) => {}
+            PlanStep::Require(_) | PlanStep::Test(_) | PlanStep::Let(..) | PlanStep::Pick(..) => {}
         }
     }
     places.into_iter().collect()
@@ -421,7 +428,7 @@ struct Planner<'a> {
     net: &'a Net,
     transition: &'a Transition,
     bound: BTreeSet<u32>,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     tests: Vec<&'a Expr>,
     terms: Vec<Pending>,
     /// Labels that are required as a whole.
@@ -469,7 +476,7 @@ impl Planner<'_> {
             let faulty = faults.possible(test);
             let ready = variables.is_subset(bound) && !faulty_waits && !(earlier_waits && faulty);
             if ready {
-                steps.push(Step::Test((*test).clone()));
+                steps.push(PlanStep::Test((*test).clone()));
             } else {
                 earlier_waits = true;
                 faulty_waits |= faulty;
@@ -485,14 +492,14 @@ impl Planner<'_> {
         self.terms = waiting;
         // One step for each place, so that an empty place ends the search early.
         if !ready.is_empty() {
-            self.steps.push(Step::Require(ready.into_iter().map(|pending| pending.term).collect()));
+            self.steps.push(PlanStep::Require(ready.into_iter().map(|pending| pending.term).collect()));
         }
         let bound = &self.bound;
         let steps = &mut self.steps;
         self.whole.retain(|(label, variables)| {
             let ready = variables.is_subset(bound);
             if ready {
-                steps.push(Step::Require(label.clone()));
+                steps.push(PlanStep::Require(label.clone()));
             }
             !ready
         });
@@ -516,11 +523,11 @@ impl Planner<'_> {
         let mut new = BTreeSet::new();
         for component in &term.token {
             match &component.kind {
-                Kind::Var(var) if self.bindable(term, *var) => {
+                ExprKind::Var(var) if self.bindable(term, *var) => {
                     new.insert(var.0);
                 }
-                Kind::Cycle { of, .. } if back => {
-                    if let Kind::Var(var) = &of.kind
+                ExprKind::Cycle { of, .. } if back => {
+                    if let ExprKind::Var(var) = &of.kind
                         && self.bindable(term, *var)
                     {
                         new.insert(var.0);
@@ -564,41 +571,42 @@ impl Planner<'_> {
         let Some((_, number)) = best else { return false };
         let term = self.terms.remove(number).term;
         let mut new = BTreeSet::new();
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<ComponentMatch> = Vec::new();
         let given = |var: &Var| term.given.iter().any(|(known, _)| known == var);
         for component in &term.token {
             let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
             let part = match &component.kind {
-                Kind::Var(var) if fresh(var, &new) => {
+                ExprKind::Var(var) if fresh(var, &new) => {
                     new.insert(var.0);
-                    Part::Bind(*var)
+                    ComponentMatch::Bind(*var)
                 }
-                _ => Part::Match(component.clone()),
+                _ => ComponentMatch::Match(component.clone()),
             };
             parts.push(part);
         }
         for (part, component) in parts.iter_mut().zip(&term.token) {
             let fresh = |var: &Var, new: &BTreeSet<u32>| self.bindable(&term, *var) && !new.contains(&var.0);
-            if let (Part::Match(_), true, Kind::Cycle { of, low, high, by }) = (&*part, back, &component.kind)
-                && let Kind::Var(var) = &of.kind
+            if let (ComponentMatch::Match(_), true, ExprKind::Cycle { of, low, high, by }) =
+                (&*part, back, &component.kind)
+                && let ExprKind::Var(var) = &of.kind
                 && fresh(var, &new)
             {
                 new.insert(var.0);
-                *part = Part::Back { variable: *var, low: *low, high: *high, by: *by };
+                *part = ComponentMatch::Back { variable: *var, low: *low, high: *high, by: *by };
             }
         }
         for part in &mut parts {
-            if let Part::Match(expression) = part {
+            if let ComponentMatch::Match(expression) = part {
                 let mut variables = BTreeSet::new();
                 used(expression, &mut variables);
                 let known = |var: &u32| self.bound.contains(var) || given(&Var(*var));
                 if variables.iter().all(known) {
-                    *part = Part::Key(expression.clone());
+                    *part = ComponentMatch::Key(expression.clone());
                 }
             }
         }
         self.bound.extend(new);
-        self.steps.push(Step::Bind { place: term.place, factor: term.factor as u32, parts, given: term.given });
+        self.steps.push(PlanStep::Bind { place: term.place, factor: term.factor as u32, parts, given: term.given });
         true
     }
 
@@ -609,7 +617,7 @@ impl Planner<'_> {
                 && used_by_domain(domain).is_subset(&self.bound)
             {
                 self.bound.insert(number);
-                self.steps.push(Step::Pick(Var(number), domain.clone()));
+                self.steps.push(PlanStep::Pick(Var(number), domain.clone()));
                 return true;
             }
         }
@@ -625,7 +633,7 @@ impl Planner<'_> {
                 used(value, &mut variables);
                 if variables.is_subset(&self.bound) {
                     self.bound.insert(number);
-                    self.steps.push(Step::Let(Var(number), value.clone()));
+                    self.steps.push(PlanStep::Let(Var(number), value.clone()));
                     return true;
                 }
             }
@@ -637,7 +645,7 @@ impl Planner<'_> {
     fn enumerate(&mut self) -> Result<bool, Diagnostic> {
         for (number, variable) in (0..).zip(&self.transition.variables) {
             if matches!(variable.role, Role::Bound) && !self.bound.contains(&number) {
-                let Shape::Discrete { low, high, .. } = self.net.types[variable.of.0 as usize].shape else {
+                let ValueShape::Discrete { low, high, .. } = self.net.types[variable.of.0 as usize].shape else {
                     let message =
                         format!("variable `{}` of transition `{}` has no value", variable.name, self.transition.name);
                     return Err(Diagnostic::at(self.transition.span, message));
@@ -645,7 +653,7 @@ impl Planner<'_> {
                 let span = self.transition.span;
                 self.bound.insert(number);
                 let domain = Domain::Range(Expr::int(low, span), Expr::int(high, span));
-                self.steps.push(Step::Pick(Var(number), domain));
+                self.steps.push(PlanStep::Pick(Var(number), domain));
                 return Ok(true);
             }
         }

@@ -58,7 +58,7 @@ impl Portable for ColouredSystem {
             return Some(Action::NONE);
         }
         let engine = &self.engine;
-        let mut reader = Reader { engine, bytes };
+        let mut reader = ActionReader { engine, bytes };
         let transition = reader.word()?;
         let plan = engine.plans.get(transition as usize)?;
         let late = reader.byte()? != 0;
@@ -132,12 +132,12 @@ fn put_claims(engine: &Engine, out: &mut Vec<u8>, claims: impl Iterator<Item = C
 }
 
 /// Decodes the bytes.
-struct Reader<'a> {
+struct ActionReader<'a> {
     engine: &'a Engine,
     bytes: &'a [u8],
 }
 
-impl Reader<'_> {
+impl ActionReader<'_> {
     fn byte(&mut self) -> Option<u8> {
         let (&byte, rest) = self.bytes.split_first()?;
         self.bytes = rest;

@@ -46,7 +46,7 @@ const PATIENCE: u32 = 10;
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-struct Line([u32; WORDS]);
+struct BindingLine([u32; WORDS]);
 
 /// What determines the entry of a group.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ struct Key {
 }
 
 /// Transitions that read the same places.
-struct Group {
+struct ReadGroup {
     transitions: Vec<u32>,
     places: Vec<u32>,
     needs: Vec<u32>,
@@ -76,7 +76,7 @@ struct Group {
 }
 
 impl Key {
-    fn new(number: u32, group: &Group) -> Self {
+    fn new(number: u32, group: &ReadGroup) -> Self {
         let places = group.places.get(..group.places.len().min(MOST_PLACES)).unwrap_or(&[]);
         let mut key = Key {
             tag: number << 8,
@@ -113,10 +113,10 @@ const ELSEWHERE: Spot = Spot(u32::MAX - 1);
 
 /// The cache of a thread.
 pub(crate) struct Reuse {
-    groups: Vec<Group>,
+    groups: Vec<ReadGroup>,
     /// One for each group.
     keys: Vec<Key>,
-    lines: Vec<Line>,
+    lines: Vec<BindingLine>,
     /// Lines in an entry.
     span: usize,
     shift: u32,
@@ -128,14 +128,14 @@ pub(crate) struct Reuse {
 impl Reuse {
     /// An empty cache.
     pub fn new(engine: &Engine) -> Self {
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<ReadGroup> = Vec::new();
         for (number, plan) in (0..).zip(&engine.plans) {
             let known = groups.iter_mut().find(|group| group.places == plan.reads && group.needs == plan.needs);
             if let Some(group) = known {
                 group.transitions.push(number);
                 continue;
             }
-            groups.push(Group {
+            groups.push(ReadGroup {
                 transitions: vec![number],
                 places: plan.reads.clone(),
                 needs: plan.needs.clone(),
@@ -146,7 +146,7 @@ impl Reuse {
             });
         }
         let keys = (1..).zip(&groups).map(|(number, group)| Key::new(number, group)).collect();
-        let lines = vec![Line([0; WORDS]); 1 << SMALLEST];
+        let lines = vec![BindingLine([0; WORDS]); 1 << SMALLEST];
         Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
     }
 
@@ -230,7 +230,7 @@ impl Reuse {
         let (group, key) = (&mut self.groups[number], &mut self.keys[number]);
         group.tries += 1;
         // If the table has grown since the position was computed, this misses.
-        let Some((Line(line), more)) =
+        let Some((BindingLine(line), more)) =
             self.lines.get(spot as usize * self.span..).and_then(|lines| lines.split_first())
         else {
             return false;
@@ -273,7 +273,7 @@ impl Reuse {
             return;
         }
         self.misses += 1;
-        let most = MOST_BYTES / size_of::<Line>();
+        let most = MOST_BYTES / size_of::<BindingLine>();
         if self.misses > self.lines.len() / self.span / 2 && self.lines.len() < most {
             self.resize(self.lines.len() * 2, self.span);
         }
@@ -288,14 +288,14 @@ impl Reuse {
     /// Makes a table of `lines` lines with entries of `span` lines each, and moves the cached entries to it.
     #[cold]
     fn resize(&mut self, lines: usize, span: usize) {
-        let lines = lines.min(MOST_BYTES / size_of::<Line>());
+        let lines = lines.min(MOST_BYTES / size_of::<BindingLine>());
         // If memory is exhausted, it keeps its size.
         let mut larger = Vec::new();
         if ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
             (self.misses, self.too_long) = (0, 0);
             return;
         }
-        larger.resize(lines, Line([0; WORDS]));
+        larger.resize(lines, BindingLine([0; WORDS]));
         let old = std::mem::replace(&mut self.lines, larger);
         let before = std::mem::replace(&mut self.span, span);
         self.shift = 64 - (lines / span).ilog2();
@@ -318,7 +318,7 @@ impl Reuse {
 
     /// The bytes held.
     pub fn bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>()
+        self.lines.capacity() * size_of::<BindingLine>()
     }
 }
 

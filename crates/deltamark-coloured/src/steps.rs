@@ -31,16 +31,16 @@ const EMPTY: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line {
+struct EffectLine {
     tag: u64,
     after: [u32; BLOCK as usize],
 }
 
-const EMPTY_LINE: Line = Line { tag: EMPTY, after: [UNKNOWN; BLOCK as usize] };
+const EMPTY_LINE: EffectLine = EffectLine { tag: EMPTY, after: [UNKNOWN; BLOCK as usize] };
 
 /// The cache of a thread.
 pub(crate) struct Steps {
-    lines: Vec<Line>,
+    lines: Vec<EffectLine>,
     shift: u32,
     misses: usize,
     grown: usize,
@@ -115,7 +115,7 @@ impl Steps {
         let tag = tag(marking, effect);
         let at = self.line(tag);
         if self.lines[at].tag != tag {
-            self.lines[at] = Line { tag, ..EMPTY_LINE };
+            self.lines[at] = EffectLine { tag, ..EMPTY_LINE };
             self.misses += 1;
         }
         self.lines[at].after[(effect % 16) as usize] = kept;
@@ -143,6 +143,6 @@ impl Steps {
 
     /// The bytes held.
     pub fn bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>()
+        self.lines.capacity() * size_of::<EffectLine>()
     }
 }

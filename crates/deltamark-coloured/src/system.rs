@@ -62,7 +62,7 @@ pub(crate) struct Current {
 }
 
 /// Working memory of a thread.
-pub(crate) struct Work {
+pub(crate) struct ColouredWorkspace {
     pub current: Arc<Current>,
     pub binder: Binder,
     steps: Steps,
@@ -89,7 +89,7 @@ pub(crate) struct Work {
     thread_bytes: Arc<AtomicU64>,
 }
 
-impl Drop for Work {
+impl Drop for ColouredWorkspace {
     fn drop(&mut self) {
         self.thread_bytes.fetch_sub(self.counted, Relaxed);
     }
@@ -141,8 +141,8 @@ impl ColouredSystem {
 
     /// This thread's working memory, updated to the current layout.
     #[inline]
-    pub(crate) fn work<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Work {
-        let work: &mut Work = scratch.get();
+    pub(crate) fn work<'s>(&self, scratch: &'s mut Scratch) -> &'s mut ColouredWorkspace {
+        let work: &mut ColouredWorkspace = scratch.get();
         if work.current.version != self.version.load(Acquire) {
             work.current = self.current();
         }
@@ -161,7 +161,7 @@ impl ColouredSystem {
     }
 
     /// Reads a state and finds its enabled actions, only those of the highest priority.
-    pub(crate) fn look(&self, work: &mut Work, state: &[Slot]) {
+    pub(crate) fn look(&self, work: &mut ColouredWorkspace, state: &[Slot]) {
         work.markings.clear();
         work.spots.clear();
         work.current.layout.unpack(state, &mut work.markings);
@@ -171,8 +171,8 @@ impl ColouredSystem {
     }
 
     /// Views the places of all states that the search for bindings needs.
-    fn view_all(&self, work: &mut Work, count: usize) {
-        let Work { reuse, markings, viewed, views, .. } = work;
+    fn view_all(&self, work: &mut ColouredWorkspace, count: usize) {
+        let ColouredWorkspace { reuse, markings, viewed, views, .. } = work;
         viewed.clear();
         views.clear();
         if !reuse.searching(|places| viewed.extend_from_slice(places)) {
@@ -196,8 +196,8 @@ impl ColouredSystem {
     }
 
     /// Finds the enabled actions of state number `row`, which was read.
-    fn look_at(&self, work: &mut Work, row: usize) {
-        let Work { binder, reuse, markings, spots, found, faults, viewed, views, .. } = work;
+    fn look_at(&self, work: &mut ColouredWorkspace, row: usize) {
+        let ColouredWorkspace { binder, reuse, markings, spots, found, faults, viewed, views, .. } = work;
         for (&place, &view) in viewed.iter().zip(row_of(views, viewed.len(), row)) {
             binder.put_view(place, view);
         }
@@ -235,7 +235,7 @@ impl ColouredSystem {
     /// Table entries are prefetched for all of the states, so that cache misses overlap.
     fn expand_all<'a>(
         &self,
-        work: &mut Work,
+        work: &mut ColouredWorkspace,
         count: usize,
         state: impl Fn(usize) -> &'a [Slot],
         first: usize,
@@ -269,7 +269,7 @@ impl ColouredSystem {
                 out.halt(stop);
                 return Ok(());
             }
-            let Work { steps, sleep, markings, found, faults, todo, moves, .. } = work;
+            let ColouredWorkspace { steps, sleep, markings, found, faults, todo, moves, .. } = work;
             let markings = row_of(markings, places, row);
             for (transition, fault) in faults.drain(..) {
                 if fault.kind == crate::net::FaultKind::Untried {
@@ -308,13 +308,13 @@ impl ColouredSystem {
     /// Takes the pending steps, in the order of states.
     fn fire_all<'a>(
         &self,
-        work: &mut Work,
+        work: &mut ColouredWorkspace,
         count: usize,
         state: impl Fn(usize) -> &'a [Slot],
         first: usize,
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        let Work { current, steps, markings, todo, moves, target, .. } = work;
+        let ColouredWorkspace { current, steps, markings, todo, moves, target, .. } = work;
         let (mut todo, mut moves) = (todo.iter().copied().peekable(), moves.as_slice());
         for row in 0..count {
             let source = state(row);
@@ -374,8 +374,8 @@ impl ColouredSystem {
     }
 
     /// Updates the count of this thread's bytes, now and then.
-    fn account(&self, work: &mut Work) {
-        let Work { binder, steps, sleep, reuse, .. } = work;
+    fn account(&self, work: &mut ColouredWorkspace) {
+        let ColouredWorkspace { binder, steps, sleep, reuse, .. } = work;
         work.grown += binder.take_grown() + steps.take_grown() + sleep.take_grown() + reuse.take_grown();
         // Counting exactly visits everything.
         if work.grown as u64 > work.counted / 8 {
@@ -389,7 +389,7 @@ impl ColouredSystem {
     }
 
     /// Whether an action is enabled in these markings, regardless of its result.
-    fn can(&self, work: &mut Work, state: &[Slot], action: u32) -> Result<bool, Fault> {
+    fn can(&self, work: &mut ColouredWorkspace, state: &[Slot], action: u32) -> Result<bool, Fault> {
         let engine = &self.engine;
         work.markings.clear();
         work.current.layout.unpack(state, &mut work.markings);
@@ -409,7 +409,7 @@ impl ColouredSystem {
 
     /// Writes the state before an action, if each of its local markings has occurred; returns what to add to
     /// the hash of the state after it.
-    fn undo(&self, work: &mut Work, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
+    fn undo(&self, work: &mut ColouredWorkspace, target: &[Slot], action: u32, source: &mut [Slot]) -> Option<u64> {
         // A fault leads to no state.
         if self.engine.actions.get(action).is_fault() {
             return None;
@@ -438,7 +438,7 @@ impl System for ColouredSystem {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Work {
+        Scratch::new(ColouredWorkspace {
             current: self.current(),
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
@@ -524,7 +524,7 @@ impl System for ColouredSystem {
 
     fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
         let work = self.work(scratch);
-        let Work { current, steps, .. } = work;
+        let ColouredWorkspace { current, steps, .. } = work;
         for (source, action) in sources.iter().zip(actions) {
             let target = targets.push_with(source.len());
             target.copy_from_slice(source);

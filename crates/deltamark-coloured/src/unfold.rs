@@ -55,7 +55,7 @@ impl UnfoldLimits {
 }
 
 /// A P/T net and where its parts come from.
-pub(crate) struct Parts {
+pub(crate) struct UnfoldedParts {
     pub net: pt::Net,
     /// For each place of the P/T net the coloured place and the token.
     pub places: Vec<(u32, u32)>,
@@ -66,7 +66,7 @@ pub(crate) struct Parts {
 }
 
 /// Unfolds, unless `control` stops it; the error says why not.
-pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits, control: &Control) -> Result<Parts, NotUnfolded> {
+pub(crate) fn unfold(engine: &Engine, limits: UnfoldLimits, control: &Control) -> Result<UnfoldedParts, NotUnfolded> {
     refuse(engine)?;
     let (known, actions) = saturate(engine, limits, control)?;
     build(engine, &known, actions, limits, control)
@@ -167,7 +167,7 @@ fn build(
     actions: Vec<u32>,
     limits: UnfoldLimits,
     control: &Control,
-) -> Result<Parts, NotUnfolded> {
+) -> Result<UnfoldedParts, NotUnfolded> {
     let mut changing: BTreeSet<(u32, u32)> = BTreeSet::new();
     for &action in &actions {
         control.ask()?;
@@ -267,7 +267,7 @@ fn build(
     pt::unique_names(net.transitions.iter_mut().map(|transition| (transition.id.as_str(), &mut transition.name)));
     reorder(engine, &mut net, &mut places, control)?;
     net.validate()?;
-    Ok(Parts { net, places, actions: kept, constants })
+    Ok(UnfoldedParts { net, places, actions: kept, constants })
 }
 
 /// Makes places that belong together adjacent.

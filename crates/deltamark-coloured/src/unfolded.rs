@@ -25,14 +25,14 @@ use crate::engine::Engine;
 use crate::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
 use crate::observables::Observed;
-use crate::unfold::{Parts, UnfoldLimits, unfold};
+use crate::unfold::{UnfoldLimits, UnfoldedParts, unfold};
 use crate::values::Code;
 
 /// A coloured net that runs as the P/T net it unfolds to.
 pub struct UnfoldedSystem {
     pub(crate) engine: Engine,
     pub(crate) inner: NetSystem,
-    parts: Parts,
+    parts: UnfoldedParts,
     /// For each coloured place its P/T places, each with its token.
     pub(crate) of_place: Vec<Vec<(u32, u32)>>,
     /// For each coloured place its constant tokens.

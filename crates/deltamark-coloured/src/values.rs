@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use deltamark_core::hash::mix;
 
 use crate::chunks::{Chunks, Index, Meter};
-use crate::net::{Shape, Type, TypeId, Value};
+use crate::net::{Type, TypeId, Value, ValueShape};
 
 /// A value in one word.
 pub(crate) type Code = i64;
@@ -181,18 +181,20 @@ impl Values {
             out.push_str(close);
         };
         match &types[of.0 as usize].shape {
-            Shape::Discrete { names, .. } => {
+            ValueShape::Discrete { names, .. } => {
                 let name = names.as_ref().and_then(|names| names.get(usize::try_from(code).ok()?));
                 match name {
                     Some(name) => out.push_str(name),
                     None => out.push_str(&code.to_string()),
                 }
             }
-            Shape::Struct { fields } => {
+            ValueShape::Struct { fields } => {
                 list("{", "}", out, &mut fields.iter().map(|&(_, of)| of).zip(self.elements(code)));
             }
-            Shape::Vector { element, .. } => list("[", "]", out, &mut self.elements(code).map(|code| (*element, code))),
-            Shape::List { element, .. } | Shape::Set { element, .. } => {
+            ValueShape::Vector { element, .. } => {
+                list("[", "]", out, &mut self.elements(code).map(|code| (*element, code)))
+            }
+            ValueShape::List { element, .. } | ValueShape::Set { element, .. } => {
                 if self.len(code) == 0 {
                     out.push_str("empty");
                 } else {

@@ -11,7 +11,7 @@
 use super::fold::{fault_of, number};
 use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
 use super::types::{BOOL, Class, INT, MOST_ELEMENTS, Types};
-use crate::net::{self, FaultKind, FunctionId, Kind, Net, PlaceId, Predicate, Proposition, TypeId, Var};
+use crate::net::{self, ExprKind, FaultKind, FunctionId, Net, PlaceId, Predicate, Proposition, TypeId, Var};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
@@ -601,9 +601,9 @@ fn unknown_proposition(name: Name, known: &[String]) -> Diagnostic {
 /// Whether an expression is static.
 fn is_known(expr: &net::Expr) -> bool {
     match &expr.kind {
-        Kind::Const(_) => true,
-        Kind::Unary(_, of) | Kind::Wrap(of, _) | Kind::Check { of, .. } => is_known(of),
-        Kind::Binary(_, left, right) => is_known(left) && is_known(right),
+        ExprKind::Const(_) => true,
+        ExprKind::Unary(_, of) | ExprKind::Wrap(of, _) | ExprKind::Check { of, .. } => is_known(of),
+        ExprKind::Binary(_, left, right) => is_known(left) && is_known(right),
         _ => false,
     }
 }

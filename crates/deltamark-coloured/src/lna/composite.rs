@@ -10,7 +10,7 @@ use super::lower::{Typed, counted};
 use super::roots::{Over, Roots, field_of, indexed, is_container};
 use super::syntax::{Binary, Expr, Iteration, Name, Node, Quantifier};
 use super::types::{BOOL, Class, INT};
-use crate::net::{self, Domain, End, FaultKind, Fold, Kind, TypeId, Value};
+use crate::net::{self, Domain, End, ExprKind, FaultKind, Fold, TypeId, Value};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 
@@ -39,7 +39,7 @@ impl<'t> Checker<'t, '_> {
             Node::Struct(parts) => match self.types.class(want).clone() {
                 Class::Struct { fields } if fields.len() == parts.len() => {
                     let parts = parts.iter().zip(&fields).map(|(part, (_, of))| self.coerce(part, *of)).collect();
-                    structured(Kind::Row(parts), span)
+                    structured(ExprKind::Row(parts), span)
                 }
                 Class::Struct { fields } => {
                     let message = format!(
@@ -58,7 +58,7 @@ impl<'t> Checker<'t, '_> {
                 _ => self.not_this(expr, "a vector", want),
             },
             Node::Empty => match *self.types.class(want) {
-                Class::List { .. } | Class::Set { .. } => structured(Kind::Const(Value::Seq(Vec::new())), span),
+                Class::List { .. } | Class::Set { .. } => structured(ExprKind::Const(Value::Seq(Vec::new())), span),
                 _ => self.not_this(expr, "a list or set", want),
             },
             Node::Container(parts) => {
@@ -69,8 +69,8 @@ impl<'t> Checker<'t, '_> {
                 }
                 let parts = parts.iter().map(|part| self.coerce(part, element)).collect();
                 match class {
-                    Class::List { capacity, .. } => structured(Kind::List(parts, capacity), span),
-                    Class::Set { capacity, .. } => structured(Kind::Set(parts, capacity), span),
+                    Class::List { capacity, .. } => structured(ExprKind::List(parts, capacity), span),
+                    Class::Set { capacity, .. } => structured(ExprKind::Set(parts, capacity), span),
                     _ => self.wrong(span),
                 }
             }
@@ -128,7 +128,7 @@ impl<'t> Checker<'t, '_> {
             }
             parts.resize(size, last);
         }
-        structured(Kind::Row(parts), span)
+        structured(ExprKind::Row(parts), span)
     }
 
     fn lower_field(&mut self, expr: &Expr<'t>, of: &Expr<'t>, field: Name<'t>, want: TypeId) -> Typed {
@@ -275,7 +275,7 @@ impl<'t> Checker<'t, '_> {
             Box::new(shifted(typed, -first).expr)
         };
         let (from, to) = (bound(&parts[1]), bound(&parts[2]));
-        structured(Kind::Slice { of: Box::new(of.expr), from, to }, expr.span)
+        structured(ExprKind::Slice { of: Box::new(of.expr), from, to }, expr.span)
     }
 
     // Operators on lists and sets.
@@ -285,7 +285,7 @@ impl<'t> Checker<'t, '_> {
         &mut self,
         part: &Expr<'t>,
         root: TypeId,
-        single: impl FnOnce(Vec<net::Expr>) -> Kind,
+        single: impl FnOnce(Vec<net::Expr>) -> ExprKind,
     ) -> Box<net::Expr> {
         let element = self.element_of(root);
         let roots = self.roots(part);
@@ -309,14 +309,14 @@ impl<'t> Checker<'t, '_> {
         let left = if operator == Binary::Subtract {
             Box::new(self.lower(left, root).expr)
         } else {
-            self.operand(left, root, |one| Kind::Set(one, capacity))
+            self.operand(left, root, |one| ExprKind::Set(one, capacity))
         };
-        let right = self.operand(right, root, |one| Kind::Set(one, capacity));
+        let right = self.operand(right, root, |one| ExprKind::Set(one, capacity));
         structured(
             match operator {
-                Binary::Or => Kind::Union(left, right, capacity),
-                Binary::And => Kind::Intersect(left, right),
-                _ => Kind::Difference(left, right),
+                Binary::Or => ExprKind::Union(left, right, capacity),
+                Binary::And => ExprKind::Intersect(left, right),
+                _ => ExprKind::Difference(left, right),
             },
             span,
         )
@@ -324,9 +324,9 @@ impl<'t> Checker<'t, '_> {
 
     pub(super) fn lower_concatenation(&mut self, span: Span, left: &Expr<'t>, right: &Expr<'t>, root: TypeId) -> Typed {
         let Class::List { capacity, .. } = *self.types.class(root) else { return self.wrong(span) };
-        let left = self.operand(left, root, |one| Kind::List(one, capacity));
-        let right = self.operand(right, root, |one| Kind::List(one, capacity));
-        structured(Kind::Concat(left, right, capacity), span)
+        let left = self.operand(left, root, |one| ExprKind::List(one, capacity));
+        let right = self.operand(right, root, |one| ExprKind::List(one, capacity));
+        structured(ExprKind::Concat(left, right, capacity), span)
     }
 
     pub(super) fn lower_membership(&mut self, span: Span, left: &Expr<'t>, right: &Expr<'t>) -> Typed {
@@ -346,7 +346,7 @@ impl<'t> Checker<'t, '_> {
         // No check: a value outside the element's type is in no such container.
         let left = self.lower(left, self.types.root(element));
         let right = self.lower(right, root);
-        Typed::new(Kind::In(Box::new(left.expr), Box::new(right.expr)), span, 0, 1)
+        Typed::new(ExprKind::In(Box::new(left.expr), Box::new(right.expr)), span, 0, 1)
     }
 
     // Attributes.
@@ -358,7 +358,7 @@ impl<'t> Checker<'t, '_> {
                 if !self.may_look(span, &format!("the attribute `'{}` of a place", attribute.text)) {
                     return self.wrong(span);
                 }
-                let kind = if attribute.text == "card" { Kind::Distinct(place) } else { Kind::Total(place) };
+                let kind = if attribute.text == "card" { ExprKind::Distinct(place) } else { ExprKind::Total(place) };
                 return self.count(expr, kind, want);
             }
             if let Some(&id) = self.type_names.get(name) {
@@ -399,14 +399,14 @@ impl<'t> Checker<'t, '_> {
                     self.error(span, message);
                     return self.wrong(span);
                 }
-                return self.numeric(Kind::Const(Value::Int(small_int(card))), span, card, card, want);
+                return self.numeric(ExprKind::Const(Value::Int(small_int(card))), span, card, card, want);
             }
         };
-        self.of_type(expr, Kind::Const(Value::Int(small_int(value))), id, want)
+        self.of_type(expr, ExprKind::Const(Value::Int(small_int(value))), id, want)
     }
 
     /// A count, which may be of any numeric type.
-    fn count(&mut self, expr: &Expr<'t>, kind: Kind, want: TypeId) -> Typed {
+    fn count(&mut self, expr: &Expr<'t>, kind: ExprKind, want: TypeId) -> Typed {
         if !self.types.is_numeric(want) {
             return self.mismatch(expr, want);
         }
@@ -468,29 +468,30 @@ impl<'t> Checker<'t, '_> {
             _ => return self.wrong(span),
         };
         let capacity = i64::from(capacity);
-        let size = |list| Typed::new(Kind::Size(list), span, 0, capacity);
+        let size = |list| Typed::new(ExprKind::Size(list), span, 0, capacity);
         match attribute.text {
-            "size" => self.count(expr, Kind::Size(list), want),
-            "capacity" => self.count(expr, Kind::Const(Value::Int(small_int(capacity))), want),
+            "size" => self.count(expr, ExprKind::Size(list), want),
+            "capacity" => self.count(expr, ExprKind::Const(Value::Int(small_int(capacity))), want),
             "space" => {
-                let kind = Kind::Binary(net::Binary::Sub, Box::new(small(capacity, span)), Box::new(size(list).expr));
+                let kind =
+                    ExprKind::Binary(net::Binary::Sub, Box::new(small(capacity, span)), Box::new(size(list).expr));
                 self.count(expr, kind, want)
             }
             "full" | "empty" if want == BOOL => {
                 let compared = if attribute.text == "full" { capacity } else { 0 };
                 operation(net::Binary::Eq, size(list).expr, small(compared, span), span)
             }
-            "first" => self.of_type(expr, Kind::End(End::First, list), element, want),
-            "last" => self.of_type(expr, Kind::End(End::Last, list), element, want),
-            "prefix" => self.of_type(expr, Kind::End(End::Prefix, list), root, want),
-            "suffix" => self.of_type(expr, Kind::End(End::Suffix, list), root, want),
+            "first" => self.of_type(expr, ExprKind::End(End::First, list), element, want),
+            "last" => self.of_type(expr, ExprKind::End(End::Last, list), element, want),
+            "prefix" => self.of_type(expr, ExprKind::End(End::Prefix, list), root, want),
+            "suffix" => self.of_type(expr, ExprKind::End(End::Suffix, list), root, want),
             "first_index" => {
                 let first = small_int(self.types.get(index).low);
-                self.of_type(expr, Kind::Const(Value::Int(first)), index, want)
+                self.of_type(expr, ExprKind::Const(Value::Int(first)), index, want)
             }
             "last_index" => {
                 let first = self.types.get(index).low;
-                let last = shifted(Typed::new(Kind::End(End::LastIndex, list), span, 0, capacity - 1), first);
+                let last = shifted(Typed::new(ExprKind::End(End::LastIndex, list), span, 0, capacity - 1), first);
                 self.of_type(expr, last.expr.kind, index, want)
             }
             _ => self.mismatch(expr, want),
@@ -540,7 +541,7 @@ impl<'t> Checker<'t, '_> {
             Quantifier::Sum => Fold::Sum,
             Quantifier::Product => Fold::Product,
         };
-        let kind = Kind::Fold { fold, iterations, filter, body };
+        let kind = ExprKind::Fold { fold, iterations, filter, body };
         if is_truth {
             return Typed::new(kind, span, 0, 1);
         }
@@ -615,16 +616,16 @@ impl<'t> Checker<'t, '_> {
     }
 }
 
-fn structured(kind: Kind, span: Span) -> Typed {
+fn structured(kind: ExprKind, span: Span) -> Typed {
     Typed { expr: folded(kind, span), low: i64::MIN, high: i64::MAX }
 }
 
-fn replace(of: net::Expr, index: net::Expr, value: net::Expr) -> Kind {
-    Kind::Replace { of: Box::new(of), index: Box::new(index), value: Box::new(value), fault: FaultKind::Index }
+fn replace(of: net::Expr, index: net::Expr, value: net::Expr) -> ExprKind {
+    ExprKind::Replace { of: Box::new(of), index: Box::new(index), value: Box::new(value), fault: FaultKind::Index }
 }
 
-fn item(of: net::Expr, index: net::Expr) -> Kind {
-    Kind::Item { of: Box::new(of), index: Box::new(index), fault: FaultKind::Index }
+fn item(of: net::Expr, index: net::Expr) -> ExprKind {
+    ExprKind::Item { of: Box::new(of), index: Box::new(index), fault: FaultKind::Index }
 }
 
 /// The same as [`replace`], for statements.
@@ -648,7 +649,7 @@ fn small(value: i64, span: Span) -> net::Expr {
 fn operation(operator: net::Binary, left: net::Expr, right: net::Expr, span: Span) -> Typed {
     let is_truth = operator == net::Binary::Eq;
     let (low, high) = if is_truth { (0, 1) } else { (i64::MIN, i64::MAX) };
-    Typed::new(Kind::Binary(operator, Box::new(left), Box::new(right)), span, low, high)
+    Typed::new(ExprKind::Binary(operator, Box::new(left), Box::new(right)), span, low, high)
 }
 
 /// A number plus a constant.
@@ -683,5 +684,5 @@ fn clamped(bound: Typed, limit: i64, beyond: net::Binary, inside: impl Fn(&Typed
     }
     let span = bound.expr.span;
     let is_beyond = operation(beyond, bound.expr.clone(), small(limit, span), span).expr;
-    folded(Kind::If(Box::new(is_beyond), Box::new(small(limit, span)), Box::new(bound.expr)), span)
+    folded(ExprKind::If(Box::new(is_beyond), Box::new(small(limit, span)), Box::new(bound.expr)), span)
 }

@@ -5,7 +5,7 @@
 
 use super::parse::{DECLARATIONS, Parsed, Parser};
 use super::syntax::*;
-use super::token::Kind;
+use super::token::TokenKind;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 
@@ -15,7 +15,7 @@ impl<'t> Parser<'t, '_> {
         let word = self.slice(0);
         if !DECLARATIONS.contains(&word) {
             let is_constant =
-                self.kind(0) == Some(Kind::Name) && self.kind(1) == Some(Kind::Name) && self.slice(2) == ":=";
+                self.kind(0) == Some(TokenKind::Name) && self.kind(1) == Some(TokenKind::Name) && self.slice(2) == ":=";
             let help = match did_you_mean(word, DECLARATIONS) {
                 _ if is_constant => Some(format!("for a constant, write `constant {word} {} := …;`", self.slice(1))),
                 close => close.map(|close| format!("did you mean `{close}`?")),
@@ -102,7 +102,7 @@ impl<'t> Parser<'t, '_> {
                 let words = ["range", "mod", "enum", "vector", "struct", "list", "set"];
                 let help = match did_you_mean(word, words) {
                     Some(close) => format!("did you mean `{close}`?"),
-                    None if self.kind(0) == Some(Kind::Name) => {
+                    None if self.kind(0) == Some(TokenKind::Name) => {
                         format!("for a type with the values of `{word}`, write `subtype {} : {word};`", name.text)
                     }
                     None => "a type is one of range, mod, enum, vector, struct, list and set".into(),

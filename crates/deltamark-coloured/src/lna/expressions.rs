@@ -10,7 +10,7 @@
 
 use super::parse::{Parsed, Parser};
 use super::syntax::*;
-use super::token::Kind;
+use super::token::TokenKind;
 use deltamark_core::{Diagnostic, Span};
 
 /// The level above the tightest operator between operands.
@@ -182,13 +182,13 @@ impl<'t> Parser<'t, '_> {
     fn atom(&mut self) -> Parsed<Expr<'t>> {
         let start = self.here().start;
         match self.kind(0) {
-            Some(Kind::Number) => {
+            Some(TokenKind::Number) => {
                 let value = self.number("a number")?;
                 self.build(start, Node::Number(value))
             }
-            Some(Kind::Name) => self.named(start),
-            Some(Kind::Sign) => self.bracketed(start),
-            Some(Kind::Keyword) => {
+            Some(TokenKind::Name) => self.named(start),
+            Some(TokenKind::Sign) => self.bracketed(start),
+            Some(TokenKind::Keyword) => {
                 let word = self.slice(0);
                 if self.keyword("empty") {
                     return self.build(start, Node::Empty);
@@ -198,7 +198,7 @@ impl<'t> Parser<'t, '_> {
                     None => self.no_expression(),
                 }
             }
-            Some(Kind::Text) | None => self.missing("an expression"),
+            Some(TokenKind::Text) | None => self.missing("an expression"),
         }
     }
 
@@ -258,10 +258,12 @@ impl<'t> Parser<'t, '_> {
     fn at_operand(&self, ahead: usize) -> bool {
         let word = self.slice(ahead);
         match self.kind(ahead) {
-            Some(Kind::Number | Kind::Name) => true,
-            Some(Kind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
-            Some(Kind::Keyword) => matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some(),
-            Some(Kind::Text) | None => false,
+            Some(TokenKind::Number | TokenKind::Name) => true,
+            Some(TokenKind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
+            Some(TokenKind::Keyword) => {
+                matches!(word, "empty" | "not" | "succ" | "pred") || Quantifier::of(word).is_some()
+            }
+            Some(TokenKind::Text) | None => false,
         }
     }
 

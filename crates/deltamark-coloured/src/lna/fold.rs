@@ -4,13 +4,13 @@
 //! operands are. What stays true: an expression that faults is kept, so that it is a fault only if the net
 //! evaluates it; the value is the one computed at run time.
 
-use crate::net::{Binary, End, Expr, FaultKind, Kind, Unary, Value};
+use crate::net::{Binary, End, Expr, ExprKind, FaultKind, Unary, Value};
 use deltamark_core::Span;
 
 /// An expression, folded to a constant if its operands are.
-pub(crate) fn folded(kind: Kind, span: Span) -> Expr {
+pub(crate) fn folded(kind: ExprKind, span: Span) -> Expr {
     match fold(&kind) {
-        Some(Ok(value)) => Expr::new(Kind::Const(value), span),
+        Some(Ok(value)) => Expr::new(ExprKind::Const(value), span),
         _ => Expr::new(kind, span),
     }
 }
@@ -22,7 +22,7 @@ pub(crate) fn fault_of(expr: &Expr) -> Option<FaultKind> {
 
 fn constant(expr: &Expr) -> Option<&Value> {
     match &expr.kind {
-        Kind::Const(value) => Some(value),
+        ExprKind::Const(value) => Some(value),
         _ => None,
     }
 }
@@ -55,33 +55,33 @@ fn fits(value: Option<i64>) -> Option<Folded> {
 }
 
 /// The value of an operation on constants; `None` if an operand is not constant.
-fn fold(kind: &Kind) -> Option<Folded> {
+fn fold(kind: &ExprKind) -> Option<Folded> {
     match kind {
-        Kind::Unary(Unary::Neg, of) => fits(number(of)?.checked_neg()),
-        Kind::Unary(Unary::Not, of) => Some(Ok(truth(number(of)? == 0))),
-        Kind::Binary(operator, left, right) => binary(*operator, left, right),
-        Kind::Check { of, low, high, fault } => {
+        ExprKind::Unary(Unary::Neg, of) => fits(number(of)?.checked_neg()),
+        ExprKind::Unary(Unary::Not, of) => Some(Ok(truth(number(of)? == 0))),
+        ExprKind::Binary(operator, left, right) => binary(*operator, left, right),
+        ExprKind::Check { of, low, high, fault } => {
             let value = number(of)?;
             let inside = (i64::from(*low)..=i64::from(*high)).contains(&value);
             if inside { fits(Some(value)) } else { Some(Err(*fault)) }
         }
-        Kind::Wrap(of, modulus) => fits(Some(number(of)?.rem_euclid(i64::from(*modulus)))),
-        Kind::Cycle { of, low, high, by } => {
+        ExprKind::Wrap(of, modulus) => fits(Some(number(of)?.rem_euclid(i64::from(*modulus)))),
+        ExprKind::Cycle { of, low, high, by } => {
             let (low, size) = (i64::from(*low), i64::from(*high) - i64::from(*low) + 1);
             fits(Some((number(of)? - low + i64::from(*by)).rem_euclid(size) + low))
         }
-        Kind::If(condition, then, otherwise) => {
+        ExprKind::If(condition, then, otherwise) => {
             let taken = if number(condition)? != 0 { then } else { otherwise };
             constant(taken).cloned().map(Ok)
         }
-        Kind::Row(parts) => all(parts).map(|parts| Ok(Value::Seq(parts))),
-        Kind::List(parts, capacity) => Some(bounded(all(parts)?, *capacity, FaultKind::ContainerOverflow)),
-        Kind::Set(parts, capacity) => Some(bounded(sorted(all(parts)?), *capacity, FaultKind::ContainerOverflow)),
-        Kind::Item { of, index, fault } => {
+        ExprKind::Row(parts) => all(parts).map(|parts| Ok(Value::Seq(parts))),
+        ExprKind::List(parts, capacity) => Some(bounded(all(parts)?, *capacity, FaultKind::ContainerOverflow)),
+        ExprKind::Set(parts, capacity) => Some(bounded(sorted(all(parts)?), *capacity, FaultKind::ContainerOverflow)),
+        ExprKind::Item { of, index, fault } => {
             let (items, index) = (sequence(of)?, number(index)?);
             Some(usize::try_from(index).ok().and_then(|index| items.get(index).cloned()).ok_or(*fault))
         }
-        Kind::Replace { of, index, value, fault } => {
+        ExprKind::Replace { of, index, value, fault } => {
             let (mut items, index, value) = (sequence(of)?.to_vec(), number(index)?, constant(value)?.clone());
             Some(match usize::try_from(index).ok().and_then(|index| items.get_mut(index)) {
                 Some(item) => {
@@ -91,30 +91,30 @@ fn fold(kind: &Kind) -> Option<Folded> {
                 None => Err(*fault),
             })
         }
-        Kind::Concat(left, right, capacity) => {
+        ExprKind::Concat(left, right, capacity) => {
             let items = [sequence(left)?, sequence(right)?].concat();
             Some(bounded(items, *capacity, FaultKind::ListOverflow))
         }
-        Kind::Union(left, right, capacity) => {
+        ExprKind::Union(left, right, capacity) => {
             let items = sorted([sequence(left)?, sequence(right)?].concat());
             Some(bounded(items, *capacity, FaultKind::ContainerOverflow))
         }
-        Kind::Intersect(left, right) => {
+        ExprKind::Intersect(left, right) => {
             let (left, right) = (sequence(left)?, sequence(right)?);
             Some(Ok(Value::Seq(left.iter().filter(|item| right.binary_search(item).is_ok()).cloned().collect())))
         }
-        Kind::Difference(left, right) => {
+        ExprKind::Difference(left, right) => {
             let (left, right) = (sequence(left)?, sequence(right)?);
             Some(Ok(Value::Seq(left.iter().filter(|item| right.binary_search(item).is_err()).cloned().collect())))
         }
-        Kind::In(item, of) => Some(Ok(truth(sequence(of)?.contains(constant(item)?)))),
-        Kind::Subset(left, right, proper) => {
+        ExprKind::In(item, of) => Some(Ok(truth(sequence(of)?.contains(constant(item)?)))),
+        ExprKind::Subset(left, right, proper) => {
             let (left, right) = (sequence(left)?, sequence(right)?);
             let inside = left.iter().all(|item| right.binary_search(item).is_ok());
             Some(Ok(truth(inside && !(*proper && left.len() == right.len()))))
         }
-        Kind::Size(of) => fits(i64::try_from(sequence(of)?.len()).ok()),
-        Kind::End(end, of) => ending(*end, sequence(of)?),
+        ExprKind::Size(of) => fits(i64::try_from(sequence(of)?.len()).ok()),
+        ExprKind::End(end, of) => ending(*end, sequence(of)?),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use super::fold::{fault_of, number};
 use super::roots::{field_of, indexed};
 use super::syntax::{Expr, FunctionBody, FunctionDef, Iteration, Node, Statement, StatementNode};
 use super::types::{BOOL, Class, INT};
-use crate::net::{self, Function, FunctionId, Kind, Stat, TypeId, Var};
+use crate::net::{self, ExprKind, Function, FunctionId, Stat, TypeId, Var};
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -149,7 +149,7 @@ impl<'t> Checker<'t, '_> {
                             if !self.expand(leaves, local.name.span) {
                                 continue;
                             }
-                            net::Expr::new(Kind::Const(self.types.default_value(of)), local.name.span)
+                            net::Expr::new(ExprKind::Const(self.types.default_value(of)), local.name.span)
                         }
                     };
                     if self.locals[depth..].iter().any(|other| other.name == local.name.text) {
@@ -224,7 +224,7 @@ impl<'t> Checker<'t, '_> {
             }
             return None;
         };
-        let variable = net::Expr::new(Kind::Var(var), inner.span);
+        let variable = net::Expr::new(ExprKind::Var(var), inner.span);
         let value = self.part(variable, of, &parts, value)?;
         Some(Stat::Assign(var, value))
     }
@@ -278,7 +278,7 @@ impl<'t> Checker<'t, '_> {
 
     /// A constant's value, evaluated now if functions are called and all have their bodies.
     pub(super) fn evaluated(&mut self, value: net::Expr) -> net::Expr {
-        if number(&value).is_some() || matches!(value.kind, Kind::Const(_)) || !self.findings.is_empty() {
+        if number(&value).is_some() || matches!(value.kind, ExprKind::Const(_)) || !self.findings.is_empty() {
             return value;
         }
         if fault_of(&value).is_some() || self.functions.values().any(|signature| !signature.has_body) {
@@ -292,7 +292,7 @@ impl<'t> Checker<'t, '_> {
         let computed = crate::constant(&self.net.functions, &value);
         self.evaluating += begin.elapsed();
         match computed {
-            Ok(constant) => net::Expr::new(Kind::Const(constant), value.span),
+            Ok(constant) => net::Expr::new(ExprKind::Const(constant), value.span),
             Err(fault) => {
                 self.findings.add(|| {
                     Diagnostic::at(

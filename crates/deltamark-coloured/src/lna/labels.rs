@@ -11,7 +11,7 @@ use super::lower::counted;
 use super::roots::Over;
 use super::syntax::{Expr, Iteration, Node, PlaceDef, Tuple};
 use super::types::{BOOL, INT};
-use crate::net::{self, Domain, Kind, Label, Place, PlaceId, Term, TypeId, Var};
+use crate::net::{self, Domain, ExprKind, Label, Place, PlaceId, Term, TypeId, Var};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ const MOST_TUPLES: i64 = 1 << 20;
 
 /// The use of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum LabelUse {
     /// Tokens are produced: every component is checked.
     Makes,
     /// Tokens are matched: a variable alone is compared and not checked.
@@ -66,7 +66,7 @@ impl<'t> Checker<'t, '_> {
             span: name.span,
         });
         if let Some(initial) = &definition.initial {
-            let label = self.label(initial, id, Side::Makes, &BTreeSet::new());
+            let label = self.label(initial, id, LabelUse::Makes, &BTreeSet::new());
             let place = &mut self.net.places[id.0 as usize];
             place.initial = label;
             place.frame = self.frame;
@@ -82,7 +82,7 @@ impl<'t> Checker<'t, '_> {
         &mut self,
         tuples: &[Tuple<'t>],
         place: PlaceId,
-        side: Side,
+        side: LabelUse,
         loose: &BTreeSet<&'t str>,
     ) -> Label {
         let mut label = Vec::new();
@@ -174,7 +174,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Expands a tuple for every combination of its iterations.
-    fn unrolled(&mut self, tuple: &Tuple<'t>, place: PlaceId, side: Side, label: &mut Label) {
+    fn unrolled(&mut self, tuple: &Tuple<'t>, place: PlaceId, side: LabelUse, label: &mut Label) {
         let Some(ranges) = self.static_ranges(tuple) else { return };
         let Some(count) = self.few_enough(&ranges, tuple.span) else { return };
         let size = tuple.components.as_ref().map_or(1, |components| {
@@ -202,7 +202,13 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    fn term(&mut self, tuple: &Tuple<'t>, iterations: Vec<net::Iteration>, place: PlaceId, side: Side) -> Option<Term> {
+    fn term(
+        &mut self,
+        tuple: &Tuple<'t>,
+        iterations: Vec<net::Iteration>,
+        place: PlaceId,
+        side: LabelUse,
+    ) -> Option<Term> {
         let condition = tuple.condition.as_ref().map(|condition| self.lower(condition, BOOL).expr);
         let factor = match &tuple.factor {
             None => Some(1),
@@ -236,10 +242,10 @@ impl<'t> Checker<'t, '_> {
         Some(Term { iterations, condition, factor: factor?, token: token?, span: tuple.span })
     }
 
-    fn component(&mut self, part: &Expr<'t>, of: TypeId, side: Side) -> net::Expr {
+    fn component(&mut self, part: &Expr<'t>, of: TypeId, side: LabelUse) -> net::Expr {
         let lowered = self.lower(part, self.types.root(of));
         // A variable is bound by the token or compared with it: neither can be out of range.
-        if side == Side::Matches && matches!(lowered.expr.kind, Kind::Var(_)) {
+        if side == LabelUse::Matches && matches!(lowered.expr.kind, ExprKind::Var(_)) {
             return lowered.expr;
         }
         self.checked(lowered, of, net::FaultKind::OutOfRange).expr

@@ -15,7 +15,7 @@ use super::fold::folded;
 use super::roots::Roots;
 use super::syntax::{Binary, Expr, Name, Node, Unary};
 use super::types::{BOOL, Class, INT};
-use crate::net::{self, FaultKind, Kind, TypeId, Value};
+use crate::net::{self, ExprKind, FaultKind, TypeId, Value};
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
 
@@ -32,7 +32,7 @@ pub(crate) struct Typed {
 type OfTwo<'e, 't> = (Binary, &'e Expr<'t>, &'e Expr<'t>);
 
 impl Typed {
-    pub fn new(kind: Kind, span: Span, low: i64, high: i64) -> Self {
+    pub fn new(kind: ExprKind, span: Span, low: i64, high: i64) -> Self {
         let expr = folded(kind, span);
         match super::fold::number(&expr) {
             Some(value) => Typed { expr, low: value, high: value },
@@ -67,7 +67,7 @@ impl<'t> Checker<'t, '_> {
         let (low, high) = (info.low, info.high);
         let small = |value: i64| i32::try_from(value).unwrap_or(0);
         let span = typed.expr.span;
-        let kind = Kind::Check { of: Box::new(typed.expr), low: small(low), high: small(high), fault };
+        let kind = ExprKind::Check { of: Box::new(typed.expr), low: small(low), high: small(high), fault };
         Typed::new(kind, span, low, high)
     }
 
@@ -209,7 +209,7 @@ impl<'t> Checker<'t, '_> {
                 if let Some(known) = super::fold::number(&condition.expr) {
                     return if known != 0 { then } else { otherwise };
                 }
-                let kind = Kind::If(Box::new(condition.expr), Box::new(then.expr), Box::new(otherwise.expr));
+                let kind = ExprKind::If(Box::new(condition.expr), Box::new(then.expr), Box::new(otherwise.expr));
                 Typed::new(kind, span, low, high)
             }
             Node::Component(name, number) => self.lower_component(expr, *name, *number, want),
@@ -218,7 +218,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// A value of a declared type, if its root is the expected one.
-    pub fn of_type(&mut self, expr: &Expr<'t>, kind: Kind, of: TypeId, want: TypeId) -> Typed {
+    pub fn of_type(&mut self, expr: &Expr<'t>, kind: ExprKind, of: TypeId, want: TypeId) -> Typed {
         if self.types.root(of) != want {
             return self.mismatch(expr, want);
         }
@@ -230,10 +230,10 @@ impl<'t> Checker<'t, '_> {
         let span = expr.span;
         if let Some(Local { of, what, .. }) = self.local(name) {
             return match what {
-                What::Variable(var, _) => self.of_type(expr, Kind::Var(var), of, want),
+                What::Variable(var, _) => self.of_type(expr, ExprKind::Var(var), of, want),
                 What::Known(value) => {
                     let value = i32::try_from(value).unwrap_or(0);
-                    self.of_type(expr, Kind::Const(Value::Int(value)), of, want)
+                    self.of_type(expr, ExprKind::Const(Value::Int(value)), of, want)
                 }
                 What::Token(..) => {
                     self.findings.add(|| {
@@ -246,7 +246,7 @@ impl<'t> Checker<'t, '_> {
         }
         if let Some(constant) = self.constants.get(name) {
             let (of, value) = (constant.of, constant.value.kind.clone());
-            if let Kind::Const(Value::Seq(_)) = &value {
+            if let ExprKind::Const(Value::Seq(_)) = &value {
                 let leaves = self.types.get(of).leaves;
                 self.expand(leaves, span);
             }
@@ -303,7 +303,7 @@ impl<'t> Checker<'t, '_> {
                 return Typed::wrong(span);
             }
             let arguments = arguments.iter().zip(parameters).map(|(argument, of)| self.coerce(argument, of)).collect();
-            return self.of_type(expr, Kind::Call(id, arguments), result, want);
+            return self.of_type(expr, ExprKind::Call(id, arguments), result, want);
         }
         let Some(&to) = self.type_names.get(name.text) else {
             let mut known: Vec<&str> = self.functions.keys().copied().collect();
@@ -357,11 +357,11 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// A number of this numeric root type that results from an operation.
-    pub fn numeric(&mut self, kind: Kind, span: Span, low: i64, high: i64, root: TypeId) -> Typed {
+    pub fn numeric(&mut self, kind: ExprKind, span: Span, low: i64, high: i64, root: TypeId) -> Typed {
         let typed = Typed::new(kind, span, low, high);
         match *self.types.class(root) {
             Class::Mod(modulus) if typed.low < 0 || typed.high >= i64::from(modulus) => {
-                Typed::new(Kind::Wrap(Box::new(typed.expr), modulus), span, 0, i64::from(modulus) - 1)
+                Typed::new(ExprKind::Wrap(Box::new(typed.expr), modulus), span, 0, i64::from(modulus) - 1)
             }
             _ => typed,
         }
@@ -372,12 +372,12 @@ impl<'t> Checker<'t, '_> {
         match operator {
             Unary::Not if want == BOOL => {
                 let of = self.lower(of, BOOL);
-                Typed::new(Kind::Unary(net::Unary::Not, Box::new(of.expr)), span, 0, 1)
+                Typed::new(ExprKind::Unary(net::Unary::Not, Box::new(of.expr)), span, 0, 1)
             }
             Unary::Minus | Unary::Plus if self.types.is_numeric(want) => {
                 // The smallest number is the negation of a number that does not fit itself.
                 if operator == Unary::Minus && matches!(of.node, Node::Number(value) if value == 1 << 31) {
-                    let smallest = Kind::Const(Value::Int(i32::MIN));
+                    let smallest = ExprKind::Const(Value::Int(i32::MIN));
                     return self.numeric(smallest, span, i64::from(i32::MIN), i64::from(i32::MIN), want);
                 }
                 let of = self.lower(of, want);
@@ -385,7 +385,7 @@ impl<'t> Checker<'t, '_> {
                     return of;
                 }
                 let (low, high) = (of.high.saturating_neg(), of.low.saturating_neg());
-                self.numeric(Kind::Unary(net::Unary::Neg, Box::new(of.expr)), span, low, high, want)
+                self.numeric(ExprKind::Unary(net::Unary::Neg, Box::new(of.expr)), span, low, high, want)
             }
             Unary::Succ | Unary::Pred if self.types.is_discrete(want) => {
                 let by = if operator == Unary::Succ { 1 } else { -1 };
@@ -395,11 +395,11 @@ impl<'t> Checker<'t, '_> {
                 if matches!(info.class, Class::Range) {
                     let one = Box::new(net::Expr::int(by, span));
                     let by = i64::from(by);
-                    let kind = Kind::Binary(net::Binary::Add, Box::new(of.expr), one);
+                    let kind = ExprKind::Binary(net::Binary::Add, Box::new(of.expr), one);
                     return Typed::new(kind, span, of.low.saturating_add(by), of.high.saturating_add(by));
                 }
                 let small = |value: i64| i32::try_from(value).unwrap_or(0);
-                let kind = Kind::Cycle { of: Box::new(of.expr), low: small(low), high: small(high), by };
+                let kind = ExprKind::Cycle { of: Box::new(of.expr), low: small(low), high: small(high), by };
                 Typed::new(kind, span, low, high)
             }
             _ => self.not_of(expr, operator.sign(), of, want),
@@ -425,7 +425,7 @@ impl<'t> Checker<'t, '_> {
                 let sign = if operator == Binary::And { net::Binary::And } else { net::Binary::Or };
                 let left = self.lower(left, BOOL);
                 let right = self.lower(right, BOOL);
-                Typed::new(Kind::Binary(sign, Box::new(left.expr), Box::new(right.expr)), span, 0, 1)
+                Typed::new(ExprKind::Binary(sign, Box::new(left.expr), Box::new(right.expr)), span, 0, 1)
             }
             Binary::Equal | Binary::Differ | Binary::Less | Binary::AtMost | Binary::More | Binary::AtLeast
                 if want == BOOL =>
@@ -471,7 +471,7 @@ impl<'t> Checker<'t, '_> {
                 (net::Binary::Rem, if a.0 >= 0 { 0 } else { -most }, if a.1 <= 0 { 0 } else { most })
             }
         };
-        let kind = Kind::Binary(sign, Box::new(left.expr), Box::new(right.expr));
+        let kind = ExprKind::Binary(sign, Box::new(left.expr), Box::new(right.expr));
         self.numeric(kind, span, low, high, root)
     }
 
@@ -509,16 +509,16 @@ impl<'t> Checker<'t, '_> {
         let right = Box::new(self.lower(right, root).expr);
         let is_set = is_order && !self.types.is_discrete(root);
         let kind = match operator {
-            Binary::Equal => Kind::Binary(net::Binary::Eq, left, right),
-            Binary::Differ => Kind::Binary(net::Binary::Ne, left, right),
-            Binary::Less if is_set => Kind::Subset(left, right, true),
-            Binary::AtMost if is_set => Kind::Subset(left, right, false),
-            Binary::More if is_set => Kind::Subset(right, left, true),
-            _ if is_set => Kind::Subset(right, left, false),
-            Binary::Less => Kind::Binary(net::Binary::Lt, left, right),
-            Binary::AtMost => Kind::Binary(net::Binary::Le, left, right),
-            Binary::More => Kind::Binary(net::Binary::Gt, left, right),
-            _ => Kind::Binary(net::Binary::Ge, left, right),
+            Binary::Equal => ExprKind::Binary(net::Binary::Eq, left, right),
+            Binary::Differ => ExprKind::Binary(net::Binary::Ne, left, right),
+            Binary::Less if is_set => ExprKind::Subset(left, right, true),
+            Binary::AtMost if is_set => ExprKind::Subset(left, right, false),
+            Binary::More if is_set => ExprKind::Subset(right, left, true),
+            _ if is_set => ExprKind::Subset(right, left, false),
+            Binary::Less => ExprKind::Binary(net::Binary::Lt, left, right),
+            Binary::AtMost => ExprKind::Binary(net::Binary::Le, left, right),
+            Binary::More => ExprKind::Binary(net::Binary::Gt, left, right),
+            _ => ExprKind::Binary(net::Binary::Ge, left, right),
         };
         Typed::new(kind, span, 0, 1)
     }
@@ -575,7 +575,7 @@ impl<'t> Checker<'t, '_> {
                     self.error(span, message);
                     return Typed::wrong(span);
                 };
-                self.of_type(expr, Kind::Component { token, place, index: number - 1 }, of, want)
+                self.of_type(expr, ExprKind::Component { token, place, index: number - 1 }, of, want)
             }
             Some(_) => {
                 self.error(span, format!("`{}` is a value, not a token of a place", name.text));

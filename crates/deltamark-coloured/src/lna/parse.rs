@@ -9,7 +9,7 @@
 //! others. Declarations, statements and expressions have files of their own.
 
 use super::syntax::*;
-use super::token::{Kind, Token, is_reserved, shortened, tokens};
+use super::token::{Token, TokenKind, is_reserved, shortened, tokens};
 use deltamark_core::{Diagnostic, Span};
 use deltamark_nets::findings::Findings;
 
@@ -214,7 +214,7 @@ impl<'t, 'f> Parser<'t, 'f> {
     pub(super) fn touching(&self, signs: &[&str]) -> bool {
         (0..signs.len()).all(|index| {
             self.tokens.get(self.at + index).is_some_and(|token| {
-                token.kind == Kind::Sign
+                token.kind == TokenKind::Sign
                     && &self.text[token.span.range()] == signs[index]
                     && (index == 0 || self.tokens[self.at + index - 1].span.end == token.span.start)
             })
@@ -264,7 +264,7 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     /// Whether a declaration begins here that cannot occur inside a block.
     fn at_landmark(&self) -> bool {
-        LANDMARKS.contains(&self.slice(0)) && self.kind(1).is_some_and(|kind| kind != Kind::Sign)
+        LANDMARKS.contains(&self.slice(0)) && self.kind(1).is_some_and(|kind| kind != TokenKind::Sign)
     }
 
     /// Skips to where the next piece of a block may begin: after a `;` or a nested block, or before the `}`
@@ -334,7 +334,7 @@ impl<'t, 'f> Parser<'t, 'f> {
     }
 
     pub(super) fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
-        if self.kind(0) == Some(Kind::Name) {
+        if self.kind(0) == Some(TokenKind::Name) {
             let name = Name { text: self.slice(0), span: self.here() };
             self.at += 1;
             return Ok(name);
@@ -345,7 +345,7 @@ impl<'t, 'f> Parser<'t, 'f> {
     }
 
     pub(super) fn quoted(&mut self) -> Parsed<Name<'t>> {
-        if self.kind(0) != Some(Kind::Text) {
+        if self.kind(0) != Some(TokenKind::Text) {
             return self.missing("a text in quotes");
         }
         let (slice, span) = (self.slice(0), self.here());
@@ -355,7 +355,7 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     /// A literal. The largest is the smallest `int` without its sign.
     pub(super) fn number(&mut self, what: &str) -> Parsed<i64> {
-        if self.kind(0) != Some(Kind::Number) {
+        if self.kind(0) != Some(TokenKind::Number) {
             return self.missing(what);
         }
         let (digits, span) = (self.slice(0), self.here());
@@ -374,7 +374,7 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     /// Consumes this sign if it is next, and returns its span.
     pub(super) fn sign(&mut self, sign: &str) -> Option<Span> {
-        if self.slice(0) != sign || self.kind(0) != Some(Kind::Sign) {
+        if self.slice(0) != sign || self.kind(0) != Some(TokenKind::Sign) {
             return None;
         }
         let span = self.here();
@@ -404,7 +404,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         self.tokens.get(self.at).copied()
     }
 
-    pub(super) fn kind(&self, ahead: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, ahead: usize) -> Option<TokenKind> {
         self.tokens.get(self.at + ahead).map(|token| token.kind)
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn preprocess(text: &str, symbols: &[String], findings: &mut Findings
             Some(directive) => {
                 let span = Span::new(start + indent, start + indent + 1 + directive.trim_end().len());
                 let mut step =
-                    Step { span, keeps, defined: &mut defined, asked: &mut asked, open: &mut open, findings };
+                    DirectiveStep { span, keeps, defined: &mut defined, asked: &mut asked, open: &mut open, findings };
                 step.take(directive);
                 blank(line, &mut out);
             }
@@ -105,7 +105,7 @@ fn scan(line: &str, mut within: Within) -> Within {
 }
 
 /// The execution of one directive.
-struct Step<'s> {
+struct DirectiveStep<'s> {
     span: Span,
     keeps: bool,
     defined: &'s mut BTreeSet<String>,
@@ -114,7 +114,7 @@ struct Step<'s> {
     findings: &'s mut Findings,
 }
 
-impl Step<'_> {
+impl DirectiveStep<'_> {
     fn take(&mut self, directive: &str) {
         let directive = directive.split("//").next().unwrap_or_default();
         let directive = directive.split("/*").next().unwrap_or_default();

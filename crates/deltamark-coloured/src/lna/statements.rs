@@ -5,7 +5,7 @@
 
 use super::parse::{Parsed, Parser};
 use super::syntax::*;
-use super::token::Kind;
+use super::token::TokenKind;
 use deltamark_core::{Diagnostic, Span};
 
 impl<'t> Parser<'t, '_> {
@@ -21,7 +21,7 @@ impl<'t> Parser<'t, '_> {
         if self.sign("{").is_some() {
             return self.statement_block();
         }
-        if self.kind(0) == Some(Kind::Name) {
+        if self.kind(0) == Some(TokenKind::Name) {
             let target = self.assigned()?;
             self.expect(":=")?;
             let value = self.expression()?;
@@ -61,7 +61,7 @@ impl<'t> Parser<'t, '_> {
                 Ok(StatementNode::Assert(value))
             }
             _ => {
-                let has_text = self.kind(0) == Some(Kind::Text);
+                let has_text = self.kind(0) == Some(TokenKind::Text);
                 self.at += usize::from(has_text);
                 if !has_text || self.sign(",").is_some() {
                     self.expressions()?;
@@ -111,7 +111,7 @@ impl<'t> Parser<'t, '_> {
         let mut statements = Vec::new();
         self.block(|parser| {
             let is_constant = parser.slice(0) == "constant";
-            let declares = parser.kind(0) == Some(Kind::Name) && parser.kind(1) == Some(Kind::Name);
+            let declares = parser.kind(0) == Some(TokenKind::Name) && parser.kind(1) == Some(TokenKind::Name);
             if !is_constant && !declares {
                 statements.push(parser.statement()?);
                 return Ok(());

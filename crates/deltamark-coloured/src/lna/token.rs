@@ -100,7 +100,7 @@ enum Raw {
 
 /// The kind of a token. Its text is found through its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name that a modeller may choose.
     Name,
     /// A reserved word.
@@ -116,7 +116,7 @@ pub(crate) enum Kind {
 /// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub span: Span,
 }
 
@@ -132,24 +132,24 @@ pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
         let span = Span::from(range.clone());
         let slice = &text[range];
         let kind = match raw {
-            Ok(Raw::Word) if is_reserved(slice) => Kind::Keyword,
-            Ok(Raw::Word) => Kind::Name,
-            Ok(Raw::Number) if slice.bytes().all(|byte| byte.is_ascii_digit()) => Kind::Number,
-            Ok(Raw::Text) => Kind::Text,
-            Ok(Raw::Sign) => Kind::Sign,
+            Ok(Raw::Word) if is_reserved(slice) => TokenKind::Keyword,
+            Ok(Raw::Word) => TokenKind::Name,
+            Ok(Raw::Number) if slice.bytes().all(|byte| byte.is_ascii_digit()) => TokenKind::Number,
+            Ok(Raw::Text) => TokenKind::Text,
+            Ok(Raw::Sign) => TokenKind::Sign,
             Ok(Raw::Number) => {
                 findings.add(|| {
                     Diagnostic::at(span, format!("`{}` is neither a number nor a name", shortened(slice)))
                         .help("a name begins with a letter")
                 });
-                Kind::Name
+                TokenKind::Name
             }
             Ok(Raw::Foreign) => {
                 findings.add(|| {
                     Diagnostic::at(span, format!("`{}` is not a name", shortened(slice)))
                         .help("a name begins with one of the letters a to z or A to Z; letters, digits and `_` follow")
                 });
-                Kind::Name
+                TokenKind::Name
             }
             Ok(Raw::OpenText) => {
                 let line = slice.lines().next().unwrap_or_default();
@@ -217,7 +217,7 @@ pub(crate) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<(Kind, &str)> {
+    fn kinds(text: &str) -> Vec<(TokenKind, &str)> {
         let mut findings = Findings::default();
         let found = tokens(text, &mut findings).iter().map(|token| (token.kind, &text[token.span.range()])).collect();
         assert!(findings.is_empty(), "{text}");
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn the_longest_sign_is_taken() {
-        use Kind::{Keyword, Name, Number, Sign, Text};
-        let cases: &[(&str, &[(Kind, &str)])] = &[
+        use TokenKind::{Keyword, Name, Number, Sign, Text};
+        let cases: &[(&str, &[(TokenKind, &str)])] = &[
             ("x'size", &[(Name, "x"), (Sign, "'"), (Name, "size")]),
             ("1..3", &[(Number, "1"), (Sign, ".."), (Number, "3")]),
             ("a->1", &[(Name, "a"), (Sign, "->"), (Number, "1")]),

@@ -15,7 +15,7 @@
 //! that is missing.
 
 use super::check::{Assign, Checker, Local, Sight, What};
-use super::labels::Side;
+use super::labels::LabelUse;
 use super::syntax::{Arc, Expr, Iteration, Name, Node, TransitionDef, Tuple};
 use super::types::{BOOL, INT};
 use crate::net::{self, Piece, PlaceId, Role, Transition, TypeId, Var, Variable};
@@ -23,7 +23,7 @@ use deltamark_core::{Diagnostic, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step of the search for a binding.
-struct Item<'t> {
+struct BindingItem<'t> {
     span: Span,
     /// Variables that must be bound before.
     uses: BTreeSet<&'t str>,
@@ -76,13 +76,13 @@ impl<'t> Checker<'t, '_> {
         let in_inhibitors = self.locals_of(&variables, |_| true);
         let none = BTreeSet::new();
         self.locals.clone_from(&in_inhibitors);
-        let inhibitor_arcs = self.lower_arcs(&inhibitors, Side::Matches, &bound_by_tuples);
+        let inhibitor_arcs = self.lower_arcs(&inhibitors, LabelUse::Matches, &bound_by_tuples);
         self.locals = everywhere;
         let of_inhibitors = variables.list.iter().filter(|(_, _, role)| *role == Some(Role::Inhibitor));
         let reason = "it stands in `inhibit` only, for any value, and has none elsewhere";
         self.elsewhere = of_inhibitors.map(|(name, ..)| (name.text, reason)).collect();
-        let input_arcs = self.lower_arcs(&inputs, Side::Matches, &bound_by_tuples);
-        let output_arcs = self.lower_arcs(&outputs, Side::Makes, &none);
+        let input_arcs = self.lower_arcs(&inputs, LabelUse::Matches, &bound_by_tuples);
+        let output_arcs = self.lower_arcs(&outputs, LabelUse::Makes, &none);
         let guard = definition.guard.as_ref().map(|guard| self.lower(guard, BOOL).expr);
         let description = definition.description.as_ref().and_then(|(text, values)| self.description(*text, values));
         self.sight = Sight::Marking;
@@ -209,7 +209,7 @@ impl<'t> Checker<'t, '_> {
     fn lower_arcs(
         &mut self,
         arcs: &[(&Arc<'t>, PlaceId)],
-        side: Side,
+        side: LabelUse,
         bound_by_tuples: &BTreeSet<&'t str>,
     ) -> Vec<net::Arc> {
         let mut lowered = Vec::new();
@@ -248,15 +248,15 @@ impl<'t> Checker<'t, '_> {
         for pick in &definition.picks {
             let mut uses = BTreeSet::new();
             self.used_by_iteration(pick, &mut uses);
-            items.push(Item { span: pick.domain.span, uses, binds: [pick.name.text].into() });
+            items.push(BindingItem { span: pick.domain.span, uses, binds: [pick.name.text].into() });
         }
         for binding in &definition.lets {
             let mut uses = BTreeSet::new();
             self.used(&binding.value, &mut uses);
-            items.push(Item { span: binding.value.span, uses, binds: [binding.name.text].into() });
+            items.push(BindingItem { span: binding.value.span, uses, binds: [binding.name.text].into() });
         }
         let mut bound: BTreeSet<&'t str> = BTreeSet::new();
-        let mut waiting: Vec<&Item<'t>> = items.iter().collect();
+        let mut waiting: Vec<&BindingItem<'t>> = items.iter().collect();
         loop {
             let before = waiting.len();
             waiting.retain(|item| {
@@ -287,7 +287,7 @@ impl<'t> Checker<'t, '_> {
         roles.keys().copied().filter(|name| !plain.contains(name)).collect()
     }
 
-    fn item(&mut self, tuple: &Tuple<'t>, is: &impl Fn(&str) -> bool) -> Item<'t> {
+    fn item(&mut self, tuple: &Tuple<'t>, is: &impl Fn(&str) -> bool) -> BindingItem<'t> {
         let own: BTreeSet<&str> = tuple.iterations.iter().map(|iteration| iteration.name.text).collect();
         let mut uses = BTreeSet::new();
         let mut binds = BTreeSet::new();
@@ -321,7 +321,7 @@ impl<'t> Checker<'t, '_> {
             uses.clear();
         }
         uses.retain(|name| !own.contains(name));
-        Item { span: tuple.span, uses, binds }
+        BindingItem { span: tuple.span, uses, binds }
     }
 
     /// The names that an expression uses as values.

@@ -4,7 +4,7 @@
 //! stays true: a type's root is no subtype; two types are compatible exactly if they have the same root; the
 //! predefined types have the numbers of the constants below.
 
-use crate::net::{Shape, Type, TypeId, Value};
+use crate::net::{Type, TypeId, Value, ValueShape};
 use std::sync::Arc;
 
 /// `int`.
@@ -173,12 +173,14 @@ impl Types {
         let lower = |info: &TypeInfo| {
             let shape = match &info.class {
                 Class::Range | Class::Mod(_) | Class::Enum => {
-                    Shape::Discrete { low: clamp(info.low), high: clamp(info.high), names: info.names.clone() }
+                    ValueShape::Discrete { low: clamp(info.low), high: clamp(info.high), names: info.names.clone() }
                 }
-                Class::Vector { indices, element, .. } => Shape::Vector { indices: indices.clone(), element: *element },
-                Class::Struct { fields } => Shape::Struct { fields: fields.clone() },
-                Class::List { element, capacity, .. } => Shape::List { element: *element, capacity: *capacity },
-                Class::Set { element, capacity } => Shape::Set { element: *element, capacity: *capacity },
+                Class::Vector { indices, element, .. } => {
+                    ValueShape::Vector { indices: indices.clone(), element: *element }
+                }
+                Class::Struct { fields } => ValueShape::Struct { fields: fields.clone() },
+                Class::List { element, capacity, .. } => ValueShape::List { element: *element, capacity: *capacity },
+                Class::Set { element, capacity } => ValueShape::Set { element: *element, capacity: *capacity },
             };
             Type { name: info.name.clone(), shape }
         };

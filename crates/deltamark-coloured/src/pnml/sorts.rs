@@ -14,7 +14,7 @@ use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;
 
-use crate::net::{Shape, Type, TypeId};
+use crate::net::{Type, TypeId, ValueShape};
 
 /// The maximum number of components of a product.
 const MOST_COMPONENTS: usize = 256;
@@ -240,7 +240,7 @@ impl<'a> Declarations<'a> {
                 match (bound("start"), bound("end")) {
                     (Some(low), Some(high)) if low <= high && i64::from(high) - i64::from(low) < MOST_VALUES => {
                         // Equal ranges are the same sort wherever they occur.
-                        let same = |known: &Type| known.shape == Shape::Discrete { low, high, names: None };
+                        let same = |known: &Type| known.shape == ValueShape::Discrete { low, high, names: None };
                         match self.types.iter().position(same) {
                             Some(known) => Some(vec![TypeId(known as u32)]),
                             None => self.add(name, low, high, None),
@@ -266,7 +266,7 @@ impl<'a> Declarations<'a> {
     }
 
     fn add(&mut self, name: &str, low: i32, high: i32, names: Option<Shared<[String]>>) -> Option<Vec<TypeId>> {
-        self.types.push(Type { name: name.into(), shape: Shape::Discrete { low, high, names } });
+        self.types.push(Type { name: name.into(), shape: ValueShape::Discrete { low, high, names } });
         Some(vec![TypeId(self.types.len() as u32 - 1)])
     }
 
@@ -276,7 +276,7 @@ impl<'a> Declarations<'a> {
             Some(known) => known,
             None => {
                 let names: Shared<[String]> = ["false".to_string(), "true".to_string()].into();
-                let shape = Shape::Discrete { low: 0, high: 1, names: Some(names) };
+                let shape = ValueShape::Discrete { low: 0, high: 1, names: Some(names) };
                 self.types.push(Type { name: "bool".into(), shape });
                 let id = TypeId(self.types.len() as u32 - 1);
                 self.boolean = Some(id);
@@ -293,7 +293,7 @@ impl<'a> Declarations<'a> {
             findings.add(|| Diagnostic::at(span, "a partition needs an id and a sort of single values"));
             return;
         };
-        let Shape::Discrete { low, high, .. } = self.types[of.0 as usize].shape else { return };
+        let ValueShape::Discrete { low, high, .. } = self.types[of.0 as usize].shape else { return };
         let mut parts = vec![NOWHERE; (i64::from(high) - i64::from(low) + 1) as usize];
         let mut names: Vec<String> = Vec::new();
         let own = TypeId(self.types.len() as u32);
@@ -337,7 +337,8 @@ impl<'a> Declarations<'a> {
             findings.add(|| Diagnostic::at(span, message).help("every value of the sort belongs to just one element"));
         }
         let high = names.len() as i32 - 1;
-        self.types.push(Type { name: id.into(), shape: Shape::Discrete { low: 0, high, names: Some(names.into()) } });
+        self.types
+            .push(Type { name: id.into(), shape: ValueShape::Discrete { low: 0, high, names: Some(names.into()) } });
         if self.partitions.insert(id, Partition { own, of, parts }).is_some() {
             findings.add(|| Diagnostic::at(span, format!("the partition `{id}` is declared twice")));
         }
@@ -346,7 +347,7 @@ impl<'a> Declarations<'a> {
     /// A value of a sort, as files name it.
     fn shown_value(&self, of: TypeId, value: i64) -> String {
         match &self.types[of.0 as usize].shape {
-            Shape::Discrete { low, names: Some(names), .. } => {
+            ValueShape::Discrete { low, names: Some(names), .. } => {
                 let name = names.get((value - i64::from(*low)) as usize);
                 format!("`{}`", name.map_or("", String::as_str))
             }

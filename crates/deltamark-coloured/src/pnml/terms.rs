@@ -12,7 +12,9 @@ use deltamark_nets::xml;
 use roxmltree::Node;
 
 use super::sorts::{Declarations, unknown};
-use crate::net::{Binary, Domain, Expr, FaultKind, Iteration, Kind, Label, Shape, Term, TypeId, Unary, Value, Var};
+use crate::net::{
+    Binary, Domain, Expr, ExprKind, FaultKind, Iteration, Label, Term, TypeId, Unary, Value, ValueShape, Var,
+};
 
 /// The maximum number of terms of a label.
 const MOST_TERMS: usize = 100_000;
@@ -40,7 +42,7 @@ const CONDITIONS: [&str; 17] = [
 
 /// A term under construction: factor, iterations, and typed components.
 #[derive(Clone)]
-struct Part {
+struct PartialTerm {
     factor: i64,
     iterations: Vec<Iteration>,
     components: Vec<(Expr, TypeId)>,
@@ -126,16 +128,19 @@ impl<'a, 'd> Terms<'a, 'd> {
     }
 
     fn fits(&self, types: &[TypeId], domain: &[TypeId]) -> bool {
-        let plain =
-            |of: TypeId| matches!(self.declarations.types[of.0 as usize].shape, Shape::Discrete { names: None, .. });
+        let plain = |of: TypeId| {
+            matches!(self.declarations.types[of.0 as usize].shape, ValueShape::Discrete { names: None, .. })
+        };
         types.len() == domain.len()
             && types.iter().zip(domain).all(|(&one, &other)| one == other || plain(one) && plain(other))
     }
 
     fn checked(&self, of: Expr, wanted: TypeId) -> Expr {
-        let Shape::Discrete { low, high, .. } = self.declarations.types[wanted.0 as usize].shape else { return of };
+        let ValueShape::Discrete { low, high, .. } = self.declarations.types[wanted.0 as usize].shape else {
+            return of;
+        };
         let span = of.span;
-        Expr::new(Kind::Check { of: Box::new(of), low, high, fault: FaultKind::OutOfRange }, span)
+        Expr::new(ExprKind::Check { of: Box::new(of), low, high, fault: FaultKind::OutOfRange }, span)
     }
 
     fn wrong<T>(&self, node: Node<'a, 'a>, message: impl Into<String>, findings: &mut Findings) -> Result<T, ()> {
@@ -163,7 +168,7 @@ impl<'a, 'd> Terms<'a, 'd> {
         Ok(operands)
     }
 
-    fn multiset(&mut self, node: Node<'a, 'a>, depth: usize, findings: &mut Findings) -> Result<Vec<Part>, ()> {
+    fn multiset(&mut self, node: Node<'a, 'a>, depth: usize, findings: &mut Findings) -> Result<Vec<PartialTerm>, ()> {
         if depth > 200 {
             return self.wrong(node, "terms are nested too deeply", findings);
         }
@@ -181,7 +186,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 for (position, operand) in self.operands(node, findings)?.into_iter().enumerate() {
                     let sign = if position == 0 { 1 } else { -1 };
                     let parts = self.multiset(operand, depth + 1, findings)?;
-                    sum.extend(parts.into_iter().map(|part| Part { factor: sign * part.factor, ..part }));
+                    sum.extend(parts.into_iter().map(|part| PartialTerm { factor: sign * part.factor, ..part }));
                     self.limit(node, sum.len(), findings)?;
                 }
                 Ok(sum)
@@ -206,7 +211,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 Ok(parts)
             }
             "tuple" => {
-                let mut product = vec![Part { factor: 1, iterations: Vec::new(), components: Vec::new() }];
+                let mut product = vec![PartialTerm { factor: 1, iterations: Vec::new(), components: Vec::new() }];
                 for operand in self.operands(node, findings)? {
                     let parts = self.multiset(operand, depth + 1, findings)?;
                     self.limit(node, product.len().saturating_mul(parts.len()), findings)?;
@@ -232,7 +237,7 @@ impl<'a, 'd> Terms<'a, 'd> {
             "all" => self.all(node, findings),
             _ => {
                 let components = self.components(node, depth, findings)?;
-                Ok(vec![Part { factor: 1, iterations: Vec::new(), components }])
+                Ok(vec![PartialTerm { factor: 1, iterations: Vec::new(), components }])
             }
         }
     }
@@ -262,7 +267,7 @@ impl<'a, 'd> Terms<'a, 'd> {
     }
 
     /// Every value of a sort, once.
-    fn all(&mut self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<Part>, ()> {
+    fn all(&mut self, node: Node<'a, 'a>, findings: &mut Findings) -> Result<Vec<PartialTerm>, ()> {
         let span = self.span(node);
         let sort = elements(node).next();
         // Only named sorts and `dot` occur here; others have no name to agree with.
@@ -278,14 +283,14 @@ impl<'a, 'd> Terms<'a, 'd> {
             },
             _ => return self.wrong(node, "`all` needs a sort with a name", findings),
         };
-        let mut part = Part { factor: 1, iterations: Vec::new(), components: Vec::new() };
+        let mut part = PartialTerm { factor: 1, iterations: Vec::new(), components: Vec::new() };
         for of in row {
-            let Shape::Discrete { low, high, .. } = self.declarations.types[of.0 as usize].shape else { continue };
+            let ValueShape::Discrete { low, high, .. } = self.declarations.types[of.0 as usize].shape else { continue };
             let variable = Var(self.frame);
             self.frame += 1;
             let domain = Domain::Range(Expr::int(low, span), Expr::int(high, span));
             part.iterations.push(Iteration { variable, domain });
-            part.components.push((Expr::new(Kind::Var(variable), span), of));
+            part.components.push((Expr::new(ExprKind::Var(variable), span), of));
         }
         Ok(vec![part])
     }
@@ -311,7 +316,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                         false => self.wrong(node, "an initial marking has no variables", findings),
                     };
                 };
-                let typed = |&var: &Var| (Expr::new(Kind::Var(var), span), self.variables[var.0 as usize].1);
+                let typed = |&var: &Var| (Expr::new(ExprKind::Var(var), span), self.variables[var.0 as usize].1);
                 Ok(numbers.iter().map(typed).collect())
             }
             "useroperator" | "feconstant" => {
@@ -331,7 +336,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 let (Some(value), Some(low), Some(high)) = (value, bound("start"), bound("end")) else {
                     return self.wrong(node, "a value and a range are expected here", findings);
                 };
-                let same = |known: &crate::net::Type| known.shape == Shape::Discrete { low, high, names: None };
+                let same = |known: &crate::net::Type| known.shape == ValueShape::Discrete { low, high, names: None };
                 match self.declarations.types.iter().position(same) {
                     Some(of) if (low..=high).contains(&value) => Ok(vec![(Expr::int(value, span), TypeId(of as u32))]),
                     Some(_) => self.wrong(node, "the value is outside its range", findings),
@@ -352,8 +357,8 @@ impl<'a, 'd> Terms<'a, 'd> {
                 };
                 let of = self.components(operand, depth + 1, findings)?;
                 let around = |(of, sort): (Expr, TypeId)| match self.declarations.types[sort.0 as usize].shape {
-                    Shape::Discrete { low, high, .. } => {
-                        (Expr::new(Kind::Cycle { of: Box::new(of), low, high, by }, span), sort)
+                    ValueShape::Discrete { low, high, .. } => {
+                        (Expr::new(ExprKind::Cycle { of: Box::new(of), low, high, by }, span), sort)
                     }
                     _ => (of, sort),
                 };
@@ -379,7 +384,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 let Ok([(value, sort)]) = <[_; 1]>::try_from(value) else {
                     return self.wrong(node, "a single value is expected here", findings);
                 };
-                let Shape::Discrete { low, .. } = self.declarations.types[partition.of.0 as usize].shape else {
+                let ValueShape::Discrete { low, .. } = self.declarations.types[partition.of.0 as usize].shape else {
                     return Err(());
                 };
                 if sort != partition.of && !self.fits(&[sort], &[partition.of]) {
@@ -390,9 +395,9 @@ impl<'a, 'd> Terms<'a, 'd> {
                     return Err(());
                 }
                 let parts = partition.parts.iter().map(|&part| Value::Int(part)).collect();
-                let table = Expr::new(Kind::Const(Value::Seq(parts)), span);
+                let table = Expr::new(ExprKind::Const(Value::Seq(parts)), span);
                 let index = binary(Binary::Sub, value, Expr::int(low, span), span);
-                let kind = Kind::Item { of: Box::new(table), index: Box::new(index), fault: FaultKind::Index };
+                let kind = ExprKind::Item { of: Box::new(table), index: Box::new(index), fault: FaultKind::Index };
                 Ok(vec![(Expr::new(kind, span), partition.own)])
             }
             other => self.wrong(node, format!("a `{other}` is not supported here"), findings),
@@ -442,7 +447,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                     return self.wrong(node, "one condition is expected here", findings);
                 };
                 let of = self.condition(operand, depth + 1, findings)?;
-                return Ok(Expr::new(Kind::Unary(Unary::Not, Box::new(of)), span));
+                return Ok(Expr::new(ExprKind::Unary(Unary::Not, Box::new(of)), span));
             }
             "imply" => {
                 let &[one, other] = operands.as_slice() else {
@@ -450,7 +455,12 @@ impl<'a, 'd> Terms<'a, 'd> {
                 };
                 let one = self.condition(one, depth + 1, findings)?;
                 let other = self.condition(other, depth + 1, findings)?;
-                return Ok(binary(Binary::Or, Expr::new(Kind::Unary(Unary::Not, Box::new(one)), span), other, span));
+                return Ok(binary(
+                    Binary::Or,
+                    Expr::new(ExprKind::Unary(Unary::Not, Box::new(one)), span),
+                    other,
+                    span,
+                ));
             }
             "booleanconstant" => {
                 let value = self.boolean(node, findings)?;
@@ -492,5 +502,5 @@ impl<'a, 'd> Terms<'a, 'd> {
 }
 
 fn binary(op: Binary, one: Expr, other: Expr, span: Span) -> Expr {
-    Expr::new(Kind::Binary(op, Box::new(one), Box::new(other)), span)
+    Expr::new(ExprKind::Binary(op, Box::new(one), Box::new(other)), span)
 }

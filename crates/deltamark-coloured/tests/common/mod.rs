@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use deltamark_coloured::Net;
 use deltamark_coloured::net::{
-    Arc, Binary, Domain, Expr, FaultKind, Iteration, Kind, Place, PlaceId, Role, Shape, Term, Transition, Type, TypeId,
-    Unary, Value, Var, Variable,
+    Arc, Binary, Domain, Expr, ExprKind, FaultKind, Iteration, Place, PlaceId, Role, Term, Transition, Type, TypeId,
+    Unary, Value, ValueShape, Var, Variable,
 };
 use deltamark_core::Span;
 use deltamark_testkit::Rng;
@@ -54,7 +54,7 @@ pub struct Counts {
 /// not unfolded.
 pub const COUNTED: i64 = u32::MAX as i64;
 
-pub fn expr(kind: Kind) -> Expr {
+pub fn expr(kind: ExprKind) -> Expr {
     Expr::new(kind, Span::at(0))
 }
 
@@ -63,11 +63,11 @@ pub fn int(number: i32) -> Expr {
 }
 
 pub fn var(number: u32) -> Expr {
-    expr(Kind::Var(Var(number)))
+    expr(ExprKind::Var(Var(number)))
 }
 
 pub fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
-    expr(Kind::Binary(op, Box::new(one), Box::new(other)))
+    expr(ExprKind::Binary(op, Box::new(one), Box::new(other)))
 }
 
 pub fn term(factor: i64, token: Vec<Expr>) -> Term {
@@ -76,12 +76,12 @@ pub fn term(factor: i64, token: Vec<Expr>) -> Term {
 
 /// A type of integers.
 pub fn discrete(name: &str, low: i32, high: i32) -> Type {
-    Type { name: name.into(), shape: Shape::Discrete { low, high, names: None } }
+    Type { name: name.into(), shape: ValueShape::Discrete { low, high, names: None } }
 }
 
 fn bounds(net: &Net, of: TypeId) -> (i32, i32) {
     match net.types[of.0 as usize].shape {
-        Shape::Discrete { low, high, .. } => (low, high),
+        ValueShape::Discrete { low, high, .. } => (low, high),
         _ => unreachable!("the nets here have discrete types"),
     }
 }
@@ -105,31 +105,31 @@ fn computed(number: i128) -> Option<i64> {
 /// The value of an expression, if it has one.
 fn value(expression: &Expr, frame: &[i64], marking: &Marking) -> Option<i64> {
     Some(match &expression.kind {
-        Kind::Const(Value::Int(number)) => i64::from(*number),
-        Kind::Var(var) => frame[var.0 as usize],
-        Kind::Total(place) => marking[place.0 as usize].values().sum(),
-        Kind::Distinct(place) => marking[place.0 as usize].len() as i64,
-        Kind::Cycle { of, low, high, by } => {
+        ExprKind::Const(Value::Int(number)) => i64::from(*number),
+        ExprKind::Var(var) => frame[var.0 as usize],
+        ExprKind::Total(place) => marking[place.0 as usize].values().sum(),
+        ExprKind::Distinct(place) => marking[place.0 as usize].len() as i64,
+        ExprKind::Cycle { of, low, high, by } => {
             let low = i64::from(*low);
             low + (value(of, frame, marking)? - low + i64::from(*by)).rem_euclid(i64::from(*high) - low + 1)
         }
-        Kind::Wrap(of, modulus) => value(of, frame, marking)?.rem_euclid((*modulus).into()),
-        Kind::Check { of, low, high, .. } => {
+        ExprKind::Wrap(of, modulus) => value(of, frame, marking)?.rem_euclid((*modulus).into()),
+        ExprKind::Check { of, low, high, .. } => {
             let number = value(of, frame, marking)?;
             (i64::from(*low) <= number && number <= i64::from(*high)).then_some(number)?
         }
-        Kind::If(condition, one, other) => {
+        ExprKind::If(condition, one, other) => {
             value(if value(condition, frame, marking)? != 0 { one } else { other }, frame, marking)?
         }
-        Kind::Unary(Unary::Neg, of) => -value(of, frame, marking)?,
-        Kind::Unary(Unary::Not, of) => i64::from(value(of, frame, marking)? == 0),
-        Kind::Binary(Binary::Or, one, other) => {
+        ExprKind::Unary(Unary::Neg, of) => -value(of, frame, marking)?,
+        ExprKind::Unary(Unary::Not, of) => i64::from(value(of, frame, marking)? == 0),
+        ExprKind::Binary(Binary::Or, one, other) => {
             i64::from(value(one, frame, marking)? != 0 || value(other, frame, marking)? != 0)
         }
-        Kind::Binary(Binary::And, one, other) => {
+        ExprKind::Binary(Binary::And, one, other) => {
             i64::from(value(one, frame, marking)? != 0 && value(other, frame, marking)? != 0)
         }
-        Kind::Binary(op, one, other) => {
+        ExprKind::Binary(op, one, other) => {
             let (one, other) = (value(one, frame, marking)?, value(other, frame, marking)?);
             let (a, b) = (i128::from(one), i128::from(other));
             match op {
@@ -386,20 +386,20 @@ fn wild(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr {
     }
     let sub = |rng: &mut Rng| Box::new(wild(rng, net, variables, depth - 1));
     expr(match rng.below(12) {
-        0 => Kind::Unary(Unary::Neg, sub(rng)),
-        1 => Kind::Wrap(sub(rng), [1, 2, 3, 256, i32::MAX][rng.below(5)]),
+        0 => ExprKind::Unary(Unary::Neg, sub(rng)),
+        1 => ExprKind::Wrap(sub(rng), [1, 2, 3, 256, i32::MAX][rng.below(5)]),
         2 => {
             let (low, high) = EDGES[rng.below(EDGES.len())];
-            Kind::Cycle { of: sub(rng), low, high, by: [1, -1][rng.below(2)] }
+            ExprKind::Cycle { of: sub(rng), low, high, by: [1, -1][rng.below(2)] }
         }
-        3 => Kind::If(Box::new(wild_truth(rng, net, variables, depth - 1)), sub(rng), sub(rng)),
+        3 => ExprKind::If(Box::new(wild_truth(rng, net, variables, depth - 1)), sub(rng), sub(rng)),
         4 => {
             let (low, high) = EDGES[rng.below(EDGES.len())];
-            Kind::Check { of: sub(rng), low, high, fault: FaultKind::Cast }
+            ExprKind::Check { of: sub(rng), low, high, fault: FaultKind::Cast }
         }
         op => {
             let op = [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Rem][op % 5];
-            Kind::Binary(op, sub(rng), sub(rng))
+            ExprKind::Binary(op, sub(rng), sub(rng))
         }
     })
 }
@@ -410,9 +410,9 @@ fn wild_truth(rng: &mut Rng, net: &Net, variables: usize, depth: usize) -> Expr 
         let mut sub = || Box::new(wild_truth(rng, net, variables, depth - 1));
         let (one, other) = (sub(), sub());
         return expr(match rng.below(5) {
-            0 => Kind::Unary(Unary::Not, one),
-            1 | 2 => Kind::Binary(Binary::Or, one, other),
-            _ => Kind::Binary(Binary::And, one, other),
+            0 => ExprKind::Unary(Unary::Not, one),
+            1 | 2 => ExprKind::Binary(Binary::Or, one, other),
+            _ => ExprKind::Binary(Binary::And, one, other),
         });
     }
     let op = [Binary::Eq, Binary::Ne, Binary::Lt, Binary::Le, Binary::Gt, Binary::Ge][rng.below(6)];
@@ -491,8 +491,8 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
             let (low, high) = bounds(net, of);
             let of = Box::new(wild(rng, net, from.len(), 3));
             return expr(match rng.below(3) {
-                0 => Kind::Cycle { of, low, high, by: 1 },
-                _ => Kind::Check { of, low, high, fault: FaultKind::OutOfRange },
+                0 => ExprKind::Cycle { of, low, high, by: 1 },
+                _ => ExprKind::Check { of, low, high, fault: FaultKind::OutOfRange },
             });
         }
         let fitting: Vec<u32> =
@@ -524,10 +524,10 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
                         let (low, high) = bounds(net, of);
                         let domain = Domain::Range(int(low), int(high));
                         made.iterations = vec![Iteration { variable: iterated, domain }];
-                        made.token[0] = expr(Kind::Var(iterated));
+                        made.token[0] = expr(ExprKind::Var(iterated));
                         made.factor = if features.edges { scaled(rng, scale).max(1) } else { 1 };
                         if rng.below(2) == 0 {
-                            made.condition = Some(binary(Binary::Ne, expr(Kind::Var(iterated)), int(low)));
+                            made.condition = Some(binary(Binary::Ne, expr(ExprKind::Var(iterated)), int(low)));
                         }
                     }
                     made
@@ -562,7 +562,7 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
         _ => Some(binary(Binary::And, binary(Binary::Ne, var(0), var(1)), binary(Binary::Lt, var(1), int(2)))),
     };
     let priority = (features.priorities && rng.below(2) == 0).then(|| {
-        let total = expr(Kind::Total(PlaceId(rng.below(net.places.len()) as u32)));
+        let total = expr(ExprKind::Total(PlaceId(rng.below(net.places.len()) as u32)));
         if rng.below(2) == 0 || usable == 0 { total } else { var(0) }
     });
     // A variable of the inhibitors must not occur anywhere else, and need not occur there.
@@ -573,5 +573,5 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
 
 fn next(net: &Net, of: Expr, sort: TypeId, by: i32) -> Expr {
     let (low, high) = bounds(net, sort);
-    expr(Kind::Cycle { of: Box::new(of), low, high, by })
+    expr(ExprKind::Cycle { of: Box::new(of), low, high, by })
 }
