@@ -17,7 +17,7 @@ pub(crate) struct Failed;
 pub(crate) type NodeId = u32;
 
 #[derive(Clone, Copy, Debug)]
-enum Node {
+enum CodeNode {
     Const(i32),
     Cell(u32),
     Equal(u32, i32),
@@ -42,17 +42,17 @@ enum Node {
 
 /// Expressions, ready to be evaluated.
 #[derive(Default)]
-pub(crate) struct Code {
-    nodes: Vec<Node>,
+pub(crate) struct ExprCode {
+    nodes: Vec<CodeNode>,
     /// Operands of chains.
     lists: Vec<NodeId>,
     tables: Vec<Vec<i32>>,
     known: HashMap<ExprId, NodeId>,
 }
 
-impl Code {
+impl ExprCode {
     pub fn new(program: &Program) -> Self {
-        Code { tables: program.tables.iter().map(|table| table.values.clone()).collect(), ..Code::default() }
+        ExprCode { tables: program.tables.iter().map(|table| table.values.clone()).collect(), ..ExprCode::default() }
     }
 
     /// The node of an expression.
@@ -61,38 +61,38 @@ impl Code {
             return node;
         }
         let node = match program.expr(id) {
-            Expr::Const(value) => Node::Const(value),
-            Expr::Cell(cell) => Node::Cell(cell.0),
+            Expr::Const(value) => CodeNode::Const(value),
+            Expr::Cell(cell) => CodeNode::Cell(cell.0),
             Expr::Element { array, index, .. } => {
                 let array = &program.arrays[array.0 as usize];
                 match program.expr(index) {
-                    Expr::Cell(cell) => Node::ElementAt(array.first.0, array.length, cell.0),
-                    _ => Node::Element(array.first.0, array.length, self.compile(program, index)),
+                    Expr::Cell(cell) => CodeNode::ElementAt(array.first.0, array.length, cell.0),
+                    _ => CodeNode::Element(array.first.0, array.length, self.compile(program, index)),
                 }
             }
-            Expr::Lookup { table, index, .. } => Node::Lookup(table.0, self.compile(program, index)),
-            Expr::Unary(operator, operand) => Node::Unary(operator, self.compile(program, operand)),
+            Expr::Lookup { table, index, .. } => CodeNode::Lookup(table.0, self.compile(program, index)),
+            Expr::Unary(operator, operand) => CodeNode::Unary(operator, self.compile(program, operand)),
             Expr::Binary(operator, left, right) => match (program.expr(left), program.expr(right)) {
                 (Expr::Cell(cell), Expr::Const(value)) => match operator {
-                    Binary::Equal => Node::Equal(cell.0, value),
-                    Binary::Differ => Node::Differ(cell.0, value),
-                    Binary::Less => Node::Less(cell.0, value),
-                    Binary::More => Node::More(cell.0, value),
-                    _ => Node::CellConst(operator, cell.0, value),
+                    Binary::Equal => CodeNode::Equal(cell.0, value),
+                    Binary::Differ => CodeNode::Differ(cell.0, value),
+                    Binary::Less => CodeNode::Less(cell.0, value),
+                    Binary::More => CodeNode::More(cell.0, value),
+                    _ => CodeNode::CellConst(operator, cell.0, value),
                 },
-                (Expr::Cell(left), Expr::Cell(right)) => Node::CellCell(operator, left.0, right.0),
-                _ => Node::Binary(operator, self.compile(program, left), self.compile(program, right)),
+                (Expr::Cell(left), Expr::Cell(right)) => CodeNode::CellCell(operator, left.0, right.0),
+                _ => CodeNode::Binary(operator, self.compile(program, left), self.compile(program, right)),
             },
             Expr::Divide { remainder, left, right, .. } => {
-                Node::Divide(remainder, self.compile(program, left), self.compile(program, right))
+                CodeNode::Divide(remainder, self.compile(program, left), self.compile(program, right))
             }
             Expr::And(..) => {
                 let (start, end) = self.chain(program, id, true);
-                Node::All(start, end)
+                CodeNode::All(start, end)
             }
             Expr::Or(..) => {
                 let (start, end) = self.chain(program, id, false);
-                Node::Some(start, end)
+                CodeNode::Some(start, end)
             }
         };
         let number = self.nodes.len() as NodeId;
@@ -126,33 +126,33 @@ impl Code {
     /// Its value.
     pub fn value(&self, node: NodeId, values: &[i32]) -> Result<i32, Failed> {
         Ok(match self.nodes[node as usize] {
-            Node::Const(value) => value,
-            Node::Cell(cell) => values[cell as usize],
-            Node::Equal(cell, value) => i32::from(values[cell as usize] == value),
-            Node::Differ(cell, value) => i32::from(values[cell as usize] != value),
-            Node::Less(cell, value) => i32::from(values[cell as usize] < value),
-            Node::More(cell, value) => i32::from(values[cell as usize] > value),
-            Node::CellConst(operator, cell, value) => arithmetic::binary(operator, values[cell as usize], value),
-            Node::CellCell(operator, left, right) => {
+            CodeNode::Const(value) => value,
+            CodeNode::Cell(cell) => values[cell as usize],
+            CodeNode::Equal(cell, value) => i32::from(values[cell as usize] == value),
+            CodeNode::Differ(cell, value) => i32::from(values[cell as usize] != value),
+            CodeNode::Less(cell, value) => i32::from(values[cell as usize] < value),
+            CodeNode::More(cell, value) => i32::from(values[cell as usize] > value),
+            CodeNode::CellConst(operator, cell, value) => arithmetic::binary(operator, values[cell as usize], value),
+            CodeNode::CellCell(operator, left, right) => {
                 arithmetic::binary(operator, values[left as usize], values[right as usize])
             }
-            Node::Binary(operator, left, right) => {
+            CodeNode::Binary(operator, left, right) => {
                 let left = self.value(left, values)?;
                 arithmetic::binary(operator, left, self.value(right, values)?)
             }
-            Node::Unary(operator, operand) => arithmetic::unary(operator, self.value(operand, values)?),
-            Node::Element(first, length, index) => element(values, first, length, self.value(index, values)?)?,
-            Node::ElementAt(first, length, cell) => element(values, first, length, values[cell as usize])?,
-            Node::Lookup(table, index) => {
+            CodeNode::Unary(operator, operand) => arithmetic::unary(operator, self.value(operand, values)?),
+            CodeNode::Element(first, length, index) => element(values, first, length, self.value(index, values)?)?,
+            CodeNode::ElementAt(first, length, cell) => element(values, first, length, values[cell as usize])?,
+            CodeNode::Lookup(table, index) => {
                 let index = self.value(index, values)?;
                 let table = &self.tables[table as usize];
                 *usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or(Failed)?
             }
-            Node::Divide(remainder, left, right) => {
+            CodeNode::Divide(remainder, left, right) => {
                 let left = self.value(left, values)?;
                 arithmetic::divide(remainder, left, self.value(right, values)?).ok_or(Failed)?
             }
-            Node::All(start, end) => {
+            CodeNode::All(start, end) => {
                 for &operand in &self.lists[start as usize..end as usize] {
                     if self.value(operand, values)? == 0 {
                         return Ok(0);
@@ -160,7 +160,7 @@ impl Code {
                 }
                 1
             }
-            Node::Some(start, end) => {
+            CodeNode::Some(start, end) => {
                 for &operand in &self.lists[start as usize..end as usize] {
                     if self.value(operand, values)? != 0 {
                         return Ok(1);

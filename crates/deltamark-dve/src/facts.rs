@@ -15,10 +15,10 @@
 //! Synchronous systems, and those with committed locations, state nothing: there every process decides on
 //! every step.
 
-use crate::code::{Code, NodeId};
+use crate::code::{ExprCode, NodeId};
 use crate::ir::{CellId, Effect, Expr, ExprId, Program, Step, Sync, Target, Timing, Transition, TransitionId};
 use crate::names::Observed;
-use crate::system::{DveSystem, Work};
+use crate::system::{DveSystem, DveWorkspace};
 use deltamark_core::facts::{Lists, joined};
 use deltamark_core::{Action, ActionFact, ActionFacts, Change, Control, Facts, Observable, Scratch, Slot, Stop};
 use std::collections::HashMap;
@@ -264,7 +264,7 @@ pub(crate) struct DveFacts<'s> {
     system: &'s DveSystem,
     conditions: Vec<Condition>,
     /// The guards among the conditions.
-    code: Code,
+    code: ExprCode,
     nodes: HashMap<ExprId, NodeId>,
     classes: Classes,
     actions: ActionFacts,
@@ -294,7 +294,7 @@ impl<'s> DveFacts<'s> {
         let written: Vec<Vec<Cells>> = steps.iter().map(written).collect();
         let accessed = steps.iter().map(|step| &step.reads).chain(&written).chain(&looked_at);
         let classes = Classes::new(accessed.flatten());
-        let (mut code, mut nodes) = (Code::new(program), HashMap::new());
+        let (mut code, mut nodes) = (ExprCode::new(program), HashMap::new());
         for &condition in &conditions {
             if let Condition::Guard(id) = condition {
                 nodes.insert(id, code.compile(program, id));
@@ -398,7 +398,7 @@ impl Facts for DveFacts<'_> {
     fn holds(&self, scratch: &mut Scratch, state: &[Slot], condition: u32) -> bool {
         let program = &self.system.program;
         let guard = |node| {
-            let values = &mut scratch.get::<Work>().values;
+            let values = &mut scratch.get::<DveWorkspace>().values;
             values.clear();
             values.extend(program.state_cells().iter().map(|cell| cell.field.read(state)));
             self.code.holds(node, values) != Ok(false)

@@ -13,14 +13,14 @@
 //!                                         └─ send × receive of other processes ─▶ the same
 //! ```
 
-use crate::code::{Code, Failed, NodeId};
+use crate::code::{ExprCode, Failed, NodeId};
 use crate::engine::{Engine, Taken};
 use crate::ir::{Program, Step, Sync, Target, Timing, Transition, TransitionId, Type};
 use deltamark_core::{Action, Batch, Scratch, Slot};
 
 /// A program, prepared for interpretation.
 pub struct Interpreter {
-    code: Code,
+    code: ExprCode,
     cells: Vec<Cell>,
     /// Cells that are stored in the state; the others are constant.
     held: Vec<u32>,
@@ -68,7 +68,7 @@ struct Spot {
 /// A transition.
 struct Move {
     guard: Option<NodeId>,
-    kind: Kind,
+    kind: MoveKind,
     process: u32,
     location: u32,
     to: i32,
@@ -78,7 +78,7 @@ struct Move {
     /// The values sent.
     values: Vec<NodeId>,
     /// The targets of a receive.
-    places: Vec<Place>,
+    places: Vec<TargetCode>,
     /// The types to which sent values are cast.
     types: Option<Vec<Type>>,
     channel: u32,
@@ -86,7 +86,7 @@ struct Move {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum MoveKind {
     Alone,
     Send,
     Receive,
@@ -104,7 +104,7 @@ struct Queue {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum TargetCode {
     Cell(u32),
     /// First cell, length, index.
     Element(u32, u32, NodeId),
@@ -112,12 +112,12 @@ enum Place {
 
 #[derive(Clone, Copy)]
 struct Assignment {
-    place: Place,
+    place: TargetCode,
     value: NodeId,
 }
 
 /// Working memory of one thread.
-struct Work {
+struct InterpreterWorkspace {
     values: Vec<i32>,
     target: Vec<Slot>,
     /// The undo log: changed cells with their previous values.
@@ -137,7 +137,7 @@ struct Work {
 impl Interpreter {
     /// An interpreter of this program.
     pub fn new(program: &Program) -> Self {
-        let mut code = Code::new(program);
+        let mut code = ExprCode::new(program);
         let cells: Vec<Cell> = program.state_cells().iter().map(Cell::new).collect();
         let held = (0..cells.len() as u32).filter(|&cell| cells[cell as usize].mask != 0).collect();
         let mut effects = Vec::new();
@@ -150,14 +150,14 @@ impl Interpreter {
             processes.push(Process { location: process.location.0, first: spots.len() as u32 });
             for location in &process.locations {
                 let range = location.transitions.start as usize..location.transitions.end as usize;
-                let bits = |kind: Kind| {
+                let bits = |kind: MoveKind| {
                     moves[range.clone()].iter().filter(|one| one.kind == kind).fold(0, |bits, one| bits | one.bit)
                 };
                 spots.push(Spot {
                     start: location.transitions.start,
                     end: location.transitions.end,
-                    sends: bits(Kind::Send),
-                    receives: bits(Kind::Receive),
+                    sends: bits(MoveKind::Send),
+                    receives: bits(MoveKind::Receive),
                     committed: location.committed,
                 });
             }
@@ -177,8 +177,8 @@ impl Interpreter {
         }
     }
 
-    fn work(&self) -> Work {
-        Work {
+    fn work(&self) -> InterpreterWorkspace {
+        InterpreterWorkspace {
             values: self.constants.clone(),
             target: vec![0; self.slots],
             log: Vec::new(),
@@ -225,7 +225,7 @@ impl Interpreter {
 
     /// Assigns a cell, in the values and in the target.
     #[inline]
-    fn store(&self, work: &mut Work, number: u32, value: i32) -> Result<(), Failed> {
+    fn store(&self, work: &mut InterpreterWorkspace, number: u32, value: i32) -> Result<(), Failed> {
         let cell = &self.cells[number as usize];
         let stored = cell.code(value);
         if stored > cell.limit {
@@ -237,7 +237,7 @@ impl Interpreter {
 
     /// Assigns a cell whose range contains the value.
     #[inline]
-    fn put(&self, work: &mut Work, number: u32, value: i32, stored: u32) {
+    fn put(&self, work: &mut InterpreterWorkspace, number: u32, value: i32, stored: u32) {
         let cell = &self.cells[number as usize];
         work.log.push((number, work.values[number as usize]));
         work.values[number as usize] = value;
@@ -248,10 +248,10 @@ impl Interpreter {
     }
 
     #[inline]
-    fn place(&self, place: Place, values: &[i32]) -> Result<u32, Failed> {
+    fn place(&self, place: TargetCode, values: &[i32]) -> Result<u32, Failed> {
         match place {
-            Place::Cell(cell) => Ok(cell),
-            Place::Element(first, length, index) => {
+            TargetCode::Cell(cell) => Ok(cell),
+            TargetCode::Element(first, length, index) => {
                 let index = self.code.value(index, values)? as u32;
                 if index < length { Ok(first + index) } else { Err(Failed) }
             }
@@ -260,7 +260,7 @@ impl Interpreter {
 
     /// Moves a process and executes its effects.
     #[inline]
-    fn effects(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
+    fn effects(&self, work: &mut InterpreterWorkspace, one: &Move) -> Result<(), Failed> {
         let stored = self.cells[one.location as usize].code(one.to);
         self.put(work, one.location, one.to, stored);
         for effect in &self.effects[one.effects.0 as usize..one.effects.1 as usize] {
@@ -272,9 +272,9 @@ impl Interpreter {
     }
 
     /// Executes a transition alone. Whether the buffer allows it was checked before.
-    fn alone(&self, work: &mut Work, one: &Move) -> Result<(), Failed> {
+    fn alone(&self, work: &mut InterpreterWorkspace, one: &Move) -> Result<(), Failed> {
         match one.kind {
-            Kind::Put(queue) => {
+            MoveKind::Put(queue) => {
                 let length = work.values[queue.length as usize] as u32;
                 work.passed.clear();
                 let types = one.types.as_deref().unwrap_or_default();
@@ -285,7 +285,7 @@ impl Interpreter {
                 work.passed.push((queue.length, length as i32 + 1));
                 self.passed(work)?;
             }
-            Kind::Take(queue) => {
+            MoveKind::Take(queue) => {
                 work.passed.clear();
                 for (number, &place) in one.places.iter().enumerate() {
                     let value = work.values[queue.first as usize + number];
@@ -301,13 +301,13 @@ impl Interpreter {
                 work.passed.push((queue.length, length as i32 - 1));
                 self.passed(work)?;
             }
-            Kind::Alone | Kind::Send | Kind::Receive => {}
+            MoveKind::Alone | MoveKind::Send | MoveKind::Receive => {}
         }
         self.effects(work, one)
     }
 
     /// Executes a send and a receive together.
-    fn pair(&self, work: &mut Work, send: &Move, receive: &Move) -> Result<(), Failed> {
+    fn pair(&self, work: &mut InterpreterWorkspace, send: &Move, receive: &Move) -> Result<(), Failed> {
         work.passed.clear();
         for (number, (&value, &place)) in send.values.iter().zip(&receive.places).enumerate() {
             let value = self.code.value(value, &work.values)?;
@@ -321,7 +321,7 @@ impl Interpreter {
     }
 
     /// Stores the values in transfer.
-    fn passed(&self, work: &mut Work) -> Result<(), Failed> {
+    fn passed(&self, work: &mut InterpreterWorkspace) -> Result<(), Failed> {
         for number in 0..work.passed.len() {
             let (cell, value) = work.passed[number];
             self.store(work, cell, value)?;
@@ -331,7 +331,7 @@ impl Interpreter {
 
     /// Restores the changed cells and the copy of the source.
     #[inline]
-    fn undo(&self, work: &mut Work, source: &[Slot]) {
+    fn undo(&self, work: &mut InterpreterWorkspace, source: &[Slot]) {
         while let Some((cell, value)) = work.log.pop() {
             work.values[cell as usize] = value;
         }
@@ -342,16 +342,16 @@ impl Interpreter {
     #[inline]
     fn has_room(&self, one: &Move, values: &[i32]) -> bool {
         match one.kind {
-            Kind::Put(queue) => (values[queue.length as usize] as u32) < queue.capacity,
-            Kind::Take(queue) => values[queue.length as usize] > 0,
-            Kind::Alone | Kind::Send | Kind::Receive => true,
+            MoveKind::Put(queue) => (values[queue.length as usize] as u32) < queue.capacity,
+            MoveKind::Take(queue) => values[queue.length as usize] > 0,
+            MoveKind::Alone | MoveKind::Send | MoveKind::Receive => true,
         }
     }
 
     fn asynchronous(
         &self,
         program: &Program,
-        work: &mut Work,
+        work: &mut InterpreterWorkspace,
         source: &[Slot],
         out: &mut Batch,
         faults: &mut Vec<Action>,
@@ -379,7 +379,7 @@ impl Interpreter {
                 }
                 let one = &self.moves[number as usize];
                 match one.kind {
-                    Kind::Send | Kind::Receive => {
+                    MoveKind::Send | MoveKind::Receive => {
                         if one.bit & active == 0 {
                             continue;
                         }
@@ -388,7 +388,7 @@ impl Interpreter {
                             Ok(true) => false,
                             Err(Failed) => true,
                         };
-                        let list = if one.kind == Kind::Send { &mut work.sends } else { &mut work.receives };
+                        let list = if one.kind == MoveKind::Send { &mut work.sends } else { &mut work.receives };
                         list.push((number, failed));
                     }
                     _ => {
@@ -435,7 +435,7 @@ impl Interpreter {
     }
 
     /// Fills the lists of ready transitions of a synchronous system; returns whether every process has one.
-    fn ready(&self, work: &mut Work) -> bool {
+    fn ready(&self, work: &mut InterpreterWorkspace) -> bool {
         for (number, process) in self.processes.iter().enumerate() {
             let spot = self.spot(process, &work.values);
             work.ready[number].clear();
@@ -454,7 +454,7 @@ impl Interpreter {
     }
 
     /// Takes the chosen transition of every process. Each reads the source; their assignments are merged.
-    fn together(&self, program: &Program, work: &mut Work, source: &[Slot]) -> Result<(), Failed> {
+    fn together(&self, program: &Program, work: &mut InterpreterWorkspace, source: &[Slot]) -> Result<(), Failed> {
         work.assigned.clear();
         work.merged.clear();
         for process in 0..self.processes.len() {
@@ -489,7 +489,7 @@ impl Interpreter {
     fn synchronous(
         &self,
         program: &Program,
-        work: &mut Work,
+        work: &mut InterpreterWorkspace,
         source: &[Slot],
         out: &mut Batch,
         faults: &mut Vec<Action>,
@@ -515,7 +515,7 @@ impl Interpreter {
     }
 
     /// The action of the chosen transitions.
-    fn combination(&self, program: &Program, work: &Work) -> u32 {
+    fn combination(&self, program: &Program, work: &InterpreterWorkspace) -> u32 {
         let mut action = 0;
         for (number, process) in self.processes.iter().enumerate() {
             let (chosen, _) = work.ready[number][work.chosen[number]];
@@ -524,7 +524,7 @@ impl Interpreter {
         action
     }
 
-    fn fire_asynchronous(&self, program: &Program, work: &mut Work, action: Action) -> Taken {
+    fn fire_asynchronous(&self, program: &Program, work: &mut InterpreterWorkspace, action: Action) -> Taken {
         let Some(&step) = program.steps.get(action.0 as usize) else { return Taken::Disabled };
         let only_committed = self.only_committed(&work.values);
         let stands = |id: TransitionId| {
@@ -559,7 +559,13 @@ impl Interpreter {
         if done.is_ok() { Taken::Done } else { Taken::Fault }
     }
 
-    fn fire_synchronous(&self, program: &Program, work: &mut Work, source: &[Slot], action: Action) -> Taken {
+    fn fire_synchronous(
+        &self,
+        program: &Program,
+        work: &mut InterpreterWorkspace,
+        source: &[Slot],
+        action: Action,
+    ) -> Taken {
         if action.0 >= program.action_count || !self.ready(work) {
             return Taken::Disabled;
         }
@@ -622,12 +628,12 @@ impl Cell {
     }
 }
 
-fn compile(program: &Program, transition: &Transition, code: &mut Code, effects: &mut Vec<Assignment>) -> Move {
-    let place = |code: &mut Code, target: Target| match target {
-        Target::Cell(cell) => Place::Cell(cell.0),
+fn compile(program: &Program, transition: &Transition, code: &mut ExprCode, effects: &mut Vec<Assignment>) -> Move {
+    let place = |code: &mut ExprCode, target: Target| match target {
+        Target::Cell(cell) => TargetCode::Cell(cell.0),
         Target::Element { array, index, .. } => {
             let array = &program.arrays[array.0 as usize];
-            Place::Element(array.first.0, array.length, code.compile(program, index))
+            TargetCode::Element(array.first.0, array.length, code.compile(program, index))
         }
     };
     let start = effects.len() as u32;
@@ -648,9 +654,9 @@ fn compile(program: &Program, transition: &Transition, code: &mut Code, effects:
         })
     };
     let (kind, channel) = match transition.sync {
-        Sync::None => (Kind::Alone, u32::MAX),
-        Sync::Send(channel, _) => (queue(channel).map_or(Kind::Send, Kind::Put), channel.0),
-        Sync::Receive(channel, _) => (queue(channel).map_or(Kind::Receive, Kind::Take), channel.0),
+        Sync::None => (MoveKind::Alone, u32::MAX),
+        Sync::Send(channel, _) => (queue(channel).map_or(MoveKind::Send, MoveKind::Put), channel.0),
+        Sync::Receive(channel, _) => (queue(channel).map_or(MoveKind::Receive, MoveKind::Take), channel.0),
     };
     let (mut values, mut places) = (Vec::new(), Vec::new());
     match &transition.sync {
@@ -692,7 +698,7 @@ impl Engine for Interpreter {
         out: &mut Batch,
         faults: &mut Vec<Action>,
     ) {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<InterpreterWorkspace>();
         self.unpack(source, &mut work.values);
         work.target.copy_from_slice(source);
         match self.timing {
@@ -709,7 +715,7 @@ impl Engine for Interpreter {
         action: Action,
         target: &mut [Slot],
     ) -> Taken {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<InterpreterWorkspace>();
         self.unpack(source, &mut work.values);
         work.target.copy_from_slice(source);
         let taken = match self.timing {

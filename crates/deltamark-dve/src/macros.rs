@@ -113,11 +113,11 @@ pub fn expand_under(
                 .help("the name of a parameter is a letter, then letters, digits and `_`")
                 .into());
         }
-        machine.define(name.as_bytes(), Meaning::Text(Rc::new(Text::placed(value.as_bytes(), 0))), Bare::Yes);
+        machine.define(name.as_bytes(), Meaning::Text(Rc::new(TracedText::placed(value.as_bytes(), 0))), Bare::Yes);
         machine.parameters.insert(name.as_bytes().to_vec(), false);
     }
     machine.control = control.clone();
-    machine.push(Text::counted(text.as_bytes()));
+    machine.push(TracedText::counted(text.as_bytes()));
     machine.run()?;
     let unused = machine.parameters.iter().find(|(_, used)| !**used).map(|(name, _)| shown(name));
     if let Some(unused) = unused {
@@ -130,7 +130,7 @@ pub fn expand_under(
         };
         return Err(diagnostic.help(help).into());
     }
-    let Text { bytes, origins } = machine.output;
+    let TracedText { bytes, origins } = machine.output;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Expanded { text, origins, length: bytes_read }),
         Err(_) => Err(Diagnostic::new("a macro cuts a character in two").into()),
@@ -139,20 +139,20 @@ pub fn expand_under(
 
 /// A text with the origin of each byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Text {
+struct TracedText {
     bytes: Vec<u8>,
     origins: Vec<u32>,
 }
 
-impl Text {
+impl TracedText {
     /// A text with a single origin.
     fn placed(bytes: &[u8], origin: u32) -> Self {
-        Text { bytes: bytes.to_vec(), origins: vec![origin; bytes.len()] }
+        TracedText { bytes: bytes.to_vec(), origins: vec![origin; bytes.len()] }
     }
 
     /// The text of the file itself.
     fn counted(bytes: &[u8]) -> Self {
-        Text { bytes: bytes.to_vec(), origins: (0..bytes.len() as u32).collect() }
+        TracedText { bytes: bytes.to_vec(), origins: (0..bytes.len() as u32).collect() }
     }
 
     fn push(&mut self, byte: u8, origin: u32) {
@@ -160,13 +160,13 @@ impl Text {
         self.origins.push(origin);
     }
 
-    fn extend(&mut self, other: &Text) {
+    fn extend(&mut self, other: &TracedText) {
         self.bytes.extend_from_slice(&other.bytes);
         self.origins.extend_from_slice(&other.origins);
     }
 
-    fn slice(&self, range: std::ops::Range<usize>) -> Text {
-        Text { bytes: self.bytes[range.clone()].to_vec(), origins: self.origins[range].to_vec() }
+    fn slice(&self, range: std::ops::Range<usize>) -> TracedText {
+        TracedText { bytes: self.bytes[range.clone()].to_vec(), origins: self.origins[range].to_vec() }
     }
 
     fn len(&self) -> usize {
@@ -178,7 +178,7 @@ impl Text {
 #[derive(Clone)]
 enum Meaning {
     Builtin(Builtin),
-    Text(Rc<Text>),
+    Text(Rc<TracedText>),
 }
 
 /// Whether a macro is expanded without a `(` after it.
@@ -198,8 +198,8 @@ struct Macro {
 struct Call {
     name: Vec<u8>,
     called: Macro,
-    arguments: Vec<Text>,
-    current: Text,
+    arguments: Vec<TracedText>,
+    current: TracedText,
     /// The number of open parentheses, including that of the call.
     depth: usize,
     /// Whether blanks before an argument are still being skipped.
@@ -211,12 +211,12 @@ struct Machine {
     /// Each name with its definitions, the current one last.
     macros: HashMap<Vec<u8>, Vec<Macro>>,
     /// The remaining input, the next piece last.
-    input: Vec<(Rc<Text>, usize)>,
+    input: Vec<(Rc<TracedText>, usize)>,
     calls: Vec<Call>,
-    output: Text,
+    output: TracedText,
     /// Where output goes: 0 is the text itself, a negative number discards.
     diversion: i32,
-    diverted: BTreeMap<i32, Text>,
+    diverted: BTreeMap<i32, TracedText>,
     /// Parameters that were given, and whether the file used them.
     parameters: BTreeMap<Vec<u8>, bool>,
     /// Parameters that the file declares.
@@ -230,7 +230,7 @@ struct Machine {
     control: Control,
 }
 
-type Step = Result<(), Vec<Diagnostic>>;
+type MacroStep = Result<(), Vec<Diagnostic>>;
 
 impl Machine {
     fn new() -> Self {
@@ -241,7 +241,7 @@ impl Machine {
             macros: macros.collect(),
             input: Vec::new(),
             calls: Vec::new(),
-            output: Text::default(),
+            output: TracedText::default(),
             diversion: 0,
             diverted: BTreeMap::new(),
             parameters: BTreeMap::new(),
@@ -258,7 +258,7 @@ impl Machine {
     /// Reads the prelude. Its macros with arguments are macros only if a `(` follows, so that models may have
     /// variables called `top` or `full`.
     fn read_prelude(&mut self) {
-        self.push(Text::placed(PRELUDE.as_bytes(), NOWHERE));
+        self.push(TracedText::placed(PRELUDE.as_bytes(), NOWHERE));
         let read = self.run();
         assert!(read.is_ok(), "the prelude is right: {read:?}");
         for meanings in self.macros.values_mut().flatten() {
@@ -268,7 +268,7 @@ impl Machine {
                 meanings.bare = Bare::No;
             }
         }
-        self.output = Text::default();
+        self.output = TracedText::default();
         self.work = 0;
         self.replacements = 0;
     }
@@ -278,11 +278,11 @@ impl Machine {
     }
 
     /// Makes this text the next input.
-    fn push(&mut self, text: Text) {
+    fn push(&mut self, text: TracedText) {
         self.push_shared(Rc::new(text));
     }
 
-    fn push_shared(&mut self, text: Rc<Text>) {
+    fn push_shared(&mut self, text: Rc<TracedText>) {
         // Exhausted texts are removed first: a macro that ends in a call of itself is a loop and must not pile up.
         while self.input.last().is_some_and(|(text, at)| *at >= text.len()) {
             self.input.pop();
@@ -322,7 +322,7 @@ impl Machine {
     }
 
     /// Reads all input.
-    fn run(&mut self) -> Step {
+    fn run(&mut self) -> MacroStep {
         while let Some((byte, origin)) = self.peek(0) {
             self.control.ask()?;
             self.place = origin;
@@ -372,8 +372,8 @@ impl Machine {
     }
 
     /// Text in quotes.
-    fn quoted(&mut self, origin: u32) -> Step {
-        let mut text = Text::default();
+    fn quoted(&mut self, origin: u32) -> MacroStep {
+        let mut text = TracedText::default();
         let mut depth = 0;
         loop {
             if self.follows(&self.close) {
@@ -401,7 +401,7 @@ impl Machine {
         self.emit(&text)
     }
 
-    fn take(&mut self, length: usize, mut to: Option<&mut Text>) {
+    fn take(&mut self, length: usize, mut to: Option<&mut TracedText>) {
         for _ in 0..length {
             if let (Some((byte, origin)), Some(to)) = (self.advance(), to.as_deref_mut()) {
                 to.push(byte, origin);
@@ -409,8 +409,8 @@ impl Machine {
         }
     }
 
-    fn word(&mut self, origin: u32) -> Step {
-        let mut word = Text::default();
+    fn word(&mut self, origin: u32) -> MacroStep {
+        let mut word = TracedText::default();
         while let Some((byte, origin)) = self.peek(0).filter(|&(byte, _)| byte.is_ascii_alphanumeric() || byte == b'_')
         {
             self.advance();
@@ -447,7 +447,7 @@ impl Machine {
                 name: word.bytes,
                 called,
                 arguments: Vec::new(),
-                current: Text::default(),
+                current: TracedText::default(),
                 depth: 1,
                 fresh: true,
                 origin,
@@ -469,7 +469,7 @@ impl Machine {
         Some(found)
     }
 
-    fn other(&mut self, byte: u8, origin: u32) -> Step {
+    fn other(&mut self, byte: u8, origin: u32) -> MacroStep {
         let Some(call) = self.calls.last_mut() else {
             self.emit_byte(byte, origin);
             return if self.output.len() > MOST_OUTPUT { Err(too_long(origin)) } else { Ok(()) };
@@ -506,7 +506,7 @@ impl Machine {
         }
     }
 
-    fn emit(&mut self, text: &Text) -> Step {
+    fn emit(&mut self, text: &TracedText) -> MacroStep {
         self.work += text.len();
         match self.calls.last_mut() {
             Some(call) => call.current.extend(text),
@@ -518,13 +518,13 @@ impl Machine {
     }
 
     /// Expands a macro.
-    fn call(&mut self, name: &[u8], called: &Macro, arguments: Vec<Text>, origin: u32) -> Step {
+    fn call(&mut self, name: &[u8], called: &Macro, arguments: Vec<TracedText>, origin: u32) -> MacroStep {
         self.replacements += 1;
         match &called.meaning {
             Meaning::Builtin(builtin) => self.builtin(*builtin, arguments, origin),
             Meaning::Text(body) if arguments.is_empty() && !body.bytes.contains(&b'$') => {
                 if body.origins.first() == Some(&NOWHERE) {
-                    self.push(Text::placed(&body.bytes, origin));
+                    self.push(TracedText::placed(&body.bytes, origin));
                 } else {
                     self.push_shared(body.clone());
                 }
@@ -539,8 +539,14 @@ impl Machine {
     }
 
     /// A body with its arguments substituted.
-    fn filled(&self, name: &[u8], body: &Text, arguments: &[Text], origin: u32) -> Result<Text, Vec<Diagnostic>> {
-        let mut text = Text::default();
+    fn filled(
+        &self,
+        name: &[u8],
+        body: &TracedText,
+        arguments: &[TracedText],
+        origin: u32,
+    ) -> Result<TracedText, Vec<Diagnostic>> {
+        let mut text = TracedText::default();
         let mut at = 0;
         while at < body.len() {
             self.control.ask()?;
@@ -548,24 +554,24 @@ impl Machine {
             let place = if body.origins[at] == NOWHERE { origin } else { body.origins[at] };
             let next = body.bytes.get(at + 1).copied().filter(|_| byte == b'$');
             match next {
-                Some(b'0') => text.extend(&Text::placed(name, place)),
+                Some(b'0') => text.extend(&TracedText::placed(name, place)),
                 Some(digit @ b'1'..=b'9') => {
                     if let Some(argument) = arguments.get(usize::from(digit - b'1')) {
                         text.extend(argument);
                     }
                 }
-                Some(b'#') => text.extend(&Text::placed(arguments.len().to_string().as_bytes(), place)),
+                Some(b'#') => text.extend(&TracedText::placed(arguments.len().to_string().as_bytes(), place)),
                 Some(all @ (b'*' | b'@')) => {
                     for (number, argument) in arguments.iter().enumerate() {
                         if number > 0 {
                             text.push(b',', place);
                         }
                         if all == b'@' {
-                            text.extend(&Text::placed(&self.open, place));
+                            text.extend(&TracedText::placed(&self.open, place));
                         }
                         text.extend(argument);
                         if all == b'@' {
-                            text.extend(&Text::placed(&self.close, place));
+                            text.extend(&TracedText::placed(&self.close, place));
                         }
                     }
                 }

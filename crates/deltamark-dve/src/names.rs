@@ -17,7 +17,7 @@
 use crate::engine::Taken;
 use crate::ir::{Owner, Program, Step, Sync, Target, Timing, Transition, TransitionId};
 use crate::reference;
-use crate::system::{DveSystem, Work};
+use crate::system::{DveSystem, DveWorkspace};
 use deltamark_core::{Action, BLOCK, Block, Describe, Kind, Observable, Observe, Scratch, Slot, Value};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -302,7 +302,7 @@ impl Observe for DveSystem {
             Observed::Cell(cell) => self.program.cells[cell].field.read(state).into(),
             Observed::At(cell, location) => (self.program.cells[cell].field.read(state) == location).into(),
             Observed::Fireable(action) => {
-                let work = scratch.get::<Work>();
+                let work = scratch.get::<DveWorkspace>();
                 let mut target = vec![0; self.program.slots];
                 let taken = self.engine.fire(&self.program, &mut work.engine, state, action, &mut target);
                 (taken != Taken::Disabled).into()

@@ -50,7 +50,7 @@ use crate::ir::{Channel, Effect, Program, Step, Sync, Target, Timing, Transition
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
 use facts::Facts;
-use function::{Context, DISABLED, DONE, Expand, Fire, Part, Starts};
+use function::{Context, DISABLED, DONE, Expand, Fire, LocationPart, Starts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -112,7 +112,7 @@ struct Process {
 
 /// A location of a process.
 struct Spot {
-    parts: Vec<Part>,
+    parts: Vec<LocationPart>,
     /// The maximum number of steps of a state from here, including faults.
     most: usize,
     committed: bool,
@@ -121,7 +121,7 @@ struct Spot {
 }
 
 /// Working memory of one thread.
-struct Work {
+struct NativeWorkspace {
     /// For each spot, the states of the block that are in it.
     masks: Vec<u64>,
     /// The spots with a non-empty mask, in order of occurrence.
@@ -285,7 +285,7 @@ impl Native {
         }
         let missing: Vec<&Spot> =
             spots.iter().map(|&spot| &self.spots[spot as usize]).filter(|spot| spot.expand.get().is_none()).collect();
-        let parts: Vec<Part> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
+        let parts: Vec<LocationPart> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
         let Ok(Some(made)) = compiler.expand(program, &self.facts, &parts, stopped) else { return false };
         let mut made = made.into_iter();
         for spot in missing {
@@ -333,7 +333,7 @@ impl Native {
         out: &mut Batch,
         faults: &mut Vec<(usize, Action)>,
     ) {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<NativeWorkspace>();
         if self.warming_up(block.len()) {
             let (interpreter, scratch) = (&self.interpreter, &mut work.interpreter);
             return match asleep {
@@ -363,7 +363,7 @@ impl Native {
 
     /// Appends the successors of some states; faults are left in `work.found`. Returns whether there is code for
     /// them: if not, nothing was appended.
-    fn expand_piece(&self, program: &Program, work: &mut Work, piece: &Piece<'_>, out: &mut Batch) -> bool {
+    fn expand_piece(&self, program: &Program, work: &mut NativeWorkspace, piece: &Piece<'_>, out: &mut Batch) -> bool {
         let Piece { states, range, asleep, sources } = piece;
         let width = program.slots;
         let mut left_out = [0; BLOCK];
@@ -478,8 +478,8 @@ impl Native {
 }
 
 /// The steps of a location, split into functions of a bearable length.
-fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>) -> Vec<LocationPart> {
+    let mut parts: Vec<LocationPart> = Vec::new();
     let mut length = usize::MAX;
     for number in transitions {
         let steps = function::steps(program, &program.transitions[number as usize]);
@@ -493,7 +493,7 @@ fn parts(program: &Program, process: u32, location: u32, transitions: Range<u32>
                 length += steps;
             }
             _ => {
-                parts.push(Part { process, location, transitions: (number, number + 1) });
+                parts.push(LocationPart { process, location, transitions: (number, number + 1) });
                 length = steps;
             }
         }
@@ -524,7 +524,7 @@ impl Engine for Native {
     }
 
     fn scratch(&self, program: &Program) -> Scratch {
-        Scratch::new(Work {
+        Scratch::new(NativeWorkspace {
             masks: vec![0; self.spots.len()],
             met: Vec::new(),
             faults: Vec::new(),
@@ -541,7 +541,7 @@ impl Engine for Native {
         out: &mut Batch,
         faults: &mut Vec<Action>,
     ) {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<NativeWorkspace>();
         if self.warming_up(1) {
             return self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
         }
@@ -586,13 +586,13 @@ impl Engine for Native {
     ) -> Taken {
         // Committed locations concern all processes; they are rare, and left to the interpreter.
         if self.commits {
-            let work = scratch.get::<Work>();
+            let work = scratch.get::<NativeWorkspace>();
             return self.interpreter.fire(program, &mut work.interpreter, source, action, target);
         }
         let Some(&(spot, part)) = self.fired_by.get(action.0 as usize) else { return Taken::Disabled };
         let Some(spot) = self.spots.get(spot as usize) else { return Taken::Disabled };
         if spot.fire.get().is_none() && !self.make_fire(program, spot) {
-            let work = scratch.get::<Work>();
+            let work = scratch.get::<NativeWorkspace>();
             return self.interpreter.fire(program, &mut work.interpreter, source, action, target);
         }
         let Some(&fire) = spot.fire.get().and_then(|fire| fire.get(part as usize)) else { return Taken::Disabled };

@@ -5,7 +5,7 @@
 //!
 //! Steps are not reversible: an effect overwrites the previous value.
 
-use crate::code::{Code, NodeId};
+use crate::code::{ExprCode, NodeId};
 use crate::dump::Dump;
 use crate::engine::{Engine, Taken};
 use crate::facts::DveFacts;
@@ -29,12 +29,12 @@ pub struct DveSystem {
 
 /// Assertions by process and location.
 struct Assertions {
-    code: Code,
+    code: ExprCode,
     by_location: Vec<Vec<Vec<(NodeId, Place)>>>,
 }
 
 /// Working memory of one thread.
-pub(crate) struct Work {
+pub(crate) struct DveWorkspace {
     /// The engine's own.
     pub engine: Scratch,
     faults: Vec<Action>,
@@ -106,7 +106,7 @@ impl DveSystem {
         out: &mut Batch,
         steps: impl FnOnce(&Program, &mut Scratch, &mut Batch, &mut Vec<(usize, Action)>),
     ) {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<DveWorkspace>();
         if self.assertions.is_some() {
             for (index, state) in block.states().iter().enumerate() {
                 out.begin(index);
@@ -146,7 +146,7 @@ impl DveSystem {
 
 impl Assertions {
     fn new(program: &Program) -> Self {
-        let mut code = Code::new(program);
+        let mut code = ExprCode::new(program);
         let by_location = program.processes.iter().map(|process| {
             let locations = process.locations.iter().map(|location| {
                 location.asserts.iter().map(|&(expr, place)| (code.compile(program, expr), place)).collect()
@@ -164,7 +164,7 @@ impl System for DveSystem {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Work {
+        Scratch::new(DveWorkspace {
             engine: self.engine.scratch(&self.program),
             faults: Vec::new(),
             block_faults: Vec::new(),
@@ -178,7 +178,7 @@ impl System for DveSystem {
     }
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<DveWorkspace>();
         self.assert(&mut work.values, source, out);
         self.engine.successors(&self.program, &mut work.engine, source, out, &mut work.faults);
         if !work.faults.is_empty() {
@@ -220,7 +220,7 @@ impl System for DveSystem {
         action: Action,
         target: &mut Vec<Slot>,
     ) -> Result<Fired, Widen> {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<DveWorkspace>();
         target.resize(self.program.slots, 0);
         Ok(match self.engine.fire(&self.program, &mut work.engine, source, action, target) {
             Taken::Done => Fired::Done,
@@ -230,7 +230,7 @@ impl System for DveSystem {
     }
 
     fn fire_each(&self, scratch: &mut Scratch, sources: &States, actions: &[Action], targets: &mut States) {
-        let work = scratch.get::<Work>();
+        let work = scratch.get::<DveWorkspace>();
         for (source, &action) in sources.iter().zip(actions) {
             let target = targets.push_with(self.program.slots);
             let taken = self.engine.fire(&self.program, &mut work.engine, source, action, target);

@@ -5,7 +5,7 @@
 //! something that is no number) is an error here, and what would reach outside the text (`include`, `syscmd`) does
 //! not exist.
 
-use super::{Bare, Machine, Macro, Meaning, NOWHERE, Step, Text, eval, point, shown};
+use super::{Bare, Machine, Macro, MacroStep, Meaning, NOWHERE, TracedText, eval, point, shown};
 use deltamark_core::Diagnostic;
 use std::rc::Rc;
 
@@ -69,8 +69,8 @@ impl Builtin {
 }
 
 impl Machine {
-    pub(super) fn builtin(&mut self, builtin: Builtin, arguments: Vec<Text>, origin: u32) -> Step {
-        let empty = Text::default();
+    pub(super) fn builtin(&mut self, builtin: Builtin, arguments: Vec<TracedText>, origin: u32) -> MacroStep {
+        let empty = TracedText::default();
         let argument = |number: usize| arguments.get(number).unwrap_or(&empty);
         let first = argument(0);
         match builtin {
@@ -148,7 +148,7 @@ impl Machine {
             }
             Builtin::Translit => {
                 let (from, to) = (ranges(&argument(1).bytes), ranges(&argument(2).bytes));
-                let mut text = Text::default();
+                let mut text = TracedText::default();
                 for (&byte, &origin) in first.bytes.iter().zip(&first.origins) {
                     match from.iter().position(|&wanted| wanted == byte) {
                         Some(at) => to.get(at).iter().for_each(|&&byte| text.push(byte, origin)),
@@ -158,14 +158,14 @@ impl Machine {
                 self.push(text);
             }
             Builtin::Shift => {
-                let mut text = Text::default();
+                let mut text = TracedText::default();
                 for (number, argument) in arguments.iter().skip(1).enumerate() {
                     if number > 0 {
                         text.push(b',', origin);
                     }
-                    text.extend(&Text::placed(&self.open, origin));
+                    text.extend(&TracedText::placed(&self.open, origin));
                     text.extend(argument);
-                    text.extend(&Text::placed(&self.close, origin));
+                    text.extend(&TracedText::placed(&self.close, origin));
                 }
                 self.push(text);
             }
@@ -189,7 +189,7 @@ impl Machine {
                 }
             }
             Builtin::Changequote => {
-                let or = |given: &Text, standard: &[u8]| {
+                let or = |given: &TracedText, standard: &[u8]| {
                     if given.bytes.is_empty() { standard.to_vec() } else { given.bytes.clone() }
                 };
                 let word =
@@ -221,7 +221,7 @@ impl Machine {
     }
 
     /// Defines a name, replacing its definition or on top of it.
-    fn set(&mut self, name: &Text, body: &Text, origin: u32, on_top: bool) -> Step {
+    fn set(&mut self, name: &TracedText, body: &TracedText, origin: u32, on_top: bool) -> MacroStep {
         // A name that is no word can never be used, and m4 accepts it: `forloop(i, …)` within a loop over i comes
         // to that.
         if name.bytes.is_empty() {
@@ -240,10 +240,10 @@ impl Machine {
     }
 
     fn answer(&mut self, text: &str, origin: u32) {
-        self.push(Text::placed(text.as_bytes(), origin));
+        self.push(TracedText::placed(text.as_bytes(), origin));
     }
 
-    fn number(&self, text: &Text, origin: u32) -> Result<i32, Vec<Diagnostic>> {
+    fn number(&self, text: &TracedText, origin: u32) -> Result<i32, Vec<Diagnostic>> {
         eval::evaluate(&text.bytes).map_err(|error| {
             let place = text.origins.first().copied().filter(|&place| place != NOWHERE).unwrap_or(origin);
             let known = shown(&text.bytes);

@@ -4,7 +4,7 @@
 //! never both (`cranelift-jit` ensures it); functions do not move until the compiler is dropped.
 
 use super::facts::Facts;
-use super::function::{self, Expand, Fire, Part};
+use super::function::{self, Expand, Fire, LocationPart};
 use crate::ir::Program;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{AbiParam, Type};
@@ -16,17 +16,17 @@ use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
 use std::time::{Duration, Instant};
 
 /// Emits the body of a function.
-type Writer = for<'f> fn(&Program, &Facts, FunctionBuilder<'f>, Part) -> FunctionBuilder<'f>;
+type Writer = for<'f> fn(&Program, &Facts, FunctionBuilder<'f>, LocationPart) -> FunctionBuilder<'f>;
 
 /// A kind of function: its parameters, its result, and its emitter.
-struct Kind {
+struct FunctionKind {
     parameters: [Type; 3],
     result: Type,
     write: Writer,
 }
 
-const EXPAND: Kind = Kind { parameters: [I64, I64, I64], result: I64, write: function::expand };
-const FIRE: Kind = Kind { parameters: [I64, I64, I32], result: I32, write: function::fire };
+const EXPAND: FunctionKind = FunctionKind { parameters: [I64, I64, I64], result: I64, write: function::expand };
+const FIRE: FunctionKind = FunctionKind { parameters: [I64, I64, I32], result: I32, write: function::fire };
 
 /// Makes machine code.
 pub(super) struct Compiler {
@@ -73,7 +73,7 @@ impl Compiler {
         &mut self,
         program: &Program,
         facts: &Facts,
-        parts: &[Part],
+        parts: &[LocationPart],
         stopped: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<Expand>>, String> {
         let Some(addresses) = self.compile(program, facts, parts, &EXPAND, stopped)? else { return Ok(None) };
@@ -84,7 +84,7 @@ impl Compiler {
     }
 
     /// The functions that fire these parts.
-    pub fn fire(&mut self, program: &Program, facts: &Facts, parts: &[Part]) -> Result<Vec<Fire>, String> {
+    pub fn fire(&mut self, program: &Program, facts: &Facts, parts: &[LocationPart]) -> Result<Vec<Fire>, String> {
         let addresses = self.compile(program, facts, parts, &FIRE, &mut || false)?.unwrap_or_default();
         // SAFETY: as above, for `Fire`.
         Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Fire>(address) }).collect())
@@ -94,8 +94,8 @@ impl Compiler {
         &mut self,
         program: &Program,
         facts: &Facts,
-        parts: &[Part],
-        kind: &Kind,
+        parts: &[LocationPart],
+        kind: &FunctionKind,
         stopped: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<*const u8>>, String> {
         let started = Instant::now();
@@ -110,8 +110,8 @@ impl Compiler {
         &mut self,
         program: &Program,
         facts: &Facts,
-        parts: &[Part],
-        kind: &Kind,
+        parts: &[LocationPart],
+        kind: &FunctionKind,
         stopped: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<*const u8>>, Box<ModuleError>> {
         let Compiler { module: Some(module), config, context, builder, .. } = self else {

@@ -15,7 +15,7 @@
 //!                                    slot 2 = source 2 with a[1] replaced
 //! ```
 
-use super::facts::{Facts, Shape};
+use super::facts::{ArrayShape, Facts};
 use crate::ir::{ArrayId, CellId, ExprId, Field, Program};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I8X16, I16, I32, I64};
@@ -32,7 +32,7 @@ pub(super) enum Number {
 
 /// Whether a value is a 32-bit number or an 8-bit truth value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Number,
     Truth,
 }
@@ -55,8 +55,8 @@ pub(super) struct Emitter<'a, 'f> {
     pub loose: bool,
     known: Vec<(CellId, i32)>,
     /// Expressions evaluated in the source, in blocks that dominate the current one.
-    pub memo: HashMap<(ExprId, Kind), Value>,
-    pub memoised: Vec<(ExprId, Kind)>,
+    pub memo: HashMap<(ExprId, ValueKind), Value>,
+    pub memoised: Vec<(ExprId, ValueKind)>,
     /// The block for faults; created when it is first needed.
     fault: Option<Option<Block>>,
 }
@@ -321,8 +321,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let field = self.field(self.program.arrays[array.0 as usize].first);
         let flags = self.reading();
         match self.facts.shape(array) {
-            Shape::Nowhere => self.number(field.least),
-            Shape::Bytes(offset) => {
+            ArrayShape::Nowhere => self.number(field.least),
+            ArrayShape::Bytes(offset) => {
                 let address = self.offset(self.base, index);
                 let raw = self.builder.ins().uload8(I32, flags, address, offset);
                 self.decoded(field, raw)
@@ -345,8 +345,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let raw = self.encoded(field, value);
         let flags = MemFlagsData::trusted();
         match self.facts.shape(array) {
-            Shape::Nowhere => {}
-            Shape::Bytes(offset) => {
+            ArrayShape::Nowhere => {}
+            ArrayShape::Bytes(offset) => {
                 let address = self.offset(self.base, index);
                 self.builder.ins().istore8(flags, raw, address, offset);
             }
@@ -364,8 +364,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     /// The address and offset of the slot of an element, and its lowest bit there.
-    fn position(&mut self, shape: Shape, array: ArrayId, index: Value) -> (Value, i32, Value) {
-        if let Shape::Slot { slot, shift, stride } = shape {
+    fn position(&mut self, shape: ArrayShape, array: ArrayId, index: Value) -> (Value, i32, Value) {
+        if let ArrayShape::Slot { slot, shift, stride } = shape {
             let stride = self.number(stride.into());
             let moved = self.builder.ins().imul(index, stride);
             let first = self.number(shift.into());

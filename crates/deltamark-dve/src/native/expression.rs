@@ -7,7 +7,7 @@
 //! Values computed in the source are memoised, so that transitions of one location share them; entries made inside
 //! a branch are dropped at its end.
 
-use super::emitter::{Emitter, Kind, Number};
+use super::emitter::{Emitter, Number, ValueKind};
 use crate::ir::{Binary, CellId, Expr, ExprId, Unary};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
@@ -22,7 +22,7 @@ impl Emitter<'_, '_> {
         match self.program.expr(id) {
             Expr::Const(value) => Number::Known(value),
             Expr::Cell(cell) if self.known(cell).is_some() => self.cell(cell),
-            _ => Number::Computed(self.memoised(id, Kind::Number, Self::compute)),
+            _ => Number::Computed(self.memoised(id, ValueKind::Number, Self::compute)),
         }
     }
 
@@ -34,10 +34,10 @@ impl Emitter<'_, '_> {
 
     /// Whether an expression is not zero.
     fn holds(&mut self, id: ExprId) -> Value {
-        self.memoised(id, Kind::Truth, Self::decide)
+        self.memoised(id, ValueKind::Truth, Self::decide)
     }
 
-    fn memoised(&mut self, id: ExprId, kind: Kind, compute: fn(&mut Self, ExprId) -> Value) -> Value {
+    fn memoised(&mut self, id: ExprId, kind: ValueKind, compute: fn(&mut Self, ExprId) -> Value) -> Value {
         if !self.pristine() {
             return compute(self, id);
         }

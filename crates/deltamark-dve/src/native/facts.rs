@@ -12,8 +12,8 @@ use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
 /// Facts about a program.
 pub(super) struct Facts {
     exprs: Vec<Fact>,
-    shapes: Vec<Shape>,
-    /// The positions of the elements of arrays of shape [`Shape::Table`]: byte offset of the slot, times 256, plus
+    shapes: Vec<ArrayShape>,
+    /// The positions of the elements of arrays of shape [`ArrayShape::Table`]: byte offset of the slot, times 256, plus
     /// shift.
     positions: Vec<Box<[u32]>>,
     /// Constant arrays.
@@ -30,7 +30,7 @@ struct Fact {
 
 /// The arrangement of an array's elements in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ArrayShape {
     /// They take no bits.
     Nowhere,
     /// One byte each, contiguous, from this byte of the state on.
@@ -54,7 +54,7 @@ impl Facts {
             let first = array.first.0 as usize;
             let fields: Vec<Field> =
                 program.cells[first..first + array.length as usize].iter().map(|cell| cell.field).collect();
-            shapes.push(Shape::of(&fields));
+            shapes.push(ArrayShape::of(&fields));
             positions.push(fields.iter().map(|field| (field.slot * 4) << 8 | u32::from(field.shift)).collect());
         }
         let tables = program.tables.iter().map(|table| table.values.clone().into()).collect();
@@ -89,7 +89,7 @@ impl Facts {
         least <= from && to <= most
     }
 
-    pub fn shape(&self, array: ArrayId) -> Shape {
+    pub fn shape(&self, array: ArrayId) -> ArrayShape {
         self.shapes[array.0 as usize]
     }
 
@@ -104,17 +104,17 @@ impl Facts {
     }
 }
 
-impl Shape {
-    fn of(fields: &[Field]) -> Shape {
+impl ArrayShape {
+    fn of(fields: &[Field]) -> ArrayShape {
         let first = fields[0];
         if first.bits == 0 {
-            return Shape::Nowhere;
+            return ArrayShape::Nowhere;
         }
         let byte = |field: &Field| field.slot * 4 + u32::from(field.shift / 8);
         let bytes =
             |(number, field): (usize, &Field)| field.shift % 8 == 0 && byte(field) == byte(&first) + number as u32;
         if cfg!(target_endian = "little") && first.bits == 8 && fields.iter().enumerate().all(bytes) {
-            return Shape::Bytes(byte(&first) as i32);
+            return ArrayShape::Bytes(byte(&first) as i32);
         }
         let stride = fields.get(1).map_or(0, |second| second.shift.wrapping_sub(first.shift));
         let regular = |(number, field): (usize, &Field)| {
@@ -122,9 +122,9 @@ impl Shape {
                 && usize::from(field.shift) == usize::from(first.shift) + number * usize::from(stride)
         };
         if fields.iter().enumerate().all(regular) {
-            return Shape::Slot { slot: first.slot, shift: first.shift, stride };
+            return ArrayShape::Slot { slot: first.slot, shift: first.shift, stride };
         }
-        Shape::Table
+        ArrayShape::Table
     }
 }
 

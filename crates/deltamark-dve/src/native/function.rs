@@ -63,14 +63,14 @@ pub(super) const FAULT: u32 = 2;
 
 /// A location and some of its transitions.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct LocationPart {
     pub process: u32,
     pub location: u32,
     /// The first transition, and the one after the last.
     pub transitions: (u32, u32),
 }
 
-impl Part {
+impl LocationPart {
     fn transitions(self, program: &Program) -> impl Iterator<Item = &Transition> {
         program.transitions[self.transitions.0 as usize..self.transitions.1 as usize].iter()
     }
@@ -164,7 +164,7 @@ pub(super) fn expand<'f>(
     program: &Program,
     facts: &Facts,
     mut builder: FunctionBuilder<'f>,
-    part: Part,
+    part: LocationPart,
 ) -> FunctionBuilder<'f> {
     let [context, first_mask, first_count] = parameters(&mut builder);
     let pointer = |builder: &mut FunctionBuilder<'_>, offset: usize| {
@@ -452,7 +452,7 @@ pub(super) fn fire<'f>(
     program: &Program,
     facts: &Facts,
     mut builder: FunctionBuilder<'f>,
-    part: Part,
+    part: LocationPart,
 ) -> FunctionBuilder<'f> {
     let [source, target, action] = parameters(&mut builder);
     let mut emitter = Emitter::new(program, facts, builder, source);

@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 
 /// The target of an assignment, with its index evaluated.
 #[derive(Clone, Copy)]
-enum Place {
+enum EvaluatedTarget {
     Cell(CellId),
     Element(ArrayId, Value),
 }
@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
         let arity = self.program.channels[channel.0 as usize].arity;
         // All of this is read in the source, before any assignment.
         let items: Vec<Number> = (0..length * arity).map(|item| self.cell(CellId(buffer.first.0 + item))).collect();
-        let places: Vec<Place> = targets.iter().map(|&target| self.place(target)).collect();
+        let places: Vec<EvaluatedTarget> = targets.iter().map(|&target| self.place(target)).collect();
         for ((&target, place), &item) in targets.iter().zip(places).zip(&items) {
             self.check_range(target, item);
             self.put(place, item);
@@ -110,20 +110,20 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn place(&mut self, target: Target) -> Place {
+    fn place(&mut self, target: Target) -> EvaluatedTarget {
         match target {
-            Target::Cell(cell) => Place::Cell(cell),
+            Target::Cell(cell) => EvaluatedTarget::Cell(cell),
             Target::Element { array, index, checked } => {
                 let length = self.program.arrays[array.0 as usize].length;
-                Place::Element(array, self.index(index, length, checked))
+                EvaluatedTarget::Element(array, self.index(index, length, checked))
             }
         }
     }
 
-    fn put(&mut self, place: Place, value: Number) {
+    fn put(&mut self, place: EvaluatedTarget, value: Number) {
         match place {
-            Place::Cell(cell) => self.assign(cell, value),
-            Place::Element(array, index) => {
+            EvaluatedTarget::Cell(cell) => self.assign(cell, value),
+            EvaluatedTarget::Element(array, index) => {
                 let value = self.computed(value);
                 self.assign_element(array, index, value);
             }

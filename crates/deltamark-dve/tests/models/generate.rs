@@ -7,7 +7,7 @@
 //! several effects in sequence, so that one may fail after others that did not. Most numbers are small
 //! nevertheless: a model in which everything fails has one state.
 
-use crate::model::{Channel, Expr, Kind, Model, Name, Place, Process, Sync, Transition, Variable};
+use crate::model::{Channel, Expr, Model, Name, Place, Process, Sync, Transition, Variable, VariableType};
 use deltamark_testkit::Rng;
 
 const SMALL: [i32; 6] = [0, 1, 1, 2, 2, 3];
@@ -98,7 +98,7 @@ impl Generator<'_> {
     }
 
     fn variable(&mut self) -> Variable {
-        let kind = if self.chance(3) { Kind::Int } else { Kind::Byte };
+        let kind = if self.chance(3) { VariableType::Int } else { VariableType::Byte };
         let length = self.chance(2).then(|| 1 + self.rng.below(self.scale.length));
         let constant = self.chance(8);
         let few = length.unwrap_or(1).min(6) + usize::from(self.chance(4) && length.is_some());
@@ -106,7 +106,7 @@ impl Generator<'_> {
         let (least, most) = kind.range();
         let initial = (0..values).map(|_| {
             let value = self.number();
-            let value = if kind == Kind::Int && self.chance(3) { -value } else { value };
+            let value = if kind == VariableType::Int && self.chance(3) { -value } else { value };
             if (least..=most).contains(&value) { value } else { self.pick(&[least, most, most - 1, most / 2]) }
         });
         let initial = initial.collect();
@@ -121,7 +121,9 @@ impl Generator<'_> {
         for _ in 0..self.rng.below(3) {
             let types = self.chance(2).then(|| {
                 let count = 1 + self.rng.below(2);
-                (0..count).map(|_| self.pick(&[Kind::Byte, Kind::Byte, Kind::Int])).collect::<Vec<_>>()
+                (0..count)
+                    .map(|_| self.pick(&[VariableType::Byte, VariableType::Byte, VariableType::Int]))
+                    .collect::<Vec<_>>()
             });
             let arity = types.as_ref().map_or_else(|| self.rng.below(3), Vec::len);
             let most = if self.chance(30) { 20 } else { 3 };

@@ -6,14 +6,14 @@
 use std::fmt::{self, Display, Formatter};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum VariableType {
     Byte,
     Int,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    pub kind: Kind,
+    pub kind: VariableType,
     pub constant: bool,
     /// The number of elements, for an array.
     pub length: Option<usize>,
@@ -75,7 +75,7 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
     pub arity: usize,
-    pub types: Option<Vec<Kind>>,
+    pub types: Option<Vec<VariableType>>,
     pub capacity: usize,
 }
 
@@ -87,18 +87,18 @@ pub struct Model {
     pub synchronous: bool,
 }
 
-impl Kind {
+impl VariableType {
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Byte => "byte",
-            Kind::Int => "int",
+            VariableType::Byte => "byte",
+            VariableType::Int => "int",
         }
     }
 
     pub fn range(self) -> (i32, i32) {
         match self {
-            Kind::Byte => (0, 255),
-            Kind::Int => (-32768, 32767),
+            VariableType::Byte => (0, 255),
+            VariableType::Int => (-32768, 32767),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! The numbers of a state come in the order of the text: globals, buffers (length, then values), and for each process its
 //! state and its variables.
 
-use crate::model::{Expr, Kind, Model, Name, Place, Process, Sync, Variable};
+use crate::model::{Expr, Model, Name, Place, Process, Sync, Variable, VariableType};
 
 /// Which transitions a step takes, by their lines: sender before receiver, or all processes in their order.
 pub type Label = Vec<u32>;
@@ -173,7 +173,7 @@ impl<'m> Oracle<'m> {
         if value < least || value > most {
             let named = self.named(process, name);
             let named = if variable.length.is_some() { format!("{named}[{element}]") } else { named };
-            let kind = if variable.kind == Kind::Byte { "a byte" } else { "an int" };
+            let kind = if variable.kind == VariableType::Byte { "a byte" } else { "an int" };
             return Err(format!("{value} does not fit `{named}`, {kind} ({least} to {most})"));
         }
         state[self.first(process, name) + element] = value;
@@ -207,10 +207,10 @@ impl<'m> Oracle<'m> {
         Ok(())
     }
 
-    fn cast(kind: Kind, value: i32) -> i32 {
+    fn cast(kind: VariableType, value: i32) -> i32 {
         match kind {
-            Kind::Byte => value.rem_euclid(256),
-            Kind::Int => (value as i64 + 32768).rem_euclid(65536) as i32 - 32768,
+            VariableType::Byte => value.rem_euclid(256),
+            VariableType::Int => (value as i64 + 32768).rem_euclid(65536) as i32 - 32768,
         }
     }
 
