@@ -42,7 +42,7 @@ pub(crate) struct Condition {
 
 /// A transition that can fire in this layout.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CompiledStep {
     /// The number of the transition.
     pub transition: u32,
     /// Its conditions except the first, which its group holds.
@@ -57,7 +57,7 @@ pub(crate) struct Step {
 
 /// Steps that share their first condition: if it is false for a whole block, none of them is tried.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct StepGroup {
     /// The shared condition.
     pub condition: Condition,
     /// A range of [`Compiled::steps`].
@@ -88,8 +88,8 @@ pub(crate) struct Compiled {
     pub always: u32,
     /// The number of truths of a block.
     pub truths: usize,
-    pub groups: Vec<Group>,
-    pub steps: Vec<Step>,
+    pub groups: Vec<StepGroup>,
+    pub steps: Vec<CompiledStep>,
     pub conditions: Vec<Condition>,
     pub overflows: Vec<u32>,
     pub changes: Vec<Change>,
@@ -170,13 +170,13 @@ impl Compiled {
             Some(group) if group.condition == draft.conditions[0] && group.priority == draft.priority => {
                 group.steps.end = index + 1;
             }
-            _ => self.groups.push(Group {
+            _ => self.groups.push(StepGroup {
                 condition: draft.conditions[0],
                 steps: index..index + 1,
                 priority: draft.priority,
             }),
         }
-        let step = Step {
+        let step = CompiledStep {
             transition: draft.transition,
             conditions: extend(&mut self.conditions, draft.conditions[1..].iter().copied()),
             overflows: extend(&mut self.overflows, draft.overflows),
@@ -283,7 +283,7 @@ impl Truths {
     }
 }
 
-/// A transition before it becomes a [`Step`].
+/// A transition before it becomes a [`CompiledStep`].
 struct Draft {
     transition: u32,
     conditions: Vec<Condition>,

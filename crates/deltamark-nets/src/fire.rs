@@ -9,7 +9,7 @@
 //! additions are applied to each of them. Compared to processing the markings one by one this was two to four
 //! times as fast.
 
-use crate::compile::{Compiled, Group, Step, Threshold};
+use crate::compile::{Compiled, CompiledStep, StepGroup, Threshold};
 use crate::layout::word;
 use crate::planes::transpose;
 use deltamark_core::sleep::SleepLists;
@@ -92,7 +92,7 @@ impl Workspace {
 
     /// Calls `visit` with every step that is enabled somewhere in the block, and the mask of states.
     #[inline]
-    fn enabled<E>(&self, live: u64, mut visit: impl FnMut(&Step, u64) -> Result<(), E>) -> Result<(), E> {
+    fn enabled<E>(&self, live: u64, mut visit: impl FnMut(&CompiledStep, u64) -> Result<(), E>) -> Result<(), E> {
         let compiled = &*self.compiled;
         let truths = &self.truths[..compiled.truths];
         let (mut live, mut outranked, mut priority) = (live, 0, u32::MAX);
@@ -120,7 +120,7 @@ impl Workspace {
     }
 
     /// Where the conditions of a step hold, priorities aside.
-    fn concession(&self, live: u64, group: &Group, step: &Step) -> u64 {
+    fn concession(&self, live: u64, group: &StepGroup, step: &CompiledStep) -> u64 {
         let conditions = &self.compiled.conditions[step.conditions.start as usize..step.conditions.end as usize];
         std::iter::once(&group.condition)
             .chain(conditions)
@@ -129,7 +129,7 @@ impl Workspace {
 
     /// The states in which a step that is enabled at `mask` is fired.
     #[inline]
-    fn awake(&self, step: &Step, mask: u64, out: &mut Batch) -> u64 {
+    fn awake(&self, step: &CompiledStep, mask: u64, out: &mut Batch) -> u64 {
         match self.asleep.get(step.transition as usize) {
             Some(&asleep) => {
                 out.leave_out(mask & asleep);
@@ -141,7 +141,7 @@ impl Workspace {
 
     /// Whether firing `step` in the states of `mask` would overflow a field.
     #[inline]
-    fn overflows(&self, step: &Step, mask: u64) -> bool {
+    fn overflows(&self, step: &CompiledStep, mask: u64) -> bool {
         let overflows = &self.compiled.overflows[step.overflows.start as usize..step.overflows.end as usize];
         overflows.iter().any(|&truth| self.truths[truth as usize] & mask != 0)
     }

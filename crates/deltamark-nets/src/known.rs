@@ -34,7 +34,7 @@ pub(crate) enum Role {
 use Role::{Empty, Harmless, Once, Only, Refused, Used};
 
 /// A row of a table: the elements it can be in, its name (attributes begin with `@`), and its role.
-pub(crate) type Row = (&'static [&'static str], &'static str, Role);
+pub(crate) type KnownRow = (&'static [&'static str], &'static str, Role);
 
 const COLOURS: &str = "coloured tokens do not belong in a P/T net";
 const DATA: &str = "this is a data Petri net: guards and variables are not supported";
@@ -50,7 +50,7 @@ const REFERENCES: &[&str] = &["referencePlace", "referenceTransition"];
 const NODES: &[&str] = &["place", "transition", "arc", "referencePlace", "referenceTransition"];
 
 /// Standard PNML, and the extensions of PIPE, WoPeD, ProM, pm4py and TINA.
-pub(crate) const PNML: &[Row] = &[
+pub(crate) const PNML: &[KnownRow] = &[
     (&["pnml"], "net", Used),
     (&["net"], "@type", Used),
     (&["net"], "@id", Used),
@@ -131,7 +131,7 @@ const TAPAAL_COLOURS: &str = "this is a coloured net of TAPAAL; only its nets wi
 const GAME: &str = "nobody plays against anybody";
 
 /// TAPAAL's files (`.tapn`, older ones `.xml`), and those of its engines.
-pub(crate) const TAPAAL: &[Row] = &[
+pub(crate) const TAPAAL: &[KnownRow] = &[
     (&["pnml"], "net", Used),
     (&["pnml"], "shared-place", Used),
     (&["pnml"], "shared-transition", Used),
@@ -258,7 +258,7 @@ const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema-instance";
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// Reports everything below `root` that a reader of this dialect would not understand.
-pub(crate) fn check(text: &str, root: Node<'_, '_>, table: &[Row], findings: &mut Findings) {
+pub(crate) fn check(text: &str, root: Node<'_, '_>, table: &[KnownRow], findings: &mut Findings) {
     let rows =
         table.iter().flat_map(|(parents, name, role)| parents.iter().map(move |parent| ((*parent, *name), *role)));
     let mut checker = Checker { text, rows: rows.collect(), table, findings };
@@ -274,7 +274,7 @@ pub(crate) fn check(text: &str, root: Node<'_, '_>, table: &[Row], findings: &mu
 struct Checker<'t> {
     text: &'t str,
     rows: HashMap<(&'t str, &'t str), Role>,
-    table: &'t [Row],
+    table: &'t [KnownRow],
     findings: &'t mut Findings,
 }
 

@@ -37,7 +37,7 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
         return tapaal::parse(text, root, control);
     }
     let net = the_net(text, root).map_err(|diagnostic| vec![diagnostic])?;
-    let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
+    let mut reader = PnmlReader { text, findings: Findings::under(control), ..PnmlReader::default() };
     known::check(text, root, known::PNML, &mut reader.findings);
     reader.collect(net);
     reader.resolve_references();
@@ -115,7 +115,7 @@ enum Stage {
 
 /// The contents of the file, before they become a net.
 #[derive(Default)]
-struct Reader<'a> {
+struct PnmlReader<'a> {
     text: &'a str,
     findings: Findings,
     builder: Builder,
@@ -135,7 +135,7 @@ struct Firing<'a> {
     priority: Option<u32>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PnmlReader<'a> {
     /// Visits every page. Arcs are resolved later, since they may precede their nodes.
     fn collect(&mut self, net: Node<'a, 'a>) {
         let mut open = vec![elements(net)];
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
 
     /// Reports that an id is not the id of a node.
     fn nowhere(&mut self, kind: &str, id: &str, span: Span) {
-        let Reader { findings, builder, references, .. } = self;
+        let PnmlReader { findings, builder, references, .. } = self;
         findings.add(|| {
             let diagnostic = Diagnostic::at(span, format!("the {kind} leads nowhere: there is no node `{id}`"));
             // In the order of the file, so that of equally good suggestions the first is made.

@@ -39,7 +39,7 @@ pub(crate) fn wrote(root: Node<'_, '_>) -> bool {
 
 /// Reads the composition of the active nets.
 pub(crate) fn parse<'a>(text: &'a str, root: Node<'a, 'a>, control: &Control) -> Result<Net, Vec<Diagnostic>> {
-    let mut reader = Reader { text, findings: Findings::under(control), ..Reader::default() };
+    let mut reader = TapaalReader { text, findings: Findings::under(control), ..TapaalReader::default() };
     known::check(text, root, known::TAPAAL, &mut reader.findings);
     reader.shared(root);
     let nets = elements(root).filter(|&part| name_of(part) == "net");
@@ -63,7 +63,7 @@ enum End {
 type Value<'a> = (&'a str, Span);
 
 #[derive(Default)]
-struct Reader<'a> {
+struct TapaalReader<'a> {
     text: &'a str,
     findings: Findings,
     builder: Builder,
@@ -85,7 +85,7 @@ struct Half<'a> {
     weight: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TapaalReader<'a> {
     fn shared(&mut self, root: Node<'a, 'a>) {
         for part in elements(root) {
             let kind = name_of(part);

@@ -30,7 +30,7 @@ use crate::build::{ArcKind, Builder};
 use crate::findings::Findings;
 use crate::net::Net;
 use crate::number::number;
-use tokens::{Indent, KEYWORDS, Kind, Token};
+use tokens::{Indent, KEYWORDS, Token, TokenKind};
 
 /// Whether a name needs no braces in TINA: an ASCII word that is no keyword and no number.
 pub(crate) fn is_plain(name: &str) -> bool {
@@ -55,7 +55,7 @@ pub fn parse_under(text: &str, control: &Control) -> Result<Net, Vec<Diagnostic>
     }
     let mut findings = Findings::under(control);
     let tokens = tokens::tokens(text, &mut findings);
-    let mut reader = Reader { tokens: &tokens, end: text.trim_end().len(), findings, ..Reader::default() };
+    let mut reader = TinaReader { tokens: &tokens, end: text.trim_end().len(), findings, ..TinaReader::default() };
     while reader.at < tokens.len() && !reader.is_full() {
         if let Err(diagnostic) = reader.declaration() {
             reader.findings.add(|| *diagnostic);
@@ -74,7 +74,7 @@ fn stuck<T>(span: Span, message: impl Into<String>) -> Result<T, Stuck> {
 
 /// The contents of the file, before they become a net.
 #[derive(Default)]
-struct Reader<'t, 'a> {
+struct TinaReader<'t, 'a> {
     tokens: &'t [Token<'a>],
     at: usize,
     /// The end of the text.
@@ -96,12 +96,12 @@ enum Labelled {
 
 /// The side of an arrow.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum ArrowSide {
     Left,
     Right,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> TinaReader<'_, 'a> {
     /// Whether parsing must end, also because there is no memory for a table that is about to grow.
     fn is_full(&self) -> bool {
         let entry = size_of::<(String, u32)>() + 1;
@@ -113,7 +113,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn declaration(&mut self) -> Result<(), Stuck> {
         let token = &self.tokens[self.at];
-        let Kind::Keyword(keyword) = token.kind else { return self.no_declaration() };
+        let TokenKind::Keyword(keyword) = token.kind else { return self.no_declaration() };
         let span = token.span;
         self.at += 1;
         match keyword {
@@ -133,7 +133,7 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         match self.peek() {
-            None | Some(Token { kind: Kind::Keyword(_), .. }) => Ok(()),
+            None | Some(Token { kind: TokenKind::Keyword(_), .. }) => Ok(()),
             // Reported as a line that starts no declaration.
             Some(Token { opens: Some(Indent::Margin), .. }) => Ok(()),
             Some(token) => stuck(token.span, format!("{} is not expected here", shown(token))),
@@ -145,7 +145,7 @@ impl<'a> Reader<'_, 'a> {
         // Consumed, or the parser would loop for ever.
         self.at += 1;
         let word = match &token.kind {
-            Kind::Plain(word) => did_you_mean(word, KEYWORDS),
+            TokenKind::Plain(word) => did_you_mean(word, KEYWORDS),
             _ => None,
         };
         let help = match word {
@@ -162,7 +162,7 @@ impl<'a> Reader<'_, 'a> {
     /// Skips to the next declaration at the start of a line.
     fn skip(&mut self) {
         let starts = |token: &Token| match token.kind {
-            Kind::Keyword(_) => token.opens.is_some(),
+            TokenKind::Keyword(_) => token.opens.is_some(),
             _ => token.opens == Some(Indent::Margin),
         };
         self.at += self.tokens[self.at..].iter().position(starts).unwrap_or(self.tokens.len() - self.at);
@@ -175,7 +175,7 @@ impl<'a> Reader<'_, 'a> {
             self.labels.push((Labelled::Transition(transition), label));
         }
         self.interval()?;
-        self.arcs(Side::Left, |reader, name, kind, weight| {
+        self.arcs(ArrowSide::Left, |reader, name, kind, weight| {
             let place = reader.place_called(name);
             reader.builder.arc(transition, place, kind, weight).is_ok()
         })
@@ -198,7 +198,7 @@ impl<'a> Reader<'_, 'a> {
                 }
             }
         }
-        self.arcs(Side::Right, |reader, name, kind, weight| {
+        self.arcs(ArrowSide::Right, |reader, name, kind, weight| {
             let transition = reader.transition_called(name);
             reader.builder.arc(transition, place, kind, weight).is_ok()
         })
@@ -208,11 +208,11 @@ impl<'a> Reader<'_, 'a> {
     fn note(&mut self) -> Result<(), Stuck> {
         self.name("the name of a note")?;
         match self.peek() {
-            Some(Token { kind: Kind::Plain("0" | "1"), .. }) => self.at += 1,
+            Some(Token { kind: TokenKind::Plain("0" | "1"), .. }) => self.at += 1,
             _ => return self.missing("`0` or `1`"),
         }
         match self.peek() {
-            Some(Token { kind: Kind::Plain(_) | Kind::Quoted(_), .. }) => self.at += 1,
+            Some(Token { kind: TokenKind::Plain(_) | TokenKind::Quoted(_), .. }) => self.at += 1,
             _ => return self.missing("the text of a note"),
         }
         Ok(())
@@ -272,7 +272,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn bound(&mut self) -> Result<&'a str, Stuck> {
-        let Some(&Token { kind: Kind::Plain(word), .. }) = self.peek() else {
+        let Some(&Token { kind: TokenKind::Plain(word), .. }) = self.peek() else {
             return self.missing("a bound of a time interval");
         };
         self.at += 1;
@@ -283,17 +283,17 @@ impl<'a> Reader<'_, 'a> {
     /// takes a name, a kind and a weight, and returns whether the sum still fits.
     fn arcs(
         &mut self,
-        taking: Side,
+        taking: ArrowSide,
         mut add: impl FnMut(&mut Self, String, ArcKind, u32) -> bool,
     ) -> Result<(), Stuck> {
-        let mut side = Side::Left;
+        let mut side = ArrowSide::Left;
         let begin = self.at;
         loop {
             if let Some(span) = self.sign("->") {
-                if side == Side::Right {
+                if side == ArrowSide::Right {
                     return stuck(span, "a declaration has only one `->`");
                 }
-                side = Side::Right;
+                side = ArrowSide::Right;
                 continue;
             }
             if !self.at_name() {
@@ -307,7 +307,7 @@ impl<'a> Reader<'_, 'a> {
                 self.findings.add(|| Diagnostic::at(span.start..end, message));
             }
         }
-        if side == Side::Left && self.at > begin {
+        if side == ArrowSide::Left && self.at > begin {
             return self.missing("`->`");
         }
         Ok(())
@@ -316,7 +316,7 @@ impl<'a> Reader<'_, 'a> {
     /// The kind and weight of an arc and where it ends; `None` if it has been refused.
     fn arc(&mut self, from_place: bool) -> Result<Option<(ArcKind, u32, usize)>, Stuck> {
         let end = self.tokens[self.at - 1].span.end;
-        let Some(&Token { kind: Kind::Sign(sign), span, .. }) = self.peek() else {
+        let Some(&Token { kind: TokenKind::Sign(sign), span, .. }) = self.peek() else {
             return Ok(Some((ArcKind::Input, 1, end)));
         };
         let kind = match sign {
@@ -343,7 +343,7 @@ impl<'a> Reader<'_, 'a> {
     /// A weight or marking with its multiplier, and its span.
     fn number(&mut self, what: &str, least: u32) -> Result<(u32, Span), Stuck> {
         let minus = self.sign("-");
-        let Some(&Token { kind: Kind::Plain(word), span, .. }) = self.peek() else {
+        let Some(&Token { kind: TokenKind::Plain(word), span, .. }) = self.peek() else {
             return self.missing(&format!("a {what}"));
         };
         self.at += 1;
@@ -389,8 +389,8 @@ impl<'a> Reader<'_, 'a> {
             return self.missing(what);
         };
         let (words, span) = match &token.kind {
-            Kind::Plain(word) => ((*word).to_string(), token.span),
-            Kind::Quoted(words) => (words.clone().into_owned(), token.span),
+            TokenKind::Plain(word) => ((*word).to_string(), token.span),
+            TokenKind::Quoted(words) => (words.clone().into_owned(), token.span),
             _ => return self.missing(what),
         };
         self.at += 1;
@@ -404,12 +404,12 @@ impl<'a> Reader<'_, 'a> {
     /// Whether a name continues this declaration.
     fn at_name(&self) -> bool {
         let inside = |token: &&Token| token.opens != Some(Indent::Margin);
-        matches!(self.peek().filter(inside), Some(Token { kind: Kind::Plain(_) | Kind::Quoted(_), .. }))
+        matches!(self.peek().filter(inside), Some(Token { kind: TokenKind::Plain(_) | TokenKind::Quoted(_), .. }))
     }
 
     /// Consumes this sign if it is next, and returns its span.
     fn sign(&mut self, sign: &str) -> Option<Span> {
-        let token = self.tokens.get(self.at).filter(|token| token.kind == Kind::Sign(sign))?;
+        let token = self.tokens.get(self.at).filter(|token| token.kind == TokenKind::Sign(sign))?;
         self.at += 1;
         Some(token.span)
     }
@@ -433,7 +433,9 @@ impl<'a> Reader<'_, 'a> {
             Some(token) if token.opens.is_none() => {
                 let diagnostic = Diagnostic::at(token.span, format!("expected {what}, found {}", shown(token)));
                 Err(Box::new(match token.kind {
-                    Kind::Keyword(word) => diagnostic.help(format!("to use the keyword as a name, write {{{word}}}")),
+                    TokenKind::Keyword(word) => {
+                        diagnostic.help(format!("to use the keyword as a name, write {{{word}}}"))
+                    }
                     _ => diagnostic,
                 }))
             }
@@ -475,7 +477,7 @@ impl<'a> Reader<'_, 'a> {
 /// A token for a message.
 fn shown(token: &Token) -> String {
     match &token.kind {
-        Kind::Keyword(word) | Kind::Plain(word) | Kind::Sign(word) => format!("`{word}`"),
-        Kind::Quoted(name) => format!("the name `{{{}}}`", name.escape_debug()),
+        TokenKind::Keyword(word) | TokenKind::Plain(word) | TokenKind::Sign(word) => format!("`{word}`"),
+        TokenKind::Quoted(name) => format!("the name `{{{}}}`", name.escape_debug()),
     }
 }

@@ -1,6 +1,6 @@
 //! Every row of the tables is effective.
 
-use super::{Empty, Harmless, Once, Only, PNML, Refused, Row, TAPAAL, TOOLS, Tool, Used};
+use super::{Empty, Harmless, KnownRow, Once, Only, PNML, Refused, TAPAAL, TOOLS, Tool, Used};
 use crate::pnml::{name_of, parse};
 use crate::{Net, xml};
 use roxmltree::{Document, Node};
@@ -107,8 +107,8 @@ fn with(text: &str, parent: &str, name: &str, value: &str) -> Vec<String> {
 }
 
 /// Whether an element is described completely by its children's rows.
-fn is_only_a_holder(table: &[Row], name: &str) -> bool {
-    let inner: Vec<&Row> = table.iter().filter(|(parents, ..)| parents.contains(&name)).collect();
+fn is_only_a_holder(table: &[KnownRow], name: &str) -> bool {
+    let inner: Vec<&KnownRow> = table.iter().filter(|(parents, ..)| parents.contains(&name)).collect();
     !inner.is_empty() && inner.iter().all(|(.., role)| !matches!(role, Used | Once))
 }
 
@@ -123,7 +123,7 @@ fn every_row_does_what_it_says() {
     let nested =
         STANDARD.replace("<page id=\"g\">", "<page id=\"h\"><page id=\"g\">").replace("</page>", "</page></page>");
     let standard: [&str; 5] = [STANDARD, &values, &flat, &nested, NAMED];
-    let tables: [(&[Row], &[&str]); 2] = [(PNML, &standard), (TAPAAL, &[TAPN, INNER])];
+    let tables: [(&[KnownRow], &[&str]); 2] = [(PNML, &standard), (TAPAAL, &[TAPN, INNER])];
     let mut wrong = Vec::new();
     for (table, texts) in tables {
         for text in texts {

@@ -14,7 +14,7 @@ pub(super) const KEYWORDS: [&str; 6] = ["net", "tr", "pl", "lb", "nt", "pr"];
 
 /// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     /// A word that starts a declaration.
     Keyword(&'a str),
     /// A word without braces: a name or a number.
@@ -29,7 +29,7 @@ pub(super) enum Kind<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
     /// Its kind.
-    pub kind: Kind<'a>,
+    pub kind: TokenKind<'a>,
     /// Its span.
     pub span: Span,
     /// If it is the first on its line, whether it is at the margin or indented.
@@ -68,26 +68,26 @@ pub(super) fn tokens<'a>(text: &'a str, findings: &mut Findings) -> Vec<Token<'a
             '{' => match quoted(text, start) {
                 Some(length) => {
                     at = start + length;
-                    Kind::Quoted(unescape(&text[start + 1..at - 1]))
+                    TokenKind::Quoted(unescape(&text[start + 1..at - 1]))
                 }
                 None => {
                     findings.add(|| Diagnostic::at(start..start + 1, "this brace is never closed").help(QUOTING));
                     // Taken for a name up to the end of the line, so that what follows is still checked.
                     at += text[at..].find(['\n', '\r']).unwrap_or(text.len() - at);
-                    Kind::Quoted(Cow::Borrowed(&text[start + 1..at]))
+                    TokenKind::Quoted(Cow::Borrowed(&text[start + 1..at]))
                 }
             },
             c if is_name(c) => {
                 at = start + text[start..].find(|c| !is_name(c)).unwrap_or(text.len() - start);
                 let word = &text[start..at];
-                if KEYWORDS.contains(&word) { Kind::Keyword(word) } else { Kind::Plain(word) }
+                if KEYWORDS.contains(&word) { TokenKind::Keyword(word) } else { TokenKind::Plain(word) }
             }
             '-' | '?' | '!' | '*' | ':' | '(' | ')' | '[' | ']' | ',' | '<' | '>' => {
                 let next = text[at..].chars().next();
                 if matches!((c, next), ('-', Some('>')) | ('?' | '!', Some('-'))) {
                     at += 1;
                 }
-                Kind::Sign(&text[start..at])
+                TokenKind::Sign(&text[start..at])
             }
             c => {
                 // Printable characters are shown as they are in the text.
