@@ -72,7 +72,7 @@ pub(crate) struct Encoder {
 
 /// The three encodings of the actions of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ActionCoding {
     Plain = 0,
     Listed = 1,
     Bitmap = 2,
@@ -107,7 +107,7 @@ struct Rows {
     degree: (u64, u32),
     target: (u64, u32),
     action: (u64, u32),
-    kind: Kind,
+    kind: ActionCoding,
     size: u32,
 }
 
@@ -123,11 +123,11 @@ impl Rows {
         let listed = list + states * degree.1 + count * bits_of(actions.len().saturating_sub(1) as u64);
         let bitmap = list + states * actions.len() as u32;
         let (size, kind) = if actions.is_empty() || plain <= listed.min(bitmap) {
-            (plain, Kind::Plain)
+            (plain, ActionCoding::Plain)
         } else if listed <= bitmap {
-            (listed, Kind::Listed)
+            (listed, ActionCoding::Listed)
         } else {
-            (bitmap, Kind::Bitmap)
+            (bitmap, ActionCoding::Bitmap)
         };
         let head = 1 + n(degree.0) + WIDTH + n(target.0) + WIDTH + 2;
         Rows { degree, target, action, kind, size: head + size + count * target.1 }
@@ -140,7 +140,7 @@ impl Rows {
         put_n(out, self.target.0);
         out.push(self.target.1.into(), WIDTH);
         out.push(self.kind as u64, 2);
-        if self.kind == Kind::Plain {
+        if self.kind == ActionCoding::Plain {
             put_n(out, self.action.0);
             out.push(self.action.1.into(), WIDTH);
         } else {
@@ -151,21 +151,21 @@ impl Rows {
             let starts = std::iter::once(&0).chain(ends);
             ends.iter().zip(starts).map(|(&end, &start)| &edges[start as usize..end as usize])
         };
-        if self.kind != Kind::Bitmap {
+        if self.kind != ActionCoding::Bitmap {
             rows().for_each(|row| out.push(row.len() as u64 - self.degree.0, self.degree.1));
         }
         match self.kind {
-            Kind::Plain => {
+            ActionCoding::Plain => {
                 edges.iter().for_each(|edge| out.push(u64::from(edge.action.0) - self.action.0, self.action.1));
             }
-            Kind::Listed => {
+            ActionCoding::Listed => {
                 let bits = bits_of(actions.len() as u64 - 1);
                 for edge in edges {
                     let place = actions.partition_point(|&action| action < edge.action.0);
                     out.push(place as u64, bits);
                 }
             }
-            Kind::Bitmap => {
+            ActionCoding::Bitmap => {
                 for row in rows() {
                     let mut row = row.iter().peekable();
                     for &action in actions {
@@ -260,12 +260,12 @@ impl<'a> Packed<'a> {
         let target = (get_n(reader)?, get_width(reader)?);
         let kind = reader.next(2);
         let (mut action, mut listed) = ((0, 0), (0, 0));
-        if kind == Kind::Plain as u64 {
+        if kind == ActionCoding::Plain as u64 {
             action = (get_n(reader)?, get_width(reader)?);
         } else {
             let count = get_n(reader)? + 1;
             let bits = self.bounds.action_bits();
-            if kind > Kind::Bitmap as u64 || count > u64::from(self.bounds.actions) {
+            if kind > ActionCoding::Bitmap as u64 || count > u64::from(self.bounds.actions) {
                 return Err(odd());
             }
             listed = (count, reader.at());
@@ -297,7 +297,7 @@ impl<'a> Packed<'a> {
         let target = |targets: u64, edge: u64| {
             head.target.0 + read(self.bytes, targets + edge * u64::from(head.target.1), head.target.1)
         };
-        if head.kind == Kind::Bitmap as u64 {
+        if head.kind == ActionCoding::Bitmap as u64 {
             let count = head.listed.0;
             let targets = head.at + self.states as u64 * count;
             if targets > all {

@@ -45,7 +45,7 @@ const FEW_ACTIONS: u32 = 1 << 16;
 
 /// The encoding of a column.
 #[derive(Clone, Copy)]
-struct Plan {
+struct ColumnPlan {
     start: usize,
     end: usize,
     base: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Columns {
     next: Vec<u32>,
     sources: Vec<u8>,
     targets: Vec<u64>,
-    plans: Vec<Plan>,
+    plans: Vec<ColumnPlan>,
     base: (u64, u32),
     gap_bits: u32,
     width_bits: u32,
@@ -166,7 +166,7 @@ impl Columns {
             let end = start + *next as usize;
             *next = start as u32;
             let (stepping, sloping) = (false, false);
-            plans.push(Plan { start, end, base: 0, width: 0, stepping, sloping, list: None, size: 0 });
+            plans.push(ColumnPlan { start, end, base: 0, width: 0, stepping, sloping, list: None, size: 0 });
             start = end;
         }
         sources.resize(edges.len(), 0);
@@ -271,7 +271,7 @@ impl Columns {
         }
     }
 
-    fn write_body(&mut self, plan: Plan, out: &mut BitWriter) {
+    fn write_body(&mut self, plan: ColumnPlan, out: &mut BitWriter) {
         let (sources, targets) = (&self.sources[plan.start..plan.end], &self.targets[plan.start..plan.end]);
         match plan.list {
             Some(k) => {

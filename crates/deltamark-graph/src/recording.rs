@@ -76,7 +76,7 @@ impl Written {
 
 /// Records a graph.
 pub struct Recording {
-    part: Option<Part>,
+    part: Option<RecordSink>,
     path: Option<PathBuf>,
     order: Order,
     budget: Arc<Budget>,
@@ -89,7 +89,7 @@ pub struct Recording {
 }
 
 /// Where records are kept until the end of the search.
-enum Part {
+enum RecordSink {
     File(BufWriter<File>, Unfinished),
     Memory(Vec<Vec<u8>>, u64),
 }
@@ -157,16 +157,16 @@ impl Recording {
             budget.release(2 * BUFFER as u64);
             cannot_write(path, &error)
         })?;
-        let part = Part::File(BufWriter::with_capacity(BUFFER, file), beside);
+        let part = RecordSink::File(BufWriter::with_capacity(BUFFER, file), beside);
         Ok(Self::new(Some(part), Some(path.into()), budget))
     }
 
     /// A graph that stays in memory.
     pub fn in_memory(budget: Arc<Budget>) -> Self {
-        Self::new(Some(Part::Memory(Vec::new(), 0)), None, budget)
+        Self::new(Some(RecordSink::Memory(Vec::new(), 0)), None, budget)
     }
 
-    fn new(part: Option<Part>, path: Option<PathBuf>, budget: Arc<Budget>) -> Self {
+    fn new(part: Option<RecordSink>, path: Option<PathBuf>, budget: Arc<Budget>) -> Self {
         let order = Order::new(Arc::clone(&budget));
         let control = Control::new();
         Recording { part, path, order, budget, control, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
@@ -200,7 +200,7 @@ impl Recording {
     pub fn finish(mut self, about: About) -> Result<(Graph, Written), String> {
         let part = self.part.take().ok_or("a graph is written once")?;
         match part {
-            Part::Memory(pieces, granted) => {
+            RecordSink::Memory(pieces, granted) => {
                 // Everything three times for a moment: pieces, contiguous records, and the graph, which is smaller
                 // than both.
                 let _pieces = Granted(Arc::clone(&self.budget), granted);
@@ -220,7 +220,7 @@ impl Recording {
                 let graph = Graph::from_bytes(Mapped::Memory(out), &self.control).map_err(|error| error.to_string())?;
                 Ok((graph.granted(held), written))
             }
-            Part::File(writer, part) => {
+            RecordSink::File(writer, part) => {
                 let path = self.path.clone().ok_or("a graph in a file has a path")?;
                 let wrong = |error: io::Error| cannot_write(&path, &error);
                 drop(writer.into_inner().map_err(|error| wrong(error.into_error()))?);
@@ -268,7 +268,7 @@ impl Recording {
             model: about.model,
         };
         let places = Places { table: about.actions.is_some().then_some(0), ..Places::default() };
-        let mut file = Writer::begin(out, meta, places, &self.control)?;
+        let mut file = GraphWriter::begin(out, meta, places, &self.control)?;
         match Renumbered::new(states, records, &file.meta.initial, &self.budget, &self.control)? {
             Some(renumbered) => renumbered.write(records, &mut file)?,
             None => self.write_as_recorded(records, &mut file)?,
@@ -276,7 +276,7 @@ impl Recording {
         file.end(about.actions.as_deref())
     }
 
-    fn write_as_recorded(&self, records: &[u8], file: &mut Writer<'_, impl Write + Seek>) -> io::Result<()> {
+    fn write_as_recorded(&self, records: &[u8], file: &mut GraphWriter<'_, impl Write + Seek>) -> io::Result<()> {
         let place = |number: u64| {
             self.order.place(number).ok_or_else(|| io::Error::other(format!("state {number} was never recorded")))
         };
@@ -309,7 +309,7 @@ fn goes_on(control: &Control) -> io::Result<()> {
 }
 
 /// A file that is being written.
-struct Writer<'a, W: Write + Seek> {
+struct GraphWriter<'a, W: Write + Seek> {
     out: &'a mut W,
     control: &'a Control,
     meta: Meta,
@@ -323,12 +323,12 @@ struct Writer<'a, W: Write + Seek> {
     block: Vec<u8>,
 }
 
-impl<'a, W: Write + Seek> Writer<'a, W> {
+impl<'a, W: Write + Seek> GraphWriter<'a, W> {
     fn begin(out: &'a mut W, meta: Meta, places: Places, control: &'a Control) -> io::Result<Self> {
         let head = meta.encode(&places);
         out.write_all(&head)?;
         let head = head.len() as u64;
-        Ok(Writer {
+        Ok(GraphWriter {
             out,
             control,
             meta,
@@ -446,7 +446,7 @@ impl Renumbered {
         }
     }
 
-    fn write(mut self, bytes: &[u8], file: &mut Writer<'_, impl Write + Seek>) -> io::Result<()> {
+    fn write(mut self, bytes: &[u8], file: &mut GraphWriter<'_, impl Write + Seek>) -> io::Result<()> {
         let states = file.meta.states;
         for index in 0..file.meta.initial.len() {
             file.meta.initial[index] = self.number(file.meta.initial[index]);
@@ -495,11 +495,11 @@ impl Recorder for Recording {
         self.edges += edges.len() as u64;
         self.ends += u64::from(edges.is_empty());
         match self.part.as_mut() {
-            Some(Part::File(out, _)) => {
+            Some(RecordSink::File(out, _)) => {
                 let path = self.path.as_deref().unwrap_or(Path::new("?"));
                 out.write_all(&self.record).map_err(|error| cannot_write(path, &error))
             }
-            Some(Part::Memory(pieces, granted)) => {
+            Some(RecordSink::Memory(pieces, granted)) => {
                 let room = pieces.last().map_or(0, |piece| piece.capacity() - piece.len());
                 if room < self.record.len() {
                     let size = BUFFER.max(self.record.len());
@@ -520,8 +520,8 @@ impl Recorder for Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         match self.part.take() {
-            Some(Part::File(..)) | None => {}
-            Some(Part::Memory(_, granted)) => self.budget.release(granted),
+            Some(RecordSink::File(..)) | None => {}
+            Some(RecordSink::Memory(_, granted)) => self.budget.release(granted),
         }
         if self.path.is_some() {
             self.budget.release(2 * BUFFER as u64);
