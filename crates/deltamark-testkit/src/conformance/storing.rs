@@ -25,7 +25,7 @@ pub enum End {
 }
 
 /// A step whose source is in the store.
-struct Step {
+struct InsertStep {
     source: Option<(StateId, Vec<Slot>)>,
     action: Action,
     target: Vec<Slot>,
@@ -110,7 +110,7 @@ impl<'a> Storing<'a> {
         // A run that ended before continues from the stored states; a new one has none.
         let mut pool = self.roots();
         let mut unexpanded = self.order.clone();
-        let mut past: Vec<Step> = Vec::new();
+        let mut past: Vec<InsertStep> = Vec::new();
         let mut next_check = 1;
         for _ in 0..most {
             while let Some(state) = unexpanded.pop() {
@@ -222,7 +222,7 @@ impl<'a> Storing<'a> {
     }
 
     /// The initial states as steps without source.
-    fn roots(&mut self) -> Vec<Step> {
+    fn roots(&mut self) -> Vec<InsertStep> {
         loop {
             let mut batch = Batch::new(self.system.width());
             if self.system.initial(&mut self.system_scratch, &mut batch).is_ok() {
@@ -233,13 +233,13 @@ impl<'a> Storing<'a> {
     }
 
     /// The steps from a stored state; `None` if the layout must widen.
-    fn steps_from(&mut self, state: &[Slot]) -> Option<Vec<Step>> {
+    fn steps_from(&mut self, state: &[Slot]) -> Option<Vec<InsertStep>> {
         let mut batch = Batch::new(self.system.width());
         self.system.successors(&mut self.system_scratch, state, &mut batch).ok()?;
         Some(steps(&batch, Some((self.ids[state], state.to_vec()))))
     }
 
-    fn insert(&mut self, step: &Step) -> Insert {
+    fn insert(&mut self, step: &InsertStep) -> Insert {
         let parent = step.source.as_ref().map(|(id, state)| (*id, state.as_slice()));
         let arrival = Arrival { parent, action: step.action };
         self.store.insert(&mut self.scratch, &step.target, step.hash, &arrival)
@@ -371,7 +371,7 @@ impl<'a> Storing<'a> {
     }
 }
 
-impl Step {
+impl InsertStep {
     fn translate(&mut self, recoding: &Recoding) {
         self.target = translated(recoding, &self.target);
         if let Some((_, state)) = &mut self.source {
@@ -386,8 +386,8 @@ fn translated(recoding: &Recoding, state: &[Slot]) -> Vec<Slot> {
     new
 }
 
-fn steps(batch: &Batch, source: Option<(StateId, Vec<Slot>)>) -> Vec<Step> {
-    let step = |index| Step {
+fn steps(batch: &Batch, source: Option<(StateId, Vec<Slot>)>) -> Vec<InsertStep> {
+    let step = |index| InsertStep {
         source: source.clone(),
         action: batch.action(index),
         target: batch.target(index).to_vec(),

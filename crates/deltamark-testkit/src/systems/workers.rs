@@ -36,7 +36,7 @@ struct Worker {
 }
 
 /// The result of a step.
-enum Step {
+enum WorkerStep {
     To(World),
     Disabled,
     Fault(String),
@@ -87,24 +87,24 @@ impl Workers {
         World { queue, workers: workers.collect() }
     }
 
-    fn step(&self, world: &World, action: Action) -> Step {
+    fn step(&self, world: &World, action: Action) -> WorkerStep {
         let mut world = world.clone();
         let (kind, number) = (action.0 % 16, (action.0 / 16) as usize);
         if kind == LOSE {
             if number > 0 || world.queue.is_empty() {
-                return Step::Disabled;
+                return WorkerStep::Disabled;
             }
             world.queue.remove(0);
-            return Step::To(world);
+            return WorkerStep::To(world);
         }
         let Some(worker) = world.workers.get_mut(number).filter(|worker| !worker.stopped) else {
-            return Step::Disabled;
+            return WorkerStep::Disabled;
         };
         match kind {
             PUSH_A | PUSH_B if worker.stack.len() < self.stack => worker.stack.push((kind - PUSH_A) as u8),
             SEND if world.queue.len() < self.queue => match worker.stack.pop() {
                 Some(item) => world.queue.push(item),
-                None => return Step::Disabled,
+                None => return WorkerStep::Disabled,
             },
             RECEIVE if !world.queue.is_empty() => {
                 let item = world.queue.remove(0);
@@ -113,13 +113,13 @@ impl Workers {
                 } else if worker.stack.len() < self.stack {
                     worker.stack.push(item);
                 } else {
-                    return Step::Fault(format!("the stack of worker {number} overflows"));
+                    return WorkerStep::Fault(format!("the stack of worker {number} overflows"));
                 }
             }
             STOP => worker.stopped = true,
-            _ => return Step::Disabled,
+            _ => return WorkerStep::Disabled,
         }
-        Step::To(world)
+        WorkerStep::To(world)
     }
 
     fn all_actions(&self) -> impl Iterator<Item = Action> {
@@ -152,9 +152,9 @@ impl System for Workers {
         }
         for action in self.all_actions() {
             match self.step(&world, action) {
-                Step::To(next) => out.push(action, &self.encode(&next)),
-                Step::Disabled => {}
-                Step::Fault(message) => out.fault(Some(action), message),
+                WorkerStep::To(next) => out.push(action, &self.encode(&next)),
+                WorkerStep::Disabled => {}
+                WorkerStep::Fault(message) => out.fault(Some(action), message),
             }
         }
         Ok(())
@@ -173,12 +173,12 @@ impl System for Workers {
     ) -> Result<Fired, Widen> {
         target.clear();
         Ok(match self.step(&self.decode(source), action) {
-            Step::To(next) => {
+            WorkerStep::To(next) => {
                 target.extend(self.encode(&next));
                 Fired::Done
             }
-            Step::Disabled => Fired::Disabled,
-            Step::Fault(message) => Fired::Fault(message),
+            WorkerStep::Disabled => Fired::Disabled,
+            WorkerStep::Fault(message) => Fired::Fault(message),
         })
     }
 
