@@ -1,23 +1,23 @@
 //! From the facts about a definition to the implementation of `Pack`.
 //!
-//! In: an [`Item`]. Out: tokens. What stays true: the code names everything by its full
+//! In: an [`Definition`]. Out: tokens. What stays true: the code names everything by its full
 //! path, so it works whatever the user's module imports; and it reads fields in exactly
 //! the order and width in which it writes them.
 
-use crate::parse::{Field, Item, Variant};
+use crate::parse::{Definition, Field, Variant};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Generics, Ident, Member, parse_quote};
 
 /// The implementation of `Pack` for a definition.
-pub fn implementation(input: &DeriveInput, item: &Item) -> TokenStream {
+pub fn implementation(input: &DeriveInput, item: &Definition) -> TokenStream {
     let name = &input.ident;
     let generics = bounded(input, item);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let body = match item {
-        Item::Struct(fields) => struct_body(name, fields),
-        Item::Enum(variants) => enum_body(name, variants),
+        Definition::Struct(fields) => struct_body(name, fields),
+        Definition::Enum(variants) => enum_body(name, variants),
     };
     // Constants are evaluated when they are used. Using this one at once makes a wrong number of bits an
     // error here; with generic parameters the error is deferred to instantiation.
@@ -37,15 +37,15 @@ pub fn implementation(input: &DeriveInput, item: &Item) -> TokenStream {
 
 /// The type's generics, with every type parameter bounded by `Pack`, and by `PackBits` if a field made of it
 /// has a number of bits.
-fn bounded(input: &DeriveInput, item: &Item) -> Generics {
+fn bounded(input: &DeriveInput, item: &Definition) -> Generics {
     let mut generics = input.generics.clone();
     let parameters: Vec<Ident> = generics.type_params().map(|parameter| parameter.ident.clone()).collect();
     if parameters.is_empty() {
         return generics;
     }
     let fields: Vec<&Field> = match item {
-        Item::Struct(fields) => fields.iter().collect(),
-        Item::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+        Definition::Struct(fields) => fields.iter().collect(),
+        Definition::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
     };
     let clause = generics.make_where_clause();
     for parameter in parameters {

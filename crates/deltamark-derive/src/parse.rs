@@ -1,13 +1,13 @@
 //! From the syntax of a definition to the few facts that packing needs.
 //!
-//! In: the syntax tree of a struct or an enum. Out: an [`Item`], or errors with their spans. What stays true:
+//! In: the syntax tree of a struct or an enum. Out: an [`Definition`], or errors with their spans. What stays true:
 //! every `pack` attribute has been read, so one that would have no effect is an error.
 
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitInt, Member, Type};
 
 /// A struct or an enum.
-pub enum Item {
+pub enum Definition {
     /// A struct: its fields.
     Struct(Vec<Field>),
     /// An enum: its variants, at least one.
@@ -33,10 +33,10 @@ pub struct Field {
 }
 
 /// Parses a definition. All errors of all fields are returned together.
-pub fn item(input: &DeriveInput) -> Result<Item, Error> {
+pub fn item(input: &DeriveInput) -> Result<Definition, Error> {
     nothing_said("a type", &input.attrs)?;
     match &input.data {
-        Data::Struct(data) => Ok(Item::Struct(fields(&data.fields)?)),
+        Data::Struct(data) => Ok(Definition::Struct(fields(&data.fields)?)),
         Data::Enum(data) if data.variants.is_empty() => {
             Err(Error::new(input.ident.span(), "an enum without variants has no value that could be packed"))
         }
@@ -44,7 +44,7 @@ pub fn item(input: &DeriveInput) -> Result<Item, Error> {
             nothing_said("a variant", &variant.attrs)?;
             Ok(Variant { name: variant.ident.clone(), fields: fields(&variant.fields)? })
         }))
-        .map(Item::Enum),
+        .map(Definition::Enum),
         Data::Union(data) => Err(Error::new(
             data.union_token.span(),
             "a union cannot be packed, because nothing says which of its fields is in use; write an enum",
