@@ -55,7 +55,7 @@ pub struct Options {
 const PLAIN: &str = "plain";
 
 /// A store on a net.
-struct Row {
+struct StoreRow {
     store: String,
     result: Result<Measured, Failure>,
 }
@@ -130,7 +130,7 @@ fn names(options: &Options) -> Vec<String> {
 }
 
 /// All stores on one net, `plain` first.
-fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) -> Result<Vec<Row>, String> {
+fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) -> Result<Vec<StoreRow>, String> {
     let mut plain: Option<Result<Record, Failure>> = None;
     let mut rows = Vec::new();
     for store in stores.iter().filter(|store| *store != PLAIN) {
@@ -154,7 +154,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
         }
         let plain_time = times.into_iter().reduce(f64::min);
         let result = best.unwrap_or(Err(Failure::Broken("no run".into())));
-        rows.push(Row { store: store.clone(), result: result.map(|record| Measured { record, plain_time }) });
+        rows.push(StoreRow { store: store.clone(), result: result.map(|record| Measured { record, plain_time }) });
     }
     if rows.is_empty() {
         // Only the baseline is requested.
@@ -164,7 +164,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
     }
     let result = plain.unwrap_or(Err(Failure::Broken("no run".into())));
     let result = result.map(|record| Measured { plain_time: Some(record.time()), record });
-    rows.insert(0, Row { store: PLAIN.into(), result });
+    rows.insert(0, StoreRow { store: PLAIN.into(), result });
     Ok(rows)
 }
 
@@ -218,7 +218,7 @@ fn last_runs<'a>(
 }
 
 /// The position of the store relative to `plain`, if both ran.
-fn point(net: &str, row: &Row, plain: &Row) -> Option<Point> {
+fn point(net: &str, row: &StoreRow, plain: &StoreRow) -> Option<Point> {
     let (Measured { record, plain_time }, plain) = (row.result.as_ref().ok()?, &plain.result.as_ref().ok()?.record);
     Some(Point {
         net: net.into(),
@@ -231,7 +231,7 @@ fn point(net: &str, row: &Row, plain: &Row) -> Option<Point> {
 const HEADER: [&str; 9] =
     ["store", "bytes/state", "by part", "frontier", "peak", "resident", "seconds", "time", "missed"];
 
-fn print_net(options: &Options, net: &str, rows: &[Row]) {
+fn print_net(options: &Options, net: &str, rows: &[StoreRow]) {
     let plain = rows[0].result.as_ref().ok().map(|measured| &measured.record);
     let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, plain)).collect();
     let what = plain.map_or(String::new(), |plain| {
@@ -257,7 +257,7 @@ fn print_net(options: &Options, net: &str, rows: &[Row]) {
     println!();
 }
 
-fn cells(row: &Row, plain: Option<&Record>) -> Vec<String> {
+fn cells(row: &StoreRow, plain: Option<&Record>) -> Vec<String> {
     let Measured { record, plain_time } = match &row.result {
         Ok(measured) => measured,
         Err(failure) => {
@@ -398,8 +398,8 @@ mod tests {
         }
     }
 
-    fn row(record: Record, plain_time: f64) -> Row {
-        Row { store: record.store.clone(), result: Ok(Measured { record, plain_time: Some(plain_time) }) }
+    fn row(record: Record, plain_time: f64) -> StoreRow {
+        StoreRow { store: record.store.clone(), result: Ok(Measured { record, plain_time: Some(plain_time) }) }
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn what_did_not_run_has_a_row_and_no_point() {
         let plain = row(record("plain", 1200, 2.0), 2.0);
-        let late = Row { store: "slow".into(), result: Err(Failure::Late(Duration::from_secs(3))) };
+        let late = StoreRow { store: "slow".into(), result: Err(Failure::Late(Duration::from_secs(3))) };
         let cells = cells(&late, None);
         assert_eq!((cells.len(), &cells[..3]), (HEADER.len(), &["slow", "–", "not done in 3 s"].map(String::from)[..]));
         assert!(point("n", &late, &plain).is_none() && point("n", &plain, &late).is_none());

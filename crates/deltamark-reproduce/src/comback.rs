@@ -50,23 +50,28 @@ const METHODS: [Method; 6] = [
 ];
 
 /// A system: the name in the paper, and ours.
-struct Kind {
+struct ComparedSystem {
     name: &'static str,
     model: &'static str,
     full: &'static [(&'static str, u64)],
     quick: &'static [(&'static str, u64)],
 }
 
-const KINDS: [Kind; 4] = [
-    Kind { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)] },
-    Kind { name: "DB (database managers)", model: "database-managers", full: &[("N", 12)], quick: &[("N", 10)] },
-    Kind {
+const KINDS: [ComparedSystem; 4] = [
+    ComparedSystem { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)] },
+    ComparedSystem {
+        name: "DB (database managers)",
+        model: "database-managers",
+        full: &[("N", 12)],
+        quick: &[("N", 10)],
+    },
+    ComparedSystem {
         name: "SW (stop and wait)",
         model: "stop-and-wait",
         full: &[("N", 7), ("K", 4)],
         quick: &[("N", 7), ("K", 3)],
     },
-    Kind { name: "TS (telephones)", model: "telephones", full: &[("N", 5)], quick: &[("N", 4)] },
+    ComparedSystem { name: "TS (telephones)", model: "telephones", full: &[("N", 5)], quick: &[("N", 4)] },
 ];
 
 const SEARCHES: [(Search, &str); 2] = [(Search::Dfs, "depth-first"), (Search::Bfs, "breadth-first")];

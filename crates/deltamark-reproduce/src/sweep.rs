@@ -39,7 +39,7 @@ const PACKETS: [Published; 5] = [
 const MORE_MANAGERS: [u64; 4] = [10, 11, 12, 13];
 const MORE_PACKETS: [u64; 3] = [1_000, 10_000, 100_000];
 
-struct Kind {
+struct SweptFamily {
     title: &'static str,
     /// The name of its picture.
     figure: &'static str,
@@ -51,8 +51,8 @@ struct Kind {
     make: fn(u64) -> Result<Loaded, String>,
 }
 
-const KINDS: [Kind; 2] = [
-    Kind {
+const KINDS: [SweptFamily; 2] = [
+    SweptFamily {
         title: "Table 1: database managers",
         figure: "table-1",
         published: &MANAGERS,
@@ -61,7 +61,7 @@ const KINDS: [Kind; 2] = [
         progress: "(messages->1, messages->3)",
         make: |size| coloured("database-managers", &[("N", size)]),
     },
-    Kind {
+    SweptFamily {
         title: "Table 2: stop and wait",
         figure: "table-2",
         published: &PACKETS,
@@ -107,7 +107,7 @@ struct Swept {
     seconds: f64,
 }
 
-fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String> {
+fn sweep(options: &Options<'_>, kind: &SweptFamily, size: u64) -> Result<Swept, String> {
     if options.cancel.is_cancelled() {
         return Err("stopped".into());
     }
@@ -141,7 +141,7 @@ fn sweep(options: &Options<'_>, kind: &Kind, size: u64) -> Result<Swept, String>
 }
 
 /// The maximum held at once, bytes, and time.
-fn grids(options: &Options<'_>, kind: &Kind) -> [Grid; 3] {
+fn grids(options: &Options<'_>, kind: &SweptFamily) -> [Grid; 3] {
     let grid = |what: &str, unit, columns: &[&str]| Grid {
         title: format!("{}: {what}", kind.title),
         unit,
