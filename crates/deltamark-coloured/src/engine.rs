@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use deltamark_core::diagnostic::line_column;
 use deltamark_core::{Control, Diagnostic};
 
-use crate::actions::{Actions, Claim, Effects, NewAction};
-use crate::chunks::Meter;
-use crate::eval::{Eval, Look};
+use crate::bindings::plan::{BindingPlan, FlatTerm, MOST_TERMS, PlanStep, flatten};
+use crate::expressions::eval::{Eval, Look};
 use crate::net::{Expr, ExprKind, Fault, FaultKind, Net, PlaceId, Role, Transition, Type, ValueShape, Var};
-use crate::place::PlaceTable;
-use crate::plan::{BindingPlan, FlatTerm, MOST_TERMS, PlanStep, flatten};
-use crate::values::{Code, Values};
+use crate::tables::actions::{Actions, Claim, Effects, NewAction};
+use crate::tables::chunks::Meter;
+use crate::tables::place::PlaceTable;
+use crate::tables::values::{Code, Values};
 
 /// The net and its tables.
 pub(crate) struct Engine {

@@ -6,39 +6,20 @@
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
 
-mod actions;
-mod arrange;
-mod bind;
-mod chunks;
-mod describe;
-mod doubt;
-mod drafts;
+mod bindings;
 mod engine;
-mod eval;
-mod faults;
-mod layout;
+mod expressions;
 pub mod lna;
 pub mod net;
-mod observables;
-mod order;
-mod owners;
-mod place;
-mod plan;
+mod observe;
 pub mod pnml;
-mod portable;
-mod postings;
-mod reuse;
-mod sleep;
-mod steps;
 mod system;
-mod tokens;
-mod unfold;
-mod unfolded;
-mod values;
+mod tables;
+mod unfolding;
 
-pub use eval::constant;
+pub use expressions::eval::constant;
 pub use net::Net;
+pub use observe::tokens::{TokenSurvey, token_survey};
 pub use system::ColouredSystem;
-pub use tokens::{TokenSurvey, token_survey};
-pub use unfold::UnfoldLimits;
-pub use unfolded::{NotUnfolded, UnfoldedSystem};
+pub use unfolding::unfold::UnfoldLimits;
+pub use unfolding::unfolded::{NotUnfolded, UnfoldedSystem};

@@ -632,7 +632,8 @@ impl Net {
     /// Whether a step may fault, conservatively.
     pub fn can_fault(&self) -> bool {
         let faults = |transition: &'_ Transition, expression: &Expr| {
-            crate::faults::Faults { types: &self.types, variables: &transition.variables }.possible(expression)
+            crate::expressions::faults::Faults { types: &self.types, variables: &transition.variables }
+                .possible(expression)
         };
         let arcs = |transition: &Transition| {
             let arcs = transition.inputs.iter().chain(&transition.outputs).chain(&transition.inhibitors);

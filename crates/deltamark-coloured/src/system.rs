@@ -14,6 +14,11 @@
 //!          and the hash with it            linear in the numbers, with a coefficient a place
 //! ```
 
+pub(crate) mod layout;
+mod portable;
+pub(crate) mod sleep;
+pub(crate) mod steps;
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -23,14 +28,14 @@ use deltamark_core::{
     Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
-use crate::bind::Binder;
+use crate::bindings::bind::Binder;
+use crate::bindings::reuse::{Reuse, Spot};
 use crate::engine::{After, Engine};
-use crate::layout::{Layout, bits_for};
 use crate::net::{Fault, Net};
-use crate::place::View;
-use crate::reuse::{Reuse, Spot};
-use crate::sleep::{self, Sleep};
-use crate::steps::Steps;
+use crate::system::layout::{Layout, bits_for};
+use crate::system::sleep::Sleep;
+use crate::system::steps::Steps;
+use crate::tables::place::View;
 
 /// The number of changes of an action that is a fault.
 const FAULT: u32 = u32::MAX;

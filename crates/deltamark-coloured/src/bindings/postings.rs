@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::engine::Engine;
-use crate::values::Code;
+use crate::tables::values::Code;
 
 /// Tokens of a place by the values of some components.
 pub(crate) struct Postings {

@@ -21,8 +21,8 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index, Meter};
 use crate::net::{Type, TypeId, Value, ValueShape};
+use crate::tables::chunks::{Chunks, Index, Meter};
 
 /// A value in one word.
 pub(crate) type Code = i64;

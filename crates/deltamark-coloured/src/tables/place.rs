@@ -20,8 +20,8 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index, Meter};
-use crate::values::{Code, Values};
+use crate::tables::chunks::{Chunks, Index, Meter};
+use crate::tables::values::{Code, Values};
 
 /// The maximum number of tokens of a place, so that a doubled gap fits in 32 bits.
 const MOST_TOKENS: u32 = 1 << 31;

@@ -11,7 +11,7 @@ use deltamark_core::{BLOCK, Block, Observe, Scratch, System};
 use deltamark_nets::NetSystem;
 
 use crate::system::ColouredSystem;
-use crate::unfolded::UnfoldedSystem;
+use crate::unfolding::unfolded::UnfoldedSystem;
 
 /// A place, and the largest count of each of its tokens.
 pub type TokenBounds = (String, Vec<(String, u64)>);

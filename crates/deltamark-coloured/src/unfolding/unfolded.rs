@@ -20,13 +20,13 @@ use deltamark_core::{
 };
 use deltamark_nets::NetSystem;
 
-use crate::describe::{features, names_of_the_net, total};
 use crate::engine::Engine;
-use crate::eval::{Eval, Look};
+use crate::expressions::eval::{Eval, Look};
 use crate::net::{Net, PlaceId};
-use crate::observables::Observed;
-use crate::unfold::{UnfoldLimits, UnfoldedParts, unfold};
-use crate::values::Code;
+use crate::observe::describe::{features, names_of_the_net, total};
+use crate::observe::observables::Observed;
+use crate::tables::values::Code;
+use crate::unfolding::unfold::{UnfoldLimits, UnfoldedParts, unfold};
 
 /// A coloured net that runs as the P/T net it unfolds to.
 pub struct UnfoldedSystem {

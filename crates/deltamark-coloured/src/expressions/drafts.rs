@@ -16,7 +16,7 @@
 
 use std::cmp::Ordering;
 
-use crate::values::{Code, Values};
+use crate::tables::values::{Code, Values};
 
 /// The code of draft number 0.
 const DRAFT: Code = Code::MIN;
@@ -135,7 +135,7 @@ impl<'a> Drafts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunks::Meter;
+    use crate::tables::chunks::Meter;
 
     #[test]
     fn drafts_are_the_values_they_become() {

@@ -19,8 +19,8 @@ use deltamark_core::hash::{coefficient, mix};
 use deltamark_core::{Control, Stop};
 use deltamark_nets as pt;
 
-use crate::arrange::{SLOT, arrange};
-use crate::owners::Belongings;
+use crate::unfolding::arrange::{SLOT, arrange};
+use crate::unfolding::owners::Belongings;
 
 /// The maximum number of arc ends; larger nets are not reordered.
 const MOST_PINS: usize = 60_000;

@@ -28,13 +28,13 @@
 //! A thread has its own rows, allocated on demand. Actions from number [`MOST`] on are never skipped, so a
 //! thread needs 8 MiB at most.
 //!
-//! [`ActionRef::ceilings`]: crate::actions::ActionRef::ceilings
+//! [`ActionRef::ceilings`]: crate::tables::actions::ActionRef::ceilings
 //! [`Exchange`]: deltamark_core::Exchange
 
 use deltamark_core::Action;
 
-use crate::actions::ActionRef;
 use crate::engine::Engine;
+use crate::tables::actions::ActionRef;
 
 /// Actions from this number on are never skipped.
 const MOST: u32 = 8192;

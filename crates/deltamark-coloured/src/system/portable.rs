@@ -15,10 +15,10 @@
 
 use deltamark_core::{Action, Portable};
 
-use crate::actions::{Claim, NewAction};
 use crate::engine::Engine;
 use crate::system::ColouredSystem;
-use crate::values::{Code, Values};
+use crate::tables::actions::{Claim, NewAction};
+use crate::tables::values::{Code, Values};
 
 /// The maximum nesting of values: types are written by people.
 const DEEPEST: u32 = 200;

@@ -20,13 +20,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::actions::Claim;
-use crate::bind::{claim, picked};
+use crate::bindings::bind::{claim, picked};
+use crate::bindings::plan::{BindingPlan, ComponentMatch, FlatTerm, PlanStep, used, used_by_domain};
 use crate::engine::{Counts, Engine};
-use crate::eval::Eval;
+use crate::expressions::eval::Eval;
 use crate::net::{Domain, Expr, Fault};
-use crate::plan::{BindingPlan, ComponentMatch, FlatTerm, PlanStep, used, used_by_domain};
-use crate::values::Code;
+use crate::tables::actions::Claim;
+use crate::tables::values::Code;
 
 /// The maximum number of steps of the search, after which the fault is reported in any case.
 const MOST_STEPS: usize = 1 << 20;

@@ -10,11 +10,11 @@ use std::sync::PoisonError;
 use deltamark_core::{Action, Control, Describe, Measure, Observable, Observe, Progress, Scratch, Slot, Stop, Value};
 
 use crate::engine::{Engine, Marking};
-use crate::eval::{Eval, Look};
+use crate::expressions::eval::{Eval, Look};
 use crate::net::{Piece, PlaceId, TypeId, ValueShape};
-use crate::observables::Observed;
+use crate::observe::observables::Observed;
 use crate::system::ColouredSystem;
-use crate::values::Code;
+use crate::tables::values::Code;
 
 /// The part of [`Observe`] that is about names: the same for coloured and unfolded nets, which both
 /// have an `engine`.

@@ -14,13 +14,13 @@ use std::cmp::Ordering;
 
 use deltamark_core::Span;
 
-use crate::chunks::Meter;
-use crate::drafts::{Drafts, bounded};
+use crate::expressions::drafts::{Drafts, bounded};
 use crate::net::{
     Binary, Domain, End, Expr, ExprKind, Fault, FaultKind, Fold, Function, FunctionId, Iteration, PlaceId, Stat, Unary,
     Value,
 };
-use crate::values::{Code, Values};
+use crate::tables::chunks::Meter;
+use crate::tables::values::{Code, Values};
 
 /// The maximum depth of nested expressions and calls. A level takes a few hundred bytes of stack, and a
 /// thread has at least two megabytes.

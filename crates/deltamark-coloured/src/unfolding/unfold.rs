@@ -7,7 +7,7 @@
 //! # Which tokens are possible
 //! An over-approximation by saturation: as if tokens were never removed and never ran out, all bindings are
 //! found over the tokens known so far, their outputs become known, and so on until a fixed point. The tries
-//! of [`bind`](crate::bind) memoise the bindings, so a round costs little more than what is new in it.
+//! of [`bind`](crate::bindings::bind) memoise the bindings, so a round costs little more than what is new in it.
 //!
 //! # What is omitted
 //! A token that no transition adds or takes is constant: transitions that need it lose the arc or, if there
@@ -22,10 +22,10 @@ use std::collections::{BTreeSet, HashMap};
 use deltamark_core::{Control, Stop};
 use deltamark_nets as pt;
 
-use crate::bind::Binder;
+use crate::bindings::bind::Binder;
 use crate::engine::{Engine, Marking};
-use crate::order::order;
-use crate::unfolded::NotUnfolded;
+use crate::unfolding::order::order;
+use crate::unfolding::unfolded::NotUnfolded;
 
 /// The count of each token in a saturated place.
 const PLENTY: u32 = i32::MAX as u32;

@@ -24,15 +24,15 @@
 
 use deltamark_core::{Control, Stop};
 
-use crate::actions::Claim;
-use crate::doubt::Doubt;
+use crate::bindings::doubt::Doubt;
+use crate::bindings::plan::{ComponentMatch, PlanStep};
+use crate::bindings::postings::Postings;
 use crate::engine::{Counts, Engine};
-use crate::eval::Eval;
+use crate::expressions::eval::Eval;
 use crate::net::{Domain, Fault, FaultKind};
-use crate::place::{PlaceTable, View};
-use crate::plan::{ComponentMatch, PlanStep};
-use crate::postings::Postings;
-use crate::values::Code;
+use crate::tables::actions::Claim;
+use crate::tables::place::{PlaceTable, View};
+use crate::tables::values::Code;
 
 /// A child that has not been computed.
 const UNKNOWN: u32 = u32::MAX;

@@ -25,7 +25,7 @@
 use deltamark_core::budget::{optional, ran_out};
 use deltamark_core::hash::coefficient;
 
-use crate::bind::Binder;
+use crate::bindings::bind::Binder;
 use crate::engine::Engine;
 use crate::net::Fault;
 

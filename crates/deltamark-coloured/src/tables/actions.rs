@@ -21,9 +21,9 @@ use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
 
-use crate::chunks::{Chunks, Index, Meter};
 use crate::net::Fault;
-use crate::values::Code;
+use crate::tables::chunks::{Chunks, Index, Meter};
+use crate::tables::values::Code;
 
 /// Words before the lists of an action.
 const HEAD: usize = 9;

@@ -13,8 +13,8 @@
 //! determine the line, and a new line evicts the old. The table grows with its misses up to a fixed size, so
 //! a thread uses a bounded amount of memory whatever the number of markings.
 
-use crate::actions::BLOCK;
 use crate::engine::{After, Engine};
+use crate::tables::actions::BLOCK;
 
 /// Log2 of the initial number of lines.
 const SMALLEST: u32 = 6;

@@ -6,7 +6,7 @@
 //! Integers are tracked by intervals, so that `x + 1` cannot overflow and `v[x]` has an element if `x` takes
 //! only values of the vector's index type. A variable has a value of its type.
 
-use crate::drafts::bounded;
+use crate::expressions::drafts::bounded;
 use crate::net::{Binary, Expr, ExprKind, Type, TypeId, Unary, Value, ValueShape, Variable};
 
 /// The types of the variables.

@@ -11,18 +11,18 @@
 //! components, because matching tokens can be looked up by them.
 //!
 //! A conjunct that may fault is not moved before an earlier conjunct, nor is another moved before it: `x != 0
-//! and 10 / x > 2 and y > 0` stays in order. [`faults`](crate::faults) decides what may fault.
+//! and 10 / x > 2 and y > 0` stays in order. [`faults`](crate::expressions::faults) decides what may fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use deltamark_core::{Control, Diagnostic, Span};
 
-use crate::eval::Eval;
-use crate::faults::Faults;
+use crate::expressions::eval::Eval;
+use crate::expressions::faults::Faults;
 use crate::net::{
     Arc, Binary, Domain, Expr, ExprKind, Fault, Function, Label, Net, PlaceId, Role, Transition, ValueShape, Var,
 };
-use crate::values::{Code, Values};
+use crate::tables::values::{Code, Values};
 
 /// The maximum number of terms of a net's labels after expanding iterations.
 pub(crate) const MOST_TERMS: usize = 200_000;
