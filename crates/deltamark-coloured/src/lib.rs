@@ -5,6 +5,17 @@
 //!         ├─▶ Net ─┬─▶ ColouredSystem   one marking number a place, effects memoised
 //! .pnml ──┘        └─▶ deltamark_nets::Net, unfolded
 //! ```
+//!
+//! | path | what |
+//! |---|---|
+//! | [`lna`], [`pnml`] | front ends: Helena's language, symmetric nets |
+//! | [`net`] | the net as data, names and types resolved |
+//! | `expressions` | evaluation of expressions and functions |
+//! | `engine`, `tables` | what threads share: values, tokens, markings, actions |
+//! | `bindings` | the enabled bindings of a state |
+//! | `system` | states, successors, layout, sleep sets |
+//! | `unfolding` | the P/T net, and the system that runs it |
+//! | `observe` | descriptions, observables, largest counts |
 
 mod bindings;
 mod engine;

@@ -9,8 +9,8 @@
 //!            │
 //! place 0    └▶ marking 3 = 1'(0,1) ++ 1'(0,2)
 //!
-//! step     enabled actions of the state    bind.rs: a walk along the tokens
-//!          for each place that changes     steps.rs: (marking 3, effect 5) ─▶ marking 8
+//! step     enabled actions of the state    bindings/bind.rs: a walk along the tokens
+//!          for each place that changes     system/steps.rs: (marking 3, effect 5) ─▶ marking 8
 //!          and the hash with it            linear in the numbers, with a coefficient a place
 //! ```
 
