@@ -761,7 +761,7 @@ impl FaultKind {
             FaultKind::NoReturn => "no value returned",
             FaultKind::Assertion => "assertion failed",
             FaultKind::Recursion => "calls are nested too deeply",
-            FaultKind::Endless => "the evaluation does not come to an end",
+            FaultKind::Endless => "the evaluation takes more than 50 million steps",
             FaultKind::Untried => "there are more values to pick from than are tried",
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::NegativeCount => "a label takes away more tokens than it has",

@@ -3,6 +3,11 @@
 //! In: elements. Out: a code, valid until the call returns. What stays true: temporaries of a function are
 //! freed when it returns; what is [kept](Drafts::keep) has its one code in the table of values.
 //!
+//! A loop makes temporaries that no variable holds any more. They are [collected](Drafts::collect) between
+//! two statements, where the variables of the call are the only roots: expressions under evaluation in the
+//! callers refer only to drafts that were made before the call. An element of a draft is an older draft, so
+//! one pass from the youngest to the oldest marks, and one in the other direction compacts.
+//!
 //! ```text
 //! code   i64::MIN + k       draft number k
 //!        all others         as in the table of values
@@ -22,6 +27,8 @@ use crate::tables::values::{Code, Values};
 const DRAFT: Code = Code::MIN;
 /// No integer has a larger absolute value.
 const FURTHEST: u64 = 1 << 62;
+/// The number of words from which on a collection is worth its time.
+const WORTH_COLLECTING: usize = 1 << 15;
 
 /// An integer, unless it is the code of a draft.
 pub(crate) fn bounded(number: Option<Code>) -> Option<Code> {
@@ -33,12 +40,14 @@ pub(crate) struct Drafts<'a> {
     pub values: &'a Values,
     ends: Vec<usize>,
     words: Vec<Code>,
+    /// The number of words at which drafts are collected next.
+    due: usize,
 }
 
 impl<'a> Drafts<'a> {
     /// None yet.
     pub fn new(values: &'a Values) -> Self {
-        Drafts { values, ends: Vec::new(), words: Vec::new() }
+        Drafts { values, ends: Vec::new(), words: Vec::new(), due: WORTH_COLLECTING }
     }
 
     fn is_draft(code: Code) -> bool {
@@ -123,6 +132,61 @@ impl<'a> Drafts<'a> {
         self.ends.len()
     }
 
+    /// The number of words in use.
+    fn size(&self) -> usize {
+        self.words.len() + self.ends.len()
+    }
+
+    /// Frees those drafts from number `floor` on that none of the `roots` is made of, and renumbers the
+    /// others, in the roots as well. Does nothing before there are twice as many words as the last time.
+    #[inline]
+    pub fn collect(&mut self, floor: usize, roots: &mut [Code]) {
+        if self.size() >= self.due {
+            self.collect_now(floor, roots);
+        }
+    }
+
+    #[cold]
+    fn collect_now(&mut self, floor: usize, roots: &mut [Code]) {
+        const DEAD: usize = usize::MAX;
+        const LIVE: usize = usize::MAX - 1;
+        let number_of = |code: Code| {
+            Self::is_draft(code).then(|| (code - DRAFT) as usize).and_then(|number| number.checked_sub(floor))
+        };
+        let mut numbers = vec![DEAD; self.ends.len() - floor];
+        roots.iter().copied().filter_map(number_of).for_each(|number| numbers[number] = LIVE);
+        for number in (0..numbers.len()).rev() {
+            if numbers[number] == LIVE {
+                let elements = self.words_of(DRAFT + (floor + number) as Code);
+                elements.iter().copied().filter_map(number_of).for_each(|number| numbers[number] = LIVE);
+            }
+        }
+        let (mut count, mut end) = (floor, floor.checked_sub(1).map_or(0, |before| self.ends[before]));
+        let mut start = end;
+        for number in 0..numbers.len() {
+            let elements = start..self.ends[floor + number];
+            start = elements.end;
+            if numbers[number] == LIVE {
+                numbers[number] = count;
+                for from in elements {
+                    let word = self.words[from];
+                    self.words[end] = number_of(word).map_or(word, |element| DRAFT + numbers[element] as Code);
+                    end += 1;
+                }
+                self.ends[count] = end;
+                count += 1;
+            }
+        }
+        self.ends.truncate(count);
+        self.words.truncate(end);
+        for root in roots {
+            if let Some(number) = number_of(*root) {
+                *root = DRAFT + numbers[number] as Code;
+            }
+        }
+        self.due = 2 * self.size() + WORTH_COLLECTING;
+    }
+
     /// Frees all drafts but the first `count`, unless `result` may be made of the others.
     pub fn forget(&mut self, count: usize, result: Code) {
         if !Self::is_draft(result) {
@@ -174,5 +238,27 @@ mod tests {
         assert_eq!(bounded(Some(-(1 << 62))), Some(-(1 << 62)));
         assert_eq!(bounded(Some(Code::MIN)), None);
         assert_eq!(bounded(None), None);
+    }
+
+    #[test]
+    fn what_no_root_is_made_of_is_collected() {
+        let values = Values::new(&Meter::default());
+        let mut drafts = Drafts::new(&values);
+        let kept = values.sequence(&[7]);
+        let below = drafts.make(&[1, 2]);
+        let floor = drafts.count();
+        let (dead, inner) = (drafts.make(&[3; 100]), drafts.make(&[4, 5]));
+        let also_dead = drafts.make(&[dead, inner]);
+        let outer = drafts.make(&[inner, below, kept, inner]);
+        assert!(drafts.same(dead, dead) && drafts.len(also_dead) == 2);
+        let mut roots = [outer, 12, kept, below, inner, 0];
+        drafts.collect(floor, &mut roots);
+        assert_eq!(roots, [outer, 12, kept, below, inner, 0], "too few to be worth it");
+        drafts.collect_now(floor, &mut roots);
+        assert_eq!((drafts.count(), drafts.words.len()), (3, 2 + 2 + 4));
+        assert_eq!([roots[1], roots[2], roots[3], roots[5]], [12, kept, below, 0]);
+        let elements = drafts.elements(roots[0]);
+        assert_eq!(elements, [roots[4], below, kept, roots[4]]);
+        assert_eq!((drafts.elements(roots[4]), drafts.elements(below)), (vec![4, 5], vec![1, 2]));
     }
 }

@@ -4,8 +4,8 @@
 //! span. What stays true: every evaluation terminates. Steps and nesting depth are bounded, and exceeding a
 //! bound is a fault.
 //!
-//! Temporaries of functions are freed when they return ([`Drafts`]); only the result enters the table of
-//! values.
+//! Temporaries of functions are freed when they return, and collected in loops ([`Drafts`]); only the result
+//! enters the table of values.
 //!
 //! A tree-walking interpreter. The engine memoises the results by token, so an expression is evaluated once
 //! for each combination of tokens and not once for each state.
@@ -27,8 +27,7 @@ use crate::tables::values::{Code, Values};
 const DEEPEST: u32 = 2_000;
 /// The maximum number of steps of one evaluation: about a second.
 const MOST_STEPS: u64 = 50_000_000;
-/// The steps charged for making a structure, vector, list or set, and for each of its elements. They bound
-/// the memory of one evaluation: about 100 MiB.
+/// The steps charged for making a structure, vector, list or set, and for each of its elements.
 const SEQUENCE_STEPS: u64 = 16;
 const ELEMENT_STEPS: u64 = 4;
 /// Elements read in one step.
@@ -55,6 +54,8 @@ pub(crate) struct Eval<'a> {
     depth: u32,
     /// The number of function calls in progress.
     calls: u32,
+    /// The number of drafts that callers and loops over elements may refer to.
+    floor: usize,
 }
 
 type Evaluated = Result<Code, Fault>;
@@ -94,7 +95,7 @@ fn variables_of(expression: &Expr) -> usize {
 impl<'a> Eval<'a> {
     /// An evaluator, perhaps with a marking.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
-        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0 }
+        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0, floor: 0 }
     }
 
     /// The value of a boolean expression.
@@ -369,9 +370,11 @@ impl<'a> Eval<'a> {
             *slot = self.eval(argument, frame)?;
         }
         let before = self.drafts.count();
+        let floor = std::mem::replace(&mut self.floor, before);
         self.calls += 1;
         let flow = self.run(&function.body, &mut inner);
         self.calls -= 1;
+        self.floor = floor;
         match flow? {
             Flow::Return(value) => {
                 let value = if self.calls == 0 { self.drafts.keep(value) } else { value };
@@ -389,6 +392,7 @@ impl<'a> Eval<'a> {
             let flow = match stat {
                 Stat::Assign(var, value) => {
                     frame[var.0 as usize] = self.eval(value, frame)?;
+                    self.drafts.collect(self.floor, frame);
                     Flow::Next
                 }
                 Stat::If(condition, one, other) => {
@@ -468,19 +472,23 @@ impl<'a> Eval<'a> {
             return Err(Fault { kind: FaultKind::Recursion, span });
         }
         self.depth += 1;
+        // The values to come may be drafts.
+        let floor = std::mem::replace(&mut self.floor, self.drafts.count());
+        let mut goes_on = true;
         for value in values {
             self.steps += 1;
             if self.steps > MOST_STEPS {
                 return Err(Fault { kind: FaultKind::Endless, span });
             }
             frame[slot] = value;
-            if !self.iterate(rest, frame, visit)? {
-                self.depth -= 1;
-                return Ok(false);
+            goes_on = self.iterate(rest, frame, visit)?;
+            if !goes_on {
+                break;
             }
         }
+        self.floor = floor;
         self.depth -= 1;
-        Ok(true)
+        Ok(goes_on)
     }
 
     fn fold(

@@ -75,7 +75,7 @@ fn every_fault_has_its_message_its_steps_and_its_place() {
         (
             "function f (int x) -> int { while (x = 2) { int y := 0; y := 1; } return 0; }",
             "f(x)",
-            "the evaluation does not come to an end",
+            "the evaluation takes more than 50 million steps",
         ),
     ];
     for (declared, expression, expected) in rows {
