@@ -144,6 +144,7 @@ fn what_cannot_be_written_is_told() {
         ("$D --version >/dev/full", 2, full),
         ("$D simulate good.net --random 3 >/dev/full", 2, full),
         ("mkfifo pipe.dmg; $D check good.net --graph pipe.dmg", 2, "it is no regular file"),
+        ("mkfifo unread.dmg; $D graph unread.dmg --stats --time 2s", 2, "it is no regular file"),
         // Nothing can be reported; the exit code is that of the answer.
         ("$D check nowhere.net 2>/dev/full", 2, ""),
         ("$D check nowhere.net 2>&-", 2, ""),

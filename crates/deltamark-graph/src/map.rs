@@ -21,18 +21,18 @@ pub(crate) enum Mapped {
 impl Mapped {
     /// The bytes of a file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let about = file.metadata()?;
+        // To open a pipe would wait for whoever writes to it.
+        let about = std::fs::metadata(path)?;
         if about.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        if !about.is_file() || about.len() <= SMALL {
-            // A special file has no size; a graph is finite in any case.
+        if !about.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let file = File::open(path)?;
+        if about.len() <= SMALL {
             let mut bytes = Vec::new();
-            file.by_ref().take(SMALL + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > SMALL {
-                return Err(io::Error::other("it is no regular file"));
-            }
+            file.take(SMALL).read_to_end(&mut bytes)?;
             return Ok(Mapped::Memory(bytes));
         }
         // SAFETY: the mapping is private to this process, and nothing here writes to the file: graphs are

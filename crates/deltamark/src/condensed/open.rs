@@ -75,8 +75,8 @@ impl std::error::Error for CondensedError {}
 /// Whether a file begins as a graph does.
 pub fn is_graph(path: &Path) -> bool {
     let mut start = [0; deltamark_graph::meta::MAGIC.len()];
-    // What is no regular file gives its bytes once.
-    let file = std::fs::File::open(path).ok().filter(|_| path.is_file());
+    // To open a pipe would wait for whoever writes to it, and it gives its bytes once.
+    let file = path.is_file().then(|| std::fs::File::open(path).ok()).flatten();
     file.is_some_and(|mut file| io::Read::read_exact(&mut file, &mut start).is_ok())
         && start == deltamark_graph::meta::MAGIC
 }
