@@ -5,7 +5,7 @@
 //! left to the caller; lists end in a count, so that a place of a million tokens takes a line or two.
 
 use crate::output::Look;
-use deltamark::core::Value;
+use deltamark::Value;
 use std::collections::HashMap;
 
 /// The most different tokens that are shown of a place.

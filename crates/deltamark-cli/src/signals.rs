@@ -4,14 +4,12 @@
 //! stays true: a second signal ends the process at once, and so does the first where no run looks at the flag; nothing that was
 //! being written is left behind.
 
-use deltamark::condensed_graph::unfinished;
-use deltamark::core::{Cancel, Control};
+use crate::exit::Exit;
+use deltamark::condensed::unfinished;
+use deltamark::control::{Cancel, Control};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-
-/// What a shell reports for a process that was interrupted.
-const INTERRUPTED: i32 = 130;
 
 static FLAG: OnceLock<Cancel> = OnceLock::new();
 /// Whether nobody looks at the flag.
@@ -55,5 +53,5 @@ pub fn unwatched() {
 
 fn end() -> ! {
     unfinished::remove_all();
-    std::process::exit(INTERRUPTED)
+    std::process::exit(Exit::Interrupted.number().into())
 }

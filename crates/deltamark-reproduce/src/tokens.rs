@@ -9,8 +9,8 @@
 //! slots   | token 0 | token 1 | token 2 … |     as many bits a token as the places need
 //! ```
 
-use deltamark::core::hash::{coefficient, mix};
-use deltamark::core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
+use deltamark_core::hash::{coefficient, mix};
+use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
 /// Moves of a state, at most.
 const MOVES: u64 = 4;
