@@ -15,8 +15,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::units::show_bytes;
-use deltamark::core::budget::{is_optional, run_out};
-use deltamark::memory::AddressSpace;
+use deltamark::memory::{AddressSpace, is_optional, run_out};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::ptr::null_mut;

@@ -8,13 +8,10 @@ use crate::{offered, units};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use deltamark::condensed_graph::Way;
-use deltamark::core::{Limits, Stop};
+use deltamark::condensed::Way;
 use deltamark::load::{Format, LARGEST_FILE};
-use deltamark::nets::generate::{FAMILIES, Family};
-use deltamark::search::Strategy;
-use deltamark::store::StoreSpec;
-use deltamark::{EngineChoice, LoadError, LoadOptions, Report, Unfold};
+use deltamark::nets::{FAMILIES, Family};
+use deltamark::{EngineChoice, Limits, LoadError, LoadOptions, Report, Stop, StoreSpec, Strategy, Unfold};
 use deltamark_reproduce::Paper;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -126,7 +123,7 @@ impl Model {
         // A limit below this is refused once the model is loaded, with the least that works.
         const FLOOR: u64 = 16 << 20;
         let loading = Limits { memory: limits.memory.map(|memory| memory.max(FLOOR)), ..limits.clone() };
-        let control = deltamark::check::steering(&loading, &crate::signals::cancel(), since);
+        let control = deltamark::control::steering(&loading, &crate::signals::cancel(), since);
         let loaded = deltamark::load_under(&self.model, &options, &control);
         let loaded = loaded.map_err(|error| match error {
             // No room for the file itself, let alone for the model.

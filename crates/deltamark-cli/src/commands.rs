@@ -18,12 +18,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::progress::Live;
 use crate::signals;
-use deltamark::check::steering;
-use deltamark::core::Control;
+use deltamark::control::{Control, steering};
 use deltamark::load::{self, LoadError, ModelInfo};
-use deltamark::search::Strategy;
 use deltamark::sweep::AUTO;
-use deltamark::{Check, Loaded};
+use deltamark::{Check, Loaded, Strategy};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -3,9 +3,10 @@
 //! In: the result of a run. Out: the exit code. What stays true: this is the only place that has the numbers,
 //! and they are the ones users' scripts rely on.
 
-use deltamark::condensed_graph::FileError;
+use deltamark::condensed::FileError;
+use deltamark::diagnostic::Diagnostic;
 use deltamark::load::Source;
-use deltamark::{CheckError, CondensedError, LoadError, Overall, Report, core::Diagnostic};
+use deltamark::{CheckError, CondensedError, LoadError, Overall, Report};
 use std::process::ExitCode;
 
 /// The exit of the command.
@@ -19,6 +20,8 @@ pub enum Exit {
     WrongInput,
     /// There is no answer: a limit was reached, or a lossy store found nothing.
     NoAnswer,
+    /// A signal ended the process at once: what a shell reports for an interrupted process.
+    Interrupted,
 }
 
 impl Exit {
@@ -29,6 +32,7 @@ impl Exit {
             Exit::Violated => 1,
             Exit::WrongInput => 2,
             Exit::NoAnswer => 3,
+            Exit::Interrupted => 130,
         }
     }
 

@@ -6,7 +6,7 @@
 //! or two.
 
 use crate::output::Look;
-use deltamark::core::Value;
+use deltamark::Value;
 use std::collections::HashMap;
 
 /// The maximum number of distinct tokens shown of a place.

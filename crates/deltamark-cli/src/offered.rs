@@ -5,14 +5,13 @@
 //! refused with the nearest one.
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use deltamark::condensed_graph::Way;
-use deltamark::core::diagnostic::did_you_mean;
+use deltamark::condensed::Way;
+use deltamark::diagnostic::did_you_mean;
 use deltamark::graph::GraphFormat;
 use deltamark::load::FORMATS;
-use deltamark::nets::generate::{FAMILIES, Family};
-use deltamark::search::Strategy;
+use deltamark::nets::{FAMILIES, Family};
 use deltamark::store::{AUTO, CATALOGUE, StoreSpec};
-use deltamark::{EngineChoice, Unfold};
+use deltamark::{EngineChoice, Strategy, Unfold};
 use deltamark_reproduce::Paper;
 use std::ffi::OsStr;
 

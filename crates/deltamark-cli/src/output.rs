@@ -5,8 +5,8 @@
 //! complete or does not exist.
 
 use crate::exit::Failure;
-use deltamark::condensed_graph::unfinished::Unfinished;
-use deltamark::core::Control;
+use deltamark::condensed::unfinished::Unfinished;
+use deltamark::control::Control;
 use deltamark::load::FORMATS;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};

@@ -5,7 +5,7 @@
 
 use crate::output::tell;
 use crate::units::{show_bytes, show_short};
-use deltamark::core::{Event, Listener, Snapshot};
+use deltamark::{Event, Listener, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
@@ -93,7 +93,7 @@ fn line(snapshot: &Snapshot, memory_limit: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark::core::Bytes;
+    use deltamark::store::Bytes;
     use std::time::Duration;
 
     #[test]

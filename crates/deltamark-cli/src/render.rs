@@ -7,8 +7,7 @@
 use crate::exit::Failure;
 use crate::output::{Look, tell};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use deltamark::core::Diagnostic;
-use deltamark::core::diagnostic::{MOST_DIAGNOSTICS, line_column};
+use deltamark::diagnostic::{Diagnostic, MOST_DIAGNOSTICS, line_column};
 use deltamark::load::Source;
 
 /// The maximum number of characters shown of a line.

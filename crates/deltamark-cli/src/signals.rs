@@ -4,14 +4,12 @@
 //! with its report. What stays true: a second signal ends the process at once, and so does the first if no
 //! run polls the flag; temporary files are removed.
 
-use deltamark::condensed_graph::unfinished;
-use deltamark::core::{Cancel, Control};
+use crate::exit::Exit;
+use deltamark::condensed::unfinished;
+use deltamark::control::{Cancel, Control};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-
-/// The exit code that a shell reports for an interrupted process.
-const INTERRUPTED: i32 = 130;
 
 static FLAG: OnceLock<Cancel> = OnceLock::new();
 /// Whether no run polls the flag.
@@ -55,5 +53,5 @@ pub fn unwatched() {
 
 fn end() -> ! {
     unfinished::remove_all();
-    std::process::exit(INTERRUPTED)
+    std::process::exit(Exit::Interrupted.number().into())
 }

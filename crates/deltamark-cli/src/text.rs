@@ -8,15 +8,14 @@ use crate::multiset;
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
 use comfy_table::{CellAlignment, Table};
-use deltamark::Condensed;
 use deltamark::auto::{Choice, Trial};
 use deltamark::condensed::ComponentsReport;
-use deltamark::core::{Guarantee, Stop, Value, Verdict};
-use deltamark::report::{Answer, GraphContents, Kind, Report};
-use deltamark::search::Strategy;
+use deltamark::report::{Answer, GraphContents, PropertyKind, Report};
 use deltamark::stats::Survey;
-use deltamark::story::{Change, StateWords, Step, Story};
+use deltamark::store::Guarantee;
+use deltamark::story::{Change, StateWords, Story, StoryStep};
 use deltamark::sweep::SweepReport;
+use deltamark::{Condensed, Stop, Strategy, Value, Verdict};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -41,8 +40,12 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
     };
     let mark = look.paint(colour, &format!("{}{word}", if look.ticks { tick } else { "" }));
     let property = match (answer.kind, &answer.name, &answer.text) {
-        (Kind::Invariant | Kind::Reachable, name, text) if name == text => format!("{}: {text}", answer.kind.word()),
-        (Kind::Invariant | Kind::Reachable, name, text) => format!("{name}: {} {text}", answer.kind.word()),
+        (PropertyKind::Invariant | PropertyKind::Reachable, name, text) if name == text => {
+            format!("{}: {text}", answer.kind.word())
+        }
+        (PropertyKind::Invariant | PropertyKind::Reachable, name, text) => {
+            format!("{name}: {} {text}", answer.kind.word())
+        }
         (_, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
@@ -173,7 +176,7 @@ fn state(words: &StateWords<'_>) -> Vec<String> {
     list
 }
 
-fn changes(story: &Story, step: &Step<'_>, look: &Look) -> Vec<String> {
+fn changes(story: &Story, step: &StoryStep<'_>, look: &Look) -> Vec<String> {
     if let Some(fault) = &step.fault {
         return vec![look.paint(Colour::Red, &format!("fault: {fault}"))];
     }
@@ -592,21 +595,22 @@ fn bounds(out: &mut String, survey: &Survey, all: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark::core::{Action, Trace};
-    use deltamark::nets::{NetSystem, tina};
+    use deltamark::load::{Format, LoadOptions, parse};
+    use deltamark::system::{Action, Trace};
 
     #[test]
     fn a_lasso_says_where_its_cycle_begins() {
-        let net = tina::parse("pl a (1)\ntr begin a -> b\ntr there b -> c\ntr back c -> b\n").expect("a net");
-        let system = NetSystem::new(net);
-        // Only the shown path matters; what it proves does not matter here.
+        let text = b"pl a (1)\ntr begin a -> b\ntr there b -> c\ntr back c -> b\n";
+        let format = Format::by_name("tina").expect("a format");
+        let net = parse("net", format, text, &LoadOptions::default()).unwrap_or_else(|wrong| panic!("{wrong}"));
+        // The path is there to be shown; what it is to show does not matter here.
         let shown = |actions: &[u32], start: Option<usize>| {
             let actions = actions.iter().copied().map(Action).collect();
             let trace = start.map_or(Trace::path(0, Vec::clone(&actions)), |start| Trace::lasso(0, actions, start));
-            let story = Some(Story::tell(&system, &trace).expect("it replays"));
+            let story = Some(Story::tell(net.system.as_ref(), &trace).expect("it replays"));
             let (name, text) = ("p".to_string(), "p".to_string());
             let verdict = Verdict::Violated(Some(trace), None);
-            let answer = Answer { kind: Kind::Invariant, name, text, verdict, story, untraced: None };
+            let answer = Answer { kind: PropertyKind::Invariant, name, text, verdict, story, untraced: None };
             let mut out = String::new();
             super::trace(&mut out, &answer, "p", Strategy::default(), &Look::plain());
             out

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{folder, run_in};
-use deltamark::condensed_graph::graph::forge;
+use deltamark_graph::graph::forge;
 use std::path::Path;
 use std::process::Command;
 

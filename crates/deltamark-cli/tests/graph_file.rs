@@ -3,7 +3,7 @@
 mod common;
 
 use common::{folder, run_in};
-use deltamark::condensed_graph::graph::forge;
+use deltamark_graph::graph::forge;
 use std::path::Path;
 
 const RING: &str = "tr t1 p -> q\ntr t2 q -> r\ntr t3 r -> p\ntr stop r -> s\npl p (2)\n";

@@ -6,8 +6,7 @@
 mod common;
 
 use common::{folder, run};
-use deltamark::core::Order;
-use deltamark::store::{CATALOGUE, StoreInfo};
+use deltamark::store::{CATALOGUE, Order, StoreInfo};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -423,7 +423,23 @@ impl Batch {
 
     /// Removes the successors whose source and action satisfy `out` and counts them as skipped, as
     /// [`leave_out`](Self::leave_out) does; for systems that generate all successors first.
-    pub fn leave_out_where(&mut self, mut out: impl FnMut(usize, Action) -> bool) {
+    pub fn leave_out_where(&mut self, out: impl FnMut(usize, Action) -> bool) {
+        self.left_out += self.remove_where(out);
+    }
+
+    /// Removes the successors and faults whose action does not satisfy `keep`, for a layer that
+    /// forbids steps. Faults of states stay.
+    pub fn retain(&mut self, mut keep: impl FnMut(Action) -> bool) {
+        assert_eq!(self.left_out, 0, "which of the skipped successors would stay is not known");
+        self.remove_where(|_, action| !keep(action));
+        self.faults.retain(|fault| fault.action.is_none_or(&mut keep));
+        let faulty = self.faults.iter().map(|fault| fault.source);
+        let moved = self.sources[..self.len].iter().copied().chain(faulty);
+        self.moved = moved.fold(self.cut_off, |moved, source| moved | 1 << source);
+    }
+
+    /// Removes the successors whose source and action satisfy `out`, and returns their number.
+    fn remove_where(&mut self, mut out: impl FnMut(usize, Action) -> bool) -> u64 {
         let mut kept = 0;
         let Batch { targets, len, sources, actions, hashes, .. } = self;
         targets.retain(|index| {
@@ -436,8 +452,9 @@ impl Batch {
             }
             stays
         });
-        self.left_out += (*len - kept) as u64;
+        let removed = (*len - kept) as u64;
         self.len = kept;
+        removed
     }
 
     /// Replaces the hashes of all successors from index `start` on, for a layer with its own hash.
@@ -557,6 +574,23 @@ mod tests {
     /// A control with a budget of so many bytes.
     fn control(bytes: u64) -> Control {
         Control { budget: Arc::new(Budget::new(bytes)), ..Control::new() }
+    }
+
+    #[test]
+    fn what_a_layer_forbids_is_gone_and_may_leave_a_deadlock() {
+        let mut batch = Batch::new(Width::Fixed(1));
+        for (source, actions) in [(0, [1, 2]), (1, [2, 2]), (3, [2, 4])] {
+            batch.begin(source);
+            actions.iter().for_each(|&action| batch.push(Action(action), &[action]));
+        }
+        batch.fault(Some(Action(2)), "forbidden".into());
+        batch.begin(4);
+        batch.fault(None, "of the state".into());
+        batch.cut_off(1 << 5);
+        batch.retain(|action| action != Action(2));
+        assert_eq!(batch.actions(), [Action(1), Action(4)]);
+        assert_eq!((batch.source(1), batch.target(1), batch.hash(1)), (3, &[4][..], hash::slots(&[4])));
+        assert_eq!((batch.moved(), batch.faults().len(), batch.left_out()), (0b11_1001, 1, 0));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::models::coloured;
 use crate::plot::{Point, Scatter, Series};
 use crate::study::{Cell, Figure, Grid, Published, Row, Study, Unit};
 use crate::{Extent, Options};
-use deltamark::search::Search;
-use deltamark::store::bitstate::Bitstate;
+use deltamark_search::Search;
+use deltamark_store::bitstate::Bitstate;
 use std::time::Duration;
 
 /// A method: its name, our store, and the paper's results, depth-first and breadth-first.
@@ -50,28 +50,23 @@ const METHODS: [Method; 6] = [
 ];
 
 /// A system: the name in the paper, and ours.
-struct ComparedSystem {
+struct PaperModel {
     name: &'static str,
     model: &'static str,
     full: &'static [(&'static str, u64)],
     quick: &'static [(&'static str, u64)],
 }
 
-const KINDS: [ComparedSystem; 4] = [
-    ComparedSystem { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)] },
-    ComparedSystem {
-        name: "DB (database managers)",
-        model: "database-managers",
-        full: &[("N", 12)],
-        quick: &[("N", 10)],
-    },
-    ComparedSystem {
+const MODELS: [PaperModel; 4] = [
+    PaperModel { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)] },
+    PaperModel { name: "DB (database managers)", model: "database-managers", full: &[("N", 12)], quick: &[("N", 10)] },
+    PaperModel {
         name: "SW (stop and wait)",
         model: "stop-and-wait",
         full: &[("N", 7), ("K", 4)],
         quick: &[("N", 7), ("K", 3)],
     },
-    ComparedSystem { name: "TS (telephones)", model: "telephones", full: &[("N", 5)], quick: &[("N", 4)] },
+    PaperModel { name: "TS (telephones)", model: "telephones", full: &[("N", 5)], quick: &[("N", 4)] },
 ];
 
 const SEARCHES: [(Search, &str); 2] = [(Search::Dfs, "depth-first"), (Search::Bfs, "breadth-first")];
@@ -104,7 +99,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         columns: ["nodes", "arcs"].map(String::from).into(),
         rows: Vec::new(),
     };
-    for kind in &KINDS {
+    for kind in &MODELS {
         let parameters = if options.extent == Extent::Full { kind.full } else { kind.quick };
         let values: Vec<String> = parameters.iter().map(|(_, value)| value.to_string()).collect();
         let label = format!("{} {}", kind.name, values.join(","));

@@ -9,7 +9,7 @@ use crate::models::coloured;
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
-use deltamark::search::Search;
+use deltamark_search::Search;
 use std::time::Duration;
 
 const DISTANCES: [u64; 4] = [5, 10, 20, 50];

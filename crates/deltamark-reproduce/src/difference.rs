@@ -8,8 +8,8 @@ use crate::measure::{Bounds, figure, measure};
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options, Tokens};
-use deltamark::core::System;
-use deltamark::search::Search;
+use deltamark_core::System;
+use deltamark_search::Search;
 use std::time::Duration;
 
 const DISTANCES: [u64; 6] = [0, 1, 2, 3, 7, 20];

@@ -31,7 +31,7 @@ pub use measure::thread_time;
 pub use study::{Cell, Figure, Grid, Ours, Published, Row, Study, Unit};
 pub use tokens::Tokens;
 
-use deltamark::core::Cancel;
+use deltamark_core::Cancel;
 use std::path::{Path, PathBuf};
 
 /// The extent of the runs.

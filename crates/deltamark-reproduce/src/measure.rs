@@ -6,9 +6,9 @@
 
 use crate::Options;
 use crate::study::Ours;
-use deltamark::core::{Control, Limits, Stop, System};
-use deltamark::search::{Search, Task, run};
-use deltamark::store::{StoreSpec, build};
+use deltamark_core::{Control, Limits, Stop, System};
+use deltamark_search::{Search, Task, run};
+use deltamark_store::{StoreSpec, build};
 use std::time::{Duration, Instant};
 
 /// The cost of a run.

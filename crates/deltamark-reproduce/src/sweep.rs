@@ -9,9 +9,9 @@ use crate::models::{coloured, process};
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
 use crate::{Extent, Options};
-use deltamark::core::Limits;
-use deltamark::search::{Search, Strategy};
 use deltamark::{Check, Loaded, Report};
+use deltamark_core::Limits;
+use deltamark_search::{Search, Strategy};
 use std::time::Duration;
 
 /// A row: the size, states of the full graph and its bytes, states numbered by the sweep, the maximum held at
@@ -39,7 +39,7 @@ const PACKETS: [Published; 5] = [
 const MORE_MANAGERS: [u64; 4] = [10, 11, 12, 13];
 const MORE_PACKETS: [u64; 3] = [1_000, 10_000, 100_000];
 
-struct SweptFamily {
+struct PaperTable {
     title: &'static str,
     /// The name of its picture.
     figure: &'static str,
@@ -51,8 +51,8 @@ struct SweptFamily {
     make: fn(u64) -> Result<Loaded, String>,
 }
 
-const KINDS: [SweptFamily; 2] = [
-    SweptFamily {
+const TABLES: [PaperTable; 2] = [
+    PaperTable {
         title: "Table 1: database managers",
         figure: "table-1",
         published: &MANAGERS,
@@ -61,7 +61,7 @@ const KINDS: [SweptFamily; 2] = [
         progress: "(messages->1, messages->3)",
         make: |size| coloured("database-managers", &[("N", size)]),
     },
-    SweptFamily {
+    PaperTable {
         title: "Table 2: stop and wait",
         figure: "table-2",
         published: &PACKETS,
@@ -73,8 +73,8 @@ const KINDS: [SweptFamily; 2] = [
 ];
 
 pub(crate) fn run(options: &Options<'_>) -> Study {
-    let measured: Vec<[Grid; 3]> = KINDS.iter().map(|kind| grids(options, kind)).collect();
-    let figures = KINDS.iter().zip(&measured).map(|(kind, [_, memory, time])| {
+    let measured: Vec<[Grid; 3]> = TABLES.iter().map(|kind| grids(options, kind)).collect();
+    let figures = TABLES.iter().zip(&measured).map(|(kind, [_, memory, time])| {
         let title = format!("{}: memory against time of a sweep, in times of a search of all states", kind.title);
         memory_against_time(kind.figure, &title, time, memory)
     });
@@ -107,7 +107,7 @@ struct Swept {
     seconds: f64,
 }
 
-fn sweep(options: &Options<'_>, kind: &SweptFamily, size: u64) -> Result<Swept, String> {
+fn sweep(options: &Options<'_>, kind: &PaperTable, size: u64) -> Result<Swept, String> {
     if options.cancel.is_cancelled() {
         return Err("stopped".into());
     }
@@ -140,8 +140,8 @@ fn sweep(options: &Options<'_>, kind: &SweptFamily, size: u64) -> Result<Swept, 
     })
 }
 
-/// The maximum held at once, bytes, and time.
-fn grids(options: &Options<'_>, kind: &SweptFamily) -> [Grid; 3] {
+/// The most held at once, bytes, and time.
+fn grids(options: &Options<'_>, kind: &PaperTable) -> [Grid; 3] {
     let grid = |what: &str, unit, columns: &[&str]| Grid {
         title: format!("{}: {what}", kind.title),
         unit,
@@ -190,12 +190,12 @@ fn grids(options: &Options<'_>, kind: &SweptFamily) -> [Grid; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark::core::Cancel;
+    use deltamark_core::Cancel;
 
     #[test]
     fn a_small_instance_of_each_table_is_swept_and_its_graph_written() {
         let options = Options { extent: Extent::Quick, models: None, cancel: Cancel::new(), tell: &|_| {} };
-        for (kind, size, states) in [(&KINDS[0], 4, 109), (&KINDS[1], 4, 928)] {
+        for (kind, size, states) in [(&TABLES[0], 4, 109), (&TABLES[1], 4, 928)] {
             let swept = sweep(&options, kind, size).unwrap_or_else(|why| panic!("{}: {why}", kind.title));
             assert_eq!(swept.states, states, "{}", kind.title);
             assert!(swept.peak < states as f64 && swept.bytes > 0.0, "{}", kind.title);

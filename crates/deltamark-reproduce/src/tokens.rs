@@ -8,8 +8,8 @@
 //! slots   | token 0 | token 1 | token 2 … |     as many bits a token as the places need
 //! ```
 
-use deltamark::core::hash::{coefficient, mix};
-use deltamark::core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
+use deltamark_core::hash::{coefficient, mix};
+use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
 /// The maximum number of moves of a state.
 const MOVES: u64 = 4;

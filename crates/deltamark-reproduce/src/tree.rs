@@ -7,8 +7,8 @@ use crate::measure::{Bounds, Taken, figure, measure, percent};
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Published, Row, Study, Unit};
 use crate::{Extent, Options};
-use deltamark::core::System;
-use deltamark::search::Search;
+use deltamark_core::System;
+use deltamark_search::Search;
 use std::path::Path;
 use std::time::Duration;
 

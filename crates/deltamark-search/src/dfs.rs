@@ -237,7 +237,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
             run.expand().expect("successors that fitted the layout still do");
         }
         if depth >= run.depth_limit() {
-            beyond |= last(run);
+            beyond |= run.count_at_depth_limit();
         } else {
             if !stack.may_take(run) {
                 return Some(Stop::Memory);
@@ -256,22 +256,4 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         }
     }
     beyond.then_some(Stop::Depth)
-}
-
-/// Looks at states at the depth limit. Says whether one of their successors is unknown.
-fn last(run: &mut Run<'_>) -> bool {
-    run.answers.clear();
-    for index in 0..run.batch.len() {
-        let (state, hash) = (run.batch.target(index), run.batch.hash(index));
-        if let Some(id) = run.store.find(&mut run.store_scratch, state, hash) {
-            run.answers.push(Insert::Seen(id));
-        }
-    }
-    let all = run.answers.len() == run.batch.len();
-    if all {
-        run.count();
-    } else {
-        run.count_last();
-    }
-    !all
 }

@@ -20,6 +20,8 @@ mod numbers;
 mod partition;
 mod path;
 mod quota;
+#[cfg(test)]
+mod recipe;
 mod run;
 mod sweep;
 pub mod trial;

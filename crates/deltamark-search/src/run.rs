@@ -371,6 +371,25 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Counts a block at the depth limit without inserting its successors. Returns whether one of them
+    /// is not in the store, so that states lie beyond the limit.
+    pub fn count_at_depth_limit(&mut self) -> bool {
+        self.answers.clear();
+        for index in 0..self.batch.len() {
+            let (state, hash) = (self.batch.target(index), self.batch.hash(index));
+            if let Some(id) = self.store.find(&mut self.store_scratch, state, hash) {
+                self.answers.push(Insert::Seen(id));
+            }
+        }
+        let all = self.answers.len() == self.batch.len();
+        if all {
+            self.count();
+        } else {
+            self.count_last();
+        }
+        !all
+    }
+
     /// Counts a block at the depth limit, some of whose successors are not in the store, and shows it to the observer.
     pub fn count_last(&mut self) {
         self.tally();

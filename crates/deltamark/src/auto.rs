@@ -2,7 +2,7 @@
 //!
 //! In: a system, a search, how much memory and time there is, and a way to make the run with a
 //! store. Out: the outcome of the run, and a [`Choice`] that says what it was made with and why.
-//! What stays true: stores that are tried are exact; a run whose outcome is told was made from
+//! What stays true: stores that are tried are exact; a run whose outcome is reported was made from
 //! its beginning to its end with one store; the time limit covers all that was tried.
 //!
 //! # How
@@ -54,13 +54,13 @@ const CANDIDATES: &[&str] = &["plain", "compact", "tree", "breadcrumb", "comback
 const MOMENT: Duration = Duration::from_millis(200);
 /// The most states that each candidate is tried on.
 const SAMPLE: u64 = 200_000;
-/// A candidate that takes so many times as long as `plain` is given up.
+/// A candidate that takes this many times as long as `plain` is given up.
 const SLOWEST: u32 = 12;
 /// Memory that is full sooner than this is too small for a store.
 const SOON: Duration = Duration::from_secs(60);
 /// Memory that lasts so long needs no other store.
 const LONG: Duration = Duration::from_secs(600);
-/// So much more time counts as the same, and so much more room.
+/// Up to this factor, times count as equal, and so does room.
 const NEARLY: f64 = 1.25;
 /// How much slower stores that rebuild states are than on the first states.
 const REBUILDING: f64 = 2.0;
@@ -84,7 +84,7 @@ pub struct Choice {
     pub store: StoreSpec,
     /// Why, in a line.
     pub why: String,
-    /// What was tried on the first states; nothing, if there was no need.
+    /// What was tried on the first states; empty if there was no need.
     pub trials: Vec<Trial>,
 }
 
@@ -106,12 +106,12 @@ pub struct Taken {
     pub bytes_per_state: f64,
     /// States that were found in a second.
     pub states_per_second: f64,
-    /// States for which there is room; nothing, if memory is without limit.
+    /// States for which there is room; `None` if memory is unlimited.
     pub room: Option<f64>,
 }
 
 impl Taken {
-    /// From so many states, bytes and seconds, with so many bytes at hand.
+    /// From the number of states and bytes, the time, and the memory available.
     fn new(states: u64, bytes: u64, time: Duration, memory: Option<u64>) -> Self {
         let bytes_per_state = bytes as f64 / states.max(1) as f64;
         let states_per_second = states as f64 / time.as_secs_f64().max(1e-6);

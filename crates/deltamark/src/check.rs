@@ -7,19 +7,20 @@
 //! they become one report in `plan.rs`.
 
 use crate::condensed::Condensed;
+use crate::control::{OnProgress, control};
 use crate::ends::{Ends, FinalStates};
 use crate::load::{Loaded, ModelInfo, Source};
-use crate::memory::{self, AddressSpace};
+use crate::memory::AddressSpace;
 use crate::plan::{Plan, Setting};
-use crate::report::{Kind, Report};
+use crate::report::{PropertyKind, Report};
 use crate::run::store::OverStore;
 use crate::run::sweep::{self, BySweep};
 use crate::run::walk::AlongGraph;
 use crate::run::{GraphTarget, Watcher};
 use crate::stats::{Stats, Surveyor};
 use deltamark_core::{
-    Budget, Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Property, Recorder, ReplayError,
-    Silent, Stop, System, Verdict,
+    Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Property, Recorder, ReplayError, Silent,
+    Snapshot, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
 use deltamark_search::{Observer, Search, Strategy, Threads};
@@ -31,6 +32,26 @@ use std::time::Instant;
 /// A run to be made: what is asked, and how to look for the answer.
 ///
 /// Without a property, a run looks for deadlocks and for faults of the model.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use deltamark::{Check, Overall, Search, load};
+///
+/// let model = load("../../models/mutex.net", None)?;
+/// let report = Check::loaded(&model)
+///     .deadlock_free()
+///     .invariant("critical_1 + critical_2 <= 1")?
+///     .store("compact".parse()?)
+///     .search(Search::Bfs)
+///     .run()?;
+/// assert_eq!(report.overall(), Overall::Hold);
+///
+/// // Text that is wrong is reported with its place.
+/// let wrong = Check::loaded(&model).invariant("critical_3 = 0").err().expect("there is no such place");
+/// println!("{wrong}");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct Check<'a> {
     pub(crate) system: &'a dyn System,
@@ -57,7 +78,7 @@ pub struct Check<'a> {
     pub(crate) finals: Vec<FinalStates>,
 }
 
-/// Why a run could not be made, or its result not be told.
+/// Why a run could not be made, or its result not be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -253,6 +274,16 @@ impl<'a> Check<'a> {
         Ok(found.into_iter().fold(self, Check::property))
     }
 
+    /// Asks for all properties of a text in Helena's language, in which temporal formulas are
+    /// refused; `name` is how errors call it.
+    pub fn helena_properties(self, name: &str, text: &str) -> Result<Self, CheckError> {
+        let places = self.system.observe().map_or_else(Vec::new, |observe| observe.names());
+        let source = || Source { name: name.into(), text: text.into() };
+        let found = deltamark_coloured::lna::property_texts(text.as_bytes(), &self.info.propositions, &places)
+            .map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })?;
+        found.iter().try_fold(self, |check, (name, text)| check.named_invariant(name, text))
+    }
+
     fn expression(
         self,
         name: &str,
@@ -301,7 +332,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Searches with so many threads. Without this, with as many as the machine runs at once,
+    /// Searches with this number of threads. Without this, with as many as the machine runs at once,
     /// where store and search allow it, and with one elsewhere.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -326,10 +357,16 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// Tells this listener how it goes.
+    /// Sends this listener the events of the run: progress, answers, changes of the layout.
     pub fn listener(mut self, listener: Arc<dyn Listener>) -> Self {
         self.listener = listener;
         self
+    }
+
+    /// Calls this function several times a second with the progress of the run: a
+    /// [`listener`](Self::listener) for progress alone, which it replaces.
+    pub fn on_progress(self, show: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
+        self.listener(Arc::new(OnProgress(show)))
     }
 
     /// Goes on when every property has its answer.
@@ -392,7 +429,7 @@ impl<'a> Check<'a> {
 
     /// Makes the plan for what was asked, and carries it out.
     pub(crate) fn make(mut self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
-        let kinds: Vec<Kind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
+        let kinds: Vec<PropertyKind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
         let mut notes = self.info.remarks.clone();
         notes.extend(self.consider_final_states()?);
         if self.walked.is_none() {
@@ -546,56 +583,4 @@ fn parsed<T>(
     };
     let source = || Source { name: name.into(), text: text.into() };
     result.map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })
-}
-
-/// What steers a run that began at `since` before there is anything to search: while a model is loaded. Its deadline and its
-/// cancel flag are those of the check that follows, if that is given the same. Where no memory limit is given, there is the
-/// same as for a check.
-pub fn steering(limits: &Limits, cancel: &Cancel, since: Instant) -> Control {
-    let memory = limits.memory.or_else(memory::default_limit);
-    Control {
-        deadline: limits.time.and_then(|time| since.checked_add(time)),
-        limits: Limits { memory, ..limits.clone() },
-        cancel: cancel.clone(),
-        resident: memory::resident,
-        clock: || Some(Instant::now()),
-        ..Control::new()
-    }
-}
-
-/// What steers a run under these limits, and the memory limit that holds. The budget is
-/// what the limit leaves beside what the process holds already and a reserve; half of
-/// the reserve is kept from the search too, which looks at what is resident only now
-/// and then.
-pub(crate) fn control(
-    limits: Limits,
-    cancel: Cancel,
-    listener: Arc<dyn Listener>,
-    since: Instant,
-) -> Result<(Control, Option<u64>), CheckError> {
-    let before = steering(&limits, &cancel, since);
-    let memory_limit = limits.memory.or_else(memory::default_limit);
-    let held = memory::resident().unwrap_or(0);
-    // Less room than this and not even the smallest tables fit.
-    const ROOM: u64 = 3 << 20;
-    let space = AddressSpace::of_this_process();
-    if let Some(AddressSpace { limit, mapped }) = space.filter(|space| space.grantable() < ROOM) {
-        return Err(CheckError::AddressSpaceTooSmall { limit, mapped });
-    }
-    let most = space.map_or(u64::MAX, |space| space.grantable());
-    let (budget, search_limit) = match memory_limit {
-        None => (Budget::new(most), None),
-        Some(limit) => {
-            let reserve = memory::reserve(limit);
-            let least = memory::least_limit(held + ROOM);
-            match limit.checked_sub(held + reserve).filter(|room| *room >= ROOM) {
-                // Of the reserve, the last quarter is for what is taken between two looks at what is resident.
-                Some(room) => (Budget::beside(room.min(most), held + reserve / 4 * 3), Some(limit - reserve / 2)),
-                None => return Err(CheckError::MemoryTooSmall { limit, held, least }),
-            }
-        }
-    };
-    let limits = Limits { memory: search_limit, ..limits };
-    let control = Control { limits, listener, budget: Arc::new(budget), ..before };
-    Ok((control, memory_limit))
 }

@@ -23,7 +23,9 @@ use crate::check::CheckError;
 use crate::load::Loaded;
 use crate::report::GraphContents;
 use deltamark_core::{Action, Control, Stop};
-use deltamark_graph::{FileError, Graph, Walk, WalkError};
+pub use deltamark_core::{Edge, Recorder};
+pub use deltamark_graph::{FileError, Graph, Way, unfinished};
+use deltamark_graph::{Walk, WalkError};
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -5,9 +5,10 @@
 //! none; its states are numbered in breadth-first order; its memory comes out of the
 //! run's budget.
 
-use crate::check::{CheckError, control};
+use crate::check::CheckError;
 use crate::condensed::Condensed;
-use crate::json::{Model as ModelJson, SCHEMA, State};
+use crate::control::control;
+use crate::json::{ModelJson, SCHEMA, StateJson};
 use crate::load::Loaded;
 use deltamark_core::{
     Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Recoding, Scratch, StateId, States, Stop, System,
@@ -260,7 +261,7 @@ impl<'a> Graph<'a> {
         write!(out, "{{\"schema\":{SCHEMA},\"model\":{model},\"initial\":{initial},\"states\":[")?;
         for (number, state) in self.states.iter().enumerate() {
             let words = self.model.system.describe().state(state);
-            let state = State(words.iter().map(|(name, value)| (name.as_str(), value)).collect());
+            let state = StateJson(words.iter().map(|(name, value)| (name.as_str(), value)).collect());
             write!(out, "{}", if number == 0 { "\n" } else { ",\n" })?;
             serde_json::to_writer(&mut *out, &state)?;
         }

@@ -29,14 +29,14 @@ impl Report {
     }
 
     /// The report as one JSON object.
-    pub fn json(&self) -> String {
+    pub fn to_json(&self) -> String {
         text(|out| self.write_json(out))
     }
 
     /// Writes the traces alone, for `--trace FILE`.
     pub fn write_traces(&self, out: &mut dyn Write) -> io::Result<()> {
         let told = self.answers.iter().filter(|answer| answer.story.is_some()).map(AnswerJson::new).collect();
-        let traces = Traces { schema: SCHEMA, tool: Tool::new(), model: Model(&self.model), traces: told };
+        let traces = Traces { schema: SCHEMA, tool: ToolJson::new(), model: ModelJson(&self.model), traces: told };
         serde_json::to_writer_pretty(&mut *out, &traces)?;
         out.write_all(b"\n")
     }
@@ -58,8 +58,8 @@ pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Stri
 #[derive(serde::Serialize)]
 struct Contract<'a> {
     schema: u32,
-    tool: Tool,
-    model: Model<'a>,
+    tool: ToolJson,
+    model: ModelJson<'a>,
     states: u64,
     edges: u64,
     deadlocks: u64,
@@ -67,10 +67,10 @@ struct Contract<'a> {
     complete: bool,
     stopped_by: Option<&'static str>,
     properties: Vec<AnswerJson<'a>>,
-    store: Store<'a>,
+    store: StoreJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tables: Option<Tables<'a>>,
-    frontier: Frontier,
+    tables: Option<TablesJson<'a>>,
+    frontier: FrontierJson,
     peak_rss_bytes: Option<u64>,
     seconds: Seconds,
     states_per_second: u64,
@@ -94,8 +94,8 @@ impl<'a> Contract<'a> {
         let statistics = &report.statistics;
         Contract {
             schema: SCHEMA,
-            tool: Tool::new(),
-            model: Model(&report.model),
+            tool: ToolJson::new(),
+            model: ModelJson(&report.model),
             states: statistics.states,
             edges: statistics.edges,
             deadlocks: statistics.deadlocks,
@@ -103,9 +103,9 @@ impl<'a> Contract<'a> {
             complete: report.stopped_by.is_none(),
             stopped_by: report.stopped_by.map(deltamark_core::Stop::word),
             properties: report.answers.iter().map(AnswerJson::new).collect(),
-            store: Store::new(report),
-            tables: (report.tables.total() > 0).then(|| Tables::new(report)),
-            frontier: Frontier { peak_bytes: statistics.frontier_peak_bytes },
+            store: StoreJson::new(report),
+            tables: (report.tables.total() > 0).then(|| TablesJson::new(report)),
+            frontier: FrontierJson { peak_bytes: statistics.frontier_peak_bytes },
             peak_rss_bytes: report.peak_resident,
             seconds: Seconds {
                 total: micros(report.total_time.as_secs_f64()),
@@ -231,12 +231,12 @@ pub fn write_measure(model: &ModelInfo, report: &SweepReport, out: &mut dyn Writ
     #[derive(serde::Serialize)]
     struct Measured<'a> {
         schema: u32,
-        tool: Tool,
-        model: Model<'a>,
+        tool: ToolJson,
+        model: ModelJson<'a>,
         progress: SweepJson<'a>,
     }
     let measured =
-        Measured { schema: SCHEMA, tool: Tool::new(), model: Model(model), progress: SweepJson::new(report) };
+        Measured { schema: SCHEMA, tool: ToolJson::new(), model: ModelJson(model), progress: SweepJson::new(report) };
     Ok(serde_json::to_writer(out, &measured)?)
 }
 
@@ -246,21 +246,21 @@ fn micros(seconds: f64) -> f64 {
 }
 
 #[derive(serde::Serialize)]
-struct Tool {
+struct ToolJson {
     name: &'static str,
     version: &'static str,
 }
 
-impl Tool {
+impl ToolJson {
     fn new() -> Self {
-        Tool { name: "deltamark", version: env!("CARGO_PKG_VERSION") }
+        ToolJson { name: "deltamark", version: env!("CARGO_PKG_VERSION") }
     }
 }
 
 /// The model: path, format, and its sizes under their own names.
-pub(crate) struct Model<'a>(pub &'a ModelInfo);
+pub(crate) struct ModelJson<'a>(pub &'a ModelInfo);
 
-impl Serialize for Model<'_> {
+impl Serialize for ModelJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("path", &self.0.path)?;
@@ -274,19 +274,19 @@ impl Serialize for Model<'_> {
 
 /// Tables of the model itself.
 #[derive(serde::Serialize)]
-struct Tables<'a> {
+struct TablesJson<'a> {
     bytes: u64,
     parts: Pairs<Vec<(&'a str, u64)>>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> TablesJson<'a> {
     fn new(report: &'a Report) -> Self {
-        Tables { bytes: report.tables.total(), parts: Pairs(report.tables.parts().to_vec()) }
+        TablesJson { bytes: report.tables.total(), parts: Pairs(report.tables.parts().to_vec()) }
     }
 }
 
 #[derive(serde::Serialize)]
-struct Store<'a> {
+struct StoreJson<'a> {
     name: &'a str,
     options: Pairs<Vec<(&'a str, Literal<'a>)>>,
     guarantee: &'static str,
@@ -332,14 +332,14 @@ impl<'a> CandidateJson<'a> {
     }
 }
 
-impl<'a> Store<'a> {
+impl<'a> StoreJson<'a> {
     fn new(report: &'a Report) -> Self {
         let (guarantee, omission_probability) = match report.guarantee {
             Guarantee::Exact => ("exact", 0.0),
             Guarantee::Omission(probability) => ("omission", probability),
         };
         let options = report.store_options().into_iter().map(|(name, value)| (name, Literal(value))).collect();
-        Store {
+        StoreJson {
             name: &report.store.name,
             options: Pairs(options),
             guarantee,
@@ -377,7 +377,7 @@ impl<K: Serialize, V: Serialize> Serialize for Pairs<Vec<(K, V)>> {
 }
 
 #[derive(serde::Serialize)]
-struct Frontier {
+struct FrontierJson {
     peak_bytes: u64,
 }
 
@@ -390,8 +390,8 @@ struct Seconds {
 #[derive(serde::Serialize)]
 struct Traces<'a> {
     schema: u32,
-    tool: Tool,
-    model: Model<'a>,
+    tool: ToolJson,
+    model: ModelJson<'a>,
     traces: Vec<AnswerJson<'a>>,
 }
 
@@ -437,14 +437,14 @@ impl Serialize for TraceJson<'_> {
         let full = story.len() <= FULL_STATES;
         let mut walk = story.walk();
         let mut list = serializer.serialize_seq(Some(story.len() + 1))?;
-        list.serialize_element(&Element { state: Some(State(walk.state())), ..Element::default() })?;
+        list.serialize_element(&Element { state: Some(StateJson(walk.state())), ..Element::default() })?;
         for number in 1..=story.len() {
             let Some(step) = walk.next() else { break };
             let mut element = Element { action: Some(step.action), fault: step.fault, ..Element::default() };
             if !full && number < story.len() {
                 element.changes = Some(Changes(story, step.changes));
             } else if step.fault.is_none() {
-                element.state = Some(State(walk.state()));
+                element.state = Some(StateJson(walk.state()));
             }
             list.serialize_element(&element)?;
         }
@@ -456,7 +456,7 @@ impl Serialize for TraceJson<'_> {
 #[derive(Default)]
 struct Element<'a> {
     action: Option<&'a str>,
-    state: Option<State<'a>>,
+    state: Option<StateJson<'a>>,
     changes: Option<Changes<'a>>,
     fault: Option<&'a str>,
 }
@@ -477,9 +477,9 @@ impl Serialize for Element<'_> {
 }
 
 /// A state: its variables and values, those at rest left out.
-pub(crate) struct State<'a>(pub StateWords<'a>);
+pub(crate) struct StateJson<'a>(pub StateWords<'a>);
 
-impl Serialize for State<'_> {
+impl Serialize for StateJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, ValueJson(value))))
     }
@@ -549,7 +549,7 @@ mod tests {
 
     #[test]
     fn the_contract_has_its_fields_in_order() {
-        let json = sample(&[Verdict::Unknown], Some(Stop::Time)).json();
+        let json = sample(&[Verdict::Unknown], Some(Stop::Time)).to_json();
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
         let contract = [

@@ -1,9 +1,10 @@
 //! What this process holds, and what the machine still has.
 //!
-//! In: the files by which Linux tells. Out: bytes, or nothing where they are not told
+//! In: the files in which Linux reports them. Out: bytes, or `None` where they are not known
 //! (other systems, no `/proc`). What stays true: nothing here fails; a figure that
 //! cannot be had is left out, and a run without it goes by its own accounting.
 
+pub use deltamark_core::budget::{is_optional, run_out};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -39,7 +40,7 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// That of this process; nothing, if it has no limit.
+    /// That of this process; `None` if it has no limit.
     pub fn of_this_process() -> Option<Self> {
         let limit = address_limit(&fs::read_to_string("/proc/self/limits").ok()?)?;
         let statm = fs::read_to_string("/proc/self/statm").ok()?;
@@ -102,7 +103,7 @@ fn kibibytes(text: &str, field: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The size of a page, from the auxiliary vector, where the kernel tells it without a
+/// The size of a page, from the auxiliary vector, where the kernel reports it without a
 /// call to the C library.
 fn page_size() -> u64 {
     const AT_PAGESZ: usize = 6;
@@ -118,7 +119,7 @@ fn page_size() -> u64 {
     })
 }
 
-/// Where one control group tells its limit and its use.
+/// Where one control group reports its limit and its use.
 #[derive(Debug, PartialEq, Eq)]
 struct GroupFiles {
     folder: PathBuf,

@@ -1,7 +1,6 @@
 //! Rust values as slots: how the state of a model written in Rust is stored.
 //!
-//! In: a value of a type that is [`Pack`]. Out: its bits, one field behind the other
-//! with nothing between them, in slots. What stays true: unpacking what was packed
+//! In: a value of a type that is [`Pack`]. Out: its bits, fields contiguous, in slots. What stays true: unpacking what was packed
 //! gives the value back, so different values have different slots; a type with
 //! [`BITS`](Pack::BITS) takes exactly that many, whatever its value; and a value that
 //! does not fit is reported, never cut short.
@@ -80,7 +79,7 @@ use std::fmt::{Debug, Display};
     note = "derive it: `#[derive(Debug, Pack)]`; instead of HashMap and HashSet use BTreeMap and BTreeSet, whose order is part of their value"
 )]
 pub trait Pack: Debug + Sized {
-    /// How many bits every value takes; nothing when that varies.
+    /// The number of bits of every value; `None` if it varies.
     const BITS: Option<u32>;
 
     /// Writes the value.
@@ -104,7 +103,7 @@ pub trait Pack: Debug + Sized {
 pub trait PackBits: Sized {
     /// How many bits the integer type has: more cannot be asked for.
     const MOST: u32;
-    /// How many integers there are; nothing when that varies.
+    /// The number of integers; `None` if it varies.
     const INTEGERS: Option<u32>;
     /// How many bits there are besides the integers.
     const OTHER: u32;
@@ -278,7 +277,7 @@ pub fn value<T: Debug + ?Sized>(value: &T) -> Value {
     }
 }
 
-/// The bits of several parts together; nothing when one of them varies.
+/// The bits of several parts together; `None` if one of them varies.
 pub const fn sum(parts: &[Option<u32>]) -> Option<u32> {
     let (mut total, mut index) = (0, 0);
     while index < parts.len() {

@@ -28,7 +28,7 @@
 
 use crate::check::CheckError;
 use crate::load::ModelInfo;
-use crate::report::{Answer, Kind, Report};
+use crate::report::{Answer, PropertyKind, Report};
 use crate::run::{Ran, Run};
 use crate::story::Story;
 use deltamark_core::{Bytes, Control, Guarantee, PropertyOutcome, Statistics, Stop, System};
@@ -43,7 +43,7 @@ pub(crate) struct Plan<'r> {
 struct Planned<'r> {
     system: &'r dyn System,
     /// Of each property of the run its place among all that were asked, and what it asks for.
-    asked: Vec<(usize, Kind)>,
+    asked: Vec<(usize, PropertyKind)>,
     run: Box<dyn Run + 'r>,
 }
 
@@ -65,13 +65,13 @@ impl<'r> Plan<'r> {
     }
 
     /// A plan of one run, which answers all that was asked.
-    pub fn single(system: &'r dyn System, kinds: Vec<Kind>, run: impl Run + 'r) -> Self {
+    pub fn single(system: &'r dyn System, kinds: Vec<PropertyKind>, run: impl Run + 'r) -> Self {
         Plan::new().and(system, kinds.into_iter().enumerate().collect(), run)
     }
 
-    /// The same and one more run, over this system. `asked` tells of each of its properties the place among all that were
+    /// The same and one more run, over this system. `asked` lists for each of its properties the place among all that were
     /// asked, and what it asks for.
-    pub fn and(mut self, system: &'r dyn System, asked: Vec<(usize, Kind)>, run: impl Run + 'r) -> Self {
+    pub fn and(mut self, system: &'r dyn System, asked: Vec<(usize, PropertyKind)>, run: impl Run + 'r) -> Self {
         self.runs.push(Planned { system, asked, run: Box::new(run) });
         self
     }
@@ -124,7 +124,12 @@ impl<'r> Plan<'r> {
 }
 
 /// An answer, its trace replayed and put into words, if there is time for that.
-fn answer(system: &dyn System, kind: Kind, found: PropertyOutcome, control: &Control) -> Result<Answer, CheckError> {
+fn answer(
+    system: &dyn System,
+    kind: PropertyKind,
+    found: PropertyOutcome,
+    control: &Control,
+) -> Result<Answer, CheckError> {
     let PropertyOutcome { name, text, verdict, untraced } = found;
     let story = match verdict.trace().map(|trace| Story::tell_under(system, trace, control)).transpose() {
         Ok(story) => story.transpose(),
@@ -196,7 +201,8 @@ fn sum(one: Statistics, two: &Statistics) -> Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Check, compiled, control};
+    use crate::check::{Check, compiled};
+    use crate::control::control;
     use crate::report::Overall;
     use crate::run::store::OverStore;
     use deltamark_core::{Action, Cancel, Layer, Limits, Outcome, Property, Scratch, Silent, Slot, Trace, Verdict};
@@ -283,10 +289,8 @@ mod tests {
             source: &[Slot],
             out: &mut deltamark_core::Batch,
         ) -> Result<(), deltamark_core::Widen> {
-            let mut all = deltamark_core::Batch::new(self.0.width());
-            self.0.successors(scratch, source, &mut all)?;
-            let kept = (0..all.len()).filter(|&number| all.action(number) != self.1);
-            kept.for_each(|number| out.push_hashed(all.action(number), all.target(number), all.hash(number)));
+            self.0.successors(scratch, source, out)?;
+            out.retain(|action| action != self.1);
             Ok(())
         }
 
@@ -296,10 +300,8 @@ mod tests {
             block: &deltamark_core::Block,
             out: &mut deltamark_core::Batch,
         ) -> Result<(), deltamark_core::Widen> {
-            for (number, state) in block.states().iter().enumerate() {
-                out.begin(number);
-                Layer::successors(self, scratch, state, out)?;
-            }
+            self.0.expand(scratch, block, out)?;
+            out.retain(|action| action != self.1);
             Ok(())
         }
 
@@ -321,17 +323,17 @@ mod tests {
         let model = ring();
         let layer = Without(&model, Action(2));
         let run = |system: &dyn System, asked: &[(bool, &str)]| {
-            let kinds = vec![Kind::Invariant; asked.len()];
+            let kinds = vec![PropertyKind::Invariant; asked.len()];
             Plan::single(system, kinds, over(system, asked)).make(setting(Limits::default())).expect("a report")
         };
         let [of_model, of_layer] = [&[(true, "c == 1"), (false, "a + b == 1")][..], &[(true, "c == 1")][..]];
         let (one, two) = (run(&model, of_model), run(&layer, of_layer));
         let both = Plan::new()
-            .and(&model, vec![(2, Kind::Reachable), (0, Kind::Invariant)], over(&model, of_model))
-            .and(&layer, vec![(1, Kind::Reachable)], over(&layer, of_layer))
+            .and(&model, vec![(2, PropertyKind::Reachable), (0, PropertyKind::Invariant)], over(&model, of_model))
+            .and(&layer, vec![(1, PropertyKind::Reachable)], over(&layer, of_layer))
             .make(setting(Limits::default()))
             .expect("a report");
-        let told: Vec<(Kind, &str, &str, usize)> = both
+        let told: Vec<(PropertyKind, &str, &str, usize)> = both
             .answers
             .iter()
             .map(|answer| {
@@ -340,9 +342,9 @@ mod tests {
             })
             .collect();
         let expected = [
-            (Kind::Invariant, "a + b == 1", "violated", 2),
-            (Kind::Reachable, "c == 1", "violated", 0),
-            (Kind::Reachable, "c == 1", "holds", 2),
+            (PropertyKind::Invariant, "a + b == 1", "violated", 2),
+            (PropertyKind::Reachable, "c == 1", "violated", 0),
+            (PropertyKind::Reachable, "c == 1", "holds", 2),
         ];
         assert_eq!(told, expected);
         let counts = |report: &Report| (report.statistics.states, report.statistics.edges, report.statistics.expanded);
@@ -356,9 +358,9 @@ mod tests {
     #[test]
     fn a_limit_of_one_run_shows_in_the_whole_and_leaves_the_answers_of_others() {
         let (large, small) = (net("tr more -> a\n"), ring());
-        let plan = Plan::new().and(&large, vec![(1, Kind::Invariant)], over(&large, &[(false, "a >= 0")])).and(
+        let plan = Plan::new().and(&large, vec![(1, PropertyKind::Invariant)], over(&large, &[(false, "a >= 0")])).and(
             &small,
-            vec![(0, Kind::Invariant)],
+            vec![(0, PropertyKind::Invariant)],
             over(&small, &[(false, "a <= 1")]),
         );
         let report = plan.make(setting(Limits { states: Some(10), ..Limits::default() })).expect("a report");
@@ -371,9 +373,9 @@ mod tests {
     #[test]
     fn a_user_who_interrupts_the_first_run_ends_all() {
         let (one, two) = (ring(), ring());
-        let plan = Plan::new().and(&one, vec![(0, Kind::Invariant)], over(&one, &[(false, "a <= 1")])).and(
+        let plan = Plan::new().and(&one, vec![(0, PropertyKind::Invariant)], over(&one, &[(false, "a <= 1")])).and(
             &two,
-            vec![(1, Kind::Invariant)],
+            vec![(1, PropertyKind::Invariant)],
             over(&two, &[(false, "a <= 1")]),
         );
         let setting = setting(Limits::default());
@@ -409,8 +411,8 @@ mod tests {
         let system = ring();
         for ((one, first), (two, second), stopped_by, overall) in cases {
             let report = Plan::new()
-                .and(&system, vec![(0, Kind::Invariant)], Known(known(std::slice::from_ref(&one), first)))
-                .and(&system, vec![(1, Kind::Invariant)], Known(known(std::slice::from_ref(&two), second)))
+                .and(&system, vec![(0, PropertyKind::Invariant)], Known(known(std::slice::from_ref(&one), first)))
+                .and(&system, vec![(1, PropertyKind::Invariant)], Known(known(std::slice::from_ref(&two), second)))
                 .make(setting(Limits::default()))
                 .expect("a report");
             assert_eq!((report.stopped_by, report.overall()), (stopped_by, overall), "{one:?} and {two:?}");
@@ -478,11 +480,11 @@ mod tests {
         let report = |start: usize| {
             let lasso = Trace::lasso(0, [0, 1, 0, 1].map(Action).to_vec(), start);
             let ran = known(&[Verdict::Violated(Some(lasso), None)], Some(Stop::Answered));
-            Plan::single(&system, vec![Kind::Other("test")], Known(ran)).make(setting(Limits::default()))
+            Plan::single(&system, vec![PropertyKind::Other("test")], Known(ran)).make(setting(Limits::default()))
         };
         let json = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).expect("JSON");
         let good = report(2).expect("it closes");
-        let (whole, mut traces) = (json(good.json().as_bytes()), Vec::new());
+        let (whole, mut traces) = (json(good.to_json().as_bytes()), Vec::new());
         good.write_traces(&mut traces).expect("memory takes all");
         for property in [&whole["properties"][0], &json(&traces)["traces"][0]] {
             let (steps, start) = (&property["trace"], property["loop_at"].as_u64().expect("a number") as usize);
@@ -493,7 +495,7 @@ mod tests {
             let error = report(start).map(|_| ()).expect_err("it does not close");
             assert!(matches!(error, CheckError::Replay { .. }), "{error}");
         }
-        let path = Check::new(&system).run().expect("a run").json();
+        let path = Check::new(&system).run().expect("a run").to_json();
         assert!(!path.contains("loop_at"), "a path has no cycle");
     }
 }

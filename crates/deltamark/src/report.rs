@@ -3,14 +3,15 @@
 //! In: the outcome of a search, its traces replayed and put into words. Out: a
 //! [`Report`], which owns all it says; [`Report::json`] for scripts, and whatever a
 //! front end makes of it for people. What stays true: every trace in a report was
-//! replayed, and "holds" stands only where the search said it.
+//! replayed, and "holds" is reported only where the search returned it.
 
 use crate::auto::Choice;
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
 use crate::story::Story;
 use crate::sweep::SweepReport;
-use deltamark_core::{Bytes, Goal, Growth, Guarantee, Statistics, Stop, Verdict};
+pub use deltamark_core::Growth;
+use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
 use deltamark_search::Strategy;
 use deltamark_store::{StoreInfo, StoreSpec};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 /// What a property asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum PropertyKind {
     /// That every reachable state has a successor.
     DeadlockFree,
     /// That no reachable step is declared wrong by the model.
@@ -33,28 +34,28 @@ pub enum Kind {
     Other(&'static str),
 }
 
-impl Kind {
+impl PropertyKind {
     /// The word for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::DeadlockFree => "deadlock-free",
-            Kind::FaultFree => "fault-free",
-            Kind::Invariant => "invariant",
-            Kind::Reachable => "reachable",
-            Kind::Soundness => "soundness",
-            Kind::Other(word) => word,
+            PropertyKind::DeadlockFree => "deadlock-free",
+            PropertyKind::FaultFree => "fault-free",
+            PropertyKind::Invariant => "invariant",
+            PropertyKind::Reachable => "reachable",
+            PropertyKind::Soundness => "soundness",
+            PropertyKind::Other(word) => word,
         }
     }
 }
 
-impl From<&Goal> for Kind {
+impl From<&Goal> for PropertyKind {
     fn from(goal: &Goal) -> Self {
         match goal {
-            Goal::DeadlockFree => Kind::DeadlockFree,
-            Goal::FaultFree => Kind::FaultFree,
-            Goal::Invariant(_) => Kind::Invariant,
-            Goal::Reachable(_) => Kind::Reachable,
-            other => Kind::Other(other.word()),
+            Goal::DeadlockFree => PropertyKind::DeadlockFree,
+            Goal::FaultFree => PropertyKind::FaultFree,
+            Goal::Invariant(_) => PropertyKind::Invariant,
+            Goal::Reachable(_) => PropertyKind::Reachable,
+            other => PropertyKind::Other(other.word()),
         }
     }
 }
@@ -63,7 +64,7 @@ impl From<&Goal> for Kind {
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// What the property asks for.
-    pub kind: Kind,
+    pub kind: PropertyKind,
     /// The property's name.
     pub name: String,
     /// The property as the user wrote it.
@@ -97,7 +98,29 @@ pub enum Overall {
     NoAnswer,
 }
 
-/// What a run came to.
+/// What a run found.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use deltamark::{Check, Overall, load};
+///
+/// let model = load("../../models/philosophers-5.pnml", None)?;
+/// let report = Check::loaded(&model).deadlock_free().explore_all(true).run()?;
+/// assert_eq!((report.overall(), report.stopped_by), (Overall::Violated, None));
+/// assert_eq!((report.statistics.states, report.statistics.deadlocks), (243, 2));
+///
+/// // Each answer has its verdict and, where there is one, its trace in the words of the model.
+/// let answer = &report.answers[0];
+/// assert_eq!((answer.name.as_str(), answer.verdict.word()), ("deadlock-free", "violated"));
+/// for step in answer.story.as_ref().expect("a violation has a trace").walk() {
+///     println!("{}: {} places change", step.action, step.changes.len());
+/// }
+///
+/// // The same for scripts.
+/// assert!(report.to_json().contains(r#""states":243"#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The model.
@@ -148,7 +171,7 @@ pub struct GraphFile {
     pub path: String,
     /// Whether it was there before and the answers come from it; otherwise the run was to write it.
     pub walked: bool,
-    /// What is in it; nothing if it was not written, because the run ended early.
+    /// What is in it; `None` if it was not written, because the run ended early.
     pub contents: Option<GraphContents>,
 }
 
@@ -175,7 +198,7 @@ impl GraphContents {
 }
 
 impl Report {
-    /// A run that ended before there was a model to search; nothing, if something else went wrong with loading it. `memory_limit`
+    /// A run that ended before there was a model to search; `None` if something else went wrong with loading it. `memory_limit`
     /// is the limit it was under, and `since` when it began.
     pub fn of_loading(error: &LoadError, memory_limit: Option<u64>, since: Instant) -> Option<Report> {
         let LoadError::Stopped { path, format, phase, stop } = error else { return None };
@@ -264,7 +287,7 @@ pub(crate) mod tests {
 
     pub(crate) fn sample(verdicts: &[Verdict], stopped_by: Option<Stop>) -> Report {
         let answer = |verdict: &Verdict| Answer {
-            kind: Kind::DeadlockFree,
+            kind: PropertyKind::DeadlockFree,
             name: "deadlock-free".into(),
             text: "no reachable state is a deadlock".into(),
             verdict: verdict.clone(),

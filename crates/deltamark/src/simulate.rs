@@ -29,7 +29,7 @@ pub struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    /// A run that stands in the first initial state.
+    /// A run in the first initial state.
     pub fn new(system: &'a dyn System) -> Self {
         let initials = loop {
             let mut batch = Batch::new(system.width());
@@ -72,7 +72,7 @@ impl<'a> Simulator<'a> {
         &self.choices
     }
 
-    /// Takes the choice of this number, from 0, and tells what changed: name, before,
+    /// Takes the choice of this number, from 0, and returns what changed: name, before,
     /// after. Nothing happens, and `None` comes back, when there is no such choice or
     /// it is a fault.
     pub fn take(&mut self, number: usize) -> Option<Vec<(String, Value, Value)>> {
@@ -84,7 +84,7 @@ impl<'a> Simulator<'a> {
         Some(told)
     }
 
-    /// Takes back the last step and tells its name, if there was one.
+    /// Takes back the last step and returns its name, if there was one.
     pub fn back(&mut self) -> Option<String> {
         let step = self.steps.pop()?;
         self.history.pop();

@@ -1,6 +1,6 @@
 //! Soundness of workflow nets.
 //!
-//! From W. van der Aalst, *The Application of Petri Nets to Workflow Management*, 1998; the notions are told apart in Van der Aalst
+//! From W. van der Aalst, *The Application of Petri Nets to Workflow Management*, 1998; the notions are distinguished in Van der Aalst
 //! et al., *Soundness of workflow nets: classification, decidability, and analysis*, 2011. In: a P/T net that is a workflow net
 //! (`deltamark_nets::workflow`). Out: a report with three answers:
 //!
@@ -11,13 +11,14 @@
 //! A run records the edges between numbered markings, and marks a final one by an edge to itself under an action that the net does not
 //! have. The option to complete is then a matter of numbers: going backwards from the final markings reaches all others, or
 //! a shortest path leads to one that is not reached. What stays true: "holds" rests on a complete run over an exact store; what a
-//! run that ended early has shown already (improper completion, a deadlock that is not final, a transition that fires) is told.
+//! run that ended early has shown already (improper completion, a deadlock that is not final, a transition that fires) is reported.
 
-use crate::check::{Check, CheckError, compiled, control};
+use crate::check::{Check, CheckError, compiled};
 use crate::condensed::EdgeLog;
+use crate::control::control;
 use crate::ends::{Ends, FinalStates};
 use crate::plan::{Plan, Setting};
-use crate::report::{Kind, Report};
+use crate::report::{PropertyKind, Report};
 use crate::run::store::OverStore;
 use crate::run::{Ran, Run, Watcher, growth};
 use deltamark_core::property::Undefined;
@@ -185,7 +186,7 @@ impl Check<'_> {
             },
         };
         let setting = Setting { model: self.info, control, memory_limit, since: self.since, notes };
-        Plan::single(system, vec![Kind::Soundness; 3], run).make(setting)
+        Plan::single(system, vec![PropertyKind::Soundness; 3], run).make(setting)
     }
 
     fn refuse_with_soundness(&self) -> Result<(), CheckError> {
@@ -421,7 +422,7 @@ fn option_to_complete(graph: &Graph, mark: Action, control: &Control) -> Result<
     if !any {
         return Ok(Completion::Possible);
     }
-    // The answer stands without a path, if there is neither room nor time to find one.
+    // The answer is valid without a path, if there is neither memory nor time to find one.
     let path = match levels::path_to(graph, &lost, control) {
         Err(FileError::Stopped(_)) => None,
         path => path?,

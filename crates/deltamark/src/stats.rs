@@ -42,7 +42,7 @@ impl Stats {
     }
 
     /// Both as one JSON object.
-    pub fn json(&self) -> String {
+    pub fn to_json(&self) -> String {
         json::text(|out| self.write_json(out))
     }
 }
@@ -73,8 +73,8 @@ impl Surveyor {
         };
         let (names, watched): (Vec<String>, Vec<Observable>) = observe.map(resolved).unwrap_or_default();
         // Names and action numbers go together only when there are as many of both; in
-        // a coloured net one transition stands behind many actions. A system that does not
-        // say how many actions there are tells nothing.
+        // a coloured net many actions belong to one transition. A system that does not
+        // number its actions beforehand has no such list.
         let count = system.action_count().unwrap_or(0) as usize;
         let grouped = observe.is_some_and(Observe::groups_actions);
         let named = |names: &Vec<String>| grouped || system.action_count() == Some(names.len() as u32);

@@ -21,7 +21,7 @@ pub struct Change<'a> {
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct StoryStep<'a> {
     /// The action's name.
     pub action: &'a str,
     /// What it changed, in the order of the model.
@@ -109,7 +109,7 @@ impl Story {
             cycle: None,
             rest: system.describe().rest(),
         };
-        // Numbered in the order of the model, so that whatever is told by number comes
+        // Numbered in the order of the model, so that whatever is listed by number comes
         // in that order.
         for name in system.observe().map(|observe| observe.names()).unwrap_or_default() {
             story.variables.number(name);
@@ -154,7 +154,7 @@ impl Story {
     }
 }
 
-/// A walk along a story: stands in a state and goes on step by step.
+/// A walk along a story: a current state, and the steps that follow.
 pub struct Walk<'a> {
     story: &'a Story,
     taken: usize,
@@ -176,10 +176,10 @@ impl<'a> Walk<'a> {
 }
 
 impl<'a> Iterator for Walk<'a> {
-    type Item = Step<'a>;
+    type Item = StoryStep<'a>;
 
     /// Takes the next step. One that is a fault leaves the state as it is.
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<StoryStep<'a>> {
         let story = self.story;
         let &(action, end) = story.steps.get(self.taken)?;
         let start = self.taken.checked_sub(1).map_or(0, |before| story.steps[before].1);
@@ -198,7 +198,7 @@ impl<'a> Iterator for Walk<'a> {
         }
         let last = self.taken == story.steps.len();
         let fault = story.fault.as_deref().filter(|_| last);
-        Some(Step { action: &story.actions.list[action as usize], changes, fault })
+        Some(StoryStep { action: &story.actions.list[action as usize], changes, fault })
     }
 }
 
@@ -206,7 +206,7 @@ impl<'a> Iterator for Walk<'a> {
 #[derive(Clone, Debug)]
 struct Words<T> {
     list: Vec<T>,
-    /// By what they look like: numbers and texts that look the same are told the same.
+    /// By what they look like: numbers and texts that look the same are found under the same key.
     known: HashMap<String, u32>,
 }
 

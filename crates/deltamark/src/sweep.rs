@@ -3,7 +3,8 @@
 //! In: a system and what the user said about progress. Out: a measure and a [`SweepReport`]. What stays true: a measure
 //! that nobody gave was tried on a sample first, and what came of that is reported. The run itself is in `run/sweep.rs`.
 
-use crate::check::{CheckError, control};
+use crate::check::CheckError;
+use crate::control::control;
 use crate::load::Source;
 use deltamark_core::{Cancel, Control, Directions, Limits, Measure, Silent, System};
 use deltamark_search::Swept;
@@ -38,7 +39,7 @@ pub struct SweepReport {
     pub directions: Option<Directions>,
     /// What a sweep over a sample came to, if one was made.
     pub trial: Option<Trial>,
-    /// What the sweep counted; nothing, if none was made.
+    /// What the sweep counted; `None` if none was made.
     pub swept: Option<Swept>,
 }
 

@@ -24,7 +24,7 @@ struct State {
     turn: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Moves(usize);
 
 impl Model for Mutex {
@@ -91,6 +91,16 @@ fn a_violation_comes_with_its_states() {
     assert_eq!(path.steps.len(), 4);
     assert_eq!(path.initial, State { at: [At::Idle; 2], turn: 0 });
     assert_eq!(path.last().at, [At::Critical; 2]);
+    // Actions are values: replayed by the model itself, they give the states of the path.
+    let mut state = path.initial.clone();
+    let mut states = vec![state.clone()];
+    for action in path.actions() {
+        assert_eq!(Mutex { takes_turns: false }.next(&mut state, Moves(action.0)), Step::Taken);
+        states.push(state.clone());
+    }
+    assert!(path.states().eq(&states));
+    let moves = |who: usize| path.actions().filter(|action| **action == Moves(who)).count();
+    assert_eq!((moves(0), moves(1)), (2, 2));
     assert_eq!(report.trace("inside").expect("a goal reached has a trace").steps.len(), 2);
     assert!(report.verdict("no such property").is_none() && report.trace("fault-free").is_none());
     let text = report.to_string();
@@ -123,7 +133,7 @@ fn a_panic_in_a_model_is_a_fault_with_a_trace() {
     let report = deltamark::check(Countdown).invariant("true", |_| true).run().expect("the model runs");
     let path = report.trace("fault-free").expect("a fault has a trace");
     assert_eq!((path.initial, path.last().0), ((3,), 0));
-    assert_eq!(path.fault, Some(("()".into(), "the model panicked: attempt to divide by zero".into())));
+    assert_eq!(path.fault, Some(((), "the model panicked: attempt to divide by zero".into())));
     let report =
         deltamark::check(Countdown).invariant("no value at 0", |state| 3 / state.0 > 0).run().expect("the model runs");
     assert!(matches!(report.verdict("no value at 0"), Some(Verdict::Violated(Some(_), Some(_)))));
@@ -146,7 +156,7 @@ fn what_makes_no_sense_is_an_error() {
 
 #[test]
 fn a_goal_without_a_value_somewhere_is_undecided_until_all_is_seen() {
-    use deltamark::core::Limits;
+    use deltamark_core::Limits;
     let format = deltamark::load::Format::by_name("tina").expect("a format");
     let text = b"pl p (1)\npl q (0)\ntr t p -> q\n";
     let net =
@@ -190,4 +200,70 @@ fn more_values_to_pick_from_than_are_tried_leave_the_answer_open() {
         let word = if stop.is_none() { "holds" } else { "unknown" };
         assert!(report.answers.iter().all(|answer| answer.verdict.word() == word), "{last}");
     }
+}
+
+#[test]
+fn a_run_is_heard_of_and_written_as_json() {
+    use deltamark::{Event, Listener};
+    use std::sync::{Arc, Mutex as Lock};
+
+    #[derive(Default)]
+    struct Heard(Lock<Vec<String>>);
+
+    impl Listener for Heard {
+        fn event(&self, event: &Event<'_>) {
+            if let Event::Answered(name, word) = event {
+                self.0.lock().expect("a list").push(format!("{name}: {word}"));
+            }
+        }
+    }
+
+    let heard = Arc::new(Heard::default());
+    let check = deltamark::check(Mutex { takes_turns: false }).invariant("exclusion", exclusive);
+    let report = check.listener(heard.clone()).run().expect("the model runs");
+    assert_eq!(*heard.0.lock().expect("a list"), ["exclusion: violated"]);
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    assert_eq!(json["model"]["format"], "rust");
+    assert_eq!(json["states"], report.states());
+    let found = &json["properties"][0];
+    assert_eq!((&found["name"], &found["verdict"]), (&"exclusion".into(), &"violated".into()));
+    assert_eq!(found["trace"].as_array().map(Vec::len), Some(5));
+    assert_eq!(found["trace"][1]["action"], "Moves(0)");
+    let mut written = Vec::new();
+    report.write_json(&mut written).expect("memory takes all");
+    assert_eq!(written, report.to_json().as_bytes());
+}
+
+/// Counts for ever.
+struct Endless;
+
+impl Model for Endless {
+    type State = (u64,);
+    type Action = ();
+
+    fn initial(&self) -> Vec<(u64,)> {
+        vec![(0,)]
+    }
+
+    fn actions(&self, _: &(u64,), actions: &mut Vec<()>) {
+        actions.push(());
+    }
+
+    fn next(&self, state: &mut (u64,), (): ()) -> Step {
+        state.0 += 1;
+        Step::Taken
+    }
+}
+
+#[test]
+fn progress_can_end_a_run() {
+    let cancel = deltamark::Cancel::new();
+    let seen = cancel.clone();
+    let stop = move |now: &deltamark::Snapshot| {
+        if now.states > 1 {
+            seen.cancel();
+        }
+    };
+    let report = deltamark::check(Endless).store("plain").cancel(&cancel).on_progress(stop).run().expect("it runs");
+    assert_eq!(report.report().stopped_by, Some(Stop::Cancelled));
 }

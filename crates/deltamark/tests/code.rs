@@ -1,11 +1,11 @@
 //! A model that is Rust code, through the façade: faults, several initial states, and
 //! states without names that properties could speak of.
 
-use deltamark::core::{Action, Batch, Describe, Limits, Scratch, Slot, System, Value, Verdict, Widen, Width};
 use deltamark::graph::{Graph, GraphFormat};
 use deltamark::simulate::Simulator;
 use deltamark::story::Story;
 use deltamark::{Check, CheckError, Loaded, ModelInfo, Overall, Report};
+use deltamark_core::{Action, Batch, Describe, Limits, Scratch, Slot, System, Value, Verdict, Widen, Width};
 use std::sync::Arc;
 
 /// Counts down from 2 or 3 by one or two at a time; below zero lies a fault.
@@ -73,7 +73,7 @@ fn a_fault_is_told_with_its_trace() {
     let story: &Story = fault.story.as_ref().expect("a story");
     let last = story.walk().last().expect("a step");
     assert_eq!((last.action, last.fault), ("minus 2", Some("below zero")));
-    let json: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
     let trace = json["properties"][1]["trace"].as_array().expect("a list");
     assert_eq!(trace.len(), story.len() + 1);
     let expected = serde_json::json!({"action": "minus 2", "state": null, "fault": "below zero"});
@@ -117,7 +117,7 @@ fn too_little_memory_is_refused_and_the_advice_is_enough() {
 fn a_graph_has_all_initial_states() {
     let model = Loaded { system: Box::new(Countdown { faulty: false }), info: ModelInfo::code() };
     let explore =
-        |most| Graph::explore(&model, most, Limits::default(), Default::default(), Arc::new(deltamark::core::Silent));
+        |most| Graph::explore(&model, most, Limits::default(), Default::default(), Arc::new(deltamark_core::Silent));
     let graph = explore(4).expect("a graph");
     let mut text = Vec::new();
     graph.write(GraphFormat::Aut, &mut text).expect("memory to write to");

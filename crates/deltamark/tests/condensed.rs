@@ -2,11 +2,11 @@
 //! and the way the graph is walked.
 
 use deltamark::condensed::OpenOptions;
-use deltamark::condensed_graph::Way;
-use deltamark::core::Limits;
 use deltamark::graph::{Graph, GraphFormat};
-use deltamark::search::{Search, Strategy};
 use deltamark::{Check, CheckError, Condensed, CondensedError, LoadOptions, Loaded, Report, Unfold, load_with};
+use deltamark_core::Limits;
+use deltamark_graph::Way;
+use deltamark_search::{Search, Strategy};
 use deltamark_testkit::Corpus;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ fn agree(name: &str, loaded: &Loaded, graph: &Condensed, ways: &[Way]) {
     for (place, bound) in full.survey.bounds.iter().take(6) {
         let observable = loaded.system.observe().and_then(|observe| observe.resolve(place)).expect("a name");
         let place = format!("\"{place}\"");
-        if observable.kind == deltamark::core::Kind::Bool {
+        if observable.kind == deltamark_core::Kind::Bool {
             texts.push((true, format!("{place} or not {place}")));
             texts.push((true, format!("not {place}")));
             texts.push((false, place));
@@ -127,7 +127,7 @@ fn every_store_that_tells_ids_and_both_searches_write_the_same_graph() {
     for store in ["plain", "collapse", "tree", "compact", "difference", "delta", "comback"] {
         for (search, threads) in [(Search::Bfs, 1), (Search::Dfs, 1), (Search::Bfs, 3)] {
             let path = folder.join(format!("{store}-{}-{threads}.dmg", search.name()));
-            let spec: deltamark::store::StoreSpec = store.parse().expect("a store");
+            let spec: deltamark_store::StoreSpec = store.parse().expect("a store");
             let check = Check::loaded(&loaded).store(spec).search(search).threads(threads);
             match check.graph(path.to_string_lossy()).explore() {
                 Ok(_) => {}
@@ -247,7 +247,7 @@ fn drawings_from_a_graph_are_those_from_the_model() {
     let loaded = model("mutex.net", &LoadOptions::default());
     let graph = written(&loaded, &folder.join("mutex.dmg"), |check| check);
     let limits = Limits::default;
-    let silent = || std::sync::Arc::new(deltamark::core::Silent);
+    let silent = || std::sync::Arc::new(deltamark_core::Silent);
     let from_model = Graph::explore(&loaded, 1000, limits(), Default::default(), silent()).expect("a graph");
     let from_graph = Graph::rebuild(&graph, 1000, limits(), Default::default(), silent()).expect("a graph");
     for &format in GraphFormat::ALL {

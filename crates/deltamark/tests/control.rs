@@ -1,13 +1,13 @@
 //! One control is asked from the first byte of a model to the last state of a trace: what it says ends loading, unfolding and
 //! looking for traces, and what was found by then is told.
 
-use deltamark::check::steering;
-use deltamark::core::property::Undefined;
-use deltamark::core::{Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict};
-use deltamark::nets::generate::generate;
-use deltamark::nets::write::{to_pnml, to_tina};
-use deltamark::search::{Search, Strategy};
+use deltamark::control::steering;
 use deltamark::{Check, LoadError, LoadOptions, Unfold, load_under};
+use deltamark_core::property::Undefined;
+use deltamark_core::{Block, Cancel, Control, Goal, Limits, Predicate, Property, Scratch, Stop, System, Verdict};
+use deltamark_nets::generate::generate;
+use deltamark_nets::write::{to_pnml, to_tina};
+use deltamark_search::{Search, Strategy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ impl Predicate for StopsThere {
 
 #[test]
 fn a_violation_whose_trace_cannot_be_found_is_told_without_it() {
-    let system = deltamark::nets::NetSystem::new(generate("kanban", 3).expect("a net"));
+    let system = deltamark_nets::NetSystem::new(generate("kanban", 3).expect("a net"));
     let bfs = Strategy::from(Search::Bfs);
     // Every way to find a trace: undoing, a second search, back edges, crumbs, stacks, a second sweep.
     let cases = [
@@ -55,7 +55,7 @@ fn a_violation_whose_trace_cannot_be_found_is_told_without_it() {
         let label = format!("{store}, {}", search.name());
         assert!(matches!(answer.verdict, Verdict::Violated(None, _)), "{label}: {:?}", answer.verdict);
         assert_eq!((answer.story.is_none(), answer.untraced), (true, Some(Stop::Cancelled)), "{label}");
-        assert!(report.json().contains(r#""untraced_by":"cancelled""#), "{label}: {}", report.json());
+        assert!(report.to_json().contains(r#""untraced_by":"cancelled""#), "{label}: {}", report.to_json());
     }
 }
 
@@ -155,7 +155,7 @@ fn what_is_unfolded_unasked_runs_as_it_is_where_memory_is_short() {
 
 #[test]
 fn the_time_of_a_run_counts_from_its_first_moment() {
-    let system = deltamark::nets::NetSystem::new(generate("kanban", 4).expect("a net"));
+    let system = deltamark_nets::NetSystem::new(generate("kanban", 4).expect("a net"));
     let long_ago = Instant::now().checked_sub(Duration::from_secs(10)).expect("the machine has run for a while");
     let limits = Limits { time: Some(Duration::from_secs(5)), ..Limits::default() };
     assert_eq!(steering(&limits, &Cancel::new(), long_ago).stop(), Some(Stop::Time));

@@ -4,9 +4,9 @@
 //! `scripts/long`). The tests are split by the size of the nets, so that two processors have
 //! about as much to do.
 
-use deltamark::search::Search;
 use deltamark::stats::Stats;
 use deltamark::{Check, Loaded, load};
+use deltamark_search::Search;
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::ops::RangeInclusive;

@@ -3,8 +3,8 @@
 //! The counts were found by an explorer written apart from this project, which reads the XML by itself; the answers to queries are
 //! those that the files of TAPAAL's engine state.
 
-use deltamark::core::{Limits, Verdict};
 use deltamark::{Check, load};
+use deltamark_core::{Limits, Verdict};
 use deltamark_testkit::Corpus;
 
 /// File, places, transitions, states, edges, deadlocks.
@@ -259,9 +259,9 @@ fn models_are_known_by_their_words_packed_or_not() {
 /// Stores undo steps, take them again one by one, and skip those that sleep: none of it may forget priorities.
 #[test]
 fn every_store_agrees_on_nets_with_priorities() {
-    use deltamark::nets::{NetSystem, generate::generate};
-    use deltamark::search::Search;
-    use deltamark::store::CATALOGUE;
+    use deltamark_nets::{NetSystem, generate::generate};
+    use deltamark_search::Search;
+    use deltamark_store::CATALOGUE;
     use deltamark_testkit::net_oracle::explore_net;
     for (family, size, modulus) in [("kanban", 2, 3), ("philosophers", 5, 2), ("database-managers", 4, 5)] {
         let mut net = generate(family, size).expect("a family");

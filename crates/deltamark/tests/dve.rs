@@ -10,9 +10,9 @@
 //! What is above is part of the long run (see `scripts/long`): every store up to a million states, and both engines up to
 //! 32 million.
 
-use deltamark::search::Search;
-use deltamark::store::{CATALOGUE, Need, StoreInfo};
 use deltamark::{Check, EngineChoice, LoadOptions, Loaded, load, load_with};
+use deltamark_search::Search;
+use deltamark_store::{CATALOGUE, Need, StoreInfo};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::ops::RangeInclusive;

@@ -3,11 +3,11 @@
 //! stranger's word.
 
 use deltamark::condensed::OpenOptions;
-use deltamark::condensed_graph::graph::{forge, seal};
-use deltamark::condensed_graph::{Meta, Way};
-use deltamark::core::{Limits, Property, Verdict};
 use deltamark::graph::{Graph, GraphFormat};
 use deltamark::{Check, CheckError, Condensed, LoadOptions, Loaded, Unfold, load_with};
+use deltamark_core::{Limits, Property, Verdict};
+use deltamark_graph::graph::{forge, seal};
+use deltamark_graph::{Meta, Way};
 use deltamark_testkit::random::Rng;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ impl Case {
         }
         Check::along(graph, Way::Auto).limits(limits()).stats().map_err(told)?;
         graph.components(limits(), Default::default()).map_err(told)?;
-        let silent = std::sync::Arc::new(deltamark::core::Silent);
+        let silent = std::sync::Arc::new(deltamark_core::Silent);
         match Graph::rebuild(graph, 1000, limits(), Default::default(), silent) {
             Ok(drawn) => drawn.write(GraphFormat::Json, &mut std::io::sink()).expect("a sink"),
             Err(deltamark::graph::GraphError::Check(error)) => return Err(told(error)),

@@ -2,8 +2,8 @@
 //! Each keyword of each text is renamed, and dropped, one at a time: the text is refused, or the model is as before.
 
 use deltamark::Check;
-use deltamark::core::Limits;
 use deltamark::load::{self, Format, LoadOptions};
+use deltamark_core::Limits;
 
 const TINA: &str = "net n
 pl p : {a label} (2) -> t

@@ -1,10 +1,10 @@
 //! Traces that end in a cycle, made by hand on systems of several kinds: those that close are replayed and put into words,
 //! all others are refused.
 
-use deltamark::core::{Action, Batch, Ending, Layer, Recoding, ReplayError, System, Trace};
-use deltamark::nets::{NetSystem, tina};
 use deltamark::story::Story;
 use deltamark::{Model, ModelSystem, Pack, Step};
+use deltamark_core::{Action, Batch, Ending, Layer, Recoding, ReplayError, System, Trace};
+use deltamark_nets::{NetSystem, tina};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Counts changes of the layout.
@@ -143,7 +143,7 @@ fn a_lasso_whose_counts_outgrow_the_layout_on_the_way_closes() {
 fn a_lasso_of_processes_closes_or_is_refused() {
     let text = "byte x; process P { state a, b, c; init a; trans a -> b { effect x = 7; }, b -> c { effect x = 1; }, \
                 c -> b { effect x = 7; }, c -> c { effect x = 2; }; } system async;";
-    let system = deltamark::dve::DveSystem::new(deltamark::dve::parse(text.as_bytes()).expect("a model"));
+    let system = deltamark_dve::DveSystem::new(deltamark_dve::parse(text.as_bytes()).expect("a model"));
     check(&system, &[0, 1, 2].map(Action), 1, &[0, 2]);
     // The same locations with another value of `x` are another state.
     let round = [0, 1, 3].map(Action);

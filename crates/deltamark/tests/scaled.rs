@@ -1,9 +1,9 @@
 //! Nets at the edges of sizes: every store, every search and several threads against the dull explorer.
 
-use deltamark::nets::{NetSystem, parse_bytes};
-use deltamark::search::{Search, Strategy};
-use deltamark::store::{CATALOGUE, StoreSpec};
 use deltamark::{Check, CheckError, Report};
+use deltamark_nets::{NetSystem, parse_bytes};
+use deltamark_search::{Search, Strategy};
+use deltamark_store::{CATALOGUE, StoreSpec};
 use deltamark_testkit::net_oracle::{ExploredNet, explore_net};
 use deltamark_testkit::scaled::scaled_net;
 
@@ -43,7 +43,7 @@ fn same(report: &Report, expected: &ExploredNet, label: &str) {
 }
 
 /// Compares every way to explore the net, each with a system of its own: layouts widen as runs go on.
-fn agrees(net: &deltamark::nets::Net, label: &str, specs: &[StoreSpec]) -> bool {
+fn agrees(net: &deltamark_nets::Net, label: &str, specs: &[StoreSpec]) -> bool {
     let expected = explore_net(net, MOST);
     if !expected.complete {
         return false;
@@ -134,7 +134,7 @@ fn transitions_that_change_very_many_places_at_once() {
     for (text, states, edges, deadlocks) in
         [(moved(1), 2, 2, 0), (moved(u32::MAX), 2, 2, 0), (heavy.to_string(), 2, 1, 1)]
     {
-        let net = parse_bytes(deltamark::nets::Format::Tina, text.as_bytes()).expect("a net");
+        let net = parse_bytes(deltamark_nets::Format::Tina, text.as_bytes()).expect("a net");
         let expected = explore_net(&net, MOST);
         assert_eq!((expected.markings.len(), expected.edges, expected.deadlocks), (states, edges, deadlocks), "{text}");
         assert!(agrees(&net, &text, &specs()));

@@ -1,10 +1,10 @@
 //! Soundness of workflow nets against a dull oracle, and final states in every search, store and language.
 
-use deltamark::core::{Limits, Verdict};
 use deltamark::load::{self, Format, LoadOptions};
-use deltamark::nets::{Arc, Net, Place, Transition, write};
-use deltamark::search::{Search, Strategy};
-use deltamark::{Check, CheckError, Kind, Loaded, Report};
+use deltamark::{Check, CheckError, Loaded, PropertyKind, Report};
+use deltamark_core::{Limits, Verdict};
+use deltamark_nets::{Arc, Net, Place, Transition, write};
+use deltamark_search::{Search, Strategy};
 use deltamark_testkit::Rng;
 use std::collections::HashMap;
 
@@ -242,7 +242,7 @@ fn random_workflow_nets_are_answered_as_by_the_oracle() {
         };
         let found: Vec<bool> = report.answers.iter().map(|one| matches!(one.verdict, Verdict::Holds(_))).collect();
         assert_eq!(found, expected, "{text}");
-        assert!(report.answers.iter().all(|one| one.kind == Kind::Soundness));
+        assert!(report.answers.iter().all(|one| one.kind == PropertyKind::Soundness));
         assert_eq!(report.answers[0].story.as_ref().map(|story| story.len()), lost, "{text}");
         *seen.entry(expected).or_default() += 1;
     }
@@ -289,7 +289,7 @@ fn a_deadlock_in_a_final_state_is_no_violation() {
                     });
                     let report = check.threads(threads).explore_all(true).run().expect("it runs");
                     assert_eq!(words(&report), [*expected], "{format} {finals:?} {search:?} {store} {threads}");
-                    assert_eq!(report.answers[0].kind, Kind::DeadlockFree);
+                    assert_eq!(report.answers[0].kind, PropertyKind::DeadlockFree);
                     assert_eq!(report.statistics.deadlocks, 1, "a right end is counted as a deadlock");
                     assert_eq!(report.notes.len(), usize::from(!finals.is_empty()), "{:?}", report.notes);
                 }
@@ -304,7 +304,7 @@ fn final_markings_of_the_file_count_and_are_told() {
     model.info.final_markings = vec!["p = 0 and q = 2".into()];
     let report = Check::loaded(&model).run().expect("it runs");
     assert_eq!(words(&report), ["holds"]);
-    assert!(report.json().contains("a deadlock where p = 0 and q = 2 is a right end"), "{}", report.json());
+    assert!(report.to_json().contains("a deadlock where p = 0 and q = 2 is a right end"), "{}", report.to_json());
     // They are of no use to other questions, which stay as they are.
     let other = Check::loaded(&model).invariant("q <= 1").expect("an expression").run().expect("it runs");
     assert_eq!((words(&other), other.notes.len()), (vec!["violated"], 0));

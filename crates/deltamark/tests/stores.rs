@@ -4,9 +4,9 @@
 //! The small nets are part of every test run; the others, up to three million states, are part
 //! of the long run (see `scripts/long`).
 
-use deltamark::search::Search;
-use deltamark::store::{CATALOGUE, StoreInfo};
 use deltamark::{Check, load};
+use deltamark_search::Search;
+use deltamark_store::{CATALOGUE, StoreInfo};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::ops::RangeInclusive;

@@ -1,10 +1,10 @@
 //! Sweeps of models with answers from outside: where nothing was explored twice, states, edges and deadlocks are those of any
 //! other search; elsewhere verdicts are. And the two models of the paper hold no more states at once than there.
 
-use deltamark::search::{Strategy, SweepTask, run_sweep};
-use deltamark::store::sweep::layers::Layers;
 use deltamark::{Check, LoadOptions, Report, load, load_with};
 use deltamark_core::{Block, Control, Measure, Property, Remember, StateId, System, Verdict, Window};
+use deltamark_search::{Strategy, SweepTask, run_sweep};
+use deltamark_store::sweep::layers::Layers;
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use deltamark_testkit::oracle::explore;
@@ -91,7 +91,7 @@ fn what_actions_add_is_the_difference_of_ranks() {
         let explored = explore(system);
         let mut scratch = system.scratch();
         for text in texts {
-            let measure = deltamark::logic::measure(text, system).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+            let measure = deltamark_logic::measure(text, system).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
             let mut ranks = Vec::new();
             for state in &explored.states {
                 let mut block = Block::new(system.width());
@@ -139,7 +139,7 @@ fn every_measure_of_a_net_agrees() {
     assert!(monotone > 20 && others > 60, "{monotone} monotone measures, {others} others");
 }
 
-fn sweep(system: &dyn System, measure: &dyn Measure) -> ((u64, u64, u64), deltamark::search::Swept) {
+fn sweep(system: &dyn System, measure: &dyn Measure) -> ((u64, u64, u64), deltamark_search::Swept) {
     let control = Control::new();
     let window = |remember: Remember| Box::new(Layers::new(system, &control.budget, remember)) as Box<dyn Window>;
     let (outcome, swept) = run_sweep(SweepTask {

@@ -1,11 +1,11 @@
 //! Threads: whatever their number, nets with answers from outside have the same counts, verdicts
 //! and lengths of traces, with every store that several threads can use.
 
-use deltamark::core::{Budget, Cancel, Control, Event, Limits, Listener, Property, Stop, System};
-use deltamark::nets::{NetSystem, generate::generate};
-use deltamark::search::{Search, Task, Threads, run_on};
-use deltamark::store::{CATALOGUE, StoreInfo, StoreSpec, build};
 use deltamark::{Check, CheckError, load};
+use deltamark_core::{Budget, Cancel, Control, Event, Limits, Listener, Property, Stop, System};
+use deltamark_nets::{NetSystem, generate::generate};
+use deltamark_search::{Search, Task, Threads, run_on};
+use deltamark_store::{CATALOGUE, StoreInfo, StoreSpec, build};
 use deltamark_testkit::Corpus;
 use deltamark_testkit::corpus::Row;
 use std::sync::Arc;

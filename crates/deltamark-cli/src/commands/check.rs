@@ -7,8 +7,8 @@ use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print, print_aside, tell, try_output, write_file};
 use crate::{render, signals, text};
-use deltamark::check::steering;
-use deltamark::core::{Control, Diagnostic, Span, Stop};
+use deltamark::control::{Control, Stop, steering};
+use deltamark::diagnostic::{Diagnostic, Span};
 use deltamark::graph::GraphFormat;
 use deltamark::load::{self, LARGEST_FILE, LoadError, ModelInfo, Source};
 use deltamark::{Check, CheckError, Loaded, Report};
@@ -223,7 +223,8 @@ fn with_file<'a>(
         return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
     }
     if path.ends_with(".prop.lna") {
-        return with_helena(check, model, &source);
+        // Here temporal formulas were asked for, so that they are refused.
+        return Ok(check.helena_properties(&source.name, &source.text)?);
     }
     let before = check.property_count();
     let check = match check.properties_under(&source.name, &source.text, control) {
@@ -232,18 +233,6 @@ fn with_file<'a>(
     };
     if check.property_count() == before {
         return Err(wrong("this file holds no property", 0));
-    }
-    Ok(check)
-}
-
-/// Adds the properties of a file in Helena's language. Here temporal formulas were requested explicitly, so
-/// they are refused.
-fn with_helena<'a>(mut check: Check<'a>, model: &Loaded, source: &Source) -> Result<Check<'a>, Failure> {
-    let places = model.system.observe().map_or_else(Vec::new, |observe| observe.names());
-    let found = deltamark::coloured::lna::property_texts(source.text.as_bytes(), &model.info.propositions, &places)
-        .map_err(|diagnostics| Failure::Text { source: source.clone(), diagnostics })?;
-    for (name, text) in found {
-        check = check.named_invariant(&name, &text)?;
     }
     Ok(check)
 }

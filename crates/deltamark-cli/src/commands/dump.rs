@@ -6,7 +6,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::print;
-use deltamark::core::Limits;
+use deltamark::Limits;
 use std::time::Instant;
 
 /// Prints the dump.

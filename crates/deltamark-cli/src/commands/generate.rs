@@ -7,8 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::write_file;
 use crate::signals;
 use deltamark::load::Format;
-use deltamark::nets::generate::generate;
-use deltamark::nets::write::{to_pnml, to_tina};
+use deltamark::nets::{Net, generate, to_pnml, to_tina};
 use std::path::Path;
 
 /// Writes a model.
@@ -29,7 +28,7 @@ pub fn run(arguments: &args::Generate) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-type Writer = fn(&deltamark::nets::Net) -> String;
+type Writer = fn(&Net) -> String;
 
 fn format(arguments: &args::Generate) -> Result<Writer, Failure> {
     let path = &arguments.output;

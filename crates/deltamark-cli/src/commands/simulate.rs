@@ -8,9 +8,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Look, print};
 use crate::text::{changed, row};
 use crate::units::show_counted;
-use deltamark::core::Limits;
-use deltamark::core::Value;
 use deltamark::simulate::{Chance, Simulator};
+use deltamark::{Limits, Value};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Instant;
@@ -121,7 +120,7 @@ impl Session<'_> {
     fn not_understood(&self, line: &str) -> String {
         let names = self.simulator.choices().iter().map(|choice| choice.name.as_str());
         let words = ["list", "state", "path", "back", "reset", "random", "help", "quit"];
-        match deltamark::core::diagnostic::did_you_mean(line, names.chain(words)) {
+        match deltamark::diagnostic::did_you_mean(line, names.chain(words)) {
             Some(close) => {
                 format!("`{line}` is neither a command nor a step that can happen now; did you mean `{close}`?\n")
             }

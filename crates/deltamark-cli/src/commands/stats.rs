@@ -8,11 +8,10 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print};
 use crate::{render, signals, text};
-use deltamark::check::steering;
-use deltamark::search::Strategy;
+use deltamark::control::steering;
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
-use deltamark::{Check, CheckError, Loaded, Report, json};
+use deltamark::{Check, CheckError, Loaded, Report, Strategy, json};
 use std::time::Instant;
 
 /// Explores everything.

@@ -3,7 +3,8 @@
 //! In: a condensed graph. Out: a [`ComponentsReport`]: how many components there are, and which states are home states.
 
 use super::Condensed;
-use crate::check::{CheckError, control};
+use crate::check::CheckError;
+use crate::control::control;
 use deltamark_core::{Cancel, Limits};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,12 +23,12 @@ pub struct ComponentsReport {
     pub bottom: u64,
     /// States of the largest one.
     pub largest: u64,
-    /// The states that can be reached from every state; nothing where an unfolding does not tell, because several of its
-    /// components may stand for one.
+    /// The states that can be reached from every state; `None` for an unfolding, because several of its
+    /// components may be parts of one.
     pub home_states: Option<u64>,
     /// Whether all initial states are among them.
     pub initial_is_home: Option<bool>,
-    /// Whether the graph is an unfolding of the real one, in which a component may stand for a part of one.
+    /// Whether the graph is an unfolding of the real one, in which a component may be a part of one.
     pub unfolding: bool,
 }
 

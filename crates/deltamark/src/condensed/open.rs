@@ -84,7 +84,7 @@ pub fn is_graph(path: &Path) -> bool {
 /// What the user says about a graph, beside its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Where its model is now; nothing, if it is beside the graph or where it was.
+    /// Where its model is now; `None` if it is beside the graph or where it was.
     pub model: Option<String>,
     /// The format of its model, which the file has as well; code is loaded only if it is named here.
     pub format: Option<String>,

@@ -122,7 +122,7 @@ impl EdgeLog {
         self.error.is_some()
     }
 
-    /// Takes ids of this store for numbers, or numbers them. Refuses stores that do not tell which state is which.
+    /// Takes ids of this store for numbers, or numbers them. Refuses stores without ids.
     fn over(&mut self, spec: &StoreSpec, store: &dyn Store, control: &Control) -> Result<(), String> {
         let recall = store.recall().filter(|recall| recall.whole() && store.guarantee() == Guarantee::Exact);
         let Some(recall) = recall else {
@@ -163,7 +163,7 @@ impl EdgeLog {
         let control = self.control.clone();
         match self.graph_of(system, levels, unfolding) {
             Ok(graph) => Ok(Some(contents(&graph))),
-            // The answers stand without the file.
+            // The answers are valid without the file.
             Err(_) if control.stop_without_memory().is_some() => Ok(None),
             Err(why) => Err(why),
         }

@@ -232,7 +232,7 @@ fn evidence(
         }
         let path = match levels::path_to(&condensed.graph, goals, control) {
             Ok(path) => path,
-            // The answer stands without a trace.
+            // The answer is valid without a trace.
             Err(FileError::Stopped(stop)) => return Ok(Err(stop)),
             Err(error) => return Err(condensed.broken(error)),
         };

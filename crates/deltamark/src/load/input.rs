@@ -4,7 +4,7 @@
 //! nothing (a pipe, a terminal) keeps nobody waiting beyond the deadline; whatever is laid over such a reader (a decoder, say)
 //! ends with it.
 
-use crate::load::LoadError;
+use super::LoadError;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Stop};
 use std::fmt;
@@ -123,7 +123,7 @@ impl Read for Patient<'_> {
     }
 }
 
-/// Reads a file of at most `limit` bytes; `-` stands for the standard input.
+/// Reads a file of at most `limit` bytes; `-` is the standard input.
 pub fn read(path: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
     read_under(path, limit, &Control::new())
 }
@@ -170,7 +170,7 @@ pub fn read_under(path: &str, limit: u64, control: &Control) -> Result<Vec<u8>, 
     if about.len() > limit {
         return Err(LoadError::TooBig { path: path.into(), limit, unpacked: false });
     }
-    control.ask_for(about.len()).map_err(|stop| unreadable(crate::input::Stopped(stop).into()))?;
+    control.ask_for(about.len()).map_err(|stop| unreadable(Stopped(stop).into()))?;
     read_all(&mut Watched::new(file, control))
 }
 

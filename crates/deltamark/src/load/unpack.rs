@@ -1,11 +1,11 @@
 //! From the bytes of a file to the text of a model: archives and encodings.
 //!
 //! In: bytes as they were read, the file's name, the most bytes to make of them. Out: UTF-8 text without byte order mark, and
-//! the name that tells its format, or what is wrong. What stays true: what is packed is counted while it is unpacked, so that a small
-//! archive cannot become more than the limit; names in an archive only tell formats, nothing is written; what does not decode is
+//! the name that gives its format, or what is wrong. What stays true: what is packed is counted while it is unpacked, so that a small
+//! archive cannot become more than the limit; names in an archive give formats only, nothing is written; what does not decode is
 //! refused, never replaced; places in messages are those of the decoded text.
 
-use crate::input::{Watched, stop_of};
+use super::input::{Watched, stop_of};
 use deltamark_core::{Control, Diagnostic, Stop};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use zip::result::ZipError;
 pub(crate) struct Unpacked<'a> {
     /// The text, or whatever it is where nothing says that it is text.
     pub bytes: Cow<'a, [u8]>,
-    /// The name whose ending tells the format: that of the file, or of the file in the archive.
+    /// The name whose ending gives the format: that of the file, or of the file in the archive.
     pub name: String,
 }
 
@@ -150,7 +150,7 @@ fn only_file<'a>(bytes: &[u8], limit: u64, control: &Control) -> Result<Unpacked
         return Err(Diagnostic::new(message).help(UNPACK).into());
     }
     let file = archive.by_name(name).map_err(not_opened)?;
-    // Others are told by the library when the first byte is read, as if the archive were damaged.
+    // Others are reported by the library when the first byte is read, as if the archive were damaged.
     if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
         let message = "the file in the zip archive is packed by a method that is not read";
         return Err(Diagnostic::new(message).help("pack it again by deflate, or give the model itself").into());
@@ -206,7 +206,7 @@ fn decode(bytes: &[u8]) -> Result<Option<String>, Diagnostic> {
     }
     match encoding.decode_without_bom_handling_and_without_replacement(&bytes[mark..]) {
         Some(text) => Ok(Some(text.into_owned())),
-        // What is wrong with UTF-8 is told with its place by whoever reads it.
+        // Invalid UTF-8 is reported with its place by the reader.
         None if encoding == UTF_8 => Ok(None),
         None => {
             let message = format!("the file is not text in {}, as it says", encoding.name());

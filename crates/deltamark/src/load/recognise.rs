@@ -141,7 +141,7 @@ fn xml(root: &str, text: &str) -> Option<Recognised> {
     }
 }
 
-/// What a text that is no XML is. Each language is told by words that begin its lines, and more than one of them, because names in
+/// What a text that is no XML is. Each language is recognised by words that begin its lines, and more than one of them, because names in
 /// one language are words of another.
 fn words(text: &str) -> Option<Recognised> {
     if text.starts_with("|0|") || text.starts_with("|256") {
