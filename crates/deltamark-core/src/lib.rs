@@ -38,6 +38,7 @@ pub mod store;
 pub mod system;
 pub mod text;
 pub mod trace;
+pub mod values;
 pub mod verdict;
 pub mod window;
 
@@ -60,8 +61,9 @@ pub use record::{Edge, Recorder};
 pub use scratch::Scratch;
 pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
-pub use store::{Arrival, FieldId, Fields, Guarantee, Insert, Order, Recall, Store};
+pub use store::{Arrival, Guarantee, Insert, Order, Recall, Store};
 pub use system::{Fired, Recoding, System, Widen};
 pub use trace::{Ending, Replay, ReplayError, Trace};
+pub use values::{Attached, Ids, Values};
 pub use verdict::{Decided, Evidence, Witness};
 pub use window::{Entrants, Remember, Window};

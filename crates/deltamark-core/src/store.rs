@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::{Action, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
+use crate::{Action, Attached, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
 
 /// The order in which states are inserted into a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +95,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// `Some` if small values can be attached to states.
-    fn fields(&self) -> Option<&dyn Fields> {
+    /// `Some` if every state has an id, to which [values](crate::Values) can be attached.
+    fn attached(&self) -> Option<&Attached> {
         None
     }
 
@@ -171,29 +171,5 @@ pub trait Recall {
     /// others may be [`StateId::NAMELESS`], and [`Store::path`] returns how a state was reached.
     fn whole(&self) -> bool {
         true
-    }
-}
-
-/// A field of the states of a store: see [`Fields::attach`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldId(pub u32);
-
-/// A store that attaches small values to its states: colours of a nested search, component numbers,
-/// counters. Several threads may use them concurrently.
-pub trait Fields {
-    /// A new field of this many bits, 1 to 32, initially 0 for all present and future states.
-    fn attach(&self, bits: u32) -> Option<FieldId>;
-
-    /// The value of a field.
-    fn get(&self, field: FieldId, state: StateId) -> u32;
-
-    /// Atomically changes a value and returns the old one. `change` maps the old value to the new
-    /// one, or to `None` to keep it; it may be called again after a conflict with another thread.
-    /// Returns `None` if there is no memory for the value.
-    fn update(&self, field: FieldId, state: StateId, change: &mut dyn FnMut(u32) -> Option<u32>) -> Option<u32>;
-
-    /// Sets a value and returns the old one, or `None` if there is no memory for it.
-    fn set(&self, field: FieldId, state: StateId, value: u32) -> Option<u32> {
-        self.update(field, state, &mut |_| Some(value))
     }
 }

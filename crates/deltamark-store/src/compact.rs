@@ -66,8 +66,8 @@ use crate::tables::tiles::Added;
 use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
 use deltamark_core::{
-    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Scratch, Slot,
-    StateId, States, Store, System, Trace, Width,
+    Apart, Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Control, Guarantee, Ids, Insert, Recall, Recoding,
+    Scratch, Slot, StateId, States, Store, System, Trace, Width,
 };
 use group::Group;
 use std::sync::Arc;
@@ -83,6 +83,7 @@ pub struct Compact<'a> {
     /// Of states (I2).
     promises: Promises<1>,
     gate: Gate<Tables>,
+    attached: Attached,
 }
 
 /// Successors that are looked up together: enough to hide the way to memory.
@@ -143,8 +144,8 @@ impl<'a> Compact<'a> {
     }
 
     fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
-        let gate = Gate::new(Tables::new(plan, &budget));
-        Compact { system, budget, len: Apart::default(), promises: Promises::default(), gate }
+        let (gate, attached) = (Gate::new(Tables::new(plan, &budget)), Attached::new(Ids::Sparse, &budget));
+        Compact { system, budget, len: Apart::default(), promises: Promises::default(), gate, attached }
     }
 
     /// Sets room aside for `states` more states and hands out the tables, growing them first
@@ -286,7 +287,7 @@ impl Store for Compact<'_> {
     }
 
     fn bytes(&self) -> Bytes {
-        self.gate.shared().bytes()
+        self.attached.counted(self.gate.shared().bytes())
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -300,6 +301,10 @@ impl Store for Compact<'_> {
 
     fn recall(&self) -> Option<&dyn Recall> {
         Some(self)
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached).filter(|_| self.gate.shared().past.names_all())
     }
 
     fn path(&self, scratch: &mut Scratch, id: StateId, control: &Control) -> Option<Trace> {
@@ -321,7 +326,7 @@ impl Store for Compact<'_> {
         let mut tables = self.gate.alone();
         // Room that was set aside is void.
         self.promises.void([self.len()]);
-        tables.recode(recoding, self.len(), &self.budget)
+        tables.recode(recoding, self.len(), self.attached.in_use(), &self.budget)
     }
 }
 

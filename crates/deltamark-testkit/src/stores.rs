@@ -5,7 +5,8 @@
 //! budget for a fixed sum per state, so that running out of memory can be tested.
 
 use deltamark_core::{
-    Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store, System,
+    Arrival, Attached, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    System,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -36,6 +37,7 @@ struct Table {
 /// A table behind a lock, within a budget.
 struct Shared {
     table: Mutex<Table>,
+    attached: Attached,
     budget: Arc<Budget>,
 }
 
@@ -46,9 +48,9 @@ enum Added {
 }
 
 impl Shared {
-    fn new(budget: Arc<Budget>) -> Self {
+    fn new(ids: Ids, budget: Arc<Budget>) -> Self {
         let table = Table { numbers: HashMap::new(), states: Vec::new(), bytes: 0 };
-        Shared { table: Mutex::new(table), budget }
+        Shared { table: Mutex::new(table), attached: Attached::new(ids, &budget), budget }
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -83,7 +85,7 @@ impl Shared {
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::new().with("states", self.lock().bytes)
+        self.attached.counted(Bytes::new().with("states", self.lock().bytes))
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
@@ -130,21 +132,21 @@ pub struct ForgetfulStore(Shared);
 impl ReferenceStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ReferenceStore(Shared::new(budget))
+        ReferenceStore(Shared::new(Ids::Dense, budget))
     }
 }
 
 impl ScatteredStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ScatteredStore(Shared::new(budget))
+        ScatteredStore(Shared::new(Ids::Sparse, budget))
     }
 }
 
 impl ForgetfulStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ForgetfulStore(Shared::new(budget))
+        ForgetfulStore(Shared::new(Ids::Dense, budget))
     }
 }
 
@@ -225,6 +227,10 @@ macro_rules! exact_stores {
 
             fn recall(&self) -> Option<&dyn Recall> {
                 Self::RECALLS.then_some(self)
+            }
+
+            fn attached(&self) -> Option<&Attached> {
+                Self::RECALLS.then_some(&self.0.attached)
             }
 
             fn recode(&self, recoding: &Recoding) -> bool {
