@@ -114,9 +114,15 @@ pub trait Store: Send + Sync {
         0
     }
 
-    /// The path to a state of the current level; `None` if the store cannot compute it, or if
+    /// The path to a state of the current level; `None` if the store keeps no back edges, or if
     /// memory or, according to `control`, time does not suffice.
     fn path(&self, _scratch: &mut Scratch, _id: StateId, _control: &Control) -> Option<Trace> {
+        None
+    }
+
+    /// An empty store of the same kind within the same budget, for a second search that records back
+    /// edges: `Some` if the store [retraces](Recall::retraces).
+    fn twin(&self) -> Option<Box<dyn Store + '_>> {
         None
     }
 
@@ -161,8 +167,9 @@ pub trait Recall {
     /// and need no queue. Within a batch ids may be assigned in any order.
     fn sequential(&self) -> bool;
 
-    /// Whether [`Store::path`] finds the path to any state, so that a search need not record back
-    /// edges. It may take as long as the search did, and needs some memory meanwhile.
+    /// Whether back edges would take more than the states, so that a search should not record them,
+    /// but find a path by a second search, in a [twin](Store::twin) of the store. That may take as
+    /// long as the search did, and needs some memory meanwhile.
     fn retraces(&self) -> bool {
         false
     }

@@ -438,6 +438,34 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_write_one_word_lose_nothing() {
+        for ids in KINDS {
+            let values = Attached::new(ids, &Arc::new(Budget::unlimited())).values(32);
+            let times = if cfg!(miri) { 50 } else { 100_000 };
+            let begin = std::sync::Barrier::new(2);
+            let run = |state: u64| {
+                begin.wait();
+                for time in 0..times {
+                    let next = |old| {
+                        // Now and then the other thread gets its chance between the look and the exchange.
+                        if time % 64 == 0 {
+                            std::thread::yield_now();
+                        }
+                        Some(old + 1)
+                    };
+                    assert!(values.update(StateId::new(state), next).is_some());
+                }
+            };
+            // Two values that share their word.
+            std::thread::scope(|scope| {
+                scope.spawn(|| run(0));
+                run(1);
+            });
+            assert_eq!([0, 1].map(|state| values.get(StateId::new(state))), [times; 2], "{ids:?}");
+        }
+    }
+
+    #[test]
     fn a_spent_budget_refuses_and_loses_nothing() {
         for (ids, limit) in KINDS.into_iter().flat_map(|ids| [0, 100, 20_000, 300_000].map(|limit| (ids, limit))) {
             let budget = Arc::new(Budget::new(limit));

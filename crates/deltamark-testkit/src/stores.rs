@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub const KINDS: &[(&str, Maker)] = &[
     ("reference", |_, budget| Box::new(ReferenceStore::new(budget))),
     ("scattered", |_, budget| Box::new(ScatteredStore::new(budget))),
+    ("retracing", |_, budget| Box::new(RetracingStore::new(budget))),
     ("forgetful", |_, budget| Box::new(ForgetfulStore::new(budget))),
     ("lossy", |_, budget| Box::new(LossyStore::new(budget, 40))),
 ];
@@ -126,6 +127,9 @@ pub struct ReferenceStore(Shared);
 /// Exact and recalls, but ids have gaps and follow no order.
 pub struct ScatteredStore(Shared);
 
+/// The same, and wants paths to be found by a second search.
+pub struct RetracingStore(Shared);
+
 /// Exact, but cannot tell ids and recalls nothing.
 pub struct ForgetfulStore(Shared);
 
@@ -143,6 +147,13 @@ impl ScatteredStore {
     }
 }
 
+impl RetracingStore {
+    /// An empty store within this budget.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        RetracingStore(Shared::new(Ids::Sparse, budget))
+    }
+}
+
 impl ForgetfulStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
@@ -156,6 +167,7 @@ trait Naming {
     fn number(id: StateId) -> usize;
     const SEQUENTIAL: bool;
     const RECALLS: bool;
+    const RETRACES: bool = false;
 }
 
 impl Naming for ReferenceStore {
@@ -183,6 +195,20 @@ impl Naming for ScatteredStore {
 
     const SEQUENTIAL: bool = false;
     const RECALLS: bool = true;
+}
+
+impl Naming for RetracingStore {
+    fn id(number: usize) -> StateId {
+        ScatteredStore::id(number)
+    }
+
+    fn number(id: StateId) -> usize {
+        ScatteredStore::number(id)
+    }
+
+    const SEQUENTIAL: bool = false;
+    const RECALLS: bool = true;
+    const RETRACES: bool = true;
 }
 
 impl Naming for ForgetfulStore {
@@ -233,6 +259,10 @@ macro_rules! exact_stores {
                 Self::RECALLS.then_some(&self.0.attached)
             }
 
+            fn twin(&self) -> Option<Box<dyn Store + '_>> {
+                Self::RETRACES.then(|| Box::new(ScatteredStore::new(Arc::clone(&self.0.budget))) as _)
+            }
+
             fn recode(&self, recoding: &Recoding) -> bool {
                 self.0.recode(recoding)
             }
@@ -248,11 +278,15 @@ macro_rules! exact_stores {
             fn sequential(&self) -> bool {
                 Self::SEQUENTIAL
             }
+
+            fn retraces(&self) -> bool {
+                Self::RETRACES
+            }
         }
     )*};
 }
 
-exact_stores!(ReferenceStore, ScatteredStore, ForgetfulStore);
+exact_stores!(ReferenceStore, ScatteredStore, RetracingStore, ForgetfulStore);
 
 /// Keeps some bits of the hash of each state and nothing else, so it may take a state
 /// for another and says so.

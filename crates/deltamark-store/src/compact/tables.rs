@@ -8,7 +8,6 @@ use super::past::Past;
 use crate::compact::cuts::cuts;
 use crate::compact::plan::Plan;
 use crate::compact::roots::Roots;
-use crate::compact::sample;
 use crate::tables::dense::{Dense, key_hash, pair, word};
 use crate::tables::index::BASELINE;
 use crate::tables::narrow::Nodes;
@@ -340,7 +339,8 @@ impl Tables {
     /// Where states are cut in another layout, by some that are there; nothing, if there is no memory to find out.
     fn new_plan(&self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> Option<Plan> {
         let Width::Fixed(slots) = recoding.to else { return None };
-        let cost = sample::cost(slots);
+        // The states, and what it takes to look at them.
+        let cost = 3 * len.min(OWN_SAMPLE) * (slots * size_of::<Slot>()) as u64;
         if !budget.request(cost) {
             return None;
         }
