@@ -8,7 +8,7 @@ use crate::nets::{self, Counts};
 use crate::process::Failure;
 use deltamark_core::{Control, Guarantee, Property, Store};
 use deltamark_reproduce::thread_time;
-use deltamark_search::{Partitioned, Search, Task, Threads, run_on, run_partitioned};
+use deltamark_search::{Partitioned, SAMPLERS, Search, Task, Threads, run_on, run_partitioned};
 use deltamark_store::{StoreInfo, StoreSpec, Traffic, build};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,7 +99,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Refused(format!("{spec} and {} run with one thread", options.search)));
     }
     let parts = if options.partitioned { options.threads.max(1) } else { 1 };
-    let traffic = Traffic { order: order.order(), threads: options.threads, control: None };
+    let traffic =
+        Traffic { order: order.order(), threads: options.threads, samplers: SAMPLERS, control: Control::new() };
     let make = |_| build(&spec, &*system, traffic.clone(), control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::{Action, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
+use crate::{Action, Attached, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
 
 /// The order in which states are inserted into a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +95,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// `Some` if small values can be attached to states.
-    fn fields(&self) -> Option<&dyn Fields> {
+    /// `Some` if every state has an id, to which [values](crate::Values) can be attached.
+    fn attached(&self) -> Option<&Attached> {
         None
     }
 
@@ -114,9 +114,15 @@ pub trait Store: Send + Sync {
         0
     }
 
-    /// The path to a state of the current level; `None` if the store cannot compute it, or if
+    /// The path to a state of the current level; `None` if the store keeps no back edges, or if
     /// memory or, according to `control`, time does not suffice.
     fn path(&self, _scratch: &mut Scratch, _id: StateId, _control: &Control) -> Option<Trace> {
+        None
+    }
+
+    /// An empty store of the same kind within the same budget, for a second search that records back
+    /// edges: `Some` if the store [retraces](Recall::retraces).
+    fn twin(&self) -> Option<Box<dyn Store + '_>> {
         None
     }
 
@@ -161,8 +167,9 @@ pub trait Recall {
     /// and need no queue. Within a batch ids may be assigned in any order.
     fn sequential(&self) -> bool;
 
-    /// Whether [`Store::path`] finds the path to any state, so that a search need not record back
-    /// edges. It may take as long as the search did, and needs some memory meanwhile.
+    /// Whether back edges would take more than the states, so that a search should not record them,
+    /// but find a path by a second search, in a [twin](Store::twin) of the store. That may take as
+    /// long as the search did, and needs some memory meanwhile.
     fn retraces(&self) -> bool {
         false
     }
@@ -171,29 +178,5 @@ pub trait Recall {
     /// others may be [`StateId::NAMELESS`], and [`Store::path`] returns how a state was reached.
     fn whole(&self) -> bool {
         true
-    }
-}
-
-/// A field of the states of a store: see [`Fields::attach`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldId(pub u32);
-
-/// A store that attaches small values to its states: colours of a nested search, component numbers,
-/// counters. Several threads may use them concurrently.
-pub trait Fields {
-    /// A new field of this many bits, 1 to 32, initially 0 for all present and future states.
-    fn attach(&self, bits: u32) -> Option<FieldId>;
-
-    /// The value of a field.
-    fn get(&self, field: FieldId, state: StateId) -> u32;
-
-    /// Atomically changes a value and returns the old one. `change` maps the old value to the new
-    /// one, or to `None` to keep it; it may be called again after a conflict with another thread.
-    /// Returns `None` if there is no memory for the value.
-    fn update(&self, field: FieldId, state: StateId, change: &mut dyn FnMut(u32) -> Option<u32>) -> Option<u32>;
-
-    /// Sets a value and returns the old one, or `None` if there is no memory for it.
-    fn set(&self, field: FieldId, state: StateId, value: u32) -> Option<u32> {
-        self.update(field, state, &mut |_| Some(value))
     }
 }

@@ -7,8 +7,8 @@
 use crate::Options;
 use crate::study::Ours;
 use deltamark_core::{Control, Limits, Stop, System};
-use deltamark_search::{Search, Task, run};
-use deltamark_store::{StoreSpec, build};
+use deltamark_search::{SAMPLERS, Search, Task, run};
+use deltamark_store::{StoreSpec, Traffic, build};
 use std::time::{Duration, Instant};
 
 /// The cost of a run.
@@ -106,7 +106,8 @@ fn once(
     };
     let control =
         Control { limits, cancel: options.cancel.clone(), resident: deltamark::memory::resident, ..Control::new() };
-    let store = build(&spec, &*system, search.order(), control.budget.clone()).map_err(|error| format!("{error}"))?;
+    let traffic = Traffic { samplers: SAMPLERS, ..search.order().into() };
+    let store = build(&spec, &*system, traffic, control.budget.clone()).map_err(|error| format!("{error}"))?;
     let task = Task {
         system: &*system,
         store: &*store,

@@ -31,9 +31,10 @@
 
 use crate::crew::Crew;
 use crate::frontier::{Later, Level};
+use crate::path::leading_to;
 use crate::run::{Finding, Plan, Recode, Root, Run, Step};
 use crate::{Task, Threads};
-use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop};
+use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop, Trace};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -136,12 +137,38 @@ struct Search<'a> {
     /// Whether the first thread is the only one at work.
     alone: AtomicBool,
     crew: Crew,
+    sought: Option<Sought<'a>>,
+}
+
+/// A state to which a path is looked for: one of the level after the last that the depth limit allows.
+struct Sought<'a> {
+    state: &'a [Slot],
+    /// An edge that leads to it.
+    edge: Mutex<Option<Edge>>,
+}
+
+/// An edge, by its source.
+struct Edge {
+    number: u64,
+    id: StateId,
+    source: Vec<Slot>,
+    action: Action,
 }
 
 type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
+    search(task, threads, None).0
+}
+
+/// A shortest path to a state of the level after the last that the depth limit allows; `None` if the run
+/// must end before it is found.
+pub(crate) fn path_to<'a>(state: &'a [Slot], task: Task<'a>, threads: Threads) -> Option<Trace> {
+    search(task, threads, Some(Sought { state, edge: Mutex::new(None) })).1
+}
+
+fn search<'a>(task: Task<'a>, threads: Threads, sought: Option<Sought<'a>>) -> (Outcome, Option<Trace>) {
     let plan = Plan::new(task).by_levels();
     let count = threads.count.max(1);
     let level = Level::new(plan.store, plan.system, count, plan.sleep().is_some());
@@ -156,15 +183,16 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
         beyond: AtomicBool::new(false),
         alone: AtomicBool::new(true),
         crew: Crew::default(),
+        sought,
         plan,
     };
     *search.hold(0) = Some(Worker::new(&search.plan, count));
-    let stop = std::thread::scope(|scope| {
+    let (stop, trace) = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
         let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
         let stop = coordinator.levels();
         coordinator.note_peak();
-        stop
+        (stop, coordinator.path_to_sought())
     });
     let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
     let mut workers = search.workers.into_iter().filter_map(|worker| {
@@ -173,11 +201,12 @@ pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
     });
     let mut first = workers.next().expect("the first thread has worked");
     workers.for_each(|other| first.absorb(other));
-    match stop {
+    let outcome = match stop {
         // Those of the next level that were found on the way do not count.
         Some(Stop::Answered) => first.finish_with(level.end, stop),
         _ => first.finish(stop),
-    }
+    };
+    (outcome, trace)
 }
 
 impl<'a> Search<'a> {
@@ -314,8 +343,10 @@ impl<'a> Search<'a> {
         self.look(worker, numbers.start);
         let Worker { run, later, .. } = worker;
         if last {
-            self.look_beyond(run);
-            return Step::Done;
+            return match &self.sought {
+                Some(sought) => sought.look(run, numbers.start),
+                None => self.look_beyond(run),
+            };
         }
         if self.plan.is_found() {
             run.tally();
@@ -362,7 +393,7 @@ impl<'a> Search<'a> {
 
     /// Looks whether the successors of a block of the last level that the depth limit allows
     /// are known. They are not inserted; if all are known, the search is complete all the same.
-    fn look_beyond(&self, run: &mut Run<'_>) {
+    fn look_beyond(&self, run: &mut Run<'_>) -> Step {
         run.answers.clear();
         for index in 0..run.batch.len() {
             let (state, hash) = (run.batch.target(index), run.batch.hash(index));
@@ -376,6 +407,17 @@ impl<'a> Search<'a> {
         } else {
             run.count_last();
         }
+        Step::Done
+    }
+}
+
+impl Sought<'_> {
+    /// Looks whether a block, which begins with the state of this number, leads to the state.
+    fn look(&self, run: &Run<'_>, first: u64) -> Step {
+        let Some((index, action)) = leading_to(&run.batch, self.state) else { return Step::Done };
+        let (number, id, source) = (first + index as u64, run.block.id(index), run.block.state(index).to_vec());
+        *self.edge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Edge { number, id, source, action });
+        Step::Stop(Stop::Answered)
     }
 }
 
@@ -542,6 +584,18 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 }
             }
         });
+    }
+
+    /// The path to the state that is looked for, if it was found.
+    fn path_to_sought(&self) -> Option<Trace> {
+        let edge = self.search.sought.as_ref()?.edge.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Edge { number, id, source, action } = edge?;
+        let mut trace = self.in_pause(|level, found, run| {
+            let found: Vec<Option<&Later>> = found.iter().map(|later| later.as_deref()).collect();
+            level.path(run, &found, number, id, &source)
+        })?;
+        trace.actions.push(action);
+        Some(trace)
     }
 
     fn widen(&self) -> Option<Stop> {

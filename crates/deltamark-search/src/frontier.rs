@@ -9,7 +9,7 @@
 //! | the store | of a waiting state | a trace comes from |
 //! |---|---|---|
 //! | numbers states 0, 1, 2 … and recalls them, or those of the current level | nothing: the level is a range of ids | the store, or walking back through the levels |
-//! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state; or the store, if it retraces |
+//! | recalls states by ids of its own | its id, packed | logs of back edges, a few bytes a state; or a second search, if the store retraces |
 //! | does not recall states | the state | the same logs |
 //!
 //! # Numbers
@@ -36,6 +36,7 @@ use crate::arrivals::Arrivals;
 use crate::log::Log;
 use crate::numbers::Numbers;
 use crate::path::{Levels, Past};
+use crate::retrace::retrace;
 use crate::run::Run;
 use deltamark_core::{Action, Insert, Recoding, Slot, StateId, States, Store, System, Trace, Width};
 use std::ops::Range;
@@ -93,7 +94,7 @@ pub(crate) struct Later {
     list: List,
     /// The action that led to each, plus one, if it is wanted.
     actions: Option<Numbers>,
-    /// How it was reached, and all that the thread found before; nothing, if the store can tell.
+    /// How it was reached, and all that the thread found before; `None` if the store retraces.
     log: Option<Log>,
     /// Of each block the number of its first state, and how many the list has after it; where the
     /// order matters.
@@ -406,8 +407,7 @@ impl Level {
             return levels.path(level, state.to_vec());
         }
         if run.store.recall().is_some_and(|recall| recall.retraces()) {
-            let control = run.control();
-            return run.store.path(&mut run.store_scratch, id, control);
+            return retrace(run, state, found.len());
         }
         let mut number = number;
         let mut actions = Vec::new();

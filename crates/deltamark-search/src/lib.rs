@@ -22,11 +22,14 @@ mod path;
 mod quota;
 #[cfg(test)]
 mod recipe;
+mod retrace;
 mod run;
+mod sample;
 mod sweep;
 pub mod trial;
 
 pub use partition::{Partitioned, owner, run_partitioned};
+pub use sample::SAMPLERS;
 pub use sweep::{SweepTask, Swept, run_sweep};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};

@@ -13,7 +13,7 @@ use crate::difference::Difference;
 use crate::plain::Plain;
 use crate::tree::{ARITIES, make as make_tree};
 use crate::{comback, delta};
-use deltamark_core::{Budget, Control, Order, Store, System, diagnostic::did_you_mean};
+use deltamark_core::{Budget, Control, Order, Sampler, Store, System, diagnostic::did_you_mean};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -62,20 +62,23 @@ impl Need {
 }
 
 /// What a store has to expect.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Traffic {
     /// In what order states will come.
     pub order: Order,
     /// How many threads will bring them.
     pub threads: usize,
-    /// Who is asked how long a look at the system beforehand may take; without one, as long as it takes.
-    pub control: Option<Control>,
+    /// How it may look at the system beforehand; without a way to, a store that learns from a sample is
+    /// right, and larger than it need be.
+    pub samplers: &'static [&'static dyn Sampler],
+    /// Who is asked how long that may take.
+    pub control: Control,
 }
 
 impl From<Order> for Traffic {
-    /// By one thread.
+    /// By one thread, without samples.
     fn from(order: Order) -> Self {
-        Traffic { order, threads: 1, control: None }
+        Traffic { order, threads: 1, samplers: &[], control: Control::new() }
     }
 }
 

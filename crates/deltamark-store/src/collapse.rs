@@ -54,8 +54,8 @@ use crate::tables::index::Index;
 use crate::threads::gate::Gate;
 use crate::threads::reserve::{Growth, Promises, Room};
 use deltamark_core::{
-    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width, hash::mix,
+    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot,
+    StateId, States, Store, System, Width, hash::mix,
 };
 use fresh::Fresh;
 use std::ops::Range;
@@ -71,6 +71,7 @@ pub struct Collapse<'a> {
     /// Of states, and of slots of fresh states of varying width (I3).
     promises: Promises<2>,
     gate: Gate<Tables>,
+    attached: Attached,
 }
 
 /// Working memory of a thread.
@@ -107,7 +108,8 @@ impl<'a> Collapse<'a> {
         let tuples = Tuples::new(width, Arc::clone(&budget));
         let tables =
             Tables { tuples, fresh: Fresh::new(width, 0), index, width, growth: Growth::default(), lost: false };
-        Collapse { system, budget, len: Apart::default(), promises: Promises::default(), gate: Gate::new(tables) }
+        let (gate, attached) = (Gate::new(tables), Attached::new(Ids::Dense, &budget));
+        Collapse { system, budget, len: Apart::default(), promises: Promises::default(), gate, attached }
     }
 
     /// How many states there are.
@@ -199,7 +201,9 @@ impl Store for Collapse<'_> {
 
     fn bytes(&self) -> Bytes {
         let tables = self.gate.shared();
-        tables.tuples.bytes().with("fresh", tables.fresh.bytes()).with("index", Index::bytes(tables.index.buckets))
+        let bytes =
+            tables.tuples.bytes().with("fresh", tables.fresh.bytes()).with("index", Index::bytes(tables.index.buckets));
+        self.attached.counted(bytes)
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -208,6 +212,10 @@ impl Store for Collapse<'_> {
 
     fn recall(&self) -> Option<&dyn Recall> {
         Some(self)
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn scratch(&self) -> Scratch {

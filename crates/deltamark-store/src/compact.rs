@@ -7,7 +7,7 @@
 //! From Laarman, van de Pol and Weber, *Parallel Recursive State Compression for Free* (2011), and
 //! Laarman's compact tree (*Optimal Compression of Combinatorial State Vectors*, 2019).
 //! Differences: halves are sets of bits and not of slots, chosen from a short sample of the system
-//! (`compact/sample.rs`, `compact/cuts.rs`); every position of the tree has its own table, so
+//! (`compact/cuts.rs`); every position of the tree has its own table, so
 //! numbers are dense and a bitmap of pairs is possible; all tables grow; and roots need no numbers:
 //! the id of a state is the code of its pair.
 //!
@@ -25,8 +25,8 @@
 //! # Ids and frontier
 //! Ids are codes and sparse, so a search keeps queues of them. That costs the bits of a code for
 //! the states of two levels; numbers in order of discovery would cost as much for every state,
-//! several times the size of the store. For the same reason no back edges are stored: paths are
-//! found by a second search (`compact/retrace.rs`).
+//! several times the size of the store. For the same reason no back edges are stored: a search finds
+//! paths by a second search, in a twin of the store.
 //!
 //! # Insertion
 //! Successors differ little from their source, whose node numbers follow from its id: only changed
@@ -53,21 +53,18 @@ mod cuts;
 mod group;
 mod past;
 mod plan;
-mod retrace;
 mod roots;
-mod sample;
 mod tables;
 
 use crate::catalogue::Traffic;
 use crate::compact::cuts::{Cuts, best_cuts, cuts_while};
 use crate::compact::plan::Plan;
-use crate::compact::retrace::retrace;
 use crate::tables::tiles::Added;
 use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
 use deltamark_core::{
-    Apart, Arrival, BLOCK, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Scratch, Slot,
-    StateId, States, Store, System, Trace, Width,
+    Apart, Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Sampler,
+    Scratch, Slot, StateId, States, Store, System, Width,
 };
 use group::Group;
 use std::sync::Arc;
@@ -76,13 +73,15 @@ use std::thread::Builder;
 use tables::Tables;
 
 /// Pairs of halves.
-pub struct Compact<'a> {
-    system: &'a dyn System,
+pub struct Compact {
     budget: Arc<Budget>,
     len: Apart<AtomicU64>,
     /// Of states (I2).
     promises: Promises<1>,
     gate: Gate<Tables>,
+    attached: Attached,
+    /// Whether a search is to find paths in a twin; not if it is one.
+    retraces: bool,
 }
 
 /// Successors that are looked up together: enough to hide the way to memory.
@@ -107,20 +106,17 @@ struct Working {
 /// From this many leaves on, what differs is looked for word by word and not leaf by leaf.
 const MANY_LEAVES: usize = 5;
 
-impl<'a> Compact<'a> {
+impl Compact {
     /// An empty store for the states of `system`, within `budget`; nothing, if they vary in
     /// width. Looks at the system for a moment, with two of the threads.
-    pub fn new(system: &'a dyn System, budget: Arc<Budget>, traffic: &Traffic) -> Option<Self> {
+    pub fn new(system: &dyn System, budget: Arc<Budget>, traffic: &Traffic) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         // Samples for which there is no memory are left out; without any, states are cut anyhow.
-        type Take = fn(&dyn System, Option<&Control>) -> States;
-        let ways: [(u64, Take); 2] =
-            [(sample::cost(slots), sample::walks), (sample::cost_of_search(slots), sample::search)];
-        let granted: Vec<(u64, Take)> = ways.into_iter().filter(|(cost, _)| budget.request(*cost)).collect();
-        let look = |&(_, take): &(u64, Take)| {
-            let sample = take(system, traffic.control.as_ref());
-            let control = traffic.control.as_ref();
-            let goes_on = || control.is_none_or(|control| control.stop_without_memory().is_none());
+        let granted = traffic.samplers.iter().filter(|sampler| budget.request(sampler.cost(slots)));
+        let granted: Vec<&dyn Sampler> = granted.copied().collect();
+        let look = |sampler: &&dyn Sampler| {
+            let sample = sampler.sample(system, &traffic.control);
+            let goes_on = || traffic.control.stop_without_memory().is_none();
             let cuts = cuts_while(&sample, slots, &goes_on);
             (sample, cuts)
         };
@@ -138,13 +134,13 @@ impl<'a> Compact<'a> {
             granted => granted.iter().map(look).collect(),
         };
         let plan = Plan::new(&best_cuts(looks, slots), slots);
-        granted.iter().for_each(|&(cost, _)| budget.release(cost));
-        Some(Self::with_plan(system, plan, budget))
+        granted.iter().for_each(|sampler| budget.release(sampler.cost(slots)));
+        Some(Self::with_plan(plan, budget))
     }
 
-    fn with_plan(system: &'a dyn System, plan: Plan, budget: Arc<Budget>) -> Self {
-        let gate = Gate::new(Tables::new(plan, &budget));
-        Compact { system, budget, len: Apart::default(), promises: Promises::default(), gate }
+    fn with_plan(plan: Plan, budget: Arc<Budget>) -> Self {
+        let (gate, attached) = (Gate::new(Tables::new(plan, &budget)), Attached::new(Ids::Sparse, &budget));
+        Compact { budget, len: Apart::default(), promises: Promises::default(), gate, attached, retraces: true }
     }
 
     /// Sets room aside for `states` more states and hands out the tables, growing them first
@@ -213,7 +209,7 @@ fn answer(tables: &Tables, code: u64, added: Added) -> Insert {
     }
 }
 
-impl Store for Compact<'_> {
+impl Store for Compact {
     fn insert(&self, scratch: &mut Scratch, state: &[Slot], _hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let working = scratch.get::<Working>();
         let Some(tables) = self.set_aside(&mut working.room, 1) else { return self.insert_at_last(state) };
@@ -286,7 +282,7 @@ impl Store for Compact<'_> {
     }
 
     fn bytes(&self) -> Bytes {
-        self.gate.shared().bytes()
+        self.attached.counted(self.gate.shared().bytes())
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -302,12 +298,15 @@ impl Store for Compact<'_> {
         Some(self)
     }
 
-    fn path(&self, scratch: &mut Scratch, id: StateId, control: &Control) -> Option<Trace> {
-        let mut state = States::new(self.system.width());
-        Recall::recall(self, scratch, &[id], &mut state);
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached).filter(|_| self.gate.shared().past.names_all())
+    }
+
+    fn twin(&self) -> Option<Box<dyn Store + '_>> {
         let plan = self.gate.shared().plan.clone();
-        let twin = Compact::with_plan(self.system, plan, Arc::clone(&self.budget));
-        retrace(self.system, &twin, &self.budget, state.get(0), self.gate.help.threads(), control)
+        let mut twin = Compact::with_plan(plan, Arc::clone(&self.budget));
+        twin.retraces = false;
+        Some(Box::new(twin))
     }
 
     fn end_level(&self) -> bool {
@@ -321,11 +320,11 @@ impl Store for Compact<'_> {
         let mut tables = self.gate.alone();
         // Room that was set aside is void.
         self.promises.void([self.len()]);
-        tables.recode(recoding, self.len(), &self.budget)
+        tables.recode(recoding, self.len(), self.attached.in_use(), &self.budget)
     }
 }
 
-impl Recall for Compact<'_> {
+impl Recall for Compact {
     fn recall(&self, scratch: &mut Scratch, ids: &[StateId], out: &mut States) {
         let tables = self.gate.shared();
         let numbers = &mut scratch.get::<Working>().numbers;
@@ -337,11 +336,11 @@ impl Recall for Compact<'_> {
     }
 
     fn retraces(&self) -> bool {
-        true
+        self.retraces
     }
 }
 
-impl Drop for Compact<'_> {
+impl Drop for Compact {
     fn drop(&mut self) {
         let tables = self.gate.get_mut();
         tables.release(&self.budget);

@@ -59,8 +59,8 @@ use crate::states::unpacked::Unpacked;
 use crate::tables::bucket::prefetch;
 use crate::tables::quotient::Quotient;
 use deltamark_core::{
-    Arrival, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId,
-    States, Store, System, Width, hash::mix,
+    Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Order, Recall, Recoding, Scratch,
+    Slot, StateId, States, Store, System, Width, hash::mix,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,6 +76,7 @@ const NONE: u64 = u64::MAX;
 /// States as differences from their predecessors.
 pub struct Difference {
     tables: Mutex<Tables>,
+    attached: Attached,
 }
 
 struct Tables {
@@ -507,7 +508,7 @@ impl Difference {
     /// An empty store for the states of `system` that come in this order, within `budget`. Every
     /// `every`-th state of a path is whole.
     pub fn new(system: &dyn System, order: Order, every: u64, budget: Arc<Budget>) -> Self {
-        let width = system.width();
+        let (width, attached) = (system.width(), Attached::new(Ids::Dense, &budget));
         let levels = (order == Order::Levels).then(|| [Unpacked::new(width, 0), Unpacked::new(width, 0)]);
         let tables = Tables {
             index: Quotient::new(KEY_BITS, 1, Arc::clone(&budget)),
@@ -521,7 +522,7 @@ impl Difference {
             layout: 0,
             budget,
         };
-        Difference { tables: Mutex::new(tables) }
+        Difference { tables: Mutex::new(tables), attached }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -550,17 +551,22 @@ impl Store for Difference {
     fn bytes(&self) -> Bytes {
         let tables = self.tables();
         let [records, places, reserve] = tables.journal.bytes();
-        Bytes::new()
+        let bytes = Bytes::new()
             .with("differences", records - tables.whole_bytes)
             .with("lists", tables.coder.lists.granted())
             .with("whole", tables.whole_bytes + tables.coder.reference.len() as u64 * 4)
             .with("places", places)
             .with("index", tables.index.bytes())
-            .with("reserve", reserve)
+            .with("reserve", reserve);
+        self.attached.counted(bytes)
     }
 
     fn guarantee(&self) -> Guarantee {
         Guarantee::Exact
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn scratch(&self) -> Scratch {

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`plain`] | all of it | `states::vectors`, `tables::index` |
 //! | [`collapse`] | the numbers of its components | `collapse::tuples`, `tables::intern`, `tables::index` |
-//! | `tree` | the numbers of its parts, recursively | `tables::dense`, `tree::shape`, `tree::fields` |
+//! | `tree` | the numbers of its parts, recursively | `tables::dense`, `tree::shape` |
 //! | [`compact`] | its pair of halves, as a bit or a few | `compact::cuts`, `tables::dense`, `tables::tiles`, `tables::pairs` |
 //! | [`difference`] | what changed since its predecessor | `difference::journal`, `tables::quotient` |
 //! | `delta` | predecessor and action | `rebuilding`, with `plain` or `collapse` for levels kept in full |

@@ -45,8 +45,8 @@ use crate::tables::bucket::x86;
 use crate::tables::index::{BASELINE, Index};
 use crate::threads::gate::{Gate, Shared};
 use deltamark_core::{
-    Apart, Arrival, Batch, Block, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width, hash::mix, store::insert_one_by_one,
+    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot,
+    StateId, States, Store, System, Width, hash::mix, store::insert_one_by_one,
 };
 use shape::Any;
 use std::ops::Range;
@@ -64,6 +64,7 @@ pub struct Plain<'a> {
     /// their width varies, slots.
     pending: Apart<[AtomicU64; 2]>,
     gate: Gate<Tables>,
+    attached: Attached,
 }
 
 /// How far vectors that are rewritten may run ahead of the pages that are given back.
@@ -100,6 +101,7 @@ impl<'a> Plain<'a> {
         }
         Plain {
             system,
+            attached: Attached::new(Ids::Dense, &budget),
             budget,
             len: Apart(AtomicU64::new(0)),
             pending: Apart([AtomicU64::new(0), AtomicU64::new(0)]),
@@ -246,10 +248,11 @@ impl Store for Plain<'_> {
         let guard = self.gate.shared();
         let tables = &*guard;
         let used = tables.vectors.used_bytes(self.len());
-        Bytes::new()
+        let bytes = Bytes::new()
             .with("vectors", used)
             .with("index", Index::bytes(tables.index.buckets))
-            .with("reserve", tables.granted.saturating_sub(used))
+            .with("reserve", tables.granted.saturating_sub(used));
+        self.attached.counted(bytes)
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -258,6 +261,10 @@ impl Store for Plain<'_> {
 
     fn recall(&self) -> Option<&dyn Recall> {
         Some(self)
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn scratch(&self) -> Scratch {

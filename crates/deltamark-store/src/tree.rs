@@ -44,7 +44,6 @@
 //! need, and 4.7 to 7.1 bytes for its index entry, regardless of width; and the same again for each
 //! node that is not shared.
 
-mod fields;
 mod group;
 mod shape;
 mod tables;
@@ -53,11 +52,10 @@ use crate::tables::dense::key_hash;
 use crate::tables::index::BASELINE;
 use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
-use crate::tree::fields::SideFields;
 use crate::tree::shape::Shape;
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Fields, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
-    Store, System, Width,
+    Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId,
+    States, Store, System, Width,
 };
 use group::Working;
 use std::ops::Range;
@@ -71,7 +69,7 @@ struct Tree<'a, const K: usize, const R: usize> {
     /// Of roots and nodes (I2).
     promises: Promises<2>,
     gate: Gate<Tables<K, R>>,
-    fields: SideFields,
+    attached: Attached,
 }
 
 /// Successors that are looked up together.
@@ -98,8 +96,8 @@ pub(crate) fn make<'a>(system: &'a dyn System, arity: u64, budget: Arc<Budget>) 
 impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
         let tables = Tables::new(system, system.width(), &budget);
-        let (gate, fields) = (Gate::new(tables), SideFields::new(&budget));
-        Tree { system, budget, promises: Promises::default(), gate, fields }
+        let (gate, attached) = (Gate::new(tables), Attached::new(Ids::Dense, &budget));
+        Tree { system, budget, promises: Promises::default(), gate, attached }
     }
 
     /// Sees to it that a thread has room set aside for roots and nodes in the tables, growing them first if
@@ -254,11 +252,7 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         }
         let shapes = tables.shapes.lock().unwrap_or_else(PoisonError::into_inner).granted;
         bytes.add("shapes", shapes);
-        let fields = self.fields.bytes();
-        if fields > 0 {
-            bytes.add("fields", fields);
-        }
-        bytes
+        self.attached.counted(bytes)
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -274,8 +268,8 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
         Some(self)
     }
 
-    fn fields(&self) -> Option<&dyn Fields> {
-        Some(&self.fields)
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

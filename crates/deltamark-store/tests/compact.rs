@@ -24,23 +24,66 @@ fn packed(number: u64, bits: u32) -> Vec<u32> {
     vec![word as u32, (word >> 32) as u32]
 }
 
+const WIDTH: Width = Width::Fixed(2);
+
+/// From fields of `from` bits to such of `to` bits.
+fn recoding(from: u32, to: u32) -> Recoding {
+    Recoding::new(WIDTH, WIDTH, "for the test".into(), move |old, new| {
+        let word = u64::from(old[0]) | u64::from(old[1]) << 32;
+        let number = word % (1 << from) + (word >> from) * 1000;
+        new.clear();
+        new.extend(packed(number, to));
+    })
+}
+
+/// Sparse, so that roots are no bitmap.
+fn number(step: u64) -> u64 {
+    step * 7919 % 100_000_007
+}
+
+/// Ids are kept as long as values hang on them, however many they are; afterwards they are not.
+#[test]
+fn ids_with_values_outlive_every_layout() {
+    let system = RandomGraph::of_width(1, WIDTH, 2);
+    let spec: StoreSpec = "compact".parse().expect("a store");
+    let arrival = Arrival { parent: None, action: Action(0) };
+    let budget = Arc::new(Budget::unlimited());
+    let store = build(&spec, &system, Order::Any, Arc::clone(&budget)).expect("a store");
+    let mut scratch = store.scratch();
+    let values = store.attached().expect("all states have ids").values(16);
+    let layouts = [10, 12, 17, 20];
+    let mut ids = Vec::new();
+    for step in 0..80_000 {
+        let layout = (step / 25_000) as usize;
+        if step == 25_000 || step == 50_000 {
+            assert!(store.recode(&recoding(layouts[layout - 1], layouts[layout])));
+        }
+        match store.insert(&mut scratch, &packed(number(step), layouts[layout.min(2)]), 0, &arrival) {
+            Insert::New(id) => ids.push(id),
+            other => panic!("{step}: {other:?}"),
+        }
+        assert_eq!(values.set(ids[step as usize], step % 65_521), Some(0));
+    }
+    let different: HashSet<StateId> = ids.iter().copied().collect();
+    assert_eq!(different.len(), ids.len());
+    for (step, &id) in (0..).zip(&ids) {
+        let found = store.insert(&mut scratch, &packed(number(step), 17), 0, &arrival);
+        assert_eq!((found, values.get(id)), (Insert::Seen(id), step % 65_521), "{step}");
+    }
+    assert_eq!(store.bytes().total(), budget.used());
+    drop(values);
+    assert!(store.recode(&recoding(17, 20)));
+    assert!(store.attached().is_none(), "states from before the change have no ids any more");
+    drop(store);
+    assert_eq!(budget.used(), 0);
+}
+
 /// Layouts that change early and late, for tables of ids and for trees of before.
 #[test]
 fn a_layout_that_changes_takes_no_second_copy_and_old_ids_stay_good() {
-    let width = Width::Fixed(2);
-    let system = RandomGraph::of_width(1, width, 2);
+    let system = RandomGraph::of_width(1, WIDTH, 2);
     let spec: StoreSpec = "compact".parse().expect("a store");
     let arrival = Arrival { parent: None, action: Action(0) };
-    let recoding = |from: u32, to: u32| {
-        Recoding::new(width, width, "for the test".into(), move |old, new| {
-            let word = u64::from(old[0]) | u64::from(old[1]) << 32;
-            let number = word % (1 << from) + (word >> from) * 1000;
-            new.clear();
-            new.extend(packed(number, to));
-        })
-    };
-    // Sparse, so that roots are no bitmap.
-    let number = |step: u64| step * 7919 % 100_000_007;
     let layouts = [10, 12, 17, 20];
     for changes in [&[3000u64, 1_000_000][..], &[500_000, 900_000, 1_000_000]] {
         let budget = Arc::new(Budget::unlimited());
@@ -70,7 +113,7 @@ fn a_layout_that_changes_takes_no_second_copy_and_old_ids_stay_good() {
         }
         let different: HashSet<StateId> = ids.iter().copied().collect();
         assert_eq!((different.len(), store.len()), (ids.len(), ids.len() as u64));
-        let mut states = States::new(width);
+        let mut states = States::new(WIDTH);
         store.recall().expect("it recalls").recall(&mut scratch, &ids, &mut states);
         for (step, &id) in (0..).zip(&ids) {
             let state = packed(number(step), layouts[layout]);

@@ -1,11 +1,17 @@
 //! Every store of the catalogue passes the suite for stores.
 
 use deltamark_core::{Budget, Order};
+use deltamark_search::SAMPLERS;
 use deltamark_store::bitstate::Bitstate;
 use deltamark_store::compaction::Compaction;
-use deltamark_store::{CATALOGUE, Need, StoreSpec, build};
+use deltamark_store::{CATALOGUE, Need, StoreSpec, Traffic, build};
 use deltamark_testkit::{RandomGraph, check_fixed_store, check_reversible_store, check_store};
 use std::sync::Arc;
+
+/// States in this order, and samples of the system beforehand.
+fn sampled(order: Order) -> Traffic {
+    Traffic { samplers: SAMPLERS, ..order.into() }
+}
 
 /// Checks every store that is made for this order.
 fn conform(order: Order) {
@@ -14,11 +20,13 @@ fn conform(order: Order) {
     for info in CATALOGUE.iter().filter(|info| info.name != "bitstate" && info.takes(order)) {
         let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
         if info.needs.contains(&Need::Undo) {
-            check_reversible_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
+            check_reversible_store(order, |system, budget| {
+                build(&spec, system, sampled(order), budget).expect("a store")
+            });
         } else if info.needs.contains(&Need::FixedWidth) {
-            check_fixed_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
+            check_fixed_store(order, |system, budget| build(&spec, system, sampled(order), budget).expect("a store"));
         } else {
-            check_store(order, |system, budget| build(&spec, system, order, budget).expect("a store"));
+            check_store(order, |system, budget| build(&spec, system, sampled(order), budget).expect("a store"));
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use deltamark_core::{Budget, Control, Guarantee, System};
 use deltamark_nets::{NetSystem, generate::generate};
-use deltamark_search::{Search, Task, run};
-use deltamark_store::{CATALOGUE, StoreSpec, build};
+use deltamark_search::{SAMPLERS, Search, Task, run};
+use deltamark_store::{CATALOGUE, StoreSpec, Traffic, build};
 use std::sync::Arc;
 
 #[test]
@@ -22,8 +22,8 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                     control.budget = Arc::new(Budget::new(3 << 20));
                 }
                 let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");
-                let store =
-                    build(&spec, &system, search.order(), control.budget.clone()).expect("a store of the catalogue");
+                let traffic = Traffic { samplers: SAMPLERS, ..search.order().into() };
+                let store = build(&spec, &system, traffic, control.budget.clone()).expect("a store of the catalogue");
                 let system: &dyn System = &system;
                 let (store, control) = (store.as_ref(), &control);
                 let task = Task { system, store, properties: &[], control, explore_all: true, observer: None };

@@ -5,8 +5,8 @@ use deltamark_core::hash::mix;
 use deltamark_core::{
     Action, Batch, Control, Describe, Recoding, Reversible, Scratch, Slot, System, Value, Widen, Width,
 };
-use deltamark_search::{Search, Task, run};
-use deltamark_store::{CATALOGUE, StoreSpec, build};
+use deltamark_search::{SAMPLERS, Search, Task, run};
+use deltamark_store::{CATALOGUE, StoreSpec, Traffic, build};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const HALF: u32 = 40_000;
@@ -134,7 +134,8 @@ fn what_was_remembered_in_one_layout_is_not_found_in_the_next() {
             let system = Halves { wide: AtomicBool::new(false) };
             let control = Control::new();
             let spec: StoreSpec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
-            let Ok(store) = build(&spec, &system, search.order(), control.budget.clone()) else { continue };
+            let traffic = Traffic { samplers: SAMPLERS, ..search.order().into() };
+            let Ok(store) = build(&spec, &system, traffic, control.budget.clone()) else { continue };
             let task = Task {
                 system: &system,
                 store: &*store,

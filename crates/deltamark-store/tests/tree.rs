@@ -2,7 +2,7 @@
 
 use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Store, System, Width};
 use deltamark_store::{StoreSpec, build};
-use deltamark_testkit::{RandomGraph, check_store, systems::Cells};
+use deltamark_testkit::{RandomGraph, check_store};
 use std::sync::Arc;
 
 fn make<'a>(text: &str, system: &'a dyn System, order: Order, budget: Arc<Budget>) -> Box<dyn Store + 'a> {
@@ -169,20 +169,4 @@ fn short_states_are_all_root() {
         assert_eq!(store.insert(&mut scratch, state, 0, &arrival), Insert::Seen(StateId::new(number as u64)));
     }
     assert_eq!(store.bytes().parts().iter().find(|part| part.0 == "nodes").map(|part| part.1), empty);
-}
-
-#[test]
-fn values_hang_on_states() {
-    let system = Cells::new(100, 3);
-    let budget = Arc::new(Budget::unlimited());
-    let store = make("tree", &system, Order::Any, Arc::clone(&budget));
-    let fields = store.fields().expect("a tree has fields");
-    let (colour, low) = (fields.attach(2).expect("two bits"), fields.attach(32).expect("32 bits"));
-    for number in [0, 5, 70_000] {
-        assert_eq!(fields.set(colour, StateId::new(number), 3), Some(0));
-        let counted = fields.update(low, StateId::new(number), &mut |value| Some(value + 9));
-        assert_eq!((counted, fields.get(low, StateId::new(number))), (Some(0), 9));
-        assert_eq!(fields.get(colour, StateId::new(number + 1)), 0);
-    }
-    assert_eq!(store.bytes().total(), budget.used());
 }

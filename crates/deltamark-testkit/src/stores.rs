@@ -5,7 +5,8 @@
 //! that exhausting memory can be tested.
 
 use deltamark_core::{
-    Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store, System,
+    Arrival, Attached, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    System,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub const KINDS: &[(&str, Maker)] = &[
     ("reference", |_, budget| Box::new(ReferenceStore::new(budget))),
     ("scattered", |_, budget| Box::new(ScatteredStore::new(budget))),
+    ("retracing", |_, budget| Box::new(RetracingStore::new(budget))),
     ("forgetful", |_, budget| Box::new(ForgetfulStore::new(budget))),
     ("lossy", |_, budget| Box::new(LossyStore::new(budget, 40))),
 ];
@@ -36,6 +38,7 @@ struct Table {
 /// A table under a lock, within a budget.
 struct Shared {
     table: Mutex<Table>,
+    attached: Attached,
     budget: Arc<Budget>,
 }
 
@@ -46,9 +49,9 @@ enum Added {
 }
 
 impl Shared {
-    fn new(budget: Arc<Budget>) -> Self {
+    fn new(ids: Ids, budget: Arc<Budget>) -> Self {
         let table = Table { numbers: HashMap::new(), states: Vec::new(), bytes: 0 };
-        Shared { table: Mutex::new(table), budget }
+        Shared { table: Mutex::new(table), attached: Attached::new(ids, &budget), budget }
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -83,7 +86,7 @@ impl Shared {
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::new().with("states", self.lock().bytes)
+        self.attached.counted(Bytes::new().with("states", self.lock().bytes))
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
@@ -124,27 +127,37 @@ pub struct ReferenceStore(Shared);
 /// Exact and recalls, but ids have gaps and follow no order.
 pub struct ScatteredStore(Shared);
 
+/// The same, and wants paths to be found by a second search.
+pub struct RetracingStore(Shared);
+
 /// Exact, but has no ids and recalls nothing.
 pub struct ForgetfulStore(Shared);
 
 impl ReferenceStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ReferenceStore(Shared::new(budget))
+        ReferenceStore(Shared::new(Ids::Dense, budget))
     }
 }
 
 impl ScatteredStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ScatteredStore(Shared::new(budget))
+        ScatteredStore(Shared::new(Ids::Sparse, budget))
+    }
+}
+
+impl RetracingStore {
+    /// An empty store within this budget.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        RetracingStore(Shared::new(Ids::Sparse, budget))
     }
 }
 
 impl ForgetfulStore {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        ForgetfulStore(Shared::new(budget))
+        ForgetfulStore(Shared::new(Ids::Dense, budget))
     }
 }
 
@@ -154,6 +167,7 @@ trait Naming {
     fn number(id: StateId) -> usize;
     const SEQUENTIAL: bool;
     const RECALLS: bool;
+    const RETRACES: bool = false;
 }
 
 impl Naming for ReferenceStore {
@@ -181,6 +195,20 @@ impl Naming for ScatteredStore {
 
     const SEQUENTIAL: bool = false;
     const RECALLS: bool = true;
+}
+
+impl Naming for RetracingStore {
+    fn id(number: usize) -> StateId {
+        ScatteredStore::id(number)
+    }
+
+    fn number(id: StateId) -> usize {
+        ScatteredStore::number(id)
+    }
+
+    const SEQUENTIAL: bool = false;
+    const RECALLS: bool = true;
+    const RETRACES: bool = true;
 }
 
 impl Naming for ForgetfulStore {
@@ -227,6 +255,14 @@ macro_rules! exact_stores {
                 Self::RECALLS.then_some(self)
             }
 
+            fn attached(&self) -> Option<&Attached> {
+                Self::RECALLS.then_some(&self.0.attached)
+            }
+
+            fn twin(&self) -> Option<Box<dyn Store + '_>> {
+                Self::RETRACES.then(|| Box::new(ScatteredStore::new(Arc::clone(&self.0.budget))) as _)
+            }
+
             fn recode(&self, recoding: &Recoding) -> bool {
                 self.0.recode(recoding)
             }
@@ -242,11 +278,15 @@ macro_rules! exact_stores {
             fn sequential(&self) -> bool {
                 Self::SEQUENTIAL
             }
+
+            fn retraces(&self) -> bool {
+                Self::RETRACES
+            }
         }
     )*};
 }
 
-exact_stores!(ReferenceStore, ScatteredStore, ForgetfulStore);
+exact_stores!(ReferenceStore, ScatteredStore, RetracingStore, ForgetfulStore);
 
 /// Hash compaction: keeps some bits of the hash of each state and nothing else, so it may confuse two states
 /// and declares it.

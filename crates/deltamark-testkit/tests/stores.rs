@@ -1,7 +1,7 @@
 //! The suite for stores: it accepts what is right and rejects what is broken.
 
 use deltamark_core::{
-    Arrival, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    Arrival, Attached, Budget, Bytes, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot, StateId, States, Store,
 };
 use deltamark_testkit::stores::{KINDS, LossyStore, ReferenceStore};
 use deltamark_testkit::{check_reversible_store, check_store};
@@ -50,6 +50,8 @@ enum Flaw {
     RacesWithItself,
     CallsLossyExact,
     TrustsHashes,
+    HasNoValues,
+    CountsNoValues,
 }
 
 /// A reference store with a flaw.
@@ -139,7 +141,11 @@ impl Store for Flawed {
 
     fn bytes(&self) -> Bytes {
         let bytes = self.inner.bytes();
-        if self.flaw == Flaw::LiesAboutBytes { Bytes::new().with("states", bytes.total() / 2) } else { bytes }
+        match self.flaw {
+            Flaw::LiesAboutBytes => Bytes::new().with("states", bytes.total() / 2),
+            Flaw::CountsNoValues => Bytes::new().with("states", bytes.parts()[0].1),
+            _ => bytes,
+        }
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -148,6 +154,10 @@ impl Store for Flawed {
 
     fn recall(&self) -> Option<&dyn Recall> {
         Some(self)
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        self.inner.attached().filter(|_| self.flaw != Flaw::HasNoValues)
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {
@@ -201,6 +211,8 @@ fn every_flaw_is_found_and_named() {
         (Flaw::RecodesNothing, "counters 3, 12: what was inserted is found"),
         (Flaw::RacesWithItself, "is new"),
         (Flaw::TrustsHashes, "hash of 2 bits: a state that was never inserted is not called seen"),
+        (Flaw::HasNoValues, "a store that recalls all states has values"),
+        (Flaw::CountsNoValues, "the bytes of values are among its own"),
         (Flaw::CallsLossyExact, "a state that was never inserted is not called seen"),
     ];
     for (flaw, expected) in cases {

@@ -23,7 +23,7 @@ use deltamark_core::{
     Snapshot, Stop, System, Verdict,
 };
 use deltamark_graph::Way;
-use deltamark_search::{Observer, Search, Strategy, Threads};
+use deltamark_search::{Observer, SAMPLERS, Search, Strategy, Threads};
 use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec, Traffic};
 use std::fmt;
 use std::sync::Arc;
@@ -563,7 +563,7 @@ pub(crate) fn threads(
 
 /// What a store has to expect of such a search.
 pub(crate) fn traffic(search: Search, threads: Threads, control: &Control) -> Traffic {
-    Traffic { order: search.order(), threads: threads.count, control: Some(control.clone()) }
+    Traffic { order: search.order(), threads: threads.count, samplers: SAMPLERS, control: control.clone() }
 }
 
 /// An expression over the states of a system; `name` is how errors call it.

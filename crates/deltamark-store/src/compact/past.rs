@@ -4,15 +4,16 @@
 //! ids from before the change stay valid, and no new id equals any of them.
 //!
 //! ```text
-//! few states    by id    (id, code) (id, code) …        sorted, 16 bytes a state each
+//! ids kept      by id    (id, code) (id, code) …        sorted, 16 bytes a state each
 //!               by code  (code, id) (code, id) …
-//! many states   the halves of before, without roots ── decode ── translate ──▶ a state of the new layout
+//! not kept      the halves of before, without roots ── decode ── translate ──▶ a state of the new layout
 //! ```
 //! A state inserted after the change has the id `base + code`. Most layout changes happen while
-//! there are few states; then all duplicates are reported with their old id. If there are many, two
-//! numbers per state would be several times the tree: then only the halves are kept, and duplicates
-//! are nameless. Frontier states keep their old ids, and the halves suffice to decode them; in a
-//! level-by-level search they are freed after two levels.
+//! there are few states; then all duplicates are reported with their old id. So they are if values
+//! are attached to ids. Otherwise, if there are many, two numbers per state would be several times
+//! the tree: then only the halves are kept, and duplicates are nameless. Frontier states keep their
+//! old ids, and the halves suffice to decode them; in a level-by-level search they are freed after
+//! two levels.
 
 use super::tables::Tables;
 use deltamark_core::{Budget, Recoding, Slot, StateId, States};
@@ -36,13 +37,13 @@ enum Kind {
     /// The layout never changed.
     #[default]
     None,
-    Few(Few),
-    Many(Box<Former>),
-    /// There were many, and nobody waits under an old id any more.
+    Kept(Kept),
+    Former(Box<Former>),
+    /// Ids were not kept, and nobody waits under an old id any more.
     Gone,
 }
 
-struct Few {
+struct Kept {
     by_id: Vec<(u64, u64)>,
     by_code: Vec<(u64, u64)>,
 }
@@ -64,27 +65,27 @@ impl Past {
         states * 2 * size_of::<(u64, u64)>() as u64
     }
 
-    /// That of a few states, by pairs of id and code; new ids begin behind all old ones. The budget has
+    /// That of states whose ids are kept, by pairs of id and code; new ids begin behind all old ones. The budget has
     /// granted what it [costs](Self::cost).
-    pub fn few(mut by_id: Vec<(u64, u64)>, base: u64) -> Self {
+    pub fn kept(mut by_id: Vec<(u64, u64)>, base: u64) -> Self {
         let mut by_code: Vec<(u64, u64)> = by_id.iter().map(|&(id, code)| (code, id)).collect();
         by_id.sort_unstable();
         by_code.sort_unstable();
-        Past { kind: Kind::Few(Few { by_id, by_code }), base, levels: 0 }
+        Past { kind: Kind::Kept(Kept { by_id, by_code }), base, levels: 0 }
     }
 
-    /// That of many states: of a tree whose roots are gone.
-    pub fn many(tables: Tables, recoding: Recoding) -> Self {
+    /// That of a tree whose roots are gone.
+    pub fn former(tables: Tables, recoding: Recoding) -> Self {
         let base = tables.past.base + tables.reach(0).limit();
-        Past { kind: Kind::Many(Box::new(Former { tables, recoding })), base, levels: 0 }
+        Past { kind: Kind::Former(Box::new(Former { tables, recoding })), base, levels: 0 }
     }
 
     /// The bytes it holds.
     pub fn bytes(&self) -> u64 {
         match &self.kind {
             Kind::None | Kind::Gone => 0,
-            Kind::Few(few) => Self::cost(few.by_id.len() as u64),
-            Kind::Many(former) => former.tables.bytes().total(),
+            Kind::Kept(kept) => Self::cost(kept.by_id.len() as u64),
+            Kind::Former(former) => former.tables.bytes().total(),
         }
     }
 
@@ -92,8 +93,8 @@ impl Past {
     pub fn release(&mut self, budget: &Arc<Budget>) {
         match &mut self.kind {
             Kind::None | Kind::Gone => {}
-            Kind::Few(_) => budget.release(self.bytes()),
-            Kind::Many(former) => former.tables.release(budget),
+            Kind::Kept(_) => budget.release(self.bytes()),
+            Kind::Former(former) => former.tables.release(budget),
         }
         *self = Past::default();
     }
@@ -103,16 +104,21 @@ impl Past {
     pub fn end_level(&mut self, budget: &Arc<Budget>) {
         self.levels += 1;
         if self.levels == 2
-            && let Kind::Many(former) = &mut self.kind
+            && let Kind::Former(former) = &mut self.kind
         {
             former.tables.release(budget);
             self.kind = Kind::Gone;
         }
     }
 
+    /// Whether every state is reported with its id.
+    pub fn names_all(&self) -> bool {
+        matches!(self.kind, Kind::None | Kind::Kept(_))
+    }
+
     /// Whether old ids may be forgotten one day.
     pub fn is_waiting(&self) -> bool {
-        matches!(self.kind, Kind::Many(_))
+        matches!(self.kind, Kind::Former(_))
     }
 
     /// The id of a state that has just been entered under this code.
@@ -120,7 +126,7 @@ impl Past {
     pub fn new_id(&self, code: u64) -> StateId {
         match &self.kind {
             // One that was there before is entered again when the tree is made anew.
-            Kind::Few(few) => StateId::new(few.id(code).unwrap_or(self.base + code)),
+            Kind::Kept(kept) => StateId::new(kept.id(code).unwrap_or(self.base + code)),
             _ => StateId::new(self.base + code),
         }
     }
@@ -129,7 +135,7 @@ impl Past {
     #[inline(always)]
     pub fn seen_id(&self, code: u64) -> StateId {
         match &self.kind {
-            Kind::Many(_) | Kind::Gone => StateId::NAMELESS,
+            Kind::Former(_) | Kind::Gone => StateId::NAMELESS,
             _ => self.new_id(code),
         }
     }
@@ -139,7 +145,7 @@ impl Past {
     pub fn code(&self, id: StateId) -> Option<u64> {
         match &self.kind {
             _ if id.get() >= self.base => Some(id.get() - self.base),
-            Kind::Few(few) => Some(few.code(id.get())),
+            Kind::Kept(kept) => Some(kept.code(id.get())),
             _ => None,
         }
     }
@@ -147,7 +153,7 @@ impl Past {
     /// The state of an id whose code is not known, in the new layout.
     #[cold]
     pub fn state(&self, id: StateId) -> Vec<Slot> {
-        let Kind::Many(former) = &self.kind else { panic!("no state has the id {id:?}") };
+        let Kind::Former(former) = &self.kind else { panic!("no state has the id {id:?}") };
         let (mut old, mut new) = (States::new(former.recoding.from), Vec::new());
         former.tables.state_of(id, &mut old);
         former.recoding.translate(old.get(0), &mut new);
@@ -155,7 +161,7 @@ impl Past {
     }
 }
 
-impl Few {
+impl Kept {
     fn id(&self, code: u64) -> Option<u64> {
         // Codes of early states are small: most are beyond the last.
         if self.by_code.last().is_none_or(|&(last, _)| code > last) {
@@ -178,8 +184,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_codes_of_a_few_lead_to_each_other() {
-        let past = Past::few(vec![(7, 3), (2, 90), (5, 0)], 8);
+    fn ids_and_codes_that_are_kept_lead_to_each_other() {
+        let past = Past::kept(vec![(7, 3), (2, 90), (5, 0)], 8);
         for (id, code) in [(7, 3), (2, 90), (5, 0), (9, 1), (12, 4), (8 + 1000, 1000)] {
             assert_eq!((past.seen_id(code).get(), past.code(StateId::new(id))), (id, Some(code)));
         }

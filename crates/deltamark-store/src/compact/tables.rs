@@ -8,7 +8,6 @@ use super::past::Past;
 use crate::compact::cuts::cuts;
 use crate::compact::plan::Plan;
 use crate::compact::roots::Roots;
-use crate::compact::sample;
 use crate::tables::dense::{Dense, key_hash, pair, word};
 use crate::tables::index::BASELINE;
 use crate::tables::narrow::Nodes;
@@ -274,11 +273,11 @@ impl Tables {
         code.expect("a state that is expanded is there")
     }
 
-    /// Puts a tree of the same states in another layout in its place. On `false` there was no memory; some roots may be gone
-    /// then.
-    pub fn recode(&mut self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> bool {
+    /// Puts a tree of the same states in another layout in its place, and keeps the ids of all, if they are few or the ids
+    /// `are_used`. On `false` there was no memory; some roots may be gone then.
+    pub fn recode(&mut self, recoding: &Recoding, len: u64, are_used: bool, budget: &Arc<Budget>) -> bool {
         let Some(plan) = self.new_plan(recoding, len, budget) else { return false };
-        let keeps_ids = Past::keeps_ids(len);
+        let keeps_ids = Past::keeps_ids(len) || are_used && self.past.names_all();
         if keeps_ids && !budget.request(Past::cost(len)) {
             return false;
         }
@@ -304,7 +303,7 @@ impl Tables {
             roots.insert(new_code) == Added::New
         };
         let done = match self.roots.take() {
-            // There is a second copy of the roots of a few states, so that they are there whatever happens.
+            // There is a second copy of the roots, so that they are there whatever happens.
             Some(roots) if keeps_ids => {
                 let done = roots.each(|code| enter(self, code));
                 self.roots = Some(roots);
@@ -327,12 +326,12 @@ impl Tables {
         // Room that was set aside is void.
         new.growth.number = self.growth.number + 1;
         if keeps_ids {
-            new.past = Past::few(pairs, base);
+            new.past = Past::kept(pairs, base);
             self.release(budget);
             *self = new;
         } else {
             let former = std::mem::replace(self, new);
-            self.past = Past::many(former, recoding.clone());
+            self.past = Past::former(former, recoding.clone());
         }
         true
     }
@@ -340,7 +339,8 @@ impl Tables {
     /// Where states are cut in another layout, by some that are there; nothing, if there is no memory to find out.
     fn new_plan(&self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> Option<Plan> {
         let Width::Fixed(slots) = recoding.to else { return None };
-        let cost = sample::cost(slots);
+        // The states, and what it takes to look at them.
+        let cost = 3 * len.min(OWN_SAMPLE) * (slots * size_of::<Slot>()) as u64;
         if !budget.request(cost) {
             return None;
         }

@@ -33,8 +33,8 @@ use crate::states::checkpoints::Kept;
 use crate::states::window::Window;
 use crate::tables::quotient::Quotient;
 use deltamark_core::{
-    Action, Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Order, Recall, Recoding, Scratch, Slot,
-    StateId, States, Store, System, Trace, Width, hash::mix,
+    Action, Arrival, Attached, Batch, Block, Budget, Bytes, Control, Guarantee, Ids, Insert, Order, Recall, Recoding,
+    Scratch, Slot, StateId, States, Store, System, Trace, Width, hash::mix,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -107,6 +107,7 @@ const OPEN: u64 = u64::MAX;
 pub(crate) struct Numbered<'a> {
     recalls: bool,
     inner: Mutex<Inner<'a>>,
+    attached: Attached,
 }
 
 struct Inner<'a> {
@@ -191,6 +192,7 @@ impl<'a> Numbered<'a> {
             candidates: Candidates::new(width),
             one: Candidates::new(width),
         };
+        let attached = Attached::new(Ids::Dense, &budget);
         let inner = Inner {
             config,
             budget,
@@ -203,7 +205,7 @@ impl<'a> Numbered<'a> {
             lost: false,
             batch,
         };
-        Numbered { recalls: config.recalls, inner: Mutex::new(inner) }
+        Numbered { recalls: config.recalls, inner: Mutex::new(inner), attached }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
@@ -583,7 +585,7 @@ impl Store for Numbered<'_> {
         let mut bytes =
             Bytes::new().with("table", table.bytes()).with("parents", parents).with("actions", actions + choices);
         bytes.merge(&kept.bytes());
-        bytes.with("cache", cache.bytes()).with("level before", inner.before_bytes)
+        self.attached.counted(bytes.with("cache", cache.bytes()).with("level before", inner.before_bytes))
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -592,6 +594,10 @@ impl Store for Numbered<'_> {
 
     fn recall(&self) -> Option<&dyn Recall> {
         if self.recalls { Some(self) } else { None }
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn end_level(&self) -> bool {

@@ -9,3 +9,4 @@ pub mod store;
 mod storing;
 pub mod system;
 mod threads;
+mod values;

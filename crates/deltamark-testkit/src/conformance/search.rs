@@ -328,6 +328,9 @@ impl Case<'_> {
         for ((answer, check), property) in outcome.properties.iter().zip(&checks).zip(&properties) {
             match (&answer.verdict, outcome.stopped_by) {
                 (Verdict::Unknown, Some(_)) => {}
+                // The answer is known, but there was no memory for a second search.
+                (Verdict::Holds(None) | Verdict::Violated(None, _), Some(stop))
+                    if stop == Stop::Memory && answer.untraced == Some(stop) => {}
                 (Verdict::Holds(Some(_)) | Verdict::Violated(Some(_), _), Some(_)) | (_, None) => {
                     self.right(&*system, &outcome, &answer.verdict, check, property);
                 }

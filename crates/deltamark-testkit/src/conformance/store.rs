@@ -59,6 +59,7 @@ fn check(make: &Make, order: Order, kit: Kit) {
     for (label, system) in kit.middling {
         let held = growth(make, ways[0], &label, &*system);
         low_budgets(make, ways, &label, &*system, held);
+        values_in_low_budgets(make, ways[0], &label, &*system, held);
     }
     recoding_without_room(make, ways[0]);
     if order == Order::Any {
@@ -226,6 +227,9 @@ fn all_of_it(make: &Make, ways: &[Way], label: &str, fresh: &Fresh) {
     for (seed, way) in (0..4).zip(ways.iter().cycle()) {
         let system = fresh();
         let mut storing = Storing::new(make, label, &*system, Budget::unlimited());
+        if seed >= 2 {
+            storing = storing.with_values();
+        }
         let end = way.explore(&mut storing, seed);
         storing.is_complete(end, expected);
         storing.dropped();
@@ -270,6 +274,17 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
     storing.dropped();
 }
 
+/// Values for which there is no room are refused, and nothing is lost, neither values nor states.
+fn values_in_low_budgets(make: &Make, way: Way, label: &str, system: &dyn System, held: u64) {
+    for limit in [held / 3, held, 2 * held, u64::MAX] {
+        let label = format!("{label} with values and {limit} of {held} bytes, {way:?}");
+        let mut storing = Storing::new(make, &label, system, Budget::new(limit)).with_values();
+        way.explore(&mut storing, limit);
+        storing.check_all();
+        storing.dropped();
+    }
+}
+
 /// A store without memory to recode reports it and keeps its count.
 fn recoding_without_room(make: &Make, way: Way) {
     let system = Counters::new(12, 4);
@@ -281,6 +296,9 @@ fn recoding_without_room(make: &Make, way: Way) {
     for limit in held_at_widening {
         let system = Counters::new(12, 4);
         let mut storing = Storing::new(make, "counters 12, 4, no room", &system, Budget::new(limit.max(1)));
+        if limit % 2 == 0 {
+            storing = storing.with_values();
+        }
         let end = way.explore(&mut storing, 7);
         // States in the old layout can no longer be looked up, so only counts are checked.
         if end != End::NotRecoded {

@@ -5,6 +5,7 @@
 //! gave them, in the current layout.
 
 use crate::conformance::store::{Make, is_exact};
+use crate::conformance::values::Hung;
 use crate::random::Rng;
 use deltamark_core::{
     Action, Arrival, BLOCK, Batch, Block, Budget, Insert, Recoding, Scratch, Slot, StateId, States, Store, System,
@@ -51,6 +52,8 @@ pub struct Storing<'a> {
     omitted: HashSet<Vec<Slot>>,
     /// The bytes granted by the budget at each widening.
     pub held_at_widening: Vec<u64>,
+    /// Values of its states, where they are tested as well.
+    values: Option<Hung>,
 }
 
 impl<'a> Storing<'a> {
@@ -72,7 +75,14 @@ impl<'a> Storing<'a> {
             used_ids: HashSet::new(),
             omitted: HashSet::new(),
             held_at_widening: Vec::new(),
+            values: None,
         }
+    }
+
+    /// The same with values attached to the states, if the store names them.
+    pub fn with_values(mut self) -> Self {
+        self.values = Hung::new(&self.label, &*self.store);
+        self
     }
 
     /// Whether the store declares itself exact.
@@ -258,10 +268,18 @@ impl<'a> Storing<'a> {
                 assert!(!named || self.used_ids.insert(id), "{label}: no id is given twice, {id:?} is");
                 self.ids.insert(state.to_vec(), id);
                 self.order.push(state.to_vec());
+                if let Some(values) = &mut self.values {
+                    values.touch(label, id, &self.budget);
+                }
                 return true;
             }
             Insert::Seen(id) => match known {
-                Some(known) => self.same_id(state, known, id),
+                Some(known) => {
+                    self.same_id(state, known, id);
+                    if let Some(values) = &mut self.values {
+                        values.touch(&self.label, id, &self.budget);
+                    }
+                }
                 None => {
                     assert!(!self.exact, "{label}: a state that was never inserted is not called seen: {state:?}");
                     self.omitted.insert(state.to_vec());
@@ -353,6 +371,11 @@ impl<'a> Storing<'a> {
         }
         assert_eq!(is_exact(&*self.store), self.exact, "{label}: its guarantee does not change its kind");
         let bytes = self.store.bytes();
+        if let Some(values) = &self.values {
+            values.check(label, self.used_ids.iter());
+            let counted = bytes.parts().iter().find(|part| part.0 == "values").map_or(0, |part| part.1);
+            assert_eq!(counted, values.bytes(), "{label}: the bytes of values are among its own");
+        }
         let names: HashSet<&str> = bytes.parts().iter().map(|part| part.0).collect();
         assert_eq!(names.len(), bytes.parts().len(), "{label}: each part of its bytes has a name of its own");
         assert!(self.order.len() < 2 || bytes.total() > 0, "{label}: what holds states holds bytes");
@@ -365,8 +388,8 @@ impl<'a> Storing<'a> {
 
     /// Ends the test: all granted memory is returned.
     pub fn dropped(self) {
-        let Storing { store, budget, label, .. } = self;
-        drop(store);
+        let Storing { store, budget, label, values, .. } = self;
+        drop((values, store));
         assert_eq!(budget.used(), 0, "{label}: a store that is dropped gives back all its memory");
     }
 }

@@ -7,7 +7,7 @@
 use crate::conformance::store::{Make, is_exact};
 use crate::random::Rng;
 use crate::{Explored, explore};
-use deltamark_core::{Action, Arrival, Batch, Block, Budget, Insert, Slot, StateId, States, Store, System};
+use deltamark_core::{Action, Arrival, Batch, Block, Budget, Insert, Slot, StateId, States, Store, System, Values};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ const THREADS: u64 = if cfg!(miri) { 2 } else { 4 };
 struct Told {
     new: Vec<(Vec<Slot>, StateId)>,
     ids: HashMap<Vec<Slot>, StateId>,
+    /// How often it has counted each id.
+    counted: HashMap<StateId, u64>,
     full: bool,
 }
 
@@ -37,9 +39,11 @@ pub fn check(make: &Make, label: &str, system: &dyn System) {
 fn run(make: &Make, label: &str, system: &dyn System, expected: &Explored, budget: Budget) -> u64 {
     let budget = Arc::new(budget);
     let store = make(system, Arc::clone(&budget));
+    let counts = store.attached().map(|attached| attached.values(16));
     let told: Vec<Told> = std::thread::scope(|scope| {
-        let store = &*store;
-        let threads: Vec<_> = (0..THREADS).map(|seed| scope.spawn(move || wander(seed, system, store))).collect();
+        let (store, counts) = (&*store, counts.as_ref());
+        let threads: Vec<_> =
+            (0..THREADS).map(|seed| scope.spawn(move || wander(seed, system, store, counts))).collect();
         threads
             .into_iter()
             .map(|thread| match thread.join() {
@@ -72,6 +76,11 @@ fn run(make: &Make, label: &str, system: &dyn System, expected: &Explored, budge
         let dense = used.iter().all(|id| id.index() < ids.len());
         assert!(dense, "{label}: sequential ids leave no gaps");
     }
+    for &id in used.iter().filter(|_| counts.is_some()) {
+        let expected: u64 = told.iter().filter_map(|told| told.counted.get(&id)).sum();
+        let count = counts.as_ref().map(|counts| counts.get(id));
+        assert_eq!(count, Some(expected), "{label}: {id:?} was counted by all threads, and no count was lost");
+    }
     still_there(label, system, &*store, &ids);
     let held = budget.used();
     assert!(held == 0 || held == store.bytes().total(), "{label}: it accounts for exactly what it was granted");
@@ -96,9 +105,9 @@ fn still_there(label: &str, system: &dyn System, store: &dyn Store, ids: &HashMa
     }
 }
 
-/// Explores the system in an order of its own: half of the threads insert states one by one, the others in
-/// batches.
-fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
+/// Explores the system in an order of its own: half of the threads insert states one
+/// by one, the others in batches.
+fn wander(seed: u64, system: &dyn System, store: &dyn Store, counts: Option<&Values>) -> Told {
     const FITS: &str = "the layout holds every reachable state";
     let mut rng = Rng::new(seed);
     let (mut scratch, mut system_scratch) = (store.scratch(), system.scratch());
@@ -110,6 +119,7 @@ fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
         let arrival = Arrival { parent: None, action: Action(index as u32) };
         let answer = store.insert(&mut scratch, batch.target(index), batch.hash(index), &arrival);
         told.note(batch.target(index), answer, &mut waiting);
+        told.count(counts, answer);
     }
     while !waiting.is_empty() && !told.full {
         let state = waiting.swap_remove(rng.below(waiting.len()));
@@ -128,12 +138,22 @@ fn wander(seed: u64, system: &dyn System, store: &dyn Store) -> Told {
         }
         for (index, &answer) in answers.iter().enumerate() {
             told.note(batch.target(index), answer, &mut waiting);
+            told.count(counts, answer);
         }
     }
     told
 }
 
 impl Told {
+    /// Adds one to the value of the state, as far as there is memory for it.
+    fn count(&mut self, counts: Option<&Values>, answer: Insert) {
+        if let (Some(counts), Insert::New(id) | Insert::Seen(id)) = (counts, answer)
+            && counts.update(id, |count| Some(count + 1)).is_some()
+        {
+            *self.counted.entry(id).or_default() += 1;
+        }
+    }
+
     /// Records an answer; a state new to this thread is queued for expansion.
     fn note(&mut self, state: &[Slot], answer: Insert, waiting: &mut Vec<Vec<Slot>>) {
         let id = match answer {

@@ -11,7 +11,7 @@
 //! * I2: `bytes` is what the budget has granted for the states of the table.
 
 use deltamark_core::{
-    Arrival, Budget, Bytes, Guarantee, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    Arrival, Attached, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,6 +19,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// Every state in full.
 pub struct Mapped {
     table: RwLock<Table>,
+    attached: Attached,
     budget: Arc<Budget>,
 }
 
@@ -47,7 +48,7 @@ fn cost(state: &[Slot]) -> u64 {
 impl Mapped {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        Mapped { table: RwLock::default(), budget }
+        Mapped { table: RwLock::default(), attached: Attached::new(Ids::Dense, &budget), budget }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Table> {
@@ -81,7 +82,11 @@ impl Store for Mapped {
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::new().with("states", self.read().bytes)
+        self.attached.counted(Bytes::new().with("states", self.read().bytes))
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        Some(&self.attached)
     }
 
     fn guarantee(&self) -> Guarantee {

@@ -15,9 +15,9 @@
 //! recent state, which leads far away, and a random frontier state, and ends after some hundred
 //! thousand states; the sample takes them at regular intervals.
 //!
-//! Neither is always better: `compact/cuts.rs` uses both.
+//! Neither is always better, so a store is given [both](SAMPLERS).
 
-use deltamark_core::{BLOCK, Batch, Block, Control, Slot, StateId, States, System, Width, hash};
+use deltamark_core::{BLOCK, Batch, Block, Control, Sampler, Slot, StateId, States, System, Width, hash};
 use std::collections::HashSet;
 
 /// States that a sample has at most.
@@ -45,14 +45,33 @@ const FOUND_BYTES: usize = 8 << 20;
 /// Bytes beside a state: a place in the list of those that wait, and in a table of hashes.
 const BESIDE: usize = 16;
 
-/// The bytes of a sample of states of this width, about, while it is taken and looked at.
-pub(crate) fn cost(slots: usize) -> u64 {
-    3 * (most(slots) * slots * size_of::<Slot>()) as u64
+/// Both ways to sample a system.
+pub static SAMPLERS: &[&dyn Sampler] = &[&RandomWalks, &UnorderedSearch];
+
+/// By random walks.
+struct RandomWalks;
+
+impl Sampler for RandomWalks {
+    fn cost(&self, slots: usize) -> u64 {
+        3 * (most(slots) * slots * size_of::<Slot>()) as u64
+    }
+
+    fn sample(&self, system: &dyn System, control: &Control) -> States {
+        walks(system, control)
+    }
 }
 
-/// The same for one that is taken by a search.
-pub(crate) fn cost_of_search(slots: usize) -> u64 {
-    cost(slots).max((found(slots) * (slots * size_of::<Slot>() + BESIDE)) as u64)
+/// By a search without order.
+struct UnorderedSearch;
+
+impl Sampler for UnorderedSearch {
+    fn cost(&self, slots: usize) -> u64 {
+        RandomWalks.cost(slots).max((found(slots) * (slots * size_of::<Slot>() + BESIDE)) as u64)
+    }
+
+    fn sample(&self, system: &dyn System, control: &Control) -> States {
+        search(system, control)
+    }
 }
 
 fn found(slots: usize) -> usize {
@@ -61,7 +80,7 @@ fn found(slots: usize) -> usize {
 }
 
 /// States of a system, all different, by a search without order.
-pub(crate) fn search(system: &dyn System, control: Option<&Control>) -> States {
+fn search(system: &dyn System, control: &Control) -> States {
     let Width::Fixed(slots @ 1..) = system.width() else { return States::new(system.width()) };
     let mut search = Scattered {
         system,
@@ -72,7 +91,7 @@ pub(crate) fn search(system: &dyn System, control: Option<&Control>) -> States {
         hashes: HashSet::with_capacity(found(slots)),
         waiting: Vec::with_capacity(found(slots)),
         random: 0,
-        batch: batch(system, control),
+        batch: Batch::new(system.width()).under(control),
     };
     search.go(found(slots));
     // An odd number, so that it does not go in step with blocks.
@@ -140,18 +159,9 @@ impl Scattered<'_> {
     }
 }
 
-/// A batch for a look at the system that ends with the run.
-fn batch(system: &dyn System, control: Option<&Control>) -> Batch {
-    let batch = Batch::new(system.width());
-    match control {
-        Some(control) => batch.under(control),
-        None => batch,
-    }
-}
-
 /// How many states to expand together, where one of them had so many successors: a batch of wide states with very many
 /// successors each would take more memory than the sample itself.
-pub(crate) fn expanded_together(slots: usize, successors: usize) -> usize {
+fn expanded_together(slots: usize, successors: usize) -> usize {
     const BATCH: usize = 8 << 20;
     (BATCH / (2 * (successors + 1) * (slots * size_of::<Slot>() + 16))).clamp(1, BLOCK)
 }
@@ -161,14 +171,14 @@ fn most(slots: usize) -> usize {
 }
 
 /// States of a system, all different, by walks.
-pub(crate) fn walks(system: &dyn System, control: Option<&Control>) -> States {
+fn walks(system: &dyn System, control: &Control) -> States {
     let mut walk = Walk {
         system,
         scratch: system.scratch(),
         kept: States::new(system.width()),
         seen: HashSet::new(),
         block: Block::new(system.width()),
-        batch: batch(system, control),
+        batch: Batch::new(system.width()).under(control),
         control,
         random: 0,
     };
@@ -184,7 +194,7 @@ struct Walk<'a> {
     seen: HashSet<u64>,
     block: Block,
     batch: Batch,
-    control: Option<&'a Control>,
+    control: &'a Control,
     random: u64,
 }
 
@@ -222,7 +232,7 @@ impl Walk<'_> {
             return walkers;
         }
         let first = self.batch.target(0).to_vec();
-        let mut successors = batch(self.system, self.control);
+        let mut successors = Batch::new(self.system.width()).under(self.control);
         let found = self.system.successors(&mut self.scratch, &first, &mut successors).map_or(1, |()| successors.len());
         let count = expanded_together(first.len(), found);
         for index in 0..count {
@@ -244,7 +254,7 @@ impl Walk<'_> {
         if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
             // Somebody has come to where the layout ends: only the others go on.
             self.batch.reset(self.system.width());
-            let mut alone = batch(self.system, self.control);
+            let mut alone = Batch::new(self.system.width()).under(self.control);
             for (walker, state) in walkers.iter().enumerate() {
                 alone.reset(self.system.width());
                 if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {
