@@ -648,6 +648,9 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         let mut source = vec![0; target.len()];
         for action in 0..self.engine.actions.count() {
+            if out.is_stopped() {
+                return;
+            }
             if !self.engine.actions.get(action).is_fault()
                 && let Some(moved) = self.undo(work, target, action, &mut source)
             {
