@@ -17,7 +17,7 @@ pub enum Exit {
     Violated,
     /// The input or the command line is wrong.
     WrongInput,
-    /// There is no answer: a limit was reached, or a lossy store found nothing.
+    /// There is no answer: a limit was reached, a lossy store found nothing, or nobody has read it to the end.
     NoAnswer,
 }
 
@@ -69,6 +69,8 @@ pub enum Failure {
     },
     /// The run had to end before there was a model to search.
     Stopped(Box<Report>),
+    /// Whoever read standard output went away before all was written. They know.
+    Unread,
 }
 
 impl Failure {
@@ -98,7 +100,7 @@ impl Failure {
         match self {
             Failure::Plain { exit, .. } => *exit,
             Failure::Text { .. } => Exit::WrongInput,
-            Failure::Stopped(_) => Exit::NoAnswer,
+            Failure::Stopped(_) | Failure::Unread => Exit::NoAnswer,
         }
     }
 }

@@ -23,6 +23,8 @@ use deltamark_core::{
     Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
+use deltamark_nets::Ahead;
+
 use crate::bind::Binder;
 use crate::engine::{After, Engine};
 use crate::layout::{Layout, bits_for};
@@ -37,6 +39,13 @@ const FAULT: u32 = u32::MAX;
 /// The most places that are given bits which are free.
 const MOST_FILLED: usize = 64;
 
+/// Fields that are widened early: see [`Ahead`].
+struct Early {
+    ahead: Ahead,
+    /// The bits that each place has kept since it was widened early; 0 if it was not.
+    least: Vec<u8>,
+}
+
 /// A coloured net that can be run.
 pub struct ColouredSystem {
     pub(crate) engine: Engine,
@@ -45,6 +54,8 @@ pub struct ColouredSystem {
     /// whoever reads `current` writes to it.
     slots: AtomicUsize,
     version: AtomicU64,
+    /// Which fields are widened before they ask for it.
+    early: Mutex<Early>,
     /// Bytes of what threads remember for themselves.
     thread_bytes: Arc<AtomicU64>,
     /// The most they came to: threads are gone when a report is made.
@@ -123,6 +134,7 @@ impl ColouredSystem {
             slots: AtomicUsize::new(layout.slots),
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
+            early: Mutex::new(Early { ahead: Ahead::default(), least: vec![0; bits.len()] }),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
             coefficients,
@@ -550,7 +562,7 @@ impl System for ColouredSystem {
         let old = Arc::clone(&current);
         // What a place was given because it was free is not kept: others may need it now.
         let mut bits = vec![0; self.engine.places.len()];
-        let mut widened = Vec::new();
+        let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
         for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
             if field.bits == 0 {
                 continue;
@@ -558,11 +570,24 @@ impl System for ColouredSystem {
             bits[number] = bits_for(place.marking_count());
             if bits[number] > field.bits {
                 widened.push(self.engine.net.places[number].name.as_str());
+                outgrown.push((number, field.bits));
             } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would follow soon, and translating all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
             }
         }
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead: Vec<u8> =
+            bits.iter().zip(&old.layout.fields).map(|(&bits, field)| bits.max(field.bits)).collect();
+        let before = ahead.clone();
+        early.ahead.widen(&mut ahead, &outgrown, 31);
+        for (number, bits) in bits.iter_mut().enumerate() {
+            if ahead[number] > before[number] {
+                early.least[number] = ahead[number];
+            }
+            *bits = early.least[number].max(*bits);
+        }
+        drop(early);
         let reason = match widened.as_slice() {
             [one] => format!("the markings of place `{one}` outgrew their field"),
             [first, rest @ ..] => {
@@ -648,6 +673,9 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         let mut source = vec![0; target.len()];
         for action in 0..self.engine.actions.count() {
+            if out.is_stopped() {
+                return;
+            }
             if !self.engine.actions.get(action).is_fault()
                 && let Some(moved) = self.undo(work, target, action, &mut source)
             {
