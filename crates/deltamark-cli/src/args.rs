@@ -241,7 +241,7 @@ pub struct Say {
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Print the answers only, and show no progress
+    /// Print the answers only: no figures, notes or progress. Warnings and errors stay
     #[arg(short, long)]
     pub quiet: bool,
     /// Show more while searching: answers as they come, changes of the states' layout

@@ -18,7 +18,7 @@ pub enum Exit {
     Violated,
     /// The input or the command line is wrong.
     WrongInput,
-    /// There is no answer: a limit was reached, or a lossy store found nothing.
+    /// There is no answer: a limit was reached, a lossy store found nothing, or nobody has read it to the end.
     NoAnswer,
     /// A signal ended the process at once: what a shell reports for an interrupted process.
     Interrupted,
@@ -73,6 +73,8 @@ pub enum Failure {
     },
     /// The run was stopped before there was a model to search.
     Stopped(Box<Report>),
+    /// Whoever read standard output went away before all was written. They know.
+    Unread,
 }
 
 impl Failure {
@@ -102,7 +104,7 @@ impl Failure {
         match self {
             Failure::Plain { exit, .. } => *exit,
             Failure::Text { .. } => Exit::WrongInput,
-            Failure::Stopped(_) => Exit::NoAnswer,
+            Failure::Stopped(_) | Failure::Unread => Exit::NoAnswer,
         }
     }
 }

@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod render;
 mod signals;
+mod stack;
 mod text;
 mod units;
 
@@ -34,13 +35,18 @@ fn main() -> ExitCode {
     }
     signals::install();
     ALLOCATOR.keep_back();
+    stack::ample(|| command(since))
+}
+
+/// Does what the command line says.
+fn command(since: Instant) -> ExitCode {
     let ran = match args::Arguments::try_parse() {
         Ok(arguments) => commands::run(arguments.command, since),
         // Help and the version, which the user asked for.
         Err(error) if !error.use_stderr() => {
             let text = error.render();
             let text = if Look::stdout().colour() { text.ansi().to_string() } else { text.to_string() };
-            print(|out| out.write_all(text.as_bytes())).map(|()| Exit::Good)
+            print(&signals::control(), |out| out.write_all(text.as_bytes())).map(|()| Exit::Good)
         }
         Err(error) => Err(args::explained(&error).unwrap_or_else(|| error.exit())),
     };

@@ -1,8 +1,9 @@
 //! Output streams, files and their appearance.
 //!
 //! In: texts and files to write. Out: bytes on standard output or whole files. What stays true: colours and
-//! ticks appear only on terminals that show them; a reader that went away (`| head`) is no error; a file is
-//! complete or does not exist.
+//! ticks appear only on terminals that show them; a reader that went away (`| head`) gets no message, and the
+//! exit code records that not all was written; a slow reader (`| less`) is waited for until the run must end; a
+//! file is complete or does not exist.
 
 use crate::exit::Failure;
 use deltamark::condensed::unfinished::Unfinished;
@@ -111,8 +112,12 @@ fn width(terminal: bool, given: Option<usize>, asked: Option<usize>) -> usize {
     given.filter(sensible).or(asked.filter(sensible)).unwrap_or(UNKNOWN).clamp(40, 200)
 }
 
-/// Writes to standard output. A reader that went away is no error.
-pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+/// Writes to standard output. A slow reader is waited for, and a second longer than `control` lets the run go on.
+pub fn print(control: &Control, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    #[cfg(unix)]
+    if let Ok(stream) = Stream::new(io::stdout()) {
+        return print_to(Patient::new(stream, control), "output", write);
+    }
     print_to(io::stdout().lock(), "output", write)
 }
 
@@ -122,7 +127,11 @@ pub fn tell(line: impl std::fmt::Display) {
 }
 
 /// The same on standard error, for a report whose place on standard output is taken.
-pub fn print_aside(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub fn print_aside(control: &Control, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    #[cfg(unix)]
+    if let Ok(stream) = Stream::new(io::stderr()) {
+        return print_to(Patient::new(stream, control), "error", write);
+    }
     print_to(io::stderr().lock(), "error", write)
 }
 
@@ -131,10 +140,12 @@ fn print_to(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let mut out = BufWriter::new(stream);
-    match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::new(format!("cannot write to standard {name}: {error}"))),
+    match fill(stream, write) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Unread),
+        Err(error) => {
+            let failure = Failure::new(format!("cannot write to standard {name}: {error}"));
+            Err(if error.kind() == io::ErrorKind::TimedOut { failure.no_answer() } else { failure })
+        }
         Ok(()) => Ok(()),
     }
 }
@@ -148,7 +159,7 @@ pub fn write_file(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     if path == "-" {
-        return print(write);
+        return print(control, write);
     }
     let target = Path::new(path);
     let failed = |error: io::Error| unwritable(path, &error);
@@ -159,7 +170,7 @@ pub fn write_file(
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
         if !about.is_file() {
-            return Pipe::open(target, control).and_then(|pipe| fill(pipe, &mut write)).map_err(failed);
+            return open_pipe(target, control).and_then(|pipe| fill(pipe, &mut write)).map_err(failed);
         }
     }
     let beside = Unfinished::new(beside(target));
@@ -167,43 +178,95 @@ pub fn write_file(
     done.and_then(|()| fs::rename(beside.path(), target)).map_err(failed)
 }
 
-fn fill(file: impl Write, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn fill(file: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     write(&mut out)?;
     out.flush()
 }
 
-/// A pipe or a device, which may block on opening or writing until there is a reader.
-struct Pipe<'a> {
-    file: File,
+/// A pipe or a device, opened so that nobody waits in it for a reader.
+fn open_pipe<'a>(path: &Path, control: &'a Control) -> io::Result<Patient<'a, File>> {
+    let mut options = File::options();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = patiently(control, || options.open(path))?;
+    Ok(Patient::new(file, control))
+}
+
+/// What may have nobody who reads it. It does not wait itself: it says [`WouldBlock`](io::ErrorKind::WouldBlock).
+struct Patient<'a, W> {
+    stream: W,
     control: &'a Control,
     /// Whether it was blocked for too long. It is not waited for again.
     given_up: bool,
 }
 
-impl<'a> Pipe<'a> {
-    fn open(path: &Path, control: &'a Control) -> io::Result<Self> {
-        let mut options = File::options();
-        options.write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-        let file = patiently(control, || options.open(path))?;
-        Ok(Pipe { file, control, given_up: false })
+impl<'a, W> Patient<'a, W> {
+    fn new(stream: W, control: &'a Control) -> Self {
+        Patient { stream, control, given_up: false }
     }
 }
 
-impl Write for Pipe<'_> {
+impl<W: Write> Write for Patient<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.given_up {
             return Err(unread());
         }
-        let written = patiently(self.control, || self.file.write(bytes));
+        let written = patiently(self.control, || self.stream.write(bytes));
         self.given_up = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
         written
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.stream.flush()
+    }
+}
+
+/// Standard output or standard error, which others may share: so it stays as it is, and is asked before each page
+/// whether it takes one.
+#[cfg(unix)]
+struct Stream(File);
+
+#[cfg(unix)]
+impl Stream {
+    /// What a pipe takes as a whole or not at all, wherever it is ready for writing.
+    const PAGE: usize = 4096;
+    /// What a pipe may hold: enough for most reports, so that who reads slowly keeps nobody waiting.
+    #[cfg(target_os = "linux")]
+    const ROOM: usize = 1 << 20;
+
+    fn new(stream: impl std::os::fd::AsFd) -> io::Result<Self> {
+        let file = File::from(stream.as_fd().try_clone_to_owned()?);
+        // Where it is no pipe, or may hold no more, it stays as it is.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&file, Self::ROOM);
+        Ok(Stream(file))
+    }
+
+    /// Whether it takes a page now, or soon.
+    fn is_ready(&self) -> io::Result<bool> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        const SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        match poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], Some(&SOON)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_ready()? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.0.write(&bytes[..bytes.len().min(Self::PAGE)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -19,7 +19,9 @@ const MESSAGE: usize = 600;
 
 /// Shows a failure on standard error.
 pub fn failure(failure: &Failure) {
-    tell(told(failure, &renderer()));
+    if !matches!(failure, Failure::Unread) {
+        tell(told(failure, &renderer()));
+    }
 }
 
 /// Shows a remark on standard error.
@@ -40,6 +42,7 @@ fn renderer() -> Renderer {
 fn told(failure: &Failure, renderer: &Renderer) -> String {
     match failure {
         Failure::Plain { message, help, .. } => renderer.render(&[titled(message, help.as_deref())]),
+        Failure::Unread => String::new(),
         Failure::Stopped(report) => renderer.render(&[titled(&crate::text::stopped(report), None)]),
         Failure::Text { source, diagnostics } => {
             let shown = diagnostics.iter().take(ERRORS).map(|diagnostic| one(source, diagnostic, renderer));

@@ -384,7 +384,52 @@ fn nothing_half_written_is_left_behind() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn an_output_that_nobody_reads_does_not_outlast_the_run() {
+    let folder = folder("unread");
+    let net = folder.join("philosophers.net").to_string_lossy().into_owned();
+    assert_eq!(run(&["generate", "philosophers", "8", "-o", &net]).exit, 0);
+    for (limit, name) in [("10m", Some("TERM")), ("5s", None)] {
+        let arguments = ["graph", &net, "-o", "-", "--to", "dot", "--max-states", "100000", "--time", limit];
+        let mut child = command(&arguments).spawn().expect("the command starts");
+        let began = Instant::now();
+        if let Some(name) = name {
+            std::thread::sleep(Duration::from_secs(3));
+            signal(&child, name);
+        }
+        while child.try_wait().expect("it can be asked").is_none() {
+            assert!(began.elapsed() < 2 * PATIENCE, "it waits for a reader for ever: {name:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (exit, _, stderr) = ended(child);
+        assert_eq!(exit, Some(3), "{name:?}: {stderr}");
+    }
+}
+
+#[test]
+fn who_reads_slowly_gets_all() {
+    // A net whose text is larger than what a pipe holds.
+    const LARGE: [&str; 5] = ["generate", "philosophers", "20000", "--format", "tina"];
+    let arguments = [&LARGE[..], &["-o", "-"]].concat();
+    let mut child = command(&arguments).spawn().expect("the command starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut output = child.stdout.take().expect("a pipe");
+    let mut first = [0; 4096];
+    output.read_exact(&mut first).expect("a page");
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut rest = Vec::new();
+    output.read_to_end(&mut rest).expect("the rest");
+    let (exit, _, stderr) = ended(child);
+    assert_eq!(exit, Some(0), "{stderr}");
+    let folder = folder("slowly");
+    let net = folder.join("all.net").to_string_lossy().into_owned();
+    assert_eq!(run(&[&LARGE[..], &["-o", &net]].concat()).exit, 0);
+    let all = std::fs::read(&net).expect("the file");
+    assert!(all.len() > 2 << 20, "{} bytes are few", all.len());
+    assert!(all == [&first[..], &rest].concat(), "what was read is not what a file holds");
+}
+
+#[test]
+fn an_answer_that_was_not_read_is_none() {
     // Standard output and standard error go to the same reader, who reads one byte.
     let script = format!(
         "{} stats philosophers.net --all --verbose 2>&1 | head -c 1 > /dev/null; echo ${{PIPESTATUS[0]}}",
@@ -398,8 +443,8 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut said = String::new();
     child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("an exit code");
     child.wait().expect("bash ends");
-    // Neither a panic (101) nor a signal.
-    assert_eq!(said.trim(), "0");
+    // Neither a panic (101) nor a signal, nor what a complete answer ends with.
+    assert_eq!(said.trim(), "3");
 }
 
 /// The processor time of all children that have ended, in steps of a hundredth of a second.

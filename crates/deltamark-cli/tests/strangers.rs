@@ -152,8 +152,9 @@ fn what_cannot_be_written_is_told() {
         ("$D check good.net --graph x.dmg 2>/dev/full >answer", 0, ""),
         ("$D graph good.net -o x.aut 2>/dev/full", 0, ""),
         ("$D nonsense 2>/dev/full", 2, ""),
-        // A reader that stops early is no error.
-        ("$D stores | head -1 >line; exec 3>&1; { $D check good.net; echo $? >code; } | true; exit $(cat code)", 0, ""),
+        // An answer that was not read is none; who has closed standard output did not want any.
+        ("{ sleep .5; $D check good.net; echo $? >code; } | true; exit $(cat code)", 3, ""),
+        ("{ sleep .5; $D --help; echo $? >code; } | true; exit $(cat code)", 3, ""),
         ("$D check good.net >&-", 0, ""),
     ];
     for (line, exit, expected) in cases {
@@ -169,6 +170,57 @@ fn what_cannot_be_written_is_told() {
         .filter(|name| name.contains(".part") || name.contains(".new"))
         .collect();
     assert_eq!(left, [] as [&str; 0], "nothing is left of what was not written");
+}
+
+#[test]
+fn quiet_runs_print_answers_warnings_and_errors_only() {
+    let folder = prepared("strangers_quiet");
+    // Its note says what counts as final.
+    let net = r#"<pnml><net id="n" type="http://www.pnml.org/version-2009/grammar/ptnet"><page id="g">
+        <place id="p"><initialMarking><text>1</text></initialMarking></place><place id="q"/><transition id="t"/>
+        <arc id="a" source="p" target="t"/><arc id="b" source="t" target="q"/></page>
+        <finalmarkings><marking><place idref="q"><text>1</text></place></marking></finalmarkings></net></pnml>"#;
+    std::fs::write(folder.join("final.pnml"), net).expect("the net is written");
+    let (exit, loud, _) = shell(&folder, "$D check final.pnml");
+    assert!(exit == 0 && loud.contains("Note:"), "{exit}: {loud}");
+    let (exit, stdout, stderr) = shell(&folder, "$D check final.pnml -q --trace none.json");
+    assert_eq!((exit, stderr.as_str()), (0, ""));
+    assert_eq!(stdout.lines().count(), 1, "{stdout}");
+    // What was asked for and not done is a warning.
+    std::fs::write(folder.join("two.net"), "pl a (1)\ntr t a -> b\n").expect("the net is written");
+    let (exit, _, stderr) = shell(&folder, "$D check two.net -q --max-states 1 --graph x.dmg");
+    assert!(exit == 3 && stderr.contains("warning: the run was not complete, so no graph was written"), "{stderr}");
+}
+
+#[test]
+fn a_small_stack_breaks_no_reader() {
+    let folder = prepared("strangers_stack");
+    let deep = |depth: usize| {
+        let (open, close) = ("(".repeat(depth), ")".repeat(depth));
+        format!(
+            "byte x; process P {{ state s; init s; trans s -> s {{ guard {open}x{close} == 1; }}; }} system async;\n"
+        )
+    };
+    for depth in [10, 60, 100, 200, 100_000] {
+        std::fs::write(folder.join("deep.dve"), deep(depth)).expect("the model is written");
+        let ample = shell(&folder, "$D check deep.dve -q");
+        for kib in [128, 256, 400, 600] {
+            assert_eq!(shell(&folder, &format!("ulimit -s {kib}; $D check deep.dve -q")), ample, "{depth}, {kib} KiB");
+        }
+    }
+}
+
+#[test]
+fn text_in_utf_32_is_called_so() {
+    let folder = prepared("strangers_utf32");
+    for (name, text) in [("n.net", "pl p (1)\n"), ("n.pnml", "<?xml version='1.0'?><pnml/>"), ("n.dve", "byte x;")] {
+        for mark in ["", "\u{FEFF}"] {
+            let bytes: Vec<u8> = format!("{mark}{text}").chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+            std::fs::write(folder.join(name), bytes).expect("the file is written");
+            let (exit, _, stderr) = shell(&folder, &format!("$D check {name}"));
+            assert!(exit == 2 && stderr.contains("the file is in UTF-32"), "{name}: {stderr}");
+        }
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ use deltamark_core::{
     Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
+use deltamark_nets::Ahead;
+
 use crate::bindings::bind::Binder;
 use crate::bindings::reuse::{Reuse, Spot};
 use crate::engine::{After, Engine};
@@ -42,6 +44,13 @@ const FAULT: u32 = u32::MAX;
 /// The maximum number of places that get unused bits.
 const MOST_FILLED: usize = 64;
 
+/// Fields that are widened early: see [`Ahead`].
+struct Early {
+    ahead: Ahead,
+    /// The bits that each place has kept since it was widened early; 0 if it was not.
+    least: Vec<u8>,
+}
+
 /// A coloured net that can be run.
 pub struct ColouredSystem {
     pub(crate) engine: Engine,
@@ -50,6 +59,8 @@ pub struct ColouredSystem {
     /// all the time, and locking `current` writes to its cache line.
     slots: AtomicUsize,
     version: AtomicU64,
+    /// Which fields are widened early.
+    early: Mutex<Early>,
     /// Bytes of the threads' caches.
     thread_bytes: Arc<AtomicU64>,
     /// Their maximum: threads have ended when a report is made.
@@ -128,6 +139,7 @@ impl ColouredSystem {
             slots: AtomicUsize::new(layout.slots),
             current: RwLock::new(Arc::new(Current { layout, version: 0 })),
             version: AtomicU64::new(0),
+            early: Mutex::new(Early { ahead: Ahead::default(), least: vec![0; bits.len()] }),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
             coefficients,
@@ -554,7 +566,7 @@ impl System for ColouredSystem {
         let old = Arc::clone(&current);
         // Unused bits given to a place are not kept: others may need them now.
         let mut bits = vec![0; self.engine.places.len()];
-        let mut widened = Vec::new();
+        let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
         for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
             if field.bits == 0 {
                 continue;
@@ -562,11 +574,24 @@ impl System for ColouredSystem {
             bits[number] = bits_for(place.marking_count());
             if bits[number] > field.bits {
                 widened.push(self.engine.net.places[number].name.as_str());
+                outgrown.push((number, field.bits));
             } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would outgrow the field soon, and recoding all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
             }
         }
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead: Vec<u8> =
+            bits.iter().zip(&old.layout.fields).map(|(&bits, field)| bits.max(field.bits)).collect();
+        let before = ahead.clone();
+        early.ahead.widen(&mut ahead, &outgrown, 31);
+        for (number, bits) in bits.iter_mut().enumerate() {
+            if ahead[number] > before[number] {
+                early.least[number] = ahead[number];
+            }
+            *bits = early.least[number].max(*bits);
+        }
+        drop(early);
         let reason = match widened.as_slice() {
             [one] => format!("the markings of place `{one}` outgrew their field"),
             [first, rest @ ..] => {
@@ -652,6 +677,9 @@ impl Reversible for ColouredSystem {
         let work = self.work(scratch);
         let mut source = vec![0; target.len()];
         for action in 0..self.engine.actions.count() {
+            if out.is_stopped() {
+                return;
+            }
             if !self.engine.actions.get(action).is_fault()
                 && let Some(moved) = self.undo(work, target, action, &mut source)
             {

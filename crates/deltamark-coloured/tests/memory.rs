@@ -19,6 +19,26 @@ const LISTS: &str = "lists (N := 9) {
    }
 }";
 
+/// Fields that outgrow their widths one after the other are widened together after a while: a run stays linear.
+#[test]
+fn widenings_are_few_however_many_places_outgrow_their_fields() {
+    const PLACES: usize = 150;
+    let places: String = (1..PLACES).map(|number| format!("place p{number} {{ dom : colour; }}\n")).collect();
+    let step = |number: usize| {
+        let next = number + 1;
+        format!("transition t{number} {{ in {{ p{number} : <( x )>; }} out {{ p{next} : <( x )>; }} }}\n")
+    };
+    let steps: String = (0..PLACES - 1).map(step).collect();
+    let text = format!(
+        "chain (N := 1) {{ type colour : range 0 .. N;
+         place p0 {{ dom : colour; init : for (c in colour) <( c )>; }}\n{places}{steps} }}"
+    );
+    let system = ColouredSystem::new(lna::parse(text.as_bytes(), &[]).expect("a net"), &text).expect("a system");
+    let explored = deltamark_testkit::oracle::explore(&system);
+    assert_eq!(explored.states.len(), PLACES * PLACES);
+    assert!((21..=60).contains(&explored.widenings), "{} widenings", explored.widenings);
+}
+
 #[test]
 fn a_run_ends_when_its_tables_have_taken_what_it_may_take() {
     let net = lna::parse(LISTS.as_bytes(), &[]).expect("a net");

@@ -4,14 +4,20 @@
 //! the sum of granted bytes never exceeds the limit, regardless of the number of threads; nothing
 //! is granted once the process has [run out of memory](run_out).
 //!
+//! # Long work on what was granted
+//! A table that grows is filled again from all states, which may take longer than the run may. Whoever does
+//! such work asks [`Budget::is_over`] now and then, and gives up.
+//!
 //! # Memory outside of the budget
 //! Scratch memory, the allocator's slack and machine code are resident but not granted. The
 //! resident size of the process is reported from time to time ([`Budget::observe`]). The part of it
 //! beyond the grants, and beyond the amount reserved for it, is not granted to others.
 
+use crate::Cancel;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 /// Whether an allocation has failed.
 static RAN_OUT: AtomicBool = AtomicBool::new(false);
@@ -60,6 +66,17 @@ pub struct Budget {
     /// What the tables of the system held at first, and what was granted to them since.
     tables_before: OnceLock<u64>,
     tables: AtomicU64,
+    end: Option<End>,
+}
+
+/// When a run must end.
+#[derive(Debug)]
+struct End {
+    cancel: Cancel,
+    deadline: Option<Instant>,
+    clock: fn() -> Option<Instant>,
+    /// Whether it was found so: what was given up is not taken up again.
+    over: AtomicBool,
 }
 
 impl Budget {
@@ -79,7 +96,34 @@ impl Budget {
             unasked: zero(),
             tables_before: OnceLock::new(),
             tables: zero(),
+            end: None,
         }
+    }
+
+    /// The same for a run that must end on request, or at a deadline: as its
+    /// [`Control`](crate::Control) says.
+    pub fn until(mut self, cancel: Cancel, deadline: Option<Instant>, clock: fn() -> Option<Instant>) -> Self {
+        self.end = Some(End { cancel, deadline, clock, over: AtomicBool::new(false) });
+        self
+    }
+
+    /// Whether the run must end, for reasons other than memory. Once it is over it stays so. Reads the clock: to be
+    /// asked every hundred microseconds or so.
+    pub fn is_over(&self) -> bool {
+        let Some(end) = &self.end else { return false };
+        let late = || end.deadline.is_some_and(|deadline| (end.clock)().is_some_and(|now| now >= deadline));
+        let over = end.over.load(Relaxed) || end.cancel.is_cancelled() || late();
+        if over {
+            end.over.store(true, Relaxed);
+        }
+        over
+    }
+
+    /// The same, asked once in many, for a loop over states that is at `number`.
+    #[inline]
+    pub fn is_over_at(&self, number: u64) -> bool {
+        const EVERY: u64 = 1024;
+        number.is_multiple_of(EVERY) && self.is_over()
     }
 
     /// A budget that grants every request, and counts.
@@ -189,6 +233,22 @@ mod tests {
             assert!(budget.request(more), "{resident}");
             budget.release(more);
         }
+    }
+
+    #[test]
+    fn a_run_is_over_on_request_or_at_its_deadline() {
+        let clock: fn() -> Option<Instant> = || Some(Instant::now());
+        let (past, later) = (Instant::now(), Instant::now() + std::time::Duration::from_secs(3600));
+        assert!(!Budget::unlimited().is_over());
+        let cancel = Cancel::new();
+        for (deadline, clock, over) in
+            [(None, clock, false), (Some(later), clock, false), (Some(past), clock, true), (Some(past), || None, false)]
+        {
+            assert_eq!(Budget::unlimited().until(cancel.clone(), deadline, clock).is_over(), over, "{deadline:?}");
+        }
+        let budget = Budget::unlimited().until(cancel.clone(), None, clock);
+        cancel.cancel();
+        assert!(budget.is_over());
     }
 
     #[test]

@@ -185,6 +185,12 @@ impl Control {
         self.check()
     }
 
+    /// Why the run ends where a store has no room: it may also have given up growing because the run
+    /// [is over](Budget::is_over).
+    pub fn stop_when_full(&self) -> Stop {
+        self.stop_without_memory().unwrap_or(Stop::Memory)
+    }
+
     /// The same as [`ask`](Self::ask), for longer iterations: the clock is read in every call, and
     /// memory checked every half a millisecond.
     #[cold]

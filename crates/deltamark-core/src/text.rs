@@ -10,6 +10,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Diagnostic::at(Span::at(0), "the file is empty"));
     }
+    refuse_utf32(bytes)?;
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err(Diagnostic::at(Span::at(0), "the file is in UTF-16").help("save it as UTF-8"));
     }
@@ -32,6 +33,17 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     }
 }
 
+/// Refuses text in UTF-32, by its mark, or by a first character that takes one byte of four. Its beginning could be taken
+/// for UTF-16.
+pub fn refuse_utf32(bytes: &[u8]) -> Result<(), Diagnostic> {
+    match bytes {
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] | [(1..), 0, 0, 0, ..] | [0, 0, 0, (1..), ..] => {
+            Err(Diagnostic::at(Span::at(0), "the file is in UTF-32").help("save it as UTF-8"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn looks_wide(four: &[u8]) -> bool {
     (four[0] == 0) != (four[1] == 0) && (four[0] == 0) == (four[2] == 0) && (four[1] == 0) == (four[3] == 0)
 }
@@ -46,6 +58,10 @@ mod tests {
             (b"", 0, "the file is empty"),
             (b" \n\t", 0, "the file is empty"),
             (b"\xFF\xFEn\0", 0, "the file is in UTF-16"),
+            (b"\xFF\xFE\0\0n\0\0\0", 0, "the file is in UTF-32"),
+            (b"\0\0\xFE\xFF\0\0\0n", 0, "the file is in UTF-32"),
+            (b"n\0\0\0e\0\0\0", 0, "the file is in UTF-32"),
+            (b"\0\0\0n\0\0\0e", 0, "the file is in UTF-32"),
             (b"ab\0c", 2, "the file is not a text file: it has a zero byte"),
             (b"ab\xFFc", 2, "the file is not UTF-8 text: byte 0xFF makes no sense here"),
         ];

@@ -219,19 +219,10 @@ impl Workspace {
     fn fire_wide(&self, block: &Block, live: u64, out: &mut Batch) -> Result<(), Widen> {
         let width = self.compiled.layout.slots;
         let states = block.states().slots();
-        // Slots written since the last poll of `control`: a state of many slots may have very many successors.
-        let mut written = 0;
         self.enabled(live, |step, mask| {
             let mask = self.awake(step, mask, out);
             if mask == 0 || out.is_stopped() {
                 return Ok(());
-            }
-            written += width * mask.count_ones() as usize;
-            if written >= ASKED {
-                if out.is_stopped() {
-                    return Ok(());
-                }
-                written = 0;
             }
             if self.overflows(step, mask) {
                 return Err(Widen);
@@ -267,9 +258,6 @@ impl Workspace {
         found
     }
 }
-
-/// Slots of successors between two polls of `control`.
-const ASKED: usize = 1 << 15;
 
 /// Adds to one word of a packed state.
 #[inline]

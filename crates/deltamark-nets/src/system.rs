@@ -16,7 +16,7 @@ use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Fired, Growth, Kind, Observable, Observe, Progress,
     Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value, Widen, Width, sleep,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -36,8 +36,9 @@ pub struct NetSystem {
     /// the time, and locking `current` writes to its cache line.
     slots: AtomicUsize,
     version: AtomicU64,
-    /// Counts that did not fit, since the last widening.
-    overflows: Mutex<Vec<Overflow>>,
+    /// Of each place the largest count that did not fit, since the last widening: a sample of a store meets the same
+    /// ones over and over and never widens.
+    overflows: Mutex<BTreeMap<u32, u64>>,
     ahead: Mutex<Ahead>,
 }
 
@@ -103,7 +104,7 @@ impl NetSystem {
             slots: AtomicUsize::new(compiled.layout.slots),
             current: RwLock::new(Arc::new(compiled)),
             version: AtomicU64::new(0),
-            overflows: Mutex::new(Vec::new()),
+            overflows: Mutex::default(),
             ahead: Mutex::default(),
             net,
         })
@@ -166,18 +167,31 @@ impl NetSystem {
         }
     }
 
-    /// Records which counts did not fit, for [`widen`](System::widen).
+    /// Records which counts did not fit, for [`widen`](System::widen): all that these states lead to, or, if the run must
+    /// end meanwhile, some.
     #[cold]
-    fn note_overflows<'a>(&self, layout: &Layout, states: impl Iterator<Item = &'a [Slot]>) -> Widen {
-        let mut found = self.overflows.lock().unwrap_or_else(PoisonError::into_inner);
+    fn note_overflows<'a>(
+        &self,
+        layout: &Layout,
+        states: impl Iterator<Item = &'a [Slot]>,
+        mut is_stopped: impl FnMut() -> bool,
+    ) -> Widen {
+        let mut noted = self.overflows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = Vec::new();
         for state in states {
             for (number, transition) in self.net.transitions.iter().enumerate() {
+                if !noted.is_empty() && is_stopped() {
+                    return Widen;
+                }
                 if self.enabled(layout, state, transition) {
                     self.overflow_of(layout, state, number, &mut found);
                 }
+                for (place, count) in found.drain(..).filter(|&(_, count)| bits_for(count) <= MAX_BITS) {
+                    let largest = noted.entry(place).or_default();
+                    *largest = count.max(*largest);
+                }
             }
         }
-        found.retain(|&(_, count)| bits_for(count) <= MAX_BITS);
         Widen
     }
 
@@ -238,7 +252,7 @@ impl System for NetSystem {
                     continue;
                 }
                 if !overflow.is_empty() {
-                    return Err(self.note_overflows(layout, std::iter::once(source)));
+                    return Err(self.note_overflows(layout, std::iter::once(source), || out.is_stopped()));
                 }
                 target.copy_from_slice(source);
                 compiled.single.do_in(&mut target, number);
@@ -255,7 +269,7 @@ impl System for NetSystem {
         let workspace = self.workspace(scratch);
         workspace.expand(block, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);
-            self.note_overflows(&compiled.layout, block.states().iter())
+            self.note_overflows(&compiled.layout, block.states().iter(), || out.is_stopped())
         })
     }
 
@@ -276,7 +290,7 @@ impl System for NetSystem {
         let workspace = self.workspace(scratch);
         workspace.expand_awake(lists, block, arrivals, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);
-            self.note_overflows(&compiled.layout, block.states().iter())
+            self.note_overflows(&compiled.layout, block.states().iter(), || out.is_stopped())
         })
     }
 
@@ -304,7 +318,7 @@ impl System for NetSystem {
                     return Ok(Fired::Disabled);
                 }
                 if !overflow.is_empty() {
-                    return Err(self.note_overflows(layout, std::iter::once(source)));
+                    return Err(self.note_overflows(layout, std::iter::once(source), || false));
                 }
             }
         }
@@ -336,7 +350,8 @@ impl System for NetSystem {
         let old = Arc::clone(&current);
         let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
         let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
-        for (place, count) in self.overflows.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let noted = std::mem::take(&mut *self.overflows.lock().unwrap_or_else(PoisonError::into_inner));
+        for (place, count) in noted {
             let place = place as usize;
             let needed = bits_for(count);
             assert!(needed <= MAX_BITS, "what no field holds is cut off and not noted");
@@ -346,7 +361,6 @@ impl System for NetSystem {
                 widened.push(self.net.places[place].name.as_str());
             }
         }
-        widened.dedup();
         let reason = match widened.as_slice() {
             [one] => format!("place `{one}` outgrew its field"),
             [first, rest @ ..] => format!("place `{first}` and {} others outgrew their fields", rest.len()),
@@ -411,6 +425,9 @@ impl Reversible for NetSystem {
         let hash = compiled.hash(target);
         let mut source = target.to_vec();
         for (number, transition) in self.net.transitions.iter().enumerate() {
+            if out.is_stopped() {
+                return;
+            }
             if single.can_undo(target, number) {
                 source.copy_from_slice(target);
                 single.undo_in(&mut source, number);
@@ -568,6 +585,24 @@ impl Observe for NetSystem {
 mod tests {
     use super::*;
 
+    /// A store's sample meets the same counts over and over, and nobody widens meanwhile.
+    #[test]
+    fn counts_that_do_not_fit_are_noted_once_a_place() {
+        const PLACES: u64 = 50;
+        let text: String = (0..PLACES).map(|number| format!("tr t{number} p -> p q{number}\n")).collect();
+        let system = NetSystem::new(crate::tina::parse(&format!("pl p (1)\n{text}")).expect("a valid net"));
+        let layout = &system.compiled().layout;
+        let mut state = Vec::new();
+        let full = |(place, field): (usize, &crate::layout::Field)| if place == 0 { 1 } else { field.limit() };
+        layout.pack(layout.fields.iter().enumerate().map(full), &mut state);
+        let (mut scratch, mut batch) = (system.scratch(), Batch::new(system.width()));
+        for _ in 0..100 {
+            batch.reset(system.width());
+            assert_eq!(system.successors(&mut scratch, &state, &mut batch), Err(Widen));
+        }
+        assert_eq!(system.overflows.lock().unwrap().len() as u64, PLACES);
+    }
+
     /// A run that adds as much as it can gets there after 2^31 steps; here it begins just before.
     #[test]
     fn counts_end_and_do_not_wrap() {
@@ -576,7 +611,7 @@ mod tests {
             let system = NetSystem::new(crate::tina::parse(&text).expect("a valid net"));
             let largest = (1u64 << MAX_BITS) - 1;
             for (q, fits) in [(largest - u64::from(weight), true), (largest - u64::from(weight) + 1, false)] {
-                system.overflows.lock().unwrap().push((1, q));
+                system.overflows.lock().unwrap().insert(1, q);
                 system.widen();
                 let compiled = system.compiled();
                 let mut state = Vec::new();

@@ -220,7 +220,7 @@ fn begin(parts: &mut [Part<'_>], control: &Control, common: &Common<'_>) -> Opti
         }
         let arrival = Arrival { parent: None, action: batch.action(index) };
         if store.insert(store_scratch, state, hash, &arrival) == Insert::Full {
-            return Some(Stop::Memory);
+            return Some(control.stop_when_full());
         }
     }
     None
@@ -503,7 +503,7 @@ impl<'a> Part<'a> {
             self.report.stop = self.report.stop.or(Some(Stop::States));
         }
         if answers.contains(&Insert::Full) {
-            self.report.stop = self.report.stop.or(Some(Stop::Memory));
+            self.report.stop = self.report.stop.or(Some(self.control.stop_when_full()));
         }
         self.level.note_arrivals(0, &self.run.answers, edges.actions());
     }
@@ -533,6 +533,6 @@ impl<'a> Part<'a> {
         }
         drop(recoding);
         common.meet.wait();
-        common.failed.load(Relaxed).then_some(Stop::Memory)
+        common.failed.load(Relaxed).then(|| self.control.stop_when_full())
     }
 }

@@ -52,10 +52,10 @@ impl Levels<'_> {
             if self.control.stop_without_memory().is_some() {
                 return None;
             }
-            let undone = self
-                .system
-                .reversible()
-                .and_then(|reversible| self.undo(reversible, &mut scratch, &mut store_scratches, &state, level));
+            let undone = match self.system.reversible() {
+                Some(reversible) => self.undo(reversible, &mut scratch, &mut store_scratches, &state, level)?,
+                None => None,
+            };
             let (past, parent, action) =
                 undone.or_else(|| self.redo(&mut scratch, &mut store_scratches, &state, level))?;
             actions.push(action);
@@ -67,7 +67,8 @@ impl Levels<'_> {
         Some(Trace::path(initial_number(self.system, &mut scratch, &state), actions))
     }
 
-    /// The predecessor with the smallest id in a level, by undoing steps.
+    /// The predecessor with the smallest id in a level, by undoing steps; `None` if the run must end before it is
+    /// known whether there is one.
     fn undo(
         &self,
         reversible: &dyn Reversible,
@@ -75,17 +76,21 @@ impl Levels<'_> {
         store_scratches: &mut [Scratch],
         state: &[Slot],
         level: usize,
-    ) -> Option<(usize, StateId, Action)> {
-        let mut batch = Batch::new(self.system.width());
+    ) -> Option<Option<(usize, StateId, Action)>> {
+        let mut batch = Batch::new(self.system.width()).under(self.control);
         reversible.predecessors(scratch, state, &mut batch);
-        (0..batch.len())
+        if batch.stop().is_some() {
+            return None;
+        }
+        let found = (0..batch.len())
             .filter_map(|index| {
                 let number = (self.owner)(batch.hash(index), self.past.len());
                 let past = &self.past[number];
                 let id = past.store.find(&mut store_scratches[number], batch.target(index), batch.hash(index))?;
                 past.level(level).contains(&id.get()).then_some((number, id, batch.action(index)))
             })
-            .min()
+            .min();
+        Some(found)
     }
 
     /// The predecessor with the smallest id in a level, by expanding them all, unless the run must end.
@@ -97,7 +102,7 @@ impl Levels<'_> {
         level: usize,
     ) -> Option<(usize, StateId, Action)> {
         let mut block = Block::new(self.system.width());
-        let mut batch = Batch::new(self.system.width());
+        let mut batch = Batch::new(self.system.width()).under(self.control);
         for (number, past) in self.past.iter().enumerate() {
             let range = past.level(level);
             for start in range.clone().step_by(BLOCK) {
@@ -110,6 +115,9 @@ impl Levels<'_> {
                 block.fill(ids.map(StateId::new), |ids, states| past.recall(scratch_of_past, ids, states));
                 batch.reset(self.system.width());
                 self.system.expand(scratch, &block, &mut batch).expect("successors that were stored fit the layout");
+                if batch.stop().is_some() {
+                    return None;
+                }
                 if let Some((source, action)) = leading_to(&batch, state) {
                     return Some((number, block.id(source), action));
                 }

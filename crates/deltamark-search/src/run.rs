@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
                     roots.push(Root { id, state: state.to_vec(), action });
                 }
                 Insert::Seen(_) => {}
-                Insert::Full => return Step::Stop(Stop::Memory),
+                Insert::Full => return Step::Stop(self.plan.control.stop_when_full()),
             }
         }
         Step::Done
@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
         self.statistics.widenings += 1;
         self.plan.control.listener.event(&Event::Widened(&recoding.reason));
         if !self.store.recode(&recoding) {
-            return Step::Stop(Stop::Memory);
+            return Step::Stop(self.plan.control.stop_when_full());
         }
         frontier.recode(&recoding);
         Step::Done
@@ -351,7 +351,7 @@ impl<'a> Run<'a> {
         }
         // A store that takes a batch in an order of its own may find no room for one in the middle.
         if self.answers.contains(&Insert::Full) {
-            return Step::Stop(Stop::Memory);
+            return Step::Stop(self.plan.control.stop_when_full());
         }
         assert_eq!(
             self.answers.len(),

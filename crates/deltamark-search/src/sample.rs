@@ -234,6 +234,10 @@ impl Walk<'_> {
         let first = self.batch.target(0).to_vec();
         let mut successors = Batch::new(self.system.width()).under(self.control);
         let found = self.system.successors(&mut self.scratch, &first, &mut successors).map_or(1, |()| successors.len());
+        // Whoever has no memory for the successors of one state has none for those of several.
+        if successors.stop().is_some() {
+            return walkers;
+        }
         let count = expanded_together(first.len(), found);
         for index in 0..count {
             walkers.push(self.batch.target(index % self.batch.len()));
@@ -257,7 +261,12 @@ impl Walk<'_> {
             let mut alone = Batch::new(self.system.width()).under(self.control);
             for (walker, state) in walkers.iter().enumerate() {
                 alone.reset(self.system.width());
-                if self.system.successors(&mut self.scratch, state, &mut alone).is_ok() {
+                let taken = self.system.successors(&mut self.scratch, state, &mut alone);
+                if let Some(stop) = alone.stop() {
+                    self.batch.halt(stop);
+                    break;
+                }
+                if taken.is_ok() {
                     self.batch.begin(walker);
                     for index in 0..alone.len() {
                         self.batch.push_hashed(alone.action(index), alone.target(index), alone.hash(index));

@@ -626,6 +626,41 @@ pub fn build<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltamark_core::{Action, Arrival, Cancel, Insert, Recoding, Width};
+    use deltamark_testkit::RandomGraph;
+
+    /// Growth fills an index again from all states, which may take longer than the run may.
+    #[test]
+    fn stores_give_up_growing_when_the_run_is_over() {
+        const MANY: u32 = if cfg!(miri) { 100 } else { 5000 };
+        let system = RandomGraph::of_width(1, Width::Fixed(2), 2);
+        for name in ["plain", "collapse", "tree", "compact"] {
+            let cancel = Cancel::new();
+            let budget = Arc::new(Budget::unlimited().until(cancel.clone(), None, || None));
+            let store = build(&StoreSpec::named(name), &system, Order::Levels, Arc::clone(&budget)).expect(name);
+            let (mut scratch, mut system_scratch) = (store.scratch(), system.scratch());
+            let mut insert = |number: u32| {
+                let state = [number, number.wrapping_mul(0x9E37_79B9)];
+                let hash = system.hash(&mut system_scratch, &state);
+                store.insert(&mut scratch, &state, hash, &Arrival { parent: None, action: Action(0) })
+            };
+            assert!((0..MANY).all(|number| matches!(insert(number), Insert::New(_))), "{name}");
+            cancel.cancel();
+            let full = (MANY..200 * MANY).find(|&number| insert(number) == Insert::Full);
+            let len = u64::from(full.unwrap_or_else(|| panic!("{name} went on growing")));
+            assert_eq!(store.len(), len, "{name}");
+            assert_eq!(insert(300 * MANY), Insert::Full, "{name}");
+            let same = |old: &[deltamark_core::Slot], new: &mut Vec<deltamark_core::Slot>| {
+                new.clear();
+                new.extend_from_slice(old);
+            };
+            let recoding = Recoding::new(Width::Fixed(2), Width::Fixed(2), String::new(), same);
+            assert!(!store.recode(&recoding), "{name}");
+            assert_eq!(store.len(), len, "{name}");
+            drop(store);
+            assert_eq!(budget.used(), 0, "{name}");
+        }
+    }
 
     #[test]
     fn words_that_an_option_takes_are_told() {

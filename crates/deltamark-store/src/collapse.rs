@@ -238,6 +238,10 @@ impl Store for Collapse<'_> {
         let (mut before, mut number) = (States::new(recoding.from), 0);
         let mut recoded = true;
         while recoded && number < len {
+            if self.budget.is_over() {
+                recoded = false;
+                break;
+            }
             let end = len.min(number + PIECE);
             before.reset(recoding.from);
             // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len` are written.

@@ -472,7 +472,7 @@ impl Tables {
             if kind == Kind::Whole {
                 whole_bytes += record.len() as u64;
             }
-            if !journal.reserve(record.len(), &self.budget) {
+            if self.budget.is_over_at(number) || !journal.reserve(record.len(), &self.budget) {
                 self.budget.release(journal.granted() + reference_bytes);
                 return false;
             }

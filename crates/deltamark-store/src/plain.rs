@@ -288,7 +288,7 @@ impl Store for Plain<'_> {
         if !self.budget.request(more + meanwhile) {
             return false;
         }
-        let recoded = tables.vectors.recode(len, recoding);
+        let recoded = tables.vectors.recode(len, recoding, &self.budget);
         self.budget.release(if recoded { meanwhile } else { more + meanwhile });
         if !recoded {
             return false;

@@ -54,8 +54,10 @@ const CANDIDATES: &[&str] = &["plain", "compact", "tree", "breadcrumb", "comback
 const MOMENT: Duration = Duration::from_millis(200);
 /// The most states that each candidate is tried on.
 const SAMPLE: u64 = 200_000;
-/// A candidate that takes this many times as long as `plain` is given up.
+/// A candidate that takes this many times as long as `plain` is given up, but not before [`FAIR`].
 const SLOWEST: u32 = 12;
+/// What every candidate is given: on a busy machine it may wait for the processor longer than it works.
+const FAIR: Duration = Duration::from_secs(1);
 /// Memory that is full sooner than this is too small for a store.
 const SOON: Duration = Duration::from_secs(60);
 /// Memory that lasts so long needs no other store.
@@ -257,7 +259,7 @@ fn memory(control: &Control) -> Option<u64> {
 fn attempts(question: &Question<'_>, found: u64) -> Vec<Trial> {
     let states = found.clamp(1, SAMPLE);
     let mut trials: Vec<Trial> = Vec::new();
-    let mut time = MOMENT;
+    let mut time = FAIR;
     for &name in CANDIDATES {
         // What rebuilds states by going back is no worse than what only goes forwards.
         let instead = trials.last().filter(|last| name == "comback" && last.taken.is_ok());
@@ -265,11 +267,10 @@ fn attempts(question: &Question<'_>, found: u64) -> Vec<Trial> {
             Some(better) => Err(format!("{} goes before it", better.store)),
             None if question.control.cancel.is_cancelled() => Err("interrupted".into()),
             None if question.control.stop_without_memory().is_some() => Err("no time left".into()),
-            None => attempt(question, name, states, time * SLOWEST),
+            None => attempt(question, name, states, (time * SLOWEST).max(FAIR)),
         };
         if let (true, Ok(taken)) = (trials.is_empty(), &taken) {
-            time =
-                Duration::from_secs_f64(taken.states as f64 / taken.states_per_second.max(1.0)).max(MOMENT / SLOWEST);
+            time = Duration::from_secs_f64(taken.states as f64 / taken.states_per_second.max(1.0));
         }
         trials.push(Trial { store: StoreSpec::named(name), taken });
     }
@@ -420,7 +421,9 @@ mod tests {
         let control = Control { budget: Arc::new(Budget::new(700_000)), ..Control::new() };
         let (choice, states, runs) = explored(&system, Search::Bfs, &control, false);
         assert_eq!(states, 118_755, "{choice:?}");
-        assert_eq!(runs, ["plain", choice.store.name.as_str()]);
+        // Which store that is, and whether one was tried in vain before, depends on how quick each was.
+        assert_eq!(runs.first().map(String::as_str), Some("plain"));
+        assert_eq!(runs.last(), Some(&choice.store.to_string()));
         assert_ne!(choice.store.name, "plain");
         assert_eq!(control.budget.used(), 0, "all was given back");
     }

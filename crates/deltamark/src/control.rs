@@ -70,6 +70,7 @@ pub(crate) fn control(
         }
     };
     let limits = Limits { memory: search_limit, ..limits };
+    let budget = budget.until(cancel, before.deadline, before.clock);
     let control = Control { limits, listener, budget: Arc::new(budget), ..before };
     Ok((control, memory_limit))
 }

@@ -52,7 +52,7 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     let report = result?;
     let exit = show(&report, arguments.trace.as_deref(), memory.is_some(), say, &control)?;
     let aside = arguments.trace.as_deref() == Some("-");
-    explain(&report, arguments.explore.explain && !say.json, aside)?;
+    explain(&report, arguments.explore.explain && !say.json, aside, &control)?;
     Ok(exit)
 }
 
@@ -67,12 +67,9 @@ pub(super) fn show(
     if let Some(warning) = &report.warning {
         render::warning(warning);
     }
-    // In JSON and in the full report they are included.
-    if say.quiet && !say.json {
-        report.notes.iter().for_each(|note| render::note(note));
-        if report.stopped_while.is_some() {
-            tell(text::report(report, memory_given, &Look::stderr()).trim_end());
-        }
+    // There are no answers that could say so.
+    if say.quiet && !say.json && report.stopped_while.is_some() {
+        tell(text::report(report, memory_given, &Look::stderr()).trim_end());
     }
     tell_of_graph(report, say);
     // Traces on standard output are for a program; the report goes to standard error.
@@ -88,22 +85,23 @@ pub(super) fn show(
             out.write_all(text::report(report, memory_given, &look).as_bytes())
         }
     };
-    if aside { print_aside(write) } else { print(write) }?;
+    let printed = if aside { print_aside(control, write) } else { print(control, write) };
     // After the verdicts, which must not be lost if the disk is full.
     if let Some(path) = trace {
         write_file(path, control, |out| report.write_traces(out))?;
-        if report.answers.iter().all(|answer| answer.story.is_none()) {
+        if !say.quiet && report.answers.iter().all(|answer| answer.story.is_none()) {
             render::note(&format!("no answer comes with a trace, so {} holds none", shown_output(path)));
         }
     }
+    printed?;
     Ok(report.overall().into())
 }
 
 /// Shows how the store was chosen, if requested. In JSON it is in the object.
-pub(super) fn explain(report: &Report, wanted: bool, aside: bool) -> Result<(), Failure> {
+pub(super) fn explain(report: &Report, wanted: bool, aside: bool, control: &Control) -> Result<(), Failure> {
     let Some(choice) = report.choice.as_ref().filter(|_| wanted) else { return Ok(()) };
     let write = |out: &mut dyn Write| out.write_all(text::trials(choice).as_bytes());
-    if aside { print_aside(write) } else { print(write) }
+    if aside { print_aside(control, write) } else { print(control, write) }
 }
 
 /// Reports on a graph that was to be written.
@@ -111,9 +109,9 @@ pub(super) fn tell_of_graph(report: &Report, say: &args::Say) {
     let Some(graph) = report.graph.as_ref().filter(|graph| !graph.walked) else { return };
     match &graph.contents {
         None if report.stopped_by.is_none() => {
-            render::note(&format!("the run had to end before the graph was written to `{}`", graph.path));
+            render::warning(&format!("the run had to end before the graph was written to `{}`", graph.path));
         }
-        None => render::note(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
+        None => render::warning(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
         Some(contents) if !say.quiet => render::note(&text::written(&graph.path, contents)),
         Some(_) => {}
     }

@@ -16,6 +16,6 @@ pub fn run(arguments: &args::Dump) -> Result<Exit, Failure> {
         let message = format!("models in the format `{}` have no dump", model.info.format);
         return Err(Failure::new(message).help("there is one for languages that are compiled: dve"));
     };
-    print(|out| out.write_all(text.as_bytes()))?;
+    print(&crate::signals::control(), |out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Good)
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 pub fn completions(arguments: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "deltamark", &mut script);
-    print(|out| out.write_all(&script))?;
+    print(&crate::signals::control(), |out| out.write_all(&script))?;
     Ok(Exit::Good)
 }
 
@@ -23,7 +23,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
     match &arguments.dir {
         None => {
             let page = clap_mangen::Man::new(Arguments::command());
-            print(|out| page.render(&mut Through(out)))?;
+            print(&crate::signals::control(), |out| page.render(&mut Through(out)))?;
         }
         Some(dir) => {
             fs::create_dir_all(dir)

@@ -168,12 +168,12 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         let (check, live) = check();
         let stats = check.stats();
         live.clear();
-        let shown = super::stats::show(&stats?, arguments.all, given, say)?;
+        let shown = super::stats::show(&stats?, arguments.all, given, say, &control)?;
         exit = if exit == Exit::Good { shown } else { exit };
     }
     if arguments.components {
         let components = condensed.components(left(limits.clone(), since), cancel.clone())?;
-        print(|out| {
+        print(&control, |out| {
             if say.json {
                 components.write_json(out)?;
                 writeln!(out)
@@ -194,7 +194,7 @@ fn use_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> {
         let graph = rebuilt.map_err(|error| refusal(error, advice(format, arguments.max_states), &memory))?;
         draw(&graph, format, output, say.quiet, &control)?;
     } else if !wanted.contains(&true) {
-        print(|out| {
+        print(&control, |out| {
             if say.json {
                 condensed.write_json(out)?;
                 writeln!(out)

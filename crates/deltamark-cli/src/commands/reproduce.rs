@@ -51,7 +51,7 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
         write(&folder, &format!("{}.svg", figure.name), &figure.svg)?;
     }
     let page = folder.join("report.html");
-    print(|out| {
+    print(&crate::signals::control(), |out| {
         out.write_all(study.to_text().as_bytes())?;
         writeln!(out, "\nwritten to {}", page.display())
     })?;

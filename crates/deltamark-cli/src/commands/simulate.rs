@@ -37,7 +37,7 @@ pub fn run(arguments: &args::Simulate) -> Result<Exit, Failure> {
     let mut session =
         Session { simulator: Simulator::new(model.system.as_ref()), chance: Chance::new(seed), look: Look::stdout() };
     match arguments.random {
-        Some(count) => print(|out| {
+        Some(count) => print(&crate::signals::control(), |out| {
             writeln!(out, "seed {seed}")?;
             out.write_all(session.shown_state().as_bytes())?;
             session.random(count, &mut |line| out.write_all(line.as_bytes()))
@@ -59,7 +59,7 @@ impl Session<'_> {
         let mut answer = format!("{}{}", self.shown_state(), self.shown_choices(CHOICES));
         let mut lines = io::stdin().lock().lines();
         loop {
-            print(|out| {
+            print(&crate::signals::control(), |out| {
                 out.write_all(answer.as_bytes())?;
                 if prompt { out.write_all(b"> ") } else { Ok(()) }
             })?;

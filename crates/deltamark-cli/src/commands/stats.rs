@@ -8,7 +8,7 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print};
 use crate::{render, signals, text};
-use deltamark::control::steering;
+use deltamark::control::{Control, steering};
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
 use deltamark::{Check, CheckError, Loaded, Report, Strategy, json};
@@ -44,14 +44,20 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         render::warning(warning);
     }
     super::check::tell_of_graph(&stats.report, say);
-    let exit = show(&stats, arguments.all, arguments.explore.memory().is_some(), say)?;
-    super::check::explain(&stats.report, arguments.explore.explain && !say.json, false)?;
+    let exit = show(&stats, arguments.all, arguments.explore.memory().is_some(), say, &control)?;
+    super::check::explain(&stats.report, arguments.explore.explain && !say.json, false, &control)?;
     Ok(exit)
 }
 
 /// Shows figures.
-pub(super) fn show(stats: &Stats, all: bool, memory_given: bool, say: &args::Say) -> Result<Exit, Failure> {
-    print(|out| {
+pub(super) fn show(
+    stats: &Stats,
+    all: bool,
+    memory_given: bool,
+    say: &args::Say,
+    control: &Control,
+) -> Result<Exit, Failure> {
+    print(control, |out| {
         if say.json {
             stats.write_json(out)?;
             writeln!(out)
@@ -81,7 +87,7 @@ fn measured(model: &Loaded, given: &str, arguments: &args::Stats, since: Instant
         found => found?,
     };
     let report = SweepReport::new(&found);
-    print(|out| {
+    print(&control, |out| {
         if arguments.say.json {
             json::write_measure(&model.info, &report, out)?;
             writeln!(out)

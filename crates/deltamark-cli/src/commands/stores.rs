@@ -12,7 +12,7 @@ use serde_json::json;
 /// Lists the stores.
 pub fn run(arguments: &args::Stores) -> Result<Exit, Failure> {
     let text = if arguments.json { as_json() } else { as_text(&Look::stdout()) };
-    print(|out| out.write_all(text.as_bytes()))?;
+    print(&crate::signals::control(), |out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Good)
 }
 

@@ -87,6 +87,9 @@ impl Collapse<'_> {
     /// Replaces the index by one with room for `wanted` numbers.
     #[cold]
     fn grow_index(&self, tables: &mut Tables, len: u64, wanted: u64) -> bool {
+        if self.budget.is_over() {
+            return false;
+        }
         let old = tables.index.buckets;
         for buckets in tables.index.next_sizes(wanted).into_iter().flatten() {
             if !self.budget.request(Index::bytes(buckets) - Index::bytes(old)) {
@@ -95,19 +98,19 @@ impl Collapse<'_> {
             if !tables.index.resize(buckets) {
                 self.budget.release(Index::bytes(buckets) - Index::bytes(old));
             }
-            self.enter_all(tables, len);
-            return wanted <= tables.index.room;
+            let filled = self.enter_all(tables, len);
+            return filled && wanted <= tables.index.room;
         }
         // No memory to grow: fill the last entries instead.
         tables.index.fill_up();
         wanted <= tables.index.room
     }
 
-    /// Enters every state into an empty index.
-    fn enter_all(&self, tables: &mut Tables, len: u64) {
+    /// Enters every state into an empty index; `false` if the run is over before that is done.
+    fn enter_all(&self, tables: &mut Tables, len: u64) -> bool {
         let Tables { tuples, fresh, index, width, .. } = tables;
         let (system, width, tuples, fresh): (_, _, _, &Fresh) = (self.system, *width, &*tuples, fresh);
-        index.fill(len, &self.gate.help, || {
+        index.fill(len, &self.budget, &self.gate.help, || {
             let (mut scratch, mut states) = (system.scratch(), States::new(width));
             move |numbers: Range<u64>, hashes: &mut Vec<u64>| {
                 states.clear();
@@ -116,7 +119,7 @@ impl Collapse<'_> {
                 system.hashes(&mut scratch, &states, hashes);
                 hashes.iter_mut().for_each(|hash| *hash = mix(*hash));
             }
-        });
+        })
     }
 }
 

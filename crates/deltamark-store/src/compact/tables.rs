@@ -45,8 +45,9 @@ impl Tables {
             } else {
                 Nodes::new(budget).map(|table| tables.nodes.push(table))
             };
-            if added.is_none() {
-                // A budget too small even for this leaves no room at all.
+            if added.is_none() || budget.is_over_at(position as u64) {
+                // A budget too small even for this leaves no room at all, and nor does a run that is over: states of
+                // very many slots have very many tables.
                 tables.release(budget);
                 break;
             }
@@ -288,6 +289,9 @@ impl Tables {
             state.clear();
             old.state(code, &mut state);
             recoding.translate(state.get(0), &mut translated);
+            if budget.is_over_at(entered) {
+                return false;
+            }
             if !new.have_room(1, entered) && !new.make_room(1, entered, budget, &Help::default()) {
                 return false;
             }

@@ -116,9 +116,15 @@ impl Arena {
     /// Rewrites `len` items to `new_item` words each, first to last, by
     /// `translate(old, new)`. Old pages are given back as it goes, so that old and new are
     /// never both there in full. Says whether the system had the addresses; if not, nothing
-    /// has changed.
+    /// has changed. `translate` says whether to go on; where it does not, `false` is returned too, and the items
+    /// are lost.
     #[must_use]
-    pub fn rewrite(&mut self, new_item: usize, len: u64, mut translate: impl FnMut(&[u32], &mut [u32])) -> bool {
+    pub fn rewrite(
+        &mut self,
+        new_item: usize,
+        len: u64,
+        mut translate: impl FnMut(&[u32], &mut [u32]) -> bool,
+    ) -> bool {
         /// How many items are rewritten before old pages are given back.
         const PIECE: usize = if cfg!(miri) { 1 << 6 } else { 1 << 15 };
         let new = Arena::new(new_item);
@@ -139,7 +145,9 @@ impl Arena {
                         std::slice::from_raw_parts_mut(self.address(index), new_item),
                     )
                 };
-                translate(from, to);
+                if !translate(from, to) {
+                    return false;
+                }
             }
             // What was translated is no longer needed.
             release(&mut regions, end / old_chunk, (end % old_chunk) as usize * old.item * 4);
@@ -215,7 +223,11 @@ mod tests {
             // SAFETY: the item lies below what was extended to, and this is the only thread.
             unsafe { arena.address(index).write(index as u32) };
         }
-        assert!(arena.rewrite(3, len, |old, new| new[2] = old[0] + 1));
+        let next = |old: &[u32], new: &mut [u32]| {
+            new[2] = old[0] + 1;
+            true
+        };
+        assert!(arena.rewrite(3, len, next));
         for index in 0..len {
             // SAFETY: as above; the item now has three words.
             assert_eq!(unsafe { arena.address(index).add(2).read() }, index as u32 + 1);

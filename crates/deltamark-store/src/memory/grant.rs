@@ -32,6 +32,11 @@ impl Grant {
         self.budget.release(bytes);
     }
 
+    /// Who granted it.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// What it holds.
     pub fn bytes(&self) -> u64 {
         self.bytes

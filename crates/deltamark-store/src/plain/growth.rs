@@ -47,7 +47,7 @@ impl Plain<'_> {
     /// Replaces the index by one with room for `wanted` numbers.
     fn grow_index(&self, tables: &mut Tables, wanted: u64) -> bool {
         let old = tables.index.buckets;
-        if old == 0 {
+        if old == 0 || self.budget.is_over() {
             return false;
         }
         for buckets in tables.index.next_sizes(wanted).into_iter().flatten() {
@@ -57,19 +57,19 @@ impl Plain<'_> {
             if !tables.index.resize(buckets) {
                 self.budget.release(Index::bytes(buckets) - Index::bytes(old));
             }
-            self.enter_all(tables);
-            return wanted <= tables.index.room;
+            let filled = self.enter_all(tables);
+            return filled && wanted <= tables.index.room;
         }
         // No memory to grow: fill the last entries instead.
         tables.index.fill_up();
         wanted <= tables.index.room
     }
 
-    /// Enters every state into an empty index.
-    fn enter_all(&self, tables: &mut Tables) {
+    /// Enters every state into an empty index; `false` if the run is over before that is done.
+    fn enter_all(&self, tables: &mut Tables) -> bool {
         let Tables { vectors, index, .. } = tables;
         let (system, vectors) = (self.system, &*vectors);
-        index.fill(self.len.0.load(Ordering::Acquire), &self.gate.help, || {
+        index.fill(self.len.0.load(Ordering::Acquire), &self.budget, &self.gate.help, || {
             let (mut scratch, mut states) = (system.scratch(), States::new(system.width()));
             move |numbers: Range<u64>, hashes: &mut Vec<u64>| {
                 states.clear();
@@ -82,6 +82,6 @@ impl Plain<'_> {
                 system.hashes(&mut scratch, &states, hashes);
                 hashes.iter_mut().for_each(|hash| *hash = mix(*hash));
             }
-        });
+        })
     }
 }

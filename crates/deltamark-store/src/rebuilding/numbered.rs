@@ -162,7 +162,8 @@ impl<'a> Numbered<'a> {
         let coded = (config.action_bits > 0).then(|| Coded {
             bits: config.action_bits,
             choices: Exceptions::new(&budget),
-            batch: Batch::new(width),
+            // It only asks for memory: it must not end in the middle of a walk.
+            batch: Batch::new(width).under(&Control { budget: Arc::clone(&budget), ..Control::new() }),
         });
         let rebuilder = Rebuilder {
             system,
@@ -401,6 +402,9 @@ impl Inner<'_> {
 
     /// Inserts one state that is new.
     fn insert_new(&mut self, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Insert {
+        if self.rebuilder.coded.is_some() && self.budget.is_over() {
+            return Insert::Full;
+        }
         let parent = match arrival.parent {
             None => NONE,
             Some((id, source)) => self.parent_number(id, source).expect("a parent is in the store"),
@@ -434,7 +438,8 @@ impl Inner<'_> {
             return false;
         }
         coded.batch.reset(system.width());
-        if system.successors(scratch, source, &mut coded.batch).is_err() {
+        // Where there is no memory to find out, the whole action is noted.
+        if system.successors(scratch, source, &mut coded.batch).is_err() || coded.batch.stop().is_some() {
             return false;
         }
         let batch = &coded.batch;

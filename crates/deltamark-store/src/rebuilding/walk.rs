@@ -33,7 +33,9 @@ use crate::states::cache::Cache;
 use crate::states::checkpoints::{Hint, Kept};
 use crate::states::window::Window;
 use crate::tables::quotient::Quotient;
-use deltamark_core::{Action, Batch, Order, Reversible, Scratch, Slot, States, System, Undone, Width, hash::mix};
+use deltamark_core::{
+    Action, Batch, Fired, Order, Reversible, Scratch, Slot, States, System, Undone, Width, hash::mix,
+};
 
 /// Candidates that walk together: enough to hide the way to memory and to meet often.
 const PIECE: usize = 4096;
@@ -564,19 +566,26 @@ impl Coded {
         code: Action,
         out: &mut States,
     ) {
-        let whole = self.choices.get(number).map(|choice| Action(choice.action));
+        if let Some(choice) = self.choices.get(number) {
+            let mut target = Vec::new();
+            let fired = system.fire(scratch, source, Action(choice.action), &mut target);
+            assert_eq!(fired, Ok(Fired::Done), "a step that was taken can be taken again");
+            return out.push(&target);
+        }
         self.batch.reset(system.width());
-        let done = system.successors(scratch, source, &mut self.batch);
+        let mut done = system.successors(scratch, source, &mut self.batch);
+        if self.batch.stop().is_some() {
+            // There was memory for them when the state was inserted, unless the layout has widened since.
+            self.batch = Batch::new(system.width());
+            done = system.successors(scratch, source, &mut self.batch);
+        }
         assert!(done.is_ok(), "a step that was taken can be taken again");
-        let found = (0..self.batch.len()).find(|&index| match whole {
-            Some(action) => self.batch.action(index) == action,
-            None => {
-                let mut is_number = false;
-                if self.code(self.batch.action(index)) == code {
-                    table.probe(mix(self.batch.hash(index)), |payload| is_number |= payload == number);
-                }
-                is_number
+        let found = (0..self.batch.len()).find(|&index| {
+            let mut is_number = false;
+            if self.code(self.batch.action(index)) == code {
+                table.probe(mix(self.batch.hash(index)), |payload| is_number |= payload == number);
             }
+            is_number
         });
         let index = found.expect("a step that was taken can be taken again");
         out.push(self.batch.target(index));

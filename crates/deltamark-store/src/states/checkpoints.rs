@@ -206,7 +206,7 @@ impl<'a> Kept<'a> {
                 if !grant.ask(more + meanwhile) {
                     return false;
                 }
-                let recoded = vectors.recode(self.len, recoding);
+                let recoded = vectors.recode(self.len, recoding, grant.budget());
                 grant.give_back(if recoded { meanwhile } else { more + meanwhile });
                 recoded
             }

@@ -140,7 +140,7 @@ impl Unpacked {
         if !budget.request(more + old) {
             return false;
         }
-        let recoded = self.vectors.recode(self.len(), recoding);
+        let recoded = self.vectors.recode(self.len(), recoding, budget);
         budget.release(old);
         self.granted += more;
         self.addressed = self.len();

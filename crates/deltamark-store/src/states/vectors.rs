@@ -7,7 +7,7 @@
 //! and length (24 bits).
 
 use crate::memory::arena::Arena;
-use deltamark_core::{Recoding, Slot, States, Width};
+use deltamark_core::{Budget, Recoding, Slot, States, Width};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -222,18 +222,32 @@ impl Vectors {
     }
 
     /// Translates the first `len` states. Says whether the system had the memory; if not,
-    /// nothing has changed.
+    /// nothing has changed. `false` too if the run that `budget` is for is over: then the states are lost.
     #[must_use]
-    pub fn recode(&mut self, len: u64, recoding: &Recoding) -> bool {
+    pub fn recode(&mut self, len: u64, recoding: &Recoding, budget: &Budget) -> bool {
+        if budget.is_over() {
+            return false;
+        }
         let mut buffer = Vec::new();
+        let mut slots = 0;
+        let mut goes_on = |translated: usize| {
+            slots += translated;
+            let asked = slots >= ASKED;
+            slots = if asked { 0 } else { slots };
+            !(asked && budget.is_over())
+        };
         match (&mut *self, recoding.to) {
             (Vectors::Fixed(arena), Width::Fixed(width)) => arena.rewrite(width, len, |old, new| {
                 recoding.translate(old, &mut buffer);
                 new.copy_from_slice(&buffer);
+                goes_on(buffer.len())
             }),
             _ => {
                 let new = Vectors::new(recoding.to);
                 for index in 0..len {
+                    if !goes_on(buffer.len()) {
+                        return false;
+                    }
                     // SAFETY: the first `len` states have been written, and `&mut self` says
                     // that nobody writes now.
                     recoding.translate(unsafe { self.get(index) }, &mut buffer);
@@ -251,6 +265,9 @@ impl Vectors {
         }
     }
 }
+
+/// Slots that are translated from one question whether to go on to the next.
+const ASKED: usize = 1 << 18;
 
 /// Takes `count` slots that lie within one chunk; says where they begin.
 fn claim(slots: &Arena, used: &AtomicU64, count: u64) -> u64 {
@@ -319,7 +336,7 @@ mod tests {
                 }
             };
             let recoding = Recoding::new(from, to, String::new(), translation);
-            assert!(vectors.recode(count, &recoding));
+            assert!(vectors.recode(count, &recoding, &Budget::unlimited()));
             let mut translated = Vec::new();
             for (held, number) in read(&vectors, to, 0..count).iter().zip(0..) {
                 recoding.translate(&state(number, from), &mut translated);

@@ -170,7 +170,7 @@ impl Window {
             } else {
                 recoding.translate(self.get(new.end), &mut state);
             }
-            if !new.reserve(1, state.len() as u64) {
+            if budget.is_over_at(new.end) || !new.reserve(1, state.len() as u64) {
                 return false;
             }
             new.push(&state);

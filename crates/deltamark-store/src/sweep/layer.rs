@@ -480,7 +480,7 @@ impl Layer {
             let action = if place < self.first { None } else { self.action(place) };
             let entrant =
                 Entrant { state: &state, hash: 0, number: number.unwrap_or(0), action: action.unwrap_or(Action::NONE) };
-            if !new.push(entrant, means) {
+            if means.grant.budget().is_over_at(place.into()) || !new.push(entrant, means) {
                 done = false;
                 break;
             }

@@ -295,6 +295,9 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     }
 
     fn grow_index(&mut self, wanted: u64, budget: &Budget, help: &Help) -> bool {
+        if budget.is_over() {
+            return false;
+        }
         let old = self.index.buckets;
         let tight = if S::TIGHT { self.index.next_quarter(wanted) } else { None };
         let [usual, small] = self.index.next_sizes(wanted);
@@ -307,8 +310,8 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
                 budget.release(more);
             }
             let (len, keys) = (self.len(), &self.keys);
-            self.index.fill(len, help, || |numbers: Range<u64>, hashes: &mut Vec<u64>| keys.hashes(numbers, hashes));
-            return wanted <= self.index.room;
+            let hashes = || |numbers: Range<u64>, hashes: &mut Vec<u64>| keys.hashes(numbers, hashes);
+            return self.index.fill(len, budget, help, hashes) && wanted <= self.index.room;
         }
         // No memory to grow: fill the last entries instead.
         self.index.fill_up();

@@ -17,9 +17,9 @@ use crate::tables::bucket::x86;
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch_to_write};
 use crate::threads::claim::relax;
 use crate::threads::cooperate::Help;
-use deltamark_core::Apart;
+use deltamark_core::{Apart, Budget};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The hash table from states to numbers.
 pub(crate) struct Index {
@@ -142,19 +142,47 @@ impl Index {
 
     /// Enters the numbers below `len` into an empty index, with all threads that help. Each makes
     /// itself a function by `hashes` that appends the mixed hashes of a range of numbers.
-    pub fn fill<H: FnMut(Range<u64>, &mut Vec<u64>)>(&mut self, len: u64, help: &Help, hashes: impl Fn() -> H + Sync) {
+    ///
+    /// Where the run that `budget` is for is over before all are entered, it says so by `false`. There is no room left
+    /// then, and what is not found may be there all the same.
+    #[must_use]
+    pub fn fill<H: FnMut(Range<u64>, &mut Vec<u64>)>(
+        &mut self,
+        len: u64,
+        budget: &Budget,
+        help: &Help,
+        hashes: impl Fn() -> H + Sync,
+    ) -> bool {
+        let whole = self.fill_while(len, &|start| !budget.is_over_at(start), help, hashes);
+        if !whole {
+            self.room = 0;
+        }
+        whole
+    }
+
+    fn fill_while<H: FnMut(Range<u64>, &mut Vec<u64>)>(
+        &mut self,
+        len: u64,
+        goes_on: &(dyn Fn(u64) -> bool + Sync),
+        help: &Help,
+        hashes: impl Fn() -> H + Sync,
+    ) -> bool {
         if !help.has_others() {
             // Nobody can help, so entries need no atomic exchange.
             self.view().touch(0..self.buckets);
             let (mut hashes, mut mixed) = (hashes(), Vec::new());
             for start in (0..len).step_by(STRETCH as usize) {
+                if !goes_on(start) {
+                    return false;
+                }
                 self.view().approach(start..len.min(start + STRETCH), &mut hashes, &mut mixed);
                 for (number, &mixed) in (start..).zip(&mixed) {
                     self.enter(mixed, number);
                 }
             }
-            return;
+            return true;
         }
+        let given_up = AtomicBool::new(false);
         // The first number that nobody has taken upon himself to enter, and the first bucket whose
         // page nobody has taken upon himself to touch; and how many were touched.
         let (next, untouched) = (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)));
@@ -182,7 +210,11 @@ impl Index {
             let (mut hashes, mut mixed) = (hashes(), Vec::new());
             loop {
                 let start = next.fetch_add(STRETCH, Ordering::Relaxed);
-                if start >= len {
+                if start >= len || given_up.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !goes_on(start) {
+                    given_up.store(true, Ordering::Relaxed);
                     return;
                 }
                 view.approach(start..len.min(start + STRETCH), &mut hashes, &mut mixed);
@@ -191,6 +223,7 @@ impl Index {
                 }
             }
         });
+        !given_up.into_inner()
     }
 
     /// Enters a number that is not there; nobody else uses the index.
@@ -402,7 +435,8 @@ mod tests {
                 scope.spawn(|| help.attend(&done));
             }
             let busy = help.begin().expect("nobody else grows");
-            index.fill(count, &help, || |numbers: Range<u64>, hashes: &mut Vec<u64>| hashes.extend(numbers.map(mix)));
+            let hashes = || |numbers: Range<u64>, hashes: &mut Vec<u64>| hashes.extend(numbers.map(mix));
+            assert!(index.fill(count, &Budget::unlimited(), &help, hashes));
             drop(busy);
             done.store(true, Ordering::Relaxed);
         });

@@ -387,6 +387,10 @@ impl<const K: usize, const R: usize> Tables<K, R> {
             nodes.shed_index(budget);
         }
         for number in 0..self.len() {
+            if budget.is_over_at(number) {
+                new.release(budget);
+                return None;
+            }
             if number % RELEASED == 0
                 && let Some((roots, _)) = &mut self.both
             {

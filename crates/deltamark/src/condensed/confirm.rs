@@ -36,7 +36,7 @@ fn attempt(
     control: &Control,
 ) -> Result<Result<Result<(), Stop>, String>, Widen> {
     let mut scratch = system.scratch();
-    let mut batch = Batch::new(system.width());
+    let mut batch = Batch::new(system.width()).under(control);
     let mut last: Vec<Slot> = Vec::new();
     // Why the replay was ended, if it was not the control.
     let mut found: Result<Option<usize>, Widen> = Ok(None);
@@ -47,6 +47,10 @@ fn attempt(
                 Ok(true) => {}
                 Ok(false) => found = Ok(Some(number)),
                 Err(Widen) => found = Err(Widen),
+            }
+            if let Some(stop) = batch.stop() {
+                found = Ok(None);
+                return Err(stop);
             }
             if found != Ok(None) {
                 return Err(Stop::Answered);
@@ -63,10 +67,14 @@ fn attempt(
         (None, Ok(Err(stop))) => return Ok(Ok(Err(stop))),
         (None, Ok(Ok(_))) => {}
     }
-    if let (true, Some(&action)) = (trace.ends_in_fault(), trace.actions.last())
-        && !is_successor(system, &mut scratch, &mut batch, &last, action, None)?
-    {
-        return Ok(none(trace.actions.len()));
+    if let (true, Some(&action)) = (trace.ends_in_fault(), trace.actions.last()) {
+        let is_fault = is_successor(system, &mut scratch, &mut batch, &last, action, None)?;
+        if let Some(stop) = batch.stop() {
+            return Ok(Ok(Err(stop)));
+        }
+        if !is_fault {
+            return Ok(none(trace.actions.len()));
+        }
     }
     match trace.ending {
         Ending::State => {}
@@ -76,6 +84,9 @@ fn attempt(
     }
     batch.reset(system.width());
     system.successors(&mut scratch, &last, &mut batch)?;
+    if let Some(stop) = batch.stop() {
+        return Ok(Ok(Err(stop)));
+    }
     let dead = batch.is_empty() && batch.faults().is_empty();
     let shows = match goal {
         Goal::DeadlockFree => dead,

@@ -6,7 +6,7 @@
 //! refused, never replaced; places in messages are those of the decoded text.
 
 use super::input::{Watched, stop_of};
-use deltamark_core::{Control, Diagnostic, Stop};
+use deltamark_core::{Control, Diagnostic, Stop, text};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::borrow::Cow;
 use std::io::{Cursor, ErrorKind, Read};
@@ -180,6 +180,7 @@ fn not_opened(error: ZipError) -> Diagnostic {
 
 /// The text, where the bytes are not UTF-8 without a byte order mark already: as their mark says, or their XML declaration.
 fn decode(bytes: &[u8]) -> Result<Option<String>, Diagnostic> {
+    text::refuse_utf32(bytes)?;
     let marked = Encoding::for_bom(bytes);
     let declared = declared(bytes);
     let (encoding, mark) = match marked {
@@ -347,6 +348,8 @@ mod tests {
                 "the file says that its encoding is `UTF-16`, but a character takes one byte in it",
             ),
             (b"\xFF\xFE\x00\xD8".to_vec(), "the file is not text in UTF-16LE, as it says"),
+            (b"\xFF\xFE\0\0<\0\0\0".to_vec(), "the file is in UTF-32"),
+            (b"<\0\0\0?\0\0\0".to_vec(), "the file is in UTF-32"),
             (b"<?xml encoding='Shift_JIS'?>\xFF".to_vec(), "the file is not text in Shift_JIS, as it says"),
         ];
         for (bytes, expected) in cases {

@@ -49,6 +49,8 @@ struct Asker<'a, 's> {
     /// Whether the first that is found is as good as any.
     in_order: bool,
     batch: Batch,
+    /// Why a block was not looked at.
+    stopped_by: Option<Stop>,
     /// Blocks are shown in any order, perhaps twice; dead states are counted once.
     dead: BitSet,
 }
@@ -69,6 +71,10 @@ impl Visitor for Asker<'_, '_> {
         self.batch.reset(self.system.width());
         if self.may_fault && (asks_faults || ends != 0) {
             self.system.expand(scratch, block, &mut self.batch)?;
+            if let Some(stop) = self.batch.stop() {
+                self.stopped_by = Some(stop);
+                return Ok(false);
+            }
         }
         let faults = self.batch.faults();
         let dead = ends & !faults.iter().fold(0u64, |mask, fault| mask | 1 << fault.source);
@@ -115,7 +121,8 @@ impl Run for AlongGraph<'_> {
             surveyor,
             may_fault,
             in_order: meta.levels && way != Way::Depth,
-            batch: Batch::new(system.width()),
+            batch: Batch::new(system.width()).under(control),
+            stopped_by: None,
             dead: set()?,
         };
         let mut walk = condensed.walk(control)?;
@@ -125,7 +132,7 @@ impl Run for AlongGraph<'_> {
             scan(condensed, &mut asker, control)?
         };
         let mut stopped_by = match ended {
-            Ended::Whole | Ended::Enough => None,
+            Ended::Whole | Ended::Enough => asker.stopped_by,
             Ended::Stopped(stop) => Some(stop),
         };
         if let Some(surveyor) = &mut asker.surveyor {
@@ -295,7 +302,7 @@ fn faulty(system: &dyn System, trace: Result<Trace, Stop>, of_state: bool, contr
         Ok(trace) => trace,
         Err(stop) => return Witness { trace: Err(stop), message: Some("the model has a fault".into()) },
     };
-    let mut batch = Batch::new(system.width());
+    let mut batch = Batch::new(system.width()).under(control);
     loop {
         let Some(block) = last_state(system, &trace, control) else {
             return Witness { trace: Ok(trace), message: None };
@@ -305,6 +312,9 @@ fn faulty(system: &dyn System, trace: Result<Trace, Stop>, of_state: bool, contr
             Ok(()) => break,
             Err(Widen) => drop(system.widen()),
         }
+    }
+    if let Some(stop) = batch.stop() {
+        return Witness { trace: Err(stop), message: Some("the model has a fault".into()) };
     }
     let found = batch.faults().iter().find(|fault| fault.action.is_none() == of_state);
     let message = found.map(|fault| fault.message.clone());

@@ -196,6 +196,10 @@ impl Inner<'_> {
             return true;
         }
         (self.len()..).zip(new).all(|(number, &index)| {
+            // It expands the source again for each of its successors.
+            if self.budget.is_over() {
+                return false;
+            }
             let index = index as usize;
             let source = block.state(batch.source(index));
             self.told_apart(number, source, batch.target(index), batch.hash(index), batch.action(index))
