@@ -1,7 +1,7 @@
 //! What a run came to, ready to be shown.
 //!
 //! In: the outcome of a search, its traces replayed and put into words. Out: a
-//! [`Report`], which owns all it says; [`Report::json`] for scripts, and whatever a
+//! [`Report`], which owns all it says; [`Report::to_json`] for scripts, and whatever a
 //! front end makes of it for people. What stays true: every trace in a report was
 //! replayed, and "holds" is reported only where the search returned it.
 
