@@ -11,7 +11,7 @@ use crate::meta::{FileError, damaged};
 
 /// Bytes of an entry, if blocks take so many bytes in all.
 fn width(length: u64) -> usize {
-    (crate::bits::bits_of(length).div_ceil(8) as usize).max(1)
+    (deltamark_core::packed::bits_of(length).div_ceil(8) as usize).max(1)
 }
 
 /// The index of blocks that begin at these places; the first at `start`, and `end` is behind the last.

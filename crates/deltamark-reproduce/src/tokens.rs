@@ -10,6 +10,7 @@
 //! ```
 
 use deltamark::core::hash::{coefficient, mix};
+use deltamark::core::packed::bits_of;
 use deltamark::core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
 /// Moves of a state, at most.
@@ -30,7 +31,7 @@ impl Tokens {
     /// So many tokens on so many places; at least one and two.
     pub fn new(places: u32, tokens: u32) -> Self {
         assert!(places > 1 && tokens > 0, "something can move");
-        let bits = u32::BITS - (places - 1).leading_zeros();
+        let bits = bits_of(places - 1);
         Tokens { places, tokens, bits, in_slot: Slot::BITS / bits }
     }
 
