@@ -14,12 +14,12 @@ use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::Node;
 
 use crate::build::{ArcKind, Builder};
-use crate::findings::Findings;
 use crate::known::{self, ARCS};
 use crate::net::{Net, unique_names};
 use crate::number::number;
 use crate::pnml::{child, elements, label, name_of, tidy};
 use crate::xml;
+use deltamark_core::Findings;
 
 /// Whether TAPAAL wrote this: it says things in places where PNML has no words for them.
 pub(crate) fn wrote(root: Node<'_, '_>) -> bool {

@@ -10,9 +10,9 @@
 //! Conditions nest, also inside what is left out: there Helena forgets at an `#else` how
 //! deep it is, and we do not.
 
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use std::collections::BTreeSet;
 
 const DIRECTIVES: [&str; 6] = ["define", "undef", "ifdef", "ifndef", "else", "endif"];

@@ -7,8 +7,8 @@
 //! `<(` and `)>` are two tokens each: which one opens or closes a tuple is for the parser to
 //! know. So `a <(b)` is a comparison, which Helena takes for the opening of a tuple.
 
+use deltamark_core::Findings;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use logos::Logos;
 
 /// Words that cannot be names.
@@ -114,20 +114,13 @@ pub(crate) enum Kind {
     Sign,
 }
 
-/// A token and its place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Token {
-    pub kind: Kind,
-    pub span: Span,
-}
-
 /// Whether a word is reserved.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word).is_ok() || RESERVED_TOO.contains(&word)
 }
 
 /// The tokens of a text.
-pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
+pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<(Kind, Span)> {
     let mut tokens = Vec::new();
     for (raw, range) in Raw::lexer(text).spanned() {
         let span = Span::from(range.clone());
@@ -170,7 +163,7 @@ pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
                 continue;
             }
         };
-        tokens.push(Token { kind, span });
+        tokens.push((kind, span));
         if findings.is_full() {
             break;
         }
@@ -220,7 +213,7 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<(Kind, &str)> {
         let mut findings = Findings::default();
-        let found = tokens(text, &mut findings).iter().map(|token| (token.kind, &text[token.span.range()])).collect();
+        let found = tokens(text, &mut findings).iter().map(|&(kind, span)| (kind, &text[span.range()])).collect();
         assert!(findings.is_empty(), "{text}");
         found
     }
