@@ -386,6 +386,15 @@ fn nothing_is_lost_in_silence() {
             plain(r#"<arc id="i" source="t" target="d"><type value="test"/></arc>"#),
             "a test arc leads from a place to a transition",
         ),
+        (plain(r#"<graphics><arc id="i" source="d" target="t"/></graphics>"#), "`arc` has no meaning in `graphics`"),
+        (
+            plain(r#"<x:arc xmlns:x="urn:other" id="i" source="d" target="t"/>"#),
+            "`arc` is of another namespace than `page`: \"urn:other\"",
+        ),
+        (
+            plain(r#"<arc id="i" source="d" target="t"/><arc id="j" source="d" target="t"><type value="test"/></arc>"#),
+            "a test arc beside another arc from the same place is not supported in coloured nets",
+        ),
         (place("a", "dot", "") + r#"<transition id="t"><delay/></transition>"#, "timed transitions are not supported"),
         // References lead to what they say.
         (plain(r#"<referencePlace id="r1" ref="t"/>"#), "this reference to a place leads to `t`, which is none"),

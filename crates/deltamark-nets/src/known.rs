@@ -22,8 +22,10 @@ pub(crate) enum Role {
     Used,
     /// Read; an element that has two of them is refused.
     Once,
-    /// Skipped with everything in it, for this reason.
+    /// Skipped with everything in it, for this reason. A part of a net in it is refused.
     Harmless(&'static str),
+    /// Skipped whatever is in it, for this reason.
+    Question(&'static str),
     /// Skipped if it has one of these values, for this reason; otherwise refused.
     Only(&'static [&'static str], &'static str),
     /// Skipped if nothing is in it; otherwise refused for this reason.
@@ -32,7 +34,7 @@ pub(crate) enum Role {
     Refused(&'static str),
 }
 
-use Role::{Empty, Harmless, Once, Only, Refused, Used};
+use Role::{Empty, Harmless, Once, Only, Question, Refused, Used};
 
 /// A row of a table: the elements it can be in, its name (attributes begin with `@`), and its role.
 pub(crate) type Row = (&'static [&'static str], &'static str, Role);
@@ -139,7 +141,7 @@ pub(crate) const TAPAAL: &[Row] = &[
     (&["pnml"], "constant", Used),
     (&["constant"], "@name", Used),
     (&["constant"], "@value", Used),
-    (&["pnml"], "query", Harmless("a question, not the net; the report says that it was not read")),
+    (&["pnml"], "query", Question("a question, not the net; the report says that it was not read")),
     (&["pnml"], "k-bound", Harmless("how many tokens TAPAAL's search allows; here fields widen as they need")),
     (&["pnml"], "feature", Used),
     (&["feature"], "@isTimed", Harmless("each interval and each invariant is looked at")),
@@ -297,6 +299,11 @@ impl Checker<'_> {
                 continue;
             }
             let name = name_of(child);
+            if xml::is_foreign(child) {
+                let namespace = child.tag_name().namespace().unwrap_or_default();
+                self.refuse(child, format!("`{name}` is of another namespace than `{}`: {namespace:?}", name_of(node)));
+                continue;
+            }
             if name == "toolspecific" {
                 self.tool(child);
                 continue;
@@ -312,7 +319,8 @@ impl Checker<'_> {
                     let context = if (context, name) == ("marking", "place") { "marking/place" } else { name };
                     open.push((child, context));
                 }
-                Some(Harmless(_)) => {}
+                Some(Harmless(_)) => self.skip(child),
+                Some(Question(_)) => {}
                 Some(Only(values, reason)) => {
                     let words = label(self.text, child).map(|(words, _)| words).unwrap_or_default();
                     if !values.contains(&words.trim()) {
@@ -347,7 +355,7 @@ impl Checker<'_> {
                 None => self.rows.get(&(context, format!("@{name}").as_str())).copied(),
             };
             let message = match known {
-                Some(Used | Once | Harmless(_)) => continue,
+                Some(Used | Once | Harmless(_) | Question(_)) => continue,
                 Some(Only(values, _)) if values.contains(&attribute.value().trim()) => continue,
                 Some(Only(values, reason)) => other_value(name, attribute.value().trim(), values, reason),
                 Some(Refused(reason) | Empty(reason)) => reason.into(),
@@ -379,7 +387,14 @@ impl Checker<'_> {
         });
     }
 
-    fn tool(&mut self, node: Node<'_, '_>) {
+    /// Refuses a part of the net in an element that is skipped.
+    fn skip<'a>(&mut self, node: Node<'a, 'a>) {
+        if let Some(part) = xml::part_of_net(node) {
+            self.refuse(part, format!("`{}` has no meaning in `{}`", name_of(part), name_of(node)));
+        }
+    }
+
+    fn tool<'a>(&mut self, node: Node<'a, 'a>) {
         let tool = node.attribute("tool").unwrap_or_default();
         for attribute in node.attributes().filter(|attribute| !TOOL_ATTRIBUTES.contains(&attribute.name())) {
             let message = format!("the attribute `{}` is not known in `toolspecific`", attribute.name());
@@ -388,6 +403,7 @@ impl Checker<'_> {
         match TOOLS.iter().find(|(name, _)| *name == tool).map(|(_, tool)| tool) {
             Some(Tool::Nupn) => {}
             Some(Tool::Decoration(known, reason)) => {
+                self.skip(node);
                 let is_known = |part: Node<'_, '_>| known.is_none_or(|known| known.contains(&name_of(part)));
                 for part in elements(node).filter(|&part| !is_known(part)) {
                     if self.findings.is_full() {

@@ -15,7 +15,7 @@
 use std::collections::HashSet;
 
 use deltamark_core::{Control, Diagnostic, Span};
-use roxmltree::{Document, Error, ParsingOptions, TextPos};
+use roxmltree::{Document, Error, Node, ParsingOptions, TextPos};
 
 /// How deep elements may nest.
 const DEEPEST: usize = 1000;
@@ -34,6 +34,40 @@ const ATTRIBUTE: u64 = 72;
 const LONG: u64 = 1 << 16;
 /// How many copies that may be: an identifier of 20 MiB made a process hold 166 MiB.
 const COPIES: u64 = 7;
+
+/// Elements that nets consist of, in every dialect.
+const OF_NETS: &[&str] = &[
+    "net",
+    "page",
+    "place",
+    "transition",
+    "arc",
+    "inputArc",
+    "outputArc",
+    "inhibitorArc",
+    "transportArc",
+    "referencePlace",
+    "referenceTransition",
+    "initialMarking",
+    "hlinitialMarking",
+    "inscription",
+    "hlinscription",
+    "condition",
+    "interval",
+    "finalmarkings",
+];
+
+/// The first element below `skipped` that nets consist of. A reader that skips a drawing or what a
+/// tool keeps for itself asks this first: a part of the net must not be lost with it.
+pub fn part_of_net<'a>(skipped: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
+    skipped.descendants().skip(1).find(|part| part.is_element() && OF_NETS.contains(&part.tag_name().name()))
+}
+
+/// Whether an element is of another XML namespace than the element around it. Its name then means
+/// something else, whatever it is.
+pub fn is_foreign(node: Node<'_, '_>) -> bool {
+    node.parent_element().is_some_and(|parent| parent.tag_name().namespace() != node.tag_name().namespace())
+}
 
 /// Parses a document.
 pub fn open(text: &str) -> Result<Document<'_>, Diagnostic> {

@@ -229,7 +229,18 @@ fn children<'a>(text: &str, node: Node<'a, 'a>, row: &Known, open: &mut Vec<Node
         }
         let name = name_of(child);
         let span = xml::tag_span(text, child.range().start);
+        if xml::is_foreign(child) {
+            let namespace = child.tag_name().namespace().unwrap_or_default();
+            let message = format!("`{name}` is of another namespace than `{}`: {namespace:?}", row.element);
+            findings.add(|| Diagnostic::at(span, message));
+            continue;
+        }
         if is_harmless(name) {
+            if let Some(part) = xml::part_of_net(child) {
+                let span = xml::tag_span(text, part.range().start);
+                let message = format!("`{}` has no meaning in `{name}`", name_of(part));
+                findings.add(|| Diagnostic::at(span, message));
+            }
             if name == "toolspecific" {
                 decoration(child, span, findings);
             }

@@ -405,6 +405,21 @@ impl<'a> Reader<'a> {
             description: None,
             span: self.span(node),
         };
+        // A test arc becomes a loop, which claims its tokens. That is the same as a condition only
+        // where the transition takes nothing else from the place.
+        let mut taking: HashMap<usize, usize> = HashMap::new();
+        for &(_, place, _) in arcs.iter().filter(|(_, _, direction)| *direction != Direction::Output) {
+            *taking.entry(place).or_default() += 1;
+        }
+        for &(arc, place, direction) in &arcs {
+            if direction == Direction::Test && taking[&place] > 1 {
+                let span = self.span(arc);
+                let message = "a test arc beside another arc from the same place is not supported in coloured nets";
+                let help =
+                    "if the transition needs the tokens of both arcs, use a normal arc and one back to the place";
+                self.findings.add(|| Diagnostic::at(span, message).help(help));
+            }
+        }
         // What is wrong with the sort of a place has been said once.
         for (inscribed, (arc, place, direction)) in inscribed.into_iter().zip(arcs) {
             let Ok(inscribed) = inscribed else { continue };

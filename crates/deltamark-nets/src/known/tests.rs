@@ -1,6 +1,6 @@
 //! Every row of the tables does what it says.
 
-use super::{Empty, Harmless, Once, Only, PNML, Refused, Row, TAPAAL, TOOLS, Tool, Used};
+use super::{Empty, Harmless, Once, Only, PNML, Question, Refused, Row, TAPAAL, TOOLS, Tool, Used};
 use crate::pnml::{name_of, parse};
 use crate::{Net, xml};
 use roxmltree::{Document, Node};
@@ -142,7 +142,7 @@ fn every_row_does_what_it_says() {
                                 told += usize::from(read(&changed) != before);
                             }
                         }
-                        Harmless(_) | Only(..) | Empty(_) => {
+                        Harmless(_) | Question(_) | Only(..) | Empty(_) => {
                             let value =
                                 if let Only(values, _) = role { values[0].replace('<', "&lt;") } else { "7".into() };
                             for changed in with(text, parent, name, &value) {
@@ -211,4 +211,30 @@ fn what_tools_keep_is_known_or_refused() {
     }
     let refused = read(&file("Unheard", "<x/>")).expect_err("it is refused");
     assert_eq!(refused, "what the tool `Unheard` keeps in `toolspecific` is not known");
+}
+
+#[test]
+fn parts_of_a_net_are_never_skipped() {
+    let arc = "<arc source='t' target='p'/>";
+    let cases = [
+        (format!("<graphics>{arc}</graphics>"), "`arc` has no meaning in `graphics`"),
+        (format!("<page><name><x>{arc}</x></name></page>"), "`arc` has no meaning in `name`"),
+        (
+            "<place id='q'><graphics><initialMarking><text>1</text></initialMarking></graphics></place>".into(),
+            "`initialMarking` has no meaning in `graphics`",
+        ),
+        (
+            "<toolspecific tool='WoPeD'><trigger><initialMarking/></trigger></toolspecific>".into(),
+            "`initialMarking` has no meaning in `toolspecific`",
+        ),
+        (
+            "<x:arc xmlns:x='urn:other' source='t' target='p'/>".into(),
+            "`arc` is of another namespace than `net`: \"urn:other\"",
+        ),
+        ("<place xmlns='urn:other' id='q'/>".into(), "`place` is of another namespace than `net`: \"urn:other\""),
+    ];
+    for (part, message) in cases {
+        let text = format!("<pnml><net id='n'><place id='p'/><transition id='t'/>{part}</net></pnml>");
+        assert_eq!(read(&text), Err(message.into()));
+    }
 }
