@@ -49,15 +49,17 @@ impl<const PIECE: usize> Numbers<PIECE> {
         Packed::bytes(PIECE as u64, width).unwrap_or(u64::MAX)
     }
 
-    /// How many more bytes it will hold, at most, with `more` integers, none above `largest`: a
-    /// piece of narrower ones is replaced by a wider one, and both are there for a moment.
+    /// How many more bytes it will hold, at most, with `more` integers, none above `largest`. While
+    /// a piece of narrower ones is replaced by a wider one, both are there for a moment.
     #[inline]
     pub fn growth(&self, more: usize, largest: u64) -> u64 {
         let (first, end) = (self.len / PIECE, (self.len + more).div_ceil(PIECE));
-        let fits = |at: usize| self.pieces.get(at).is_some_and(|piece| piece.width() >= bits_of(largest));
-        let pieces = (first..end).filter(|&at| !fits(at)).count() as u64;
-        let list = if end > self.pieces.capacity() { self.enlarged(end) * size_of::<Packed>() } else { 0 };
-        pieces * Self::piece_bytes(bits_of(largest)) + list as u64
+        let wide = Self::piece_bytes(bits_of(largest));
+        let held = |at: usize| self.pieces.get(at).map_or(0, Packed::held_bytes);
+        let pieces: u64 = (first..end).map(|at| wide.saturating_sub(held(at))).sum();
+        let capacity = self.pieces.capacity();
+        let list = if end > capacity { (self.enlarged(end) - capacity) * size_of::<Packed>() } else { 0 };
+        pieces + list as u64
     }
 
     /// The capacity of a list of pieces that must hold this many.
@@ -115,10 +117,9 @@ impl<const PIECE: usize> Numbers<PIECE> {
         self.pieces[index / PIECE].get(index % PIECE)
     }
 
-    /// How many more bytes it holds, for a moment, when integer `index` changes to `number`.
+    /// How many more bytes it holds when integer `index` changes to `number`.
     pub fn growth_of_set(&self, index: usize, number: u64) -> u64 {
-        let width = bits_of(number);
-        if width > self.pieces[index / PIECE].width() { Self::piece_bytes(width) } else { 0 }
+        Self::piece_bytes(bits_of(number)).saturating_sub(self.pieces[index / PIECE].held_bytes())
     }
 
     /// Changes integer `index`.
