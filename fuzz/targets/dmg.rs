@@ -8,17 +8,16 @@ use deltamark_graph::block::Unpacked;
 use deltamark_graph::graph::seal;
 use deltamark_graph::meta::MAGIC;
 use deltamark_graph::{BitSet, Graph, Reverse, Visitor, Walk, Way, components, levels};
-use deltamark_nets::{Format, NetSystem, parse_bytes};
+use deltamark_nets::{NetSystem, pnml, tina};
 use libfuzzer_sys::fuzz_target;
 use std::sync::{Arc, LazyLock};
 
 /// Good files, and the nets they belong to.
 static GRAPHS: [&[u8]; 2] = [include_bytes!("../seeds/dmg/mutex.dmg"), include_bytes!("../seeds/dmg/philosophers.dmg")];
 static NETS: LazyLock<[NetSystem; 2]> = LazyLock::new(|| {
-    let net = |format, bytes: &[u8]| NetSystem::new(parse_bytes(format, bytes).expect("a net of ours"));
     [
-        net(Format::Tina, include_bytes!("../../models/mutex.net")),
-        net(Format::Pnml, include_bytes!("../../models/philosophers-5.pnml")),
+        NetSystem::new(tina::parse_bytes(include_bytes!("../../models/mutex.net")).expect("a net of ours")),
+        NetSystem::new(pnml::parse_bytes(include_bytes!("../../models/philosophers-5.pnml")).expect("a net of ours")),
     ]
 });
 

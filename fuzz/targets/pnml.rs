@@ -2,14 +2,14 @@
 //! or diagnostics that point into the text. Never a panic.
 #![no_main]
 
-use deltamark_nets::{Format, Net, parse_bytes, write};
+use deltamark_nets::{Net, pnml, write};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| match parse_bytes(Format::Pnml, bytes) {
+fuzz_target!(|bytes: &[u8]| match pnml::parse_bytes(bytes) {
     Ok(net) => {
         assert_eq!(net.validate(), Ok(()));
         let text = write::to_pnml(&net);
-        let again = parse_bytes(Format::Pnml, text.as_bytes()).expect("what we write we can read");
+        let again = pnml::parse_bytes(text.as_bytes()).expect("what we write we can read");
         assert_eq!(without_ids(again), without_ids(net));
     }
     Err(diagnostics) => {

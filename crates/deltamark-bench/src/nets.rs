@@ -4,7 +4,7 @@
 //! outside corpus. Out: its system, and its known numbers of states and edges.
 
 use deltamark_core::System;
-use deltamark_nets::{Format, Net, NetSystem, generate::generate, parse_bytes};
+use deltamark_nets::{Net, NetSystem, generate::generate, pnml};
 use deltamark_testkit::{Corpus, systems::Cells};
 
 /// Nets that every machine can generate.
@@ -84,7 +84,7 @@ fn load(name: &str) -> Result<(Net, Option<Counts>), String> {
     let corpus = Corpus::find(name).ok_or_else(|| format!("`{name}` is no generated net, and there is no corpus"))?;
     let path = corpus.file("pnml", &format!("{name}.pnml"));
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let net = parse_bytes(Format::Pnml, &bytes).map_err(|problems| format!("{name}: {}", problems[0].message))?;
+    let net = pnml::parse_bytes(&bytes).map_err(|problems| format!("{name}: {}", problems[0].message))?;
     let rows = corpus.expected("pnml");
     let row = rows.iter().find(|row| row.text("model") == Some(name));
     Ok((net, row.and_then(|row| Some((row.number("states")?, row.number("edges")?)))))

@@ -15,8 +15,8 @@
 
 use crate::Cancel;
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Whether an allocation has failed.
@@ -202,6 +202,50 @@ impl Budget {
     /// The upper limit.
     pub fn limit(&self) -> u64 {
         self.limit
+    }
+}
+
+/// Bytes granted by a budget to one owner, released when it is dropped.
+#[derive(Debug)]
+pub struct Grant {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Grant {
+    /// Nothing yet, of this budget.
+    pub fn new(budget: &Arc<Budget>) -> Self {
+        Grant { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// Requests more.
+    #[must_use]
+    pub fn ask(&mut self, bytes: u64) -> bool {
+        let granted = self.budget.request(bytes);
+        self.bytes += if granted { bytes } else { 0 };
+        granted
+    }
+
+    /// Releases some of it.
+    pub fn give_back(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+        self.budget.release(bytes);
+    }
+
+    /// The budget that granted it.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The bytes granted.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
     }
 }
 

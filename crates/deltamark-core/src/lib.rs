@@ -24,9 +24,13 @@ pub mod capability;
 pub mod control;
 pub mod diagnostic;
 pub mod facts;
+pub mod findings;
 pub mod hash;
 pub mod layer;
+pub mod numbers;
 pub mod outcome;
+pub mod packed;
+pub mod parser;
 pub mod progress;
 pub mod property;
 pub mod record;
@@ -45,7 +49,7 @@ pub mod window;
 
 pub use apart::Apart;
 pub use batch::{BLOCK, Batch, Block, Fault, Room};
-pub use budget::Budget;
+pub use budget::{Budget, Grant};
 pub use bytes::Bytes;
 pub use capability::{
     Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Portable, Reversible, UNDEFINED, Undone,
@@ -54,8 +58,11 @@ pub use capability::{
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use facts::{ActionFact, ActionFacts, Change, Facts};
+pub use findings::Findings;
 pub use layer::Layer;
+pub use numbers::Numbers;
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
+pub use packed::Packed;
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
 pub use record::{Edge, Recorder};

@@ -12,9 +12,8 @@ use crate::ir::{
     ProcessId, Program, Table, TableId, Timing, Type, Variable,
 };
 use crate::pool::Pool;
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Control, Diagnostic, Span, Stop};
+use deltamark_core::{Control, Diagnostic, Findings, Span};
 use std::collections::HashMap;
 
 /// The maximum number of cells of a state: a mistyped size should not exhaust memory.
@@ -61,7 +60,7 @@ pub(crate) struct Known<'t> {
 pub(crate) struct Checker<'t> {
     /// The offsets of line starts.
     lines: Vec<usize>,
-    pub findings: Vec<Diagnostic>,
+    pub findings: Findings,
     pub program: Program,
     pub pool: Pool,
     pub globals: Scope<'t>,
@@ -73,8 +72,6 @@ pub(crate) struct Checker<'t> {
     pub inside: Option<usize>,
     /// Whether a variable denotes its initial value.
     pub initially: bool,
-    control: Control,
-    stop: Option<Stop>,
 }
 
 /// Checks a model, unless `control` stops it.
@@ -82,7 +79,7 @@ pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Re
     let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let mut checker = Checker {
         lines,
-        findings: Vec::new(),
+        findings: Findings::under(control),
         program: Program::default(),
         pool: Pool::default(),
         globals: Scope::new(),
@@ -90,14 +87,9 @@ pub(crate) fn check(text: &str, model: &ast::Model<'_>, control: &Control) -> Re
         local: Scope::new(),
         inside: None,
         initially: false,
-        control: control.clone(),
-        stop: None,
     };
     checker.model(model);
-    if let Some(stop) = checker.stop {
-        return Err(stop.into());
-    }
-    if checker.findings.is_empty() { Ok((checker.program, checker.pool)) } else { Err(checker.findings) }
+    checker.findings.or_as_found((checker.program, checker.pool))
 }
 
 /// The bytes of a cell.
@@ -111,26 +103,22 @@ impl<'t> Checker<'t> {
     }
 
     pub fn wrong(&mut self, diagnostic: Diagnostic) {
-        if !self.is_full() {
-            self.findings.push(diagnostic);
-        }
+        self.findings.add(|| diagnostic);
     }
 
     /// Whether the limit of diagnostics is reached. Checked before searching names to suggest, which takes time.
     pub fn is_full(&self) -> bool {
-        self.findings.len() >= MOST_DIAGNOSTICS
+        self.findings.is_full()
     }
 
-    /// Whether the run was stopped; then the result is not used.
-    pub fn is_stopped(&mut self) -> bool {
-        self.stop = self.stop.or_else(|| self.control.ask().err());
-        self.stop.is_some()
+    /// Whether the run must end; then nothing of what is made here is used.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped_for(0)
     }
 
-    /// The same, before this many bytes are allocated at once.
-    pub fn is_stopped_for(&mut self, bytes: u64) -> bool {
-        self.stop = self.stop.or_else(|| self.control.ask_for(bytes).err());
-        self.stop.is_some()
+    /// The same, before so many bytes are taken at once.
+    pub fn is_stopped_for(&self, bytes: u64) -> bool {
+        self.findings.is_stopped_for(bytes)
     }
 
     fn model(&mut self, model: &ast::Model<'t>) {

@@ -3,13 +3,59 @@
 //! In: tokens from the start of an expression. Out: the expression; the position is after it. What stays true:
 //! recursion is no deeper than [`MAX_NESTING`], and no expression deeper than [`MAX_DEPTH`].
 //!
-//! Precedence climbing (Pratt 1973, *Top down operator precedence*).
+//! Levels of precedence are climbed by [`Pratt`].
 
 use crate::ast::{Expr, Node, Operator};
 use crate::ir::{Binary, Unary};
-use crate::parse::{MAX_DEPTH, MAX_NESTING, Parsed, Parser};
+use crate::parse::{MAX_DEPTH, MAX_NESTING, Parsed, Parser, Stop};
 use crate::token::Token;
+use deltamark_core::parser::Pratt;
 use deltamark_core::{Diagnostic, Span};
+
+impl<'t> Pratt for Parser<'t> {
+    type Level = u8;
+    type Operator = Operator;
+    type Expr = Expr<'t>;
+    type Error = Stop;
+
+    fn nest(&mut self) -> Parsed<()> {
+        if self.nesting >= MAX_NESTING {
+            let place = self.cursor.here();
+            return self.stop(Diagnostic::at(
+                place,
+                format!("parentheses, indices and signs nest deeper than {MAX_NESTING} levels"),
+            ));
+        }
+        self.nesting += 1;
+        Ok(())
+    }
+
+    fn unnest(&mut self) {
+        self.nesting -= 1;
+    }
+
+    fn operand(&mut self, _: u8) -> Parsed<Expr<'t>> {
+        self.atom()
+    }
+
+    fn operator(&self) -> Option<(u8, Operator)> {
+        self.cursor.peek().and_then(level)
+    }
+
+    fn extend(&mut self, left: Expr<'t>, level: u8, operator: Operator) -> Parsed<Expr<'t>> {
+        self.cursor.at += 1;
+        let right = self.climb(level + 1)?;
+        let depth = left.depth.max(right.depth) + 1;
+        let span = Span::new(left.span.start, right.span.end);
+        if depth > MAX_DEPTH {
+            return self.stop(
+                Diagnostic::at(span, format!("the expression has more than {MAX_DEPTH} levels"))
+                    .help("put parentheses around parts of it, so that a long chain becomes a tree"),
+            );
+        }
+        Ok(Expr { node: Node::Binary(operator, left.into(), right.into()), span, depth })
+    }
+}
 
 impl<'t> Parser<'t> {
     /// Reads an expression.
@@ -17,54 +63,21 @@ impl<'t> Parser<'t> {
         self.climb(0)
     }
 
-    /// Reads an expression whose operators bind at least as tightly as `min`.
-    fn climb(&mut self, min: u8) -> Parsed<Expr<'t>> {
-        if self.nesting >= MAX_NESTING {
-            let place = self.here();
-            return self.stop(Diagnostic::at(
-                place,
-                format!("parentheses, indices and signs nest deeper than {MAX_NESTING} levels"),
-            ));
-        }
-        self.nesting += 1;
-        let result = self.operators(min);
-        self.nesting -= 1;
-        result
-    }
-
-    fn operators(&mut self, min: u8) -> Parsed<Expr<'t>> {
-        let mut left = self.operand()?;
-        while let Some((level, operator)) = self.peek().and_then(level).filter(|&(level, _)| level >= min) {
-            self.at += 1;
-            let right = self.climb(level + 1)?;
-            let depth = left.depth.max(right.depth) + 1;
-            let span = Span::new(left.span.start, right.span.end);
-            if depth > MAX_DEPTH {
-                return self.stop(
-                    Diagnostic::at(span, format!("the expression has more than {MAX_DEPTH} levels"))
-                        .help("put parentheses around parts of it, so that a long chain becomes a tree"),
-                );
-            }
-            left = Expr { node: Node::Binary(operator, left.into(), right.into()), span, depth };
-        }
-        Ok(left)
-    }
-
     fn unary(&mut self, operator: Unary, start: usize) -> Parsed<Expr<'t>> {
-        self.at += 1;
+        self.cursor.at += 1;
         // Tighter than all operators between two operands.
         let operand = self.climb(u8::MAX)?;
         let (span, depth) = (Span::new(start, operand.span.end), operand.depth + 1);
         Ok(Expr { node: Node::Unary(operator, operand.into()), span, depth })
     }
 
-    fn operand(&mut self) -> Parsed<Expr<'t>> {
-        let span = self.here();
+    fn atom(&mut self) -> Parsed<Expr<'t>> {
+        let span = self.cursor.here();
         let number = |value| Ok(Expr { node: Node::Number(value), span, depth: 1 });
-        match self.peek() {
+        match self.cursor.peek() {
             Some(Token::Number) => {
-                self.at += 1;
-                let text = &self.text[span.range()];
+                self.cursor.at += 1;
+                let text = &self.cursor.text[span.range()];
                 match text.parse::<i32>() {
                     Ok(value) => number(value),
                     Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => self.stop(
@@ -78,21 +91,21 @@ impl<'t> Parser<'t> {
                 }
             }
             Some(Token::True) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 number(1)
             }
             Some(Token::False) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 number(0)
             }
             Some(Token::Minus) => self.unary(Unary::Negate, span.start),
             Some(Token::Complement) => self.unary(Unary::Complement, span.start),
             Some(Token::Not) => self.unary(Unary::Not, span.start),
             Some(Token::OpenRound) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let inner = self.expression()?;
                 self.expect(Token::CloseRound, "an operator or `)`")?;
-                Ok(Expr { span: Span::new(span.start, self.last_end()), ..inner })
+                Ok(Expr { span: Span::new(span.start, self.cursor.last_end()), ..inner })
             }
             Some(Token::Word) => self.reference(),
             Some(Token::Send) => {
@@ -105,13 +118,13 @@ impl<'t> Parser<'t> {
     fn reference(&mut self) -> Parsed<Expr<'t>> {
         let name = self.name("a name")?;
         let start = name.span.start;
-        let (node, depth) = match self.peek() {
+        let (node, depth) = match self.cursor.peek() {
             Some(Token::Dot) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 (Node::At((name, self.name("the name of a state behind `.`")?).into()), 1)
             }
             Some(Token::Arrow) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let variable = self.name("the name of a variable behind `->`")?;
                 let index = self.size()?;
                 let depth = index.as_ref().map_or(1, |index| index.depth + 1);
@@ -125,7 +138,7 @@ impl<'t> Parser<'t> {
                 None => (Node::Name(name), 1),
             },
         };
-        Ok(Expr { node, span: Span::new(start, self.last_end()), depth })
+        Ok(Expr { node, span: Span::new(start, self.cursor.last_end()), depth })
     }
 }
 

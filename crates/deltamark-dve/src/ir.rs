@@ -610,19 +610,6 @@ impl Program {
         let own = if receive.process > send.process { send.own_receives } else { 0 };
         Action(send.action + receive.action - own)
     }
-
-    /// The receives of a channel that start in this location of this process: consecutive in
-    /// [`Channel::receives`] (I7).
-    pub fn receives_at(&self, channel: ChannelId, process: ProcessId, location: u32) -> &[TransitionId] {
-        let receives = &self.channels[channel.0 as usize].receives;
-        let key = |id: &TransitionId| {
-            let transition = self.transition(*id);
-            (transition.process, transition.from)
-        };
-        let start = receives.partition_point(|id| key(id) < (process, location));
-        let end = receives.partition_point(|id| key(id) <= (process, location));
-        &receives[start..end]
-    }
 }
 
 /// The number of the variable that is assigned, whole or in part.

@@ -61,7 +61,6 @@ pub use choice::EngineChoice;
 pub use dump::Dump;
 pub use system::DveSystem;
 
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::{Control, Diagnostic, Span};
 use ir::{Place, Program};
 
@@ -84,14 +83,7 @@ pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagn
     }
     // A text of some kilobytes takes no memory worth asking for.
     control.ask_for(if text.len() < 1 << 16 { 0 } else { text.len() as u64 * TREE })?;
-    let (model, mut findings) = parse::parse(text, control);
-    if let Some(stop) = findings.iter().find_map(|finding| finding.stop) {
-        return Err(stop.into());
-    }
-    if !findings.is_empty() {
-        findings.truncate(MOST_DIAGNOSTICS);
-        return Err(findings);
-    }
+    let model = parse::parse(text, control)?;
     let (mut program, pool) = check::check(text, &model, control)?;
     program.exprs = pool.into_exprs();
     let codes = range::narrow(&mut program, control)?;

@@ -8,8 +8,8 @@
 use crate::ast::{Accept, Channel, Declaration, Expr, Initial, Lvalue, Model, Name, Node, Process, Sync, Transition};
 use crate::ir::Type;
 use crate::token::{self, Token};
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
-use deltamark_core::{Control, Diagnostic, Span};
+use deltamark_core::parser::Cursor;
+use deltamark_core::{Control, Diagnostic, Findings, Span};
 
 /// The maximum nesting of parentheses, indices and signs.
 pub const MAX_NESTING: usize = 400;
@@ -22,30 +22,25 @@ pub(crate) struct Stop;
 
 pub(crate) type Parsed<T> = Result<T, Stop>;
 
-/// Parses a model, unless `control` stops it.
-pub(crate) fn parse<'t>(text: &'t str, control: &Control) -> (Model<'t>, Vec<Diagnostic>) {
-    let (tokens, findings) = token::tokens(text);
-    let control = control.clone();
-    let mut parser =
-        Parser { text, tokens, at: 0, nesting: 0, in_body: false, findings, model: Model::default(), control };
+/// Reads a model, as far as `control` lets it.
+pub(crate) fn parse<'t>(text: &'t str, control: &Control) -> Result<Model<'t>, Vec<Diagnostic>> {
+    let mut findings = Findings::under(control);
+    let cursor = Cursor::new(text, token::tokens(text, &mut findings)).ending_at(text.trim_end().len());
+    let mut parser = Parser { cursor, nesting: 0, in_body: false, findings, model: Model::default() };
     if parser.findings.is_empty() {
         parser.model();
     }
-    (parser.model, parser.findings)
+    parser.findings.or_as_found(parser.model)
 }
 
 pub(crate) struct Parser<'t> {
-    pub text: &'t str,
-    tokens: Vec<(Token, Span)>,
-    /// The next token.
-    pub at: usize,
-    /// The depth of nested operands.
+    pub cursor: Cursor<'t, Token>,
+    /// How many operands are being read within each other.
     pub nesting: usize,
     /// Whether the `{` of the current transition has been consumed.
     in_body: bool,
-    findings: Vec<Diagnostic>,
+    findings: Findings,
     model: Model<'t>,
-    control: Control,
 }
 
 /// Synchronising tokens, at which parsing resumes after an error.
@@ -54,39 +49,21 @@ const SECTIONS: &[Token] =
 const DECLARATIONS: &[Token] = &[Token::Byte, Token::Int, Token::Const, Token::Channel];
 
 impl<'t> Parser<'t> {
-    pub fn peek(&self) -> Option<Token> {
-        self.tokens.get(self.at).map(|&(token, _)| token)
-    }
-
-    pub fn here(&self) -> Span {
-        match self.tokens.get(self.at) {
-            Some(&(_, span)) => span,
-            None => Span::at(self.text.trim_end().len()),
-        }
-    }
-
-    pub fn last_end(&self) -> usize {
-        self.at.checked_sub(1).map_or(0, |last| self.tokens[last].1.end)
-    }
-
-    /// Consumes the next token if it is this one.
-    pub fn take(&mut self, token: Token) -> bool {
-        let found = self.peek() == Some(token);
-        self.at += usize::from(found);
-        found
+    fn wrong(&mut self, diagnostic: Diagnostic) {
+        self.findings.add(|| diagnostic);
     }
 
     pub fn stop<T>(&mut self, diagnostic: Diagnostic) -> Parsed<T> {
-        self.findings.push(diagnostic);
+        self.wrong(diagnostic);
         Err(Stop)
     }
 
     fn found(&self) -> String {
-        match self.peek() {
+        match self.cursor.peek() {
             None => "the end of the file".into(),
-            Some(Token::Word | Token::Number) => format!("`{}`", &self.text[self.here().range()]),
+            Some(Token::Word | Token::Number) => format!("`{}`", &self.cursor.text[self.cursor.here().range()]),
             Some(_) => {
-                let word = &self.text[self.here().range()];
+                let word = &self.cursor.text[self.cursor.here().range()];
                 let keyword = word.starts_with(|first: char| first.is_ascii_alphabetic());
                 if keyword { format!("the keyword `{word}`") } else { format!("`{word}`") }
             }
@@ -94,26 +71,26 @@ impl<'t> Parser<'t> {
     }
 
     pub fn unexpected<T>(&mut self, wanted: &str) -> Parsed<T> {
-        let diagnostic = Diagnostic::at(self.here(), format!("expected {wanted}, found {}", self.found()));
+        let diagnostic = Diagnostic::at(self.cursor.here(), format!("expected {wanted}, found {}", self.found()));
         self.stop(diagnostic)
     }
 
     pub fn expect(&mut self, token: Token, wanted: &str) -> Parsed<()> {
-        if self.take(token) { Ok(()) } else { self.unexpected(wanted) }
+        if self.cursor.take(token) { Ok(()) } else { self.unexpected(wanted) }
     }
 
     /// The `;` after something that began at token `start`.
     fn semicolon(&mut self, what: &str) -> Parsed<()> {
-        if self.take(Token::Semicolon) {
+        if self.cursor.take(Token::Semicolon) {
             return Ok(());
         }
-        let diagnostic = match self.peek() {
-            Some(Token::Assign) => Diagnostic::at(self.here(), "`=` assigns, and cannot stand here")
+        let diagnostic = match self.cursor.peek() {
+            Some(Token::Assign) => Diagnostic::at(self.cursor.here(), "`=` assigns, and cannot stand here")
                 .help("compare with `==`; assignments stand behind `effect`"),
-            Some(Token::Send) => Diagnostic::at(self.here(), "`!` cannot stand here")
+            Some(Token::Send) => Diagnostic::at(self.cursor.here(), "`!` cannot stand here")
                 .help("`!` only marks a send; negation is written `not`, inequality `!=`"),
             _ => {
-                let place = Span::at(self.last_end());
+                let place = Span::at(self.cursor.last_end());
                 Diagnostic::at(place, format!("expected `;` behind {what}, found {}", self.found()))
             }
         };
@@ -124,14 +101,14 @@ impl<'t> Parser<'t> {
     /// whole.
     fn recover(&mut self, marks: &[&[Token]]) {
         let mut open = 0;
-        while let Some(token) = self.peek() {
+        while let Some(token) = self.cursor.peek() {
             if open == 0 && marks.iter().any(|marks| marks.contains(&token)) {
                 return;
             }
             if matches!(token, Token::Process | Token::System) {
                 return;
             }
-            self.at += 1;
+            self.cursor.at += 1;
             match token {
                 Token::Open => open += 1,
                 Token::Close if open > 0 => open -= 1,
@@ -141,22 +118,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Whether the limit of diagnostics is reached, or the run was stopped.
-    fn full(&mut self) -> bool {
-        if let Err(stop) = self.control.ask() {
-            self.findings = stop.into();
-            return true;
-        }
-        self.findings.len() >= MOST_DIAGNOSTICS
-    }
-
     fn model(&mut self) {
         let mut system = None;
-        while let Some(token) = self.peek() {
-            if self.full() {
+        while let Some(token) = self.cursor.peek() {
+            if self.findings.is_full() {
                 return;
             }
-            let start = self.at;
+            let start = self.cursor.at;
             let result = match token {
                 Token::Byte | Token::Int | Token::Const => {
                     let mut list = std::mem::take(&mut self.model.declarations);
@@ -169,9 +137,9 @@ impl<'t> Parser<'t> {
                 Token::System => {
                     let result = self.system();
                     system = Some(start);
-                    if result.is_ok() && self.at < self.tokens.len() {
-                        let place = self.here();
-                        self.findings.push(
+                    if result.is_ok() && self.cursor.at < self.cursor.tokens.len() {
+                        let place = self.cursor.here();
+                        self.wrong(
                             Diagnostic::at(place, format!("{} stands behind the `system` line", self.found()))
                                 .help("the `system` line is the last of a model"),
                         );
@@ -182,13 +150,13 @@ impl<'t> Parser<'t> {
                 _ => self.unexpected("a declaration, `process` or `system`"),
             };
             if result.is_err() {
-                self.at = self.at.max(start + 1);
+                self.cursor.at = self.cursor.at.max(start + 1);
                 self.recover(&[DECLARATIONS]);
             }
         }
-        if system.is_none() && !self.full() {
-            let place = self.here();
-            self.findings.push(
+        if system.is_none() && !self.findings.is_full() {
+            let place = self.cursor.here();
+            self.wrong(
                 Diagnostic::at(place, "the model has no `system` line")
                     .help("end it with `system async;` or `system sync;`"),
             );
@@ -196,33 +164,33 @@ impl<'t> Parser<'t> {
     }
 
     pub fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
-        let span = self.here();
-        if self.take(Token::Word) {
-            return Ok(Name { text: &self.text[span.range()], span });
+        let span = self.cursor.here();
+        if self.cursor.take(Token::Word) {
+            return Ok(Name { text: &self.cursor.text[span.range()], span });
         }
-        let keyword = self.text[span.range()].starts_with(|first: char| first.is_ascii_alphabetic());
+        let keyword = self.cursor.text[span.range()].starts_with(|first: char| first.is_ascii_alphabetic());
         let diagnostic = Diagnostic::at(span, format!("expected {what}, found {}", self.found()));
         let help = "this word is part of the language and cannot be a name";
-        let keyword = keyword && self.peek() != Some(Token::Number);
+        let keyword = keyword && self.cursor.peek() != Some(Token::Number);
         self.stop(if keyword { diagnostic.help(help) } else { diagnostic })
     }
 
     fn names(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
         let mut names = vec![self.name(what)?];
-        while self.take(Token::Comma) {
+        while self.cursor.take(Token::Comma) {
             names.push(self.name(what)?);
         }
         Ok(names)
     }
 
     fn kind(&mut self) -> Parsed<Type> {
-        match self.peek() {
+        match self.cursor.peek() {
             Some(Token::Byte) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 Ok(Type::Byte)
             }
             Some(Token::Int) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 Ok(Type::Int)
             }
             _ => self.unexpected("`byte` or `int`"),
@@ -230,27 +198,27 @@ impl<'t> Parser<'t> {
     }
 
     fn declaration(&mut self, list: &mut Vec<Declaration<'t>>) -> Parsed<()> {
-        let constant = self.take(Token::Const);
+        let constant = self.cursor.take(Token::Const);
         let kind = self.kind()?;
         loop {
             let name = self.name("the name of a variable")?;
             let size = self.size()?;
-            let initial = if !self.take(Token::Assign) {
+            let initial = if !self.cursor.take(Token::Assign) {
                 Initial::None
-            } else if self.peek() == Some(Token::Open) {
-                let start = self.here().start;
-                self.at += 1;
+            } else if self.cursor.peek() == Some(Token::Open) {
+                let start = self.cursor.here().start;
+                self.cursor.at += 1;
                 let mut values = vec![self.expression()?];
-                while self.take(Token::Comma) {
+                while self.cursor.take(Token::Comma) {
                     values.push(self.expression()?);
                 }
                 self.expect(Token::Close, "`,` or `}` in the list of values")?;
-                Initial::List(values, Span::new(start, self.last_end()))
+                Initial::List(values, Span::new(start, self.cursor.last_end()))
             } else {
                 Initial::One(self.expression()?)
             };
             list.push(Declaration { constant, kind, name, size, initial });
-            if !self.take(Token::Comma) {
+            if !self.cursor.take(Token::Comma) {
                 break;
             }
         }
@@ -258,7 +226,7 @@ impl<'t> Parser<'t> {
     }
 
     pub fn size(&mut self) -> Parsed<Option<Expr<'t>>> {
-        if !self.take(Token::OpenIndex) {
+        if !self.cursor.take(Token::OpenIndex) {
             return Ok(None);
         }
         let size = self.expression()?;
@@ -267,10 +235,10 @@ impl<'t> Parser<'t> {
     }
 
     fn channels(&mut self) -> Parsed<()> {
-        self.at += 1;
-        let types = if self.take(Token::Open) {
+        self.cursor.at += 1;
+        let types = if self.cursor.take(Token::Open) {
             let mut types = vec![self.kind()?];
-            while self.take(Token::Comma) {
+            while self.cursor.take(Token::Comma) {
                 types.push(self.kind()?);
             }
             self.expect(Token::Close, "`,` or `}` in the list of types")?;
@@ -284,10 +252,10 @@ impl<'t> Parser<'t> {
             if types.is_some() && size.is_none() {
                 let diagnostic = Diagnostic::at(name.span, format!("the typed channel `{}` has no size", name.text))
                     .help(format!("write `{0}[0]` for one without a buffer, `{0}[4]` for one that holds 4", name.text));
-                self.findings.push(diagnostic);
+                self.wrong(diagnostic);
             }
             self.model.channels.push(Channel { name, types: types.clone(), size });
-            if !self.take(Token::Comma) {
+            if !self.cursor.take(Token::Comma) {
                 break;
             }
         }
@@ -295,27 +263,27 @@ impl<'t> Parser<'t> {
     }
 
     fn system(&mut self) -> Parsed<()> {
-        self.at += 1;
-        match self.peek() {
-            Some(Token::Async) => self.at += 1,
+        self.cursor.at += 1;
+        match self.cursor.peek() {
+            Some(Token::Async) => self.cursor.at += 1,
             Some(Token::Sync) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.model.synchronous = true;
             }
             _ => return self.unexpected("`async` or `sync`"),
         }
-        if self.take(Token::Property) {
+        if self.cursor.take(Token::Property) {
             self.model.property = Some(self.name("the name of the property process")?);
         }
         self.semicolon("the `system` line")
     }
 
     fn process(&mut self) -> Parsed<()> {
-        self.at += 1;
+        self.cursor.at += 1;
         let name = self.name("the name of a process")?;
-        if self.peek() == Some(Token::OpenRound) {
-            let place = self.here();
-            self.findings.push(
+        if self.cursor.peek() == Some(Token::OpenRound) {
+            let place = self.cursor.here();
+            self.wrong(
                 Diagnostic::at(place, "processes with parameters are not part of the language here")
                     .help("write the process once for each instance, or use macros (`.mdve`)"),
             );
@@ -334,39 +302,40 @@ impl<'t> Parser<'t> {
         };
         let mut seen: Vec<Token> = Vec::new();
         loop {
-            if self.full() {
+            if self.findings.is_full() {
                 break;
             }
-            let Some(token) = self.peek() else {
-                let diagnostic = Diagnostic::at(self.here(), "the model ends inside a process")
+            let Some(token) = self.cursor.peek() else {
+                let diagnostic = Diagnostic::at(self.cursor.here(), "the model ends inside a process")
                     .help(format!("close process `{}` with `}}`", name.text));
-                self.findings.push(diagnostic);
+                self.wrong(diagnostic);
                 break;
             };
             if SECTIONS.contains(&token) && seen.contains(&token) {
-                let word = &self.text[self.here().range()];
-                let diagnostic = Diagnostic::at(self.here(), format!("process `{}` has a second `{word}`", name.text))
-                    .help(format!("put all of it behind one `{word}`"));
-                self.findings.push(diagnostic);
+                let word = &self.cursor.text[self.cursor.here().range()];
+                let diagnostic =
+                    Diagnostic::at(self.cursor.here(), format!("process `{}` has a second `{word}`", name.text))
+                        .help(format!("put all of it behind one `{word}`"));
+                self.wrong(diagnostic);
             }
             seen.push(token);
-            let start = self.at;
+            let start = self.cursor.at;
             let result = match token {
                 Token::Close => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     break;
                 }
                 Token::Byte | Token::Int | Token::Const => self.declaration(&mut process.declarations),
                 Token::Channel => {
-                    let place = self.here();
+                    let place = self.cursor.here();
                     self.stop(
                         Diagnostic::at(place, "channels are declared outside of processes")
                             .help("move the declaration in front of the first process"),
                     )
                 }
                 Token::Process | Token::System => {
-                    let place = self.here();
-                    self.findings.push(
+                    let place = self.cursor.here();
+                    self.wrong(
                         Diagnostic::at(place, format!("process `{}` is not closed", name.text))
                             .help("write `}` in front of this"),
                     );
@@ -375,7 +344,7 @@ impl<'t> Parser<'t> {
                 _ => self.section(&mut process),
             };
             if result.is_err() {
-                self.at = self.at.max(start + 1);
+                self.cursor.at = self.cursor.at.max(start + 1);
                 self.recover(&[SECTIONS, DECLARATIONS]);
             }
         }
@@ -384,8 +353,8 @@ impl<'t> Parser<'t> {
     }
 
     fn section(&mut self, process: &mut Process<'t>) -> Parsed<()> {
-        let token = self.peek();
-        self.at += 1;
+        let token = self.cursor.peek();
+        self.cursor.at += 1;
         match token {
             Some(Token::State) => process.states.extend(self.names("the name of a state")?),
             Some(Token::Init) => process.init = Some(self.name("the name of the initial state")?),
@@ -395,13 +364,13 @@ impl<'t> Parser<'t> {
                 let state = self.name("the name of a state")?;
                 self.expect(Token::Colon, "`:` behind the state")?;
                 process.asserts.push((state, self.expression()?));
-                if !self.take(Token::Comma) {
+                if !self.cursor.take(Token::Comma) {
                     break;
                 }
             },
             Some(Token::Trans) => return self.transitions(process),
             _ => {
-                self.at -= 1;
+                self.cursor.at -= 1;
                 return self.unexpected("a declaration, `state`, `init`, `commit`, `accept`, `assert`, `trans` or `}`");
             }
         }
@@ -409,23 +378,23 @@ impl<'t> Parser<'t> {
     }
 
     fn accept(&mut self) -> Parsed<Accept<'t>> {
-        let kind = self.peek();
+        let kind = self.cursor.peek();
         match kind {
             Some(Token::Genbuchi | Token::Muller) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let mut sets = Vec::new();
                 loop {
                     self.expect(Token::OpenRound, "`(` in front of a set of states")?;
                     sets.push(self.set(Token::CloseRound)?);
                     self.expect(Token::CloseRound, "`)` behind the set of states")?;
-                    if !self.take(Token::Comma) {
+                    if !self.cursor.take(Token::Comma) {
                         break;
                     }
                 }
                 Ok(if kind == Some(Token::Muller) { Accept::Muller(sets) } else { Accept::Generalised(sets) })
             }
             Some(Token::Rabin | Token::Streett) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let mut pairs = Vec::new();
                 loop {
                     self.expect(Token::OpenRound, "`(` in front of a pair of sets")?;
@@ -434,27 +403,27 @@ impl<'t> Parser<'t> {
                     let second = self.set(Token::CloseRound)?;
                     self.expect(Token::CloseRound, "`)` behind the pair of sets")?;
                     pairs.push((first, second));
-                    if !self.take(Token::Comma) {
+                    if !self.cursor.take(Token::Comma) {
                         break;
                     }
                 }
                 Ok(if kind == Some(Token::Rabin) { Accept::Rabin(pairs) } else { Accept::Streett(pairs) })
             }
             _ => {
-                self.take(Token::Buchi);
+                self.cursor.take(Token::Buchi);
                 Ok(Accept::Buchi(self.names("the name of a state")?))
             }
         }
     }
 
     fn set(&mut self, end: Token) -> Parsed<Vec<Name<'t>>> {
-        if self.peek() == Some(end) { Ok(Vec::new()) } else { self.names("the name of a state") }
+        if self.cursor.peek() == Some(end) { Ok(Vec::new()) } else { self.names("the name of a state") }
     }
 
     fn transitions(&mut self, process: &mut Process<'t>) -> Parsed<()> {
         let mut before: Option<Name<'t>> = None;
         // A lone `;` or `}` ends an empty list.
-        if self.take(Token::Semicolon) {
+        if self.cursor.take(Token::Semicolon) {
             return Ok(());
         }
         loop {
@@ -464,19 +433,19 @@ impl<'t> Parser<'t> {
                     process.transitions.push(transition);
                 }
                 Err(Stop) => {
-                    if self.full() || !self.skip_transition() {
+                    if self.findings.is_full() || !self.skip_transition() {
                         return Err(Stop);
                     }
                 }
             }
-            if !self.take(Token::Comma) {
+            if !self.cursor.take(Token::Comma) {
                 break;
             }
         }
-        if matches!(self.peek(), Some(Token::Word | Token::Arrow)) {
-            let place = Span::at(self.last_end());
-            self.findings.push(Diagnostic::at(place, "expected `,` between transitions, or `;` behind the last"));
-            // Most likely a missing comma: what follows is parsed too.
+        if matches!(self.cursor.peek(), Some(Token::Word | Token::Arrow)) {
+            let place = Span::at(self.cursor.last_end());
+            self.wrong(Diagnostic::at(place, "expected `,` between transitions, or `;` behind the last"));
+            // Most likely the comma was forgotten: what follows is read too.
             return self.transitions(process);
         }
         self.semicolon("the transitions")
@@ -485,16 +454,16 @@ impl<'t> Parser<'t> {
     /// Skips past the body of a transition that could not be parsed; returns whether more may follow.
     fn skip_transition(&mut self) -> bool {
         let mut open = usize::from(self.in_body);
-        while let Some(token) = self.peek() {
+        while let Some(token) = self.cursor.peek() {
             match token {
                 Token::Open => open += 1,
                 Token::Close if open == 0 => return false,
                 Token::Close => {
                     open -= 1;
                     if open == 0 {
-                        self.at += 1;
+                        self.cursor.at += 1;
                         return matches!(
-                            self.peek(),
+                            self.cursor.peek(),
                             Some(Token::Comma | Token::Semicolon | Token::Word | Token::Arrow)
                         );
                     }
@@ -502,17 +471,17 @@ impl<'t> Parser<'t> {
                 Token::Process | Token::System | Token::Trans => return false,
                 _ => {}
             }
-            self.at += 1;
+            self.cursor.at += 1;
         }
         false
     }
 
     fn transition(&mut self, before: Option<Name<'t>>) -> Parsed<Transition<'t>> {
         self.in_body = false;
-        let start = self.here().start;
-        let from = if self.peek() == Some(Token::Arrow) {
+        let start = self.cursor.here().start;
+        let from = if self.cursor.peek() == Some(Token::Arrow) {
             let Some(before) = before else {
-                let place = self.here();
+                let place = self.cursor.here();
                 return self.stop(
                     Diagnostic::at(place, "the first transition has no state in front of `->`")
                         .help("only a later one may leave it out: it then starts where the one before it starts"),
@@ -529,8 +498,8 @@ impl<'t> Parser<'t> {
         let mut transition =
             Transition { from, to, guards: Vec::new(), sync: None, effects: Vec::new(), span: Span::at(start) };
         let mut stage = 0;
-        while !self.take(Token::Close) {
-            let (place, token) = (self.here(), self.peek());
+        while !self.cursor.take(Token::Close) {
+            let (place, token) = (self.cursor.here(), self.cursor.peek());
             let (number, what) = match token {
                 Some(Token::Guard) => (1, "guard"),
                 Some(Token::Sync) => (2, "sync"),
@@ -544,35 +513,35 @@ impl<'t> Parser<'t> {
                 return self.stop(diagnostic);
             }
             stage = number;
-            self.at += 1;
+            self.cursor.at += 1;
             match number {
                 1 => {
                     transition.guards.push(self.expression()?);
-                    while self.take(Token::Comma) {
+                    while self.cursor.take(Token::Comma) {
                         transition.guards.push(self.expression()?);
                     }
                 }
                 2 => transition.sync = Some(self.sync()?),
                 _ => loop {
                     transition.effects.push(self.assignment()?);
-                    if !self.take(Token::Comma) {
+                    if !self.cursor.take(Token::Comma) {
                         break;
                     }
                 },
             }
             self.semicolon(&format!("`{what}`"))?;
         }
-        transition.span = Span::new(start, self.last_end());
+        transition.span = Span::new(start, self.cursor.last_end());
         Ok(transition)
     }
 
     fn sync(&mut self) -> Parsed<Sync<'t>> {
         let channel = self.name("the name of a channel")?;
-        let send = match self.peek() {
+        let send = match self.cursor.peek() {
             Some(Token::Send) => true,
             Some(Token::Receive) => false,
             Some(Token::Differ) => {
-                let place = self.here();
+                let place = self.cursor.here();
                 return self.stop(
                     Diagnostic::at(place, "expected `!` or `?` behind the channel, found `!=`")
                         .help("put a blank between `!` and `=`, or leave the `=` out"),
@@ -580,17 +549,17 @@ impl<'t> Parser<'t> {
             }
             _ => return self.unexpected("`!` or `?` behind the channel"),
         };
-        self.at += 1;
+        self.cursor.at += 1;
         let mut values = Vec::new();
-        if self.take(Token::Open) {
+        if self.cursor.take(Token::Open) {
             loop {
                 values.push(self.expression()?);
-                if !self.take(Token::Comma) {
+                if !self.cursor.take(Token::Comma) {
                     break;
                 }
             }
             self.expect(Token::Close, "`,` or `}` in the list of values")?;
-        } else if self.peek() != Some(Token::Semicolon) {
+        } else if self.cursor.peek() != Some(Token::Semicolon) {
             values.push(self.expression()?);
         }
         if send {
@@ -615,10 +584,10 @@ impl<'t> Parser<'t> {
     fn assignment(&mut self) -> Parsed<(Lvalue<'t>, Expr<'t>)> {
         let name = self.name("a variable to assign")?;
         let index = self.size()?;
-        match self.peek() {
-            Some(Token::Assign) => self.at += 1,
+        match self.cursor.peek() {
+            Some(Token::Assign) => self.cursor.at += 1,
             Some(Token::Equal) => {
-                let place = self.here();
+                let place = self.cursor.here();
                 return self.stop(Diagnostic::at(place, "`==` compares").help("assign with `=`"));
             }
             _ => return self.unexpected("`=` behind the variable"),

@@ -3,8 +3,7 @@
 //! In: the text of a model. Out: its tokens with their spans, and a diagnostic for every piece that is no token.
 //! What stays true: tokens are in order, do not overlap, and are never empty.
 
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Diagnostic, Findings, Span};
 use logos::{Filter, Lexer, Logos};
 
 /// A token of DVE. Its text is found through its span.
@@ -162,22 +161,21 @@ fn comment(lexer: &mut Lexer<'_, Token>) -> Filter<()> {
     Filter::Emit(())
 }
 
-/// The tokens of a text, and diagnostics for what is no token.
-pub(crate) fn tokens(text: &str) -> (Vec<(Token, Span)>, Vec<Diagnostic>) {
+/// The tokens of a text; what is no token goes to the findings.
+pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<(Token, Span)> {
     let mut tokens = Vec::with_capacity(text.len() / 4);
-    let mut findings = Vec::new();
     for (token, range) in Token::lexer(text).spanned() {
         let span = Span::from(range);
         match token {
-            Ok(Token::Unterminated) => findings.push(unterminated(text, span)),
+            Ok(Token::Unterminated) => findings.add(|| unterminated(text, span)),
             Ok(token) => tokens.push((token, span)),
-            Err(()) => findings.push(foreign(text, span)),
+            Err(()) => findings.add(|| foreign(text, span)),
         }
-        if findings.len() >= MOST_DIAGNOSTICS {
+        if findings.is_full() {
             break;
         }
     }
-    (tokens, findings)
+    tokens
 }
 
 fn unterminated(text: &str, span: Span) -> Diagnostic {

@@ -4,14 +4,10 @@
 //! their first bit. What stays true: bit `i` is bit `i % 8` of byte `i / 8`; reading beyond the end
 //! gives zeros and never panics, so that a damaged file cannot lead outside of it.
 
+use deltamark_core::packed::bits_of;
+
 /// The most bits a number may take: what one unaligned word holds wherever it begins.
 pub const MOST_BITS: u32 = 56;
-
-/// How many bits a number needs; none for zero.
-#[inline]
-pub fn bits_of(number: u64) -> u32 {
-    64 - number.leading_zeros()
-}
 
 /// Appends numbers.
 #[derive(Clone, Debug, Default)]

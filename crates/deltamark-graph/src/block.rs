@@ -20,9 +20,10 @@
 //! columns  [1] …            action by action: see `columns.rs`
 //! ```
 
-use crate::bits::{BitReader, BitWriter, MOST_BITS, bits_of, read};
+use crate::bits::{BitReader, BitWriter, MOST_BITS, read};
 use crate::columns::{Columns, Reading};
 use crate::meta::{FileError, damaged};
+use deltamark_core::packed::bits_of;
 use deltamark_core::{Action, Edge};
 
 /// States in a block.

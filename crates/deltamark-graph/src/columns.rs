@@ -27,10 +27,11 @@
 //! each other: steps are small even if offsets from a common base are not. They save a tenth to a quarter of the
 //! whole file, and cost some time to decode: a column is stepping only if that saves an eighth of its targets.
 
-use crate::bits::{BitReader, BitWriter, MOST_BITS, bits_of, read};
+use crate::bits::{BitReader, BitWriter, MOST_BITS, read};
 use crate::block::{Bounds, STATES, WIDTH, get_n, get_width, n, odd, put_n, span};
 use crate::meta::FileError;
 use deltamark_core::Edge;
+use deltamark_core::packed::bits_of;
 
 /// Columns of at most this many states may list them.
 const LISTED: usize = 16;
@@ -223,7 +224,7 @@ impl Columns {
         }
         self.base = span(plans.iter().map(|plan| plan.base));
         self.gap_bits = span(actions.windows(2).map(|pair| u64::from(pair[1] - pair[0] - 1)).chain([0])).1;
-        self.width_bits = bits_of(plans.iter().map(|plan| plan.width).max().unwrap_or(0).into());
+        self.width_bits = bits_of(plans.iter().map(|plan| plan.width).max().unwrap_or(0));
         let count = plans.len() as u32;
         if count == 0 {
             return n(0);

@@ -11,7 +11,7 @@ use crate::meta::{FileError, damaged};
 
 /// The size of an entry in bytes, if blocks take `length` bytes in all.
 fn width(length: u64) -> usize {
-    (crate::bits::bits_of(length).div_ceil(8) as usize).max(1)
+    (deltamark_core::packed::bits_of(length).div_ceil(8) as usize).max(1)
 }
 
 /// The index of blocks that begin at these positions; the first at `start`, the last ends at `end`.

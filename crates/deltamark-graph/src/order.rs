@@ -12,8 +12,8 @@
 //! takes as many bits as the window of states between finding and recording. If both orders are equal
 //! (breadth-first search by one thread) it takes none.
 
-use crate::bits::bits_of;
-use deltamark_core::Budget;
+use deltamark_core::packed::{Packed, bits_of};
+use deltamark_core::{Budget, Grant};
 use std::sync::Arc;
 
 /// Numbers in a chunk.
@@ -23,21 +23,20 @@ const MISSING: u64 = u64::MAX;
 
 enum Chunk {
     Open { places: Box<[u64]>, left: u32 },
-    Packed { base: i64, bits: u32, words: Box<[u64]> },
+    Packed { base: i64, shifts: Packed },
 }
 
 /// Positions by number.
 pub(crate) struct Order {
     chunks: Vec<Option<Chunk>>,
     recorded: u64,
-    budget: Arc<Budget>,
-    granted: u64,
+    grant: Grant,
 }
 
 impl Order {
     /// An empty order.
-    pub fn new(budget: Arc<Budget>) -> Self {
-        Order { chunks: Vec::new(), recorded: 0, budget, granted: 0 }
+    pub fn new(budget: &Arc<Budget>) -> Self {
+        Order { chunks: Vec::new(), recorded: 0, grant: Grant::new(budget) }
     }
 
     /// The number of recorded states.
@@ -46,16 +45,10 @@ impl Order {
     }
 
     fn request(&mut self, bytes: usize) -> Result<(), String> {
-        if !self.budget.request(bytes as u64) {
-            return Err("the memory limit leaves no room for the order of the graph's states".into());
-        }
-        self.granted += bytes as u64;
-        Ok(())
-    }
-
-    fn release(&mut self, bytes: usize) {
-        self.budget.release(bytes as u64);
-        self.granted -= bytes as u64;
+        let granted = self.grant.ask(bytes as u64);
+        granted
+            .then_some(())
+            .ok_or_else(|| "the memory limit leaves no room for the order of the graph's states".into())
     }
 
     /// Assigns a number the next position.
@@ -94,22 +87,14 @@ impl Order {
         let shift = |(within, &place): (usize, &u64)| place as i64 - within as i64;
         let shifts = || places.iter().enumerate().map(shift);
         let base = shifts().min().unwrap_or(0);
-        let bits = bits_of(shifts().map(|shift| (shift - base) as u64).max().unwrap_or(0));
-        let mut words = vec![0u64; (CHUNK as usize * bits as usize).div_ceil(64)];
+        let largest = shifts().map(|shift| (shift - base) as u64).max().unwrap_or(0);
+        let mut packed = Packed::new(CHUNK as usize, bits_of(largest));
         for (within, shift) in shifts().enumerate() {
-            let (value, at) = ((shift - base) as u64, within * bits as usize);
-            let (word, start) = (at / 64, at % 64);
-            if bits > 0 {
-                words[word] |= value << start;
-                if start + bits as usize > 64 {
-                    words[word + 1] |= value >> (64 - start);
-                }
-            }
+            packed.set(within, (shift - base) as u64);
         }
-        let words = words.into_boxed_slice();
-        self.request(size_of_val(&*words))?;
-        self.chunks[index] = Some(Chunk::Packed { base, bits, words });
-        self.release(8 * CHUNK as usize);
+        self.request(packed.held_bytes() as usize)?;
+        self.chunks[index] = Some(Chunk::Packed { base, shifts: packed });
+        self.grant.give_back(8 * CHUNK);
         Ok(())
     }
 
@@ -119,21 +104,8 @@ impl Order {
         let within = (number % CHUNK) as usize;
         match self.chunks.get((number / CHUNK) as usize)?.as_ref()? {
             Chunk::Open { places, .. } => Some(places[within]).filter(|&place| place != MISSING),
-            Chunk::Packed { base, bits: 0, .. } => Some((base + within as i64) as u64),
-            Chunk::Packed { base, bits, words } => {
-                let at = within * *bits as usize;
-                let (word, start) = (at / 64, at % 64);
-                let high = u128::from(*words.get(word + 1).unwrap_or(&0)) << 64;
-                let value = (u128::from(words[word]) | high) >> start & ((1 << bits) - 1);
-                Some((base + within as i64 + value as i64) as u64)
-            }
+            Chunk::Packed { base, shifts } => Some((base + within as i64 + shifts.get(within) as i64) as u64),
         }
-    }
-}
-
-impl Drop for Order {
-    fn drop(&mut self) {
-        self.budget.release(self.granted);
     }
 }
 
@@ -146,7 +118,7 @@ mod tests {
         // Windows of various sizes: within each, numbers come backwards.
         for window in [1, 2, 7, 1000, 5000, 20_000] {
             let budget = Arc::new(Budget::unlimited());
-            let mut order = Order::new(Arc::clone(&budget));
+            let mut order = Order::new(&budget);
             let len = 20_000u64;
             let numbers: Vec<u64> = (0..len.div_ceil(window))
                 .flat_map(|part| (part * window..((part + 1) * window).min(len)).rev())
@@ -166,14 +138,14 @@ mod tests {
     #[test]
     fn the_same_order_takes_next_to_nothing() {
         let budget = Arc::new(Budget::unlimited());
-        let mut order = Order::new(Arc::clone(&budget));
+        let mut order = Order::new(&budget);
         (0..1 << 20).for_each(|number| order.record(number).expect("memory"));
         assert!(budget.peak() < 100_000, "{} bytes", budget.peak());
     }
 
     #[test]
     fn no_memory_is_told() {
-        let mut order = Order::new(Arc::new(Budget::new(100)));
+        let mut order = Order::new(&Arc::new(Budget::new(100)));
         assert!(order.record(0).is_err_and(|message| message.contains("memory limit")));
     }
 }

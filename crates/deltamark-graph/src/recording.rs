@@ -69,7 +69,7 @@ pub struct Written {
 impl Written {
     /// The size in bytes at ⌈log2 states⌉ + ⌈log2 actions⌉ bits an edge and a byte a state.
     pub fn allowance(&self) -> u64 {
-        let bits = |count: u64| u64::from(crate::bits::bits_of(count.saturating_sub(1)));
+        let bits = |count: u64| u64::from(deltamark_core::packed::bits_of(count.saturating_sub(1)));
         (self.edges * (bits(self.states) + bits(self.actions.into()))).div_ceil(8) + self.states
     }
 }
@@ -167,7 +167,7 @@ impl Recording {
     }
 
     fn new(part: Option<RecordSink>, path: Option<PathBuf>, budget: Arc<Budget>) -> Self {
-        let order = Order::new(Arc::clone(&budget));
+        let order = Order::new(&budget);
         let control = Control::new();
         Recording { part, path, order, budget, control, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
     }

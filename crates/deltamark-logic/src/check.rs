@@ -8,13 +8,12 @@
 use std::collections::HashMap;
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Kind, Observable, Observe, Span};
+use deltamark_core::{Diagnostic, Findings, Kind, Observable, Observe, Span};
 
 use crate::ast::{Arithmetic, Comparison, Expr, Level, Name, Node};
 use crate::parse::{parse, shortened};
 use crate::program::{Compiled, Depths, Junction, Operation};
 use crate::token::quote;
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// Parses an expression, resolves its names, and compiles it.
 pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
@@ -30,7 +29,7 @@ pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Resul
         observe,
         names: Sort::default(),
         actions: Sort::default(),
-        findings: Vec::new(),
+        findings: Findings::default(),
         operations: Vec::new(),
         places: Vec::new(),
         now: Depths::default(),
@@ -42,10 +41,7 @@ pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Resul
     } else {
         checker.truth(&expr);
     }
-    if !checker.findings.is_empty() {
-        checker.findings.sort_by_key(|finding| finding.span.map(|span| span.start));
-        return Err(checker.findings);
-    }
+    checker.findings.or(())?;
     let written = &text[expr.span.range()];
     let compiled = Compiled {
         source: text.to_string(),
@@ -75,7 +71,7 @@ struct Checker<'a> {
     observe: &'a dyn Observe,
     names: Sort,
     actions: Sort,
-    findings: Vec<Diagnostic>,
+    findings: Findings,
     operations: Vec<Operation>,
     places: Vec<Span>,
     /// The depth of the stacks at this point of the program, and the maximum.
@@ -84,9 +80,13 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    fn wrong(&mut self, diagnostic: Diagnostic) {
+        self.findings.add(|| diagnostic);
+    }
+
     /// Emits code for an expression that must be a truth value.
     fn truth(&mut self, expr: &Expr) {
-        if self.findings.len() >= MOST_DIAGNOSTICS {
+        if self.findings.is_full() {
             return;
         }
         let span = expr.span;
@@ -134,7 +134,7 @@ impl Checker<'_> {
 
     /// Emits code for an expression that must be a number.
     fn number(&mut self, expr: &Expr) {
-        if self.findings.len() >= MOST_DIAGNOSTICS {
+        if self.findings.is_full() {
             return;
         }
         let span = expr.span;
@@ -210,7 +210,7 @@ impl Checker<'_> {
             let between = self.text.get(left.span.end..right.span.start).unwrap_or("");
             if between.trim() == "=>" {
                 let start = left.span.end + between.find("=>").unwrap_or(0);
-                self.findings.push(
+                self.wrong(
                     Diagnostic::at(Span::new(start, start + 2), "`=>` means `implies`, which joins truth values")
                         .help("for \"at least\" write `>=`"),
                 );
@@ -240,7 +240,7 @@ impl Checker<'_> {
 
     fn comparison(&mut self, comparison: Comparison, left: &Expr, right: &Expr, span: Span) {
         if let Some(meant) = self.dotted(comparison, left, right) {
-            self.findings.push(
+            self.wrong(
                 Diagnostic::at(span, "a process has no value to compare; whether it is in a state is a truth value")
                     .help(format!("did you mean `{}`?", shortened(&meant))),
             );
@@ -399,19 +399,19 @@ impl Checker<'_> {
         let some: Vec<String> = namesakes.iter().take(5).map(|name| format!("`{}`", shortened(&quote(name)))).collect();
         let help =
             format!("say which, by its id: {}; where an id is also a name, rename one in the file", some.join(", "));
-        self.findings.push(Diagnostic::at(name.span, message).help(help));
+        self.wrong(Diagnostic::at(name.span, message).help(help));
     }
 
     fn unknown(&mut self, name: &Name, what: &str, help: Option<String>) {
         let mut finding = Diagnostic::at(name.span, format!("{what} `{}`", shortened(&name.text)));
         finding.help = help;
-        self.findings.push(finding);
+        self.wrong(finding);
     }
 
     #[cold]
     fn no_truth(&mut self, expr: &Expr) {
         let piece = shortened(self.text.get(expr.span.range()).unwrap_or(""));
-        self.findings.push(
+        self.wrong(
             Diagnostic::at(expr.span, "this is a number, but a truth value is needed here")
                 .label("a number")
                 .help(format!("did you mean `{piece} >= 1`?")),
@@ -424,7 +424,7 @@ impl Checker<'_> {
             Some(instead) => format!("did you mean `{}`?", shortened(&instead)),
             None => "truth values are joined by `and`, `or`, `not`, and compared by `=` and `!=` only".to_string(),
         };
-        self.findings.push(
+        self.wrong(
             Diagnostic::at(expr.span, "this is a truth value, but a number is needed here")
                 .label("a truth value")
                 .help(help),

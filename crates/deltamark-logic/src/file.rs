@@ -17,8 +17,8 @@
 
 use std::collections::HashSet;
 
-use deltamark_core::diagnostic::{MOST_DIAGNOSTICS, did_you_mean};
-use deltamark_core::{Control, Diagnostic, Observe, Property, Span};
+use deltamark_core::diagnostic::did_you_mean;
+use deltamark_core::{Control, Diagnostic, Findings, Observe, Property, Span};
 
 use crate::PropertyKind;
 use crate::parse::shortened;
@@ -43,11 +43,11 @@ pub fn parse_file_under(
             text.len()
         ))]);
     }
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let mut properties = Vec::new();
     let mut names = HashSet::new();
     for entry in entries(text, &mut findings) {
-        if findings.len() >= MOST_DIAGNOSTICS {
+        if findings.is_full() {
             break;
         }
         control.check()?;
@@ -56,22 +56,21 @@ pub fn parse_file_under(
                 if let Some((name, span)) = name
                     && !names.insert(name)
                 {
-                    findings.push(
+                    findings.add(|| {
                         Diagnostic::at(span, format!("there are two properties called `{}`", shortened(name)))
-                            .help("give each property a name of its own"),
-                    );
+                            .help("give each property a name of its own")
+                    });
                 }
                 properties.push(property);
             }
-            Err(wrong) => findings.extend(wrong),
+            Err(wrong) => wrong.into_iter().for_each(|finding| findings.add(|| finding)),
         }
     }
-    findings.truncate(MOST_DIAGNOSTICS);
-    if findings.is_empty() { Ok(properties) } else { Err(findings) }
+    findings.or_as_found(properties)
 }
 
-/// The pieces of the text with one property each.
-fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
+/// The pieces of the text that each hold one property.
+fn entries(text: &str, findings: &mut Findings) -> Vec<Span> {
     let mut entries: Vec<Span> = Vec::new();
     let mut start = 0;
     let mut lost = false;
@@ -90,10 +89,10 @@ fn entries(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Span> {
             None if indented => {
                 if !lost {
                     let at = from + text[from..to].find(content).unwrap_or(0);
-                    findings.push(
+                    findings.add(|| {
                         Diagnostic::at(Span::new(at, at + content.len()), "this line continues nothing")
-                            .help("a property begins at the left edge; indented lines continue it"),
-                    );
+                            .help("a property begins at the left edge; indented lines continue it")
+                    });
                 }
                 lost = true;
             }

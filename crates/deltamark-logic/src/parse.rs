@@ -4,15 +4,14 @@
 //! deeper than [`MAX_DEPTH`], so no text overflows the stack, and neither does dropping, printing or checking the
 //! result.
 //!
-//! Precedence climbing in one function, [`Parser::expression`] (Pratt 1973, *Top down operator precedence*);
-//! chains of one operator are parsed in a loop.
+//! Levels of precedence are climbed by [`Pratt`]; chains of one operator are read in a loop.
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::parser::{Cursor, Pratt};
+use deltamark_core::{Diagnostic, Findings, Span};
 
 use crate::ast::{Arithmetic, Expr, Level, Name, Node};
 use crate::token::{self, Token};
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// The maximum depth of expressions.
 pub const MAX_DEPTH: usize = 250;
@@ -42,15 +41,10 @@ pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
                 .help("an expression reads like `p >= 1 and not deadlock`"),
         ]);
     }
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, findings: Vec::new() };
-    let parsed = parser.whole();
-    match parsed {
-        Ok(expr) if parser.findings.is_empty() => Ok(expr),
-        _ => {
-            parser.findings.truncate(MOST_DIAGNOSTICS);
-            Err(parser.findings)
-        }
-    }
+    let mut parser = Parser { cursor: Cursor::new(text, tokens), depth: 0, findings: Findings::default() };
+    // Where reading stopped, there is a finding.
+    let expr = parser.whole().unwrap_or(Expr { node: Node::Deadlock, span: Span::at(0) });
+    parser.findings.or_as_found(expr)
 }
 
 /// Parsing cannot continue; the finding has been recorded.
@@ -59,79 +53,93 @@ struct Stop;
 type Parsed<T> = Result<T, Stop>;
 
 struct Parser<'t> {
-    text: &'t str,
-    tokens: Vec<(Token, Span)>,
-    /// The next token.
-    at: usize,
-    /// The depth of recursion of `expression`.
+    cursor: Cursor<'t, Token>,
+    /// How many calls of `climb` are under way.
     depth: usize,
-    findings: Vec<Diagnostic>,
+    findings: Findings,
+}
+
+impl Pratt for Parser<'_> {
+    type Level = Level;
+    type Operator = ();
+    type Expr = Expr;
+    type Error = Stop;
+
+    fn nest(&mut self) -> Parsed<()> {
+        if self.depth >= MAX_DEPTH {
+            return self.stop(
+                Diagnostic::at(self.cursor.here(), format!("the expression nests deeper than {MAX_DEPTH} levels"))
+                    .help("remove parentheses, or split it into several properties"),
+            );
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn unnest(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn operand(&mut self, least: Level) -> Parsed<Expr> {
+        self.prefix(least)
+    }
+
+    fn operator(&self) -> Option<(Level, ())> {
+        self.cursor.peek().and_then(Token::level).map(|level| (level, ()))
+    }
+
+    fn extend(&mut self, left: Expr, level: Level, (): ()) -> Parsed<Expr> {
+        match level {
+            Level::Implies => {
+                self.cursor.at += 1;
+                let right = self.climb(Level::Implies)?;
+                Ok(join(left, right, |left, right| Node::Implies(left.into(), right.into())))
+            }
+            Level::Compare => self.comparison(left),
+            Level::Sum | Level::Product => self.arithmetic(left, level),
+            _ => self.junction(left, level),
+        }
+    }
 }
 
 impl Parser<'_> {
     fn whole(&mut self) -> Parsed<Expr> {
-        let expr = self.expression(Level::Iff)?;
-        match self.peek() {
+        let expr = self.climb(Level::Iff)?;
+        match self.cursor.peek() {
             None => Ok(expr),
             Some(Token::Close) => self.stop(
-                Diagnostic::at(self.here(), "this parenthesis closes nothing")
+                Diagnostic::at(self.cursor.here(), "this parenthesis closes nothing")
                     .help("remove it, or open one further left"),
             ),
             Some(_) => self.unexpected("an operator or the end"),
         }
     }
 
-    /// Parses an expression whose operators bind at least as tightly as `min`.
-    fn expression(&mut self, min: Level) -> Parsed<Expr> {
-        if self.depth >= MAX_DEPTH {
-            return self.stop(
-                Diagnostic::at(self.here(), format!("the expression nests deeper than {MAX_DEPTH} levels"))
-                    .help("remove parentheses, or split it into several properties"),
-            );
-        }
-        self.depth += 1;
-        let mut left = self.prefix(min)?;
-        while let Some(level) = self.peek().and_then(Token::level).filter(|&level| level >= min) {
-            left = match level {
-                Level::Implies => {
-                    self.at += 1;
-                    let right = self.expression(Level::Implies)?;
-                    join(left, right, |left, right| Node::Implies(left.into(), right.into()))
-                }
-                Level::Compare => self.comparison(left)?,
-                Level::Sum | Level::Product => self.arithmetic(left, level)?,
-                _ => self.junction(left, level)?,
-            };
-        }
-        self.depth -= 1;
-        Ok(left)
-    }
-
-    /// Continues after the first operand of `a and b and c`, or the like.
+    /// Reads on from the first operand of `a and b and c`, or the like.
     fn junction(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
         let start = first.span.start;
         let mut list = vec![first];
-        while self.peek().and_then(Token::level) == Some(level) {
-            self.at += 1;
-            list.push(self.expression(level.tighter())?);
+        while self.cursor.peek().and_then(Token::level) == Some(level) {
+            self.cursor.at += 1;
+            list.push(self.climb(level.tighter())?);
         }
         let node = match level {
             Level::And => Node::And(list),
             Level::Or => Node::Or(list),
             _ => Node::Iff(list),
         };
-        Ok(Expr { node, span: Span::new(start, self.last_end()) })
+        Ok(Expr { node, span: Span::new(start, self.cursor.last_end()) })
     }
 
     /// Continues after the first operand of `a + b - c` or `a * b / c`.
     fn arithmetic(&mut self, first: Expr, level: Level) -> Parsed<Expr> {
         let start = first.span.start;
         let mut rest = Vec::new();
-        while let Some(Token::Arithmetic(operator)) = self.peek().filter(|token| token.level() == Some(level)) {
-            self.at += 1;
-            rest.push((operator, self.expression(level.tighter())?));
+        while let Some(Token::Arithmetic(operator)) = self.cursor.peek().filter(|token| token.level() == Some(level)) {
+            self.cursor.at += 1;
+            rest.push((operator, self.climb(level.tighter())?));
         }
-        Ok(Expr { node: Node::Arithmetic(first.into(), rest), span: Span::new(start, self.last_end()) })
+        Ok(Expr { node: Node::Arithmetic(first.into(), rest), span: Span::new(start, self.cursor.last_end()) })
     }
 
     /// Continues after the left side of a comparison. A chain of them is refused because people and programming
@@ -140,76 +148,76 @@ impl Parser<'_> {
         let start = left.span.start;
         let mut sides = vec![left];
         let mut operators = Vec::new();
-        while let Some(Token::Compare(comparison)) = self.peek() {
-            operators.push((comparison, self.here()));
-            self.at += 1;
-            sides.push(self.expression(Level::Sum)?);
+        while let Some(Token::Compare(comparison)) = self.cursor.peek() {
+            operators.push((comparison, self.cursor.here()));
+            self.cursor.at += 1;
+            sides.push(self.climb(Level::Sum)?);
         }
         if let Some(&(_, second)) = operators.get(1) {
             let pieces: Vec<String> = operators
                 .iter()
                 .zip(sides.windows(2))
                 .map(|(&(_, operator), pair)| {
-                    let slice = |span: Span| &self.text[span.range()];
+                    let slice = |span: Span| &self.cursor.text[span.range()];
                     format!("{} {} {}", slice(pair[0].span), slice(operator), slice(pair[1].span))
                 })
                 .collect();
-            self.findings.push(
+            self.findings.add(|| {
                 Diagnostic::at(second, "comparisons cannot be chained")
-                    .help(format!("write `{}`", shortened(&pieces.join(" and ")))),
-            );
+                    .help(format!("write `{}`", shortened(&pieces.join(" and "))))
+            });
         }
         let mut sides = sides.into_iter();
         let (Some(&(comparison, _)), Some(left), Some(right)) = (operators.first(), sides.next(), sides.next()) else {
             return self.unexpected("a comparison");
         };
         let node = Node::Compare(comparison, left.into(), right.into());
-        Ok(Expr { node, span: Span::new(start, self.last_end()) })
+        Ok(Expr { node, span: Span::new(start, self.cursor.last_end()) })
     }
 
     /// Parses an operand: an atom after any number of `not` and `-`.
     fn prefix(&mut self, min: Level) -> Parsed<Expr> {
-        let start = self.here().start;
-        match self.peek() {
+        let start = self.cursor.here().start;
+        match self.cursor.peek() {
             Some(Token::Not) => {
                 if min > Level::Not {
-                    let span = self.here();
-                    let word = &self.text[span.range()];
-                    self.findings.push(
+                    let span = self.cursor.here();
+                    let word = &self.cursor.text[span.range()];
+                    self.findings.add(|| {
                         Diagnostic::at(span, format!("`{word}` needs parentheses here"))
-                            .help(format!("write `({word} …)`")),
-                    );
+                            .help(format!("write `({word} …)`"))
+                    });
                 }
-                self.at += 1;
-                let inner = self.expression(min.max(Level::Not))?;
-                Ok(Expr { node: Node::Not(inner.into()), span: Span::new(start, self.last_end()) })
+                self.cursor.at += 1;
+                let inner = self.climb(min.max(Level::Not))?;
+                Ok(Expr { node: Node::Not(inner.into()), span: Span::new(start, self.cursor.last_end()) })
             }
             Some(Token::Arithmetic(Arithmetic::Subtract)) => {
-                self.at += 1;
-                if self.peek() == Some(Token::Number) {
+                self.cursor.at += 1;
+                if self.cursor.peek() == Some(Token::Number) {
                     return self.number(start, true);
                 }
-                let inner = self.expression(Level::Sign)?;
-                Ok(Expr { node: Node::Negate(inner.into()), span: Span::new(start, self.last_end()) })
+                let inner = self.climb(Level::Sign)?;
+                Ok(Expr { node: Node::Negate(inner.into()), span: Span::new(start, self.cursor.last_end()) })
             }
             _ => self.atom(),
         }
     }
 
     fn atom(&mut self) -> Parsed<Expr> {
-        let span = self.here();
-        let node = match self.peek() {
+        let span = self.cursor.here();
+        let node = match self.cursor.peek() {
             Some(Token::Truth(truth)) => Node::Truth(truth),
             Some(Token::Deadlock) => Node::Deadlock,
             Some(Token::Number) => return self.number(span.start, false),
             Some(Token::Open) => {
-                self.at += 1;
-                let inner = self.expression(Level::Iff)?;
+                self.cursor.at += 1;
+                let inner = self.climb(Level::Iff)?;
                 self.close(span)?;
-                // The span includes the parentheses, so that a caret covers them.
-                return Ok(Expr { node: inner.node, span: Span::new(span.start, self.last_end()) });
+                // The parentheses belong to the place, so that a caret covers them.
+                return Ok(Expr { node: inner.node, span: Span::new(span.start, self.cursor.last_end()) });
             }
-            Some(Token::Word) if self.tokens.get(self.at + 1).is_some_and(|(token, _)| *token == Token::Open) => {
+            Some(Token::Word) if self.cursor.ahead(1) == Some(Token::Open) => {
                 return self.call();
             }
             Some(Token::Word | Token::Quoted) => {
@@ -219,16 +227,16 @@ impl Parser<'_> {
             }
             _ => return self.unexpected("a name, a number, `not` or `(`"),
         };
-        self.at += 1;
+        self.cursor.at += 1;
         Ok(Expr { node, span })
     }
 
     /// Parses a number whose sign, if any, has been consumed.
     fn number(&mut self, start: usize, negative: bool) -> Parsed<Expr> {
-        let span = self.here();
-        let digits = &self.text[span.range()];
+        let span = self.cursor.here();
+        let digits = &self.cursor.text[span.range()];
         let touches_fraction = matches!(
-            self.tokens.get(self.at + 1..self.at + 3),
+            self.cursor.tokens.get(self.cursor.at + 1..self.cursor.at + 3),
             Some([(Token::Dot, dot), (Token::Number, _)]) if dot.start == span.end
         );
         if let Some(letter) = digits.find(|character: char| !character.is_ascii_digit()) {
@@ -239,7 +247,7 @@ impl Parser<'_> {
             );
         }
         if touches_fraction {
-            let end = self.tokens[self.at + 2].1.end;
+            let end = self.cursor.tokens[self.cursor.at + 2].1.end;
             return self.stop(Diagnostic::at(Span::new(span.start, end), "numbers here are whole numbers"));
         }
         let signed = if negative { format!("-{digits}") } else { digits.to_string() };
@@ -250,18 +258,18 @@ impl Parser<'_> {
                 i64::MAX
             )));
         };
-        self.at += 1;
+        self.cursor.at += 1;
         Ok(Expr { node: Node::Number(number), span: Span::new(start, span.end) })
     }
 
     /// Reads `fireable(…)` or `tokens(…)`.
     fn call(&mut self) -> Parsed<Expr> {
-        let span = self.here();
-        let function: fn(Vec<Name>) -> Node = match &self.text[span.range()] {
+        let span = self.cursor.here();
+        let function: fn(Vec<Name>) -> Node = match &self.cursor.text[span.range()] {
             "fireable" => Node::Fireable,
             "tokens" => Node::Tokens,
             other if TEMPORAL.contains(&other) => {
-                let finding = self.temporal(self.at);
+                let finding = self.temporal(self.cursor.at);
                 return self.stop(finding);
             }
             other => {
@@ -273,37 +281,38 @@ impl Parser<'_> {
                 return self.stop(finding.help(help));
             }
         };
-        let open = self.tokens[self.at + 1].1;
-        self.at += 2;
+        let open = self.cursor.tokens[self.cursor.at + 1].1;
+        self.cursor.at += 2;
         let mut names = vec![self.name()?];
-        while self.peek() == Some(Token::Comma) {
-            self.at += 1;
+        while self.cursor.peek() == Some(Token::Comma) {
+            self.cursor.at += 1;
             names.push(self.name()?);
         }
         self.close(open)?;
-        Ok(Expr { node: function(names), span: Span::new(span.start, self.last_end()) })
+        Ok(Expr { node: function(names), span: Span::new(span.start, self.cursor.last_end()) })
     }
 
     /// Reads a name, bare or quoted.
     fn name(&mut self) -> Parsed<Name> {
-        let span = self.here();
-        match self.peek() {
+        let span = self.cursor.here();
+        match self.cursor.peek() {
             Some(Token::Quoted) => {
-                self.at += 1;
-                match token::unquote(self.text, span) {
+                self.cursor.at += 1;
+                match token::unquote(self.cursor.text, span) {
                     Ok(text) => Ok(Name { text, span }),
                     Err(finding) => self.stop(finding),
                 }
             }
             Some(Token::Word) => {
-                self.at += token::name_length(self.text, &self.tokens[self.at..]).unwrap_or(1);
-                let span = Span::new(span.start, self.last_end());
-                Ok(Name { text: self.text[span.range()].to_string(), span })
+                self.cursor.at +=
+                    token::name_length(self.cursor.text, &self.cursor.tokens[self.cursor.at..]).unwrap_or(1);
+                let span = Span::new(span.start, self.cursor.last_end());
+                Ok(Name { text: self.cursor.text[span.range()].to_string(), span })
             }
             Some(
                 Token::Truth(_) | Token::Deadlock | Token::Not | Token::And | Token::Or | Token::Implies | Token::Iff,
-            ) if self.text[span.range()].starts_with(char::is_alphabetic) => {
-                let word = &self.text[span.range()];
+            ) if self.cursor.text[span.range()].starts_with(char::is_alphabetic) => {
+                let word = &self.cursor.text[span.range()];
                 self.stop(
                     Diagnostic::at(span, format!("`{word}` is a word of the language, not a name"))
                         .help(format!("if it is a name, put it in quotes: \"{word}\"")),
@@ -314,9 +323,9 @@ impl Parser<'_> {
     }
 
     fn close(&mut self, open: Span) -> Parsed<()> {
-        match self.peek() {
+        match self.cursor.peek() {
             Some(Token::Close) => {
-                self.at += 1;
+                self.cursor.at += 1;
                 Ok(())
             }
             None => self
@@ -325,26 +334,9 @@ impl Parser<'_> {
         }
     }
 
-    fn peek(&self) -> Option<Token> {
-        self.tokens.get(self.at).map(|(token, _)| *token)
-    }
-
-    /// The span of the next token, or the end of the last one.
-    fn here(&self) -> Span {
-        match self.tokens.get(self.at) {
-            Some((_, span)) => *span,
-            None => Span::at(self.last_end()),
-        }
-    }
-
-    /// The end of the token before the next one.
-    fn last_end(&self) -> usize {
-        self.at.checked_sub(1).map_or(0, |before| self.tokens[before].1.end)
-    }
-
     #[cold]
     fn stop<T>(&mut self, finding: Diagnostic) -> Parsed<T> {
-        self.findings.push(finding);
+        self.findings.add(|| finding);
         Err(Stop)
     }
 
@@ -354,8 +346,8 @@ impl Parser<'_> {
             let finding = self.temporal(first);
             return self.stop(finding);
         }
-        let span = self.here();
-        let slice = &self.text[span.range()];
+        let span = self.cursor.here();
+        let slice = &self.cursor.text[span.range()];
         let found = if slice.is_empty() { "the end".to_string() } else { format!("`{}`", shortened(slice)) };
         let mut finding = Diagnostic::at(span, format!("expected {expected}, found {found}"));
         finding.help = self.advice(slice);
@@ -363,7 +355,7 @@ impl Parser<'_> {
     }
 
     fn slice(&self, at: usize) -> &str {
-        self.tokens.get(at).map_or("", |(_, span)| &self.text[span.range()])
+        self.cursor.tokens.get(at).map_or("", |(_, span)| &self.cursor.text[span.range()])
     }
 
     fn is_function(&self, at: usize) -> bool {
@@ -373,20 +365,20 @@ impl Parser<'_> {
     /// The position of a temporal operator that stops the parser here: a word such as `AG` directly followed by an
     /// operand, or `[]` or `<>` with none before it.
     fn temporal_operator(&self) -> Option<usize> {
-        let before = self.at.checked_sub(1);
-        let begins_operand = match self.peek() {
-            Some(Token::OpenIndex) => self.tokens.get(self.at + 1).is_some_and(|(token, _)| *token != Token::Number),
+        let before = self.cursor.at.checked_sub(1);
+        let begins_operand = match self.cursor.peek() {
+            Some(Token::OpenIndex) => self.cursor.ahead(1).is_some_and(|token| token != Token::Number),
             Some(Token::Word | Token::Quoted | Token::Number | Token::Truth(_) | Token::Deadlock | Token::Not) => true,
             _ => false,
         };
         if begins_operand && before.is_some_and(|before| TEMPORAL.contains(&self.slice(before))) {
             return before;
         }
-        let fresh = match before.map(|before| self.tokens[before].0) {
+        let fresh = match before.map(|before| self.cursor.tokens[before].0) {
             None | Some(Token::Open | Token::Not) => true,
             Some(token) => token.level().is_some_and(|level| level < Level::Not),
         };
-        (fresh && self.is_box(self.at)).then_some(self.at)
+        (fresh && self.is_box(self.cursor.at)).then_some(self.cursor.at)
     }
 
     /// Whether there is `[]` or `<>`.
@@ -401,9 +393,9 @@ impl Parser<'_> {
         while TEMPORAL.contains(&self.slice(next)) || self.is_box(next) {
             next += if self.slice(next) == "[" { 2 } else { 1 };
         }
-        let span = Span::new(self.tokens[first].1.start, self.tokens[next - 1].1.end);
-        let operators = self.text[span.range()].to_string();
-        let rest = self.tokens.get(next).map_or("", |(_, operand)| self.text[operand.start..].trim());
+        let span = Span::new(self.cursor.tokens[first].1.start, self.cursor.tokens[next - 1].1.end);
+        let operators = self.cursor.text[span.range()].to_string();
+        let rest = self.cursor.tokens.get(next).map_or("", |(_, operand)| self.cursor.text[operand.start..].trim());
         let rest = if rest.is_empty() { "p <= 1".to_string() } else { shortened(rest) };
         let help = match operators.as_str() {
             _ if first > 0 => EITHER.to_string(),
@@ -421,17 +413,17 @@ impl Parser<'_> {
     /// Advice on an unexpected token.
     fn advice(&self, slice: &str) -> Option<String> {
         const WORDS: [&str; 8] = ["and", "or", "not", "implies", "iff", "true", "false", "deadlock"];
-        let before = self.at.checked_sub(1).map(|before| self.tokens[before]);
-        let (token, span) = *self.tokens.get(self.at)?;
+        let before = self.cursor.at.checked_sub(1).map(|before| self.cursor.tokens[before]);
+        let (token, span) = *self.cursor.tokens.get(self.cursor.at)?;
         let touches = before.is_some_and(|(_, before)| before.end == span.start);
         match (before.map(|(token, _)| token), token) {
             (Some(Token::Compare(_)), Token::Compare(_)) if touches => {
                 Some("the comparisons are = != < <= > >=".to_string())
             }
-            (Some(Token::Word), Token::Word | Token::Quoted) if self.is_function(self.at - 1) => {
-                let function = &self.text[self.tokens[self.at - 1].1.range()];
-                let length = token::name_length(self.text, &self.tokens[self.at..]).unwrap_or(1);
-                let name = &self.text[span.start..self.tokens[self.at + length - 1].1.end];
+            (Some(Token::Word), Token::Word | Token::Quoted) if self.is_function(self.cursor.at - 1) => {
+                let function = &self.cursor.text[self.cursor.tokens[self.cursor.at - 1].1.range()];
+                let length = token::name_length(self.cursor.text, &self.cursor.tokens[self.cursor.at..]).unwrap_or(1);
+                let name = &self.cursor.text[span.start..self.cursor.tokens[self.cursor.at + length - 1].1.end];
                 Some(format!("write `{function}({})`", shortened(name)))
             }
             (_, Token::OpenIndex | Token::CloseIndex | Token::Dot) => {

@@ -3,11 +3,10 @@
 //! In: the text of an expression. Out: its tokens with their spans, or a diagnostic for every piece that is no
 //! token. What stays true: tokens are in order, do not overlap, and are never empty.
 
-use deltamark_core::{Diagnostic, Span};
+use deltamark_core::{Diagnostic, Findings, Span};
 use logos::Logos;
 
 use crate::ast::{Arithmetic, Comparison, Level};
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 
 /// A token of the property language. Its text is found through its span.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,19 +97,19 @@ impl Token {
 /// The tokens of a text.
 pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Vec<Diagnostic>> {
     let mut tokens = Vec::new();
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     for (token, range) in Token::lexer(text).spanned() {
         let span = Span::from(range.clone());
         match token {
-            Ok(Token::Unterminated) => findings.push(unterminated(text, span)),
+            Ok(Token::Unterminated) => findings.add(|| unterminated(text, span)),
             Ok(token) => tokens.push((token, span)),
-            Err(()) => findings.push(foreign(text, span)),
+            Err(()) => findings.add(|| foreign(text, span)),
         }
-        if findings.len() >= MOST_DIAGNOSTICS {
+        if findings.is_full() {
             break;
         }
     }
-    if findings.is_empty() { Ok(tokens) } else { Err(findings) }
+    findings.or_as_found(tokens)
 }
 
 /// Reports a piece that is no token. Symbols of mathematics and of other languages are translated.

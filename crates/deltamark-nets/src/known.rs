@@ -10,9 +10,9 @@ use deltamark_core::Diagnostic;
 use deltamark_core::diagnostic::did_you_mean;
 use roxmltree::Node;
 
-use crate::findings::Findings;
 use crate::pnml::{elements, label, name_of};
 use crate::xml;
+use deltamark_core::Findings;
 
 /// The treatment of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

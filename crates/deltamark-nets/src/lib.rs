@@ -11,9 +11,7 @@ mod ahead;
 mod build;
 mod compile;
 mod facts;
-pub mod findings;
 mod fire;
-mod format;
 pub mod generate;
 mod growth;
 mod known;
@@ -35,6 +33,5 @@ pub mod write;
 pub mod xml;
 
 pub use ahead::Ahead;
-pub use format::{Format, LARGEST_FILE, parse_bytes, parse_bytes_under};
 pub use net::{Arc, Net, Place, Transition, unique_names};
 pub use system::NetSystem;

@@ -14,11 +14,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Control, Diagnostic, Span};
+use deltamark_core::text::utf8;
+use deltamark_core::{Control, Diagnostic, Findings, Span};
 use roxmltree::Node;
 
 use crate::build::{ArcKind, Builder};
-use crate::findings::Findings;
 use crate::known;
 use crate::net::{Net, unique_names};
 use crate::number::number;
@@ -27,6 +27,11 @@ use crate::{tapaal, xml};
 /// Reads the one P/T net of a PNML file.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     parse_under(text, &Control::new())
+}
+
+/// Reads a net from bytes, which should be UTF-8 text.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Net, Vec<Diagnostic>> {
+    parse(utf8(bytes)?)
 }
 
 /// The same, unless `control` stops it.

@@ -15,12 +15,12 @@ use deltamark_core::{Control, Diagnostic, Span};
 use roxmltree::Node;
 
 use crate::build::{ArcKind, Builder};
-use crate::findings::Findings;
 use crate::known::{self, ARCS};
 use crate::net::{Net, unique_names};
 use crate::number::number;
 use crate::pnml::{child, elements, label, name_of, tidy};
 use crate::xml;
+use deltamark_core::Findings;
 
 /// Whether TAPAAL wrote this: it uses attributes that PNML does not have.
 pub(crate) fn wrote(root: Node<'_, '_>) -> bool {

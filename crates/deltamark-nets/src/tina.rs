@@ -24,10 +24,10 @@ mod tokens;
 use std::collections::HashMap;
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Control, Diagnostic, Span};
+use deltamark_core::text::utf8;
+use deltamark_core::{Control, Diagnostic, Findings, Span};
 
 use crate::build::{ArcKind, Builder};
-use crate::findings::Findings;
 use crate::net::Net;
 use crate::number::number;
 use tokens::{Indent, KEYWORDS, Token, TokenKind};
@@ -43,6 +43,11 @@ pub(crate) fn is_plain(name: &str) -> bool {
 /// Reads a net in TINA's textual format.
 pub fn parse(text: &str) -> Result<Net, Vec<Diagnostic>> {
     parse_under(text, &Control::new())
+}
+
+/// Reads a net from bytes, which should be UTF-8 text.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Net, Vec<Diagnostic>> {
+    parse(utf8(bytes)?)
 }
 
 /// The same, unless `control` stops it.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{complaints, shown};
-use deltamark_nets::{Format, LARGEST_FILE, parse_bytes, pnml, tina};
+use deltamark_nets::{pnml, tina};
 
 const PT: &str = r#"type="http://www.pnml.org/version-2009/grammar/ptnet""#;
 
@@ -27,10 +27,10 @@ fn text(text: &str, expected: &[&str]) {
 
 #[track_caller]
 fn bytes(bytes: &[u8], expected: &str) {
-    for format in Format::ALL {
-        let diagnostics = parse_bytes(format, bytes).expect_err("it is no net");
+    for parse in [pnml::parse_bytes, tina::parse_bytes] {
+        let diagnostics = parse(bytes).expect_err("it is no net");
         assert_eq!(diagnostics.len(), 1);
-        assert_eq!(shown(&String::from_utf8_lossy(bytes), &diagnostics[0]), expected, "{format:?}");
+        assert_eq!(shown(&String::from_utf8_lossy(bytes), &diagnostics[0]), expected);
     }
 }
 
@@ -45,32 +45,9 @@ fn files_that_are_no_text() {
     bytes(b"\xFF\xFE<\0p\0", "1:1 the file is in UTF-16");
     bytes(b"\xFE\xFF\0<\0p", "1:1 the file is in UTF-16");
     bytes(b"<\0p\0n\0m\0l\0>\0", "1:2 the file is not a text file: it has a zero byte");
-    let help = |bytes: &[u8]| parse_bytes(Format::Pnml, bytes).unwrap_err()[0].help.clone();
+    let help = |bytes: &[u8]| pnml::parse_bytes(bytes).unwrap_err()[0].help.clone();
     assert_eq!(help(b"<\0p\0n\0m\0l\0>\0").as_deref(), Some("it looks like UTF-16; save it as UTF-8"));
     assert_eq!(help(b"<pnml>\0</pnml>"), None);
-}
-
-#[test]
-fn files_that_are_too_large() {
-    let large = vec![b' '; LARGEST_FILE + 1];
-    let diagnostics = parse_bytes(Format::Pnml, &large).unwrap_err();
-    assert_eq!(diagnostics[0].message, "the file is too large: 256 MiB, where at most 256 are read");
-}
-
-#[test]
-fn formats_by_file_name() {
-    for (path, expected) in [
-        ("a/b.pnml", Some(Format::Pnml)),
-        ("B.PNML", Some(Format::Pnml)),
-        ("x.xml", Some(Format::Pnml)),
-        ("x.tar.Net", Some(Format::Tina)),
-        ("x.dve", None),
-        ("pnml", None),
-        ("", None),
-    ] {
-        assert_eq!(Format::from_path(path), expected, "{path}");
-    }
-    assert!(Format::ALL.into_iter().all(|format| Format::from_name(format.name()) == Some(format)));
 }
 
 #[test]
@@ -327,13 +304,13 @@ fn files_cut_off_anywhere() {
     let small = deltamark_nets::write::to_pnml(&deltamark_nets::generate::generate("philosophers", 2).unwrap());
     for end in (0..small.trim_end().len()).filter(|&end| small.is_char_boundary(end)) {
         let cut = &small[..end];
-        let diagnostics = parse_bytes(Format::Pnml, cut.as_bytes()).expect_err("half a file is no net");
+        let diagnostics = pnml::parse_bytes(cut.as_bytes()).expect_err("half a file is no net");
         diagnostics.iter().for_each(|diagnostic| drop(shown(cut, diagnostic)));
     }
     for name in ["mutex.net", "producer-consumer.net"] {
         let whole = model(name);
         for end in 0..whole.len() {
-            if let Err(diagnostics) = parse_bytes(Format::Tina, &whole.as_bytes()[..end]) {
+            if let Err(diagnostics) = tina::parse_bytes(&whole.as_bytes()[..end]) {
                 diagnostics.iter().for_each(|diagnostic| drop(shown(&whole[..end], diagnostic)));
             }
         }

@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Instant;
 
 use common::{explore, shared_models};
-use deltamark_nets::{Format, Net, generate, parse_bytes};
+use deltamark_nets::{Net, generate, pnml};
 
 /// Rows of a table as maps from column to value.
 fn table(path: &std::path::Path) -> Vec<HashMap<String, String>> {
@@ -25,7 +25,7 @@ fn contest_nets_have_the_right_size() {
     for row in table(&folder.join("pnml/expected.tsv")) {
         let model = &row["model"];
         let bytes = fs::read(folder.join(format!("pnml/{model}.pnml"))).expect("the model is there");
-        match (row["kind"].as_str(), parse_bytes(Format::Pnml, &bytes)) {
+        match (row["kind"].as_str(), pnml::parse_bytes(&bytes)) {
             ("PT", Ok(net)) => {
                 assert_eq!(net.places.len().to_string(), row["places"], "places of {model}");
                 assert_eq!(net.transitions.len().to_string(), row["transitions"], "transitions of {model}");
@@ -59,7 +59,7 @@ fn small_contest_nets_have_the_right_state_space() {
         }
         let model = &row["model"];
         let bytes = fs::read(folder.join(format!("pnml/{model}.pnml"))).expect("the model is there");
-        let counts = explore(&parse_bytes(Format::Pnml, &bytes).expect("it parses"));
+        let counts = explore(&pnml::parse_bytes(&bytes).expect("it parses"));
         assert_eq!(counts.states.to_string(), row["states"], "states of {model}");
         assert_eq!(counts.edges.to_string(), row["edges"], "edges of {model}");
         assert_eq!(if counts.deadlocks > 0 { "y" } else { "n" }, row["deadlock"], "deadlock of {model}");
@@ -84,7 +84,7 @@ fn shape(net: &Net) -> (Vec<[usize; 3]>, Vec<[usize; 2]>) {
 #[test]
 fn generated_nets_agree_with_nets_from_outside() {
     let Some(folder) = shared_models() else { return };
-    let read = |file: &str| parse_bytes(Format::Pnml, &fs::read(folder.join(file)).expect("it is there")).expect(file);
+    let read = |file: &str| pnml::parse_bytes(&fs::read(folder.join(file)).expect("it is there")).expect(file);
     let generated = |family, n| generate::generate(family, n).expect("a known family");
     for (file, family, n) in [
         ("pnml/Philosophers-PT-000005.pnml", "philosophers", 5),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use deltamark_nets::{Format, generate::generate, parse_bytes, write};
+use deltamark_nets::{generate::generate, pnml, tina, write};
 
 /// A simple deterministic generator of numbers.
 struct Dice(u64);
@@ -94,18 +94,18 @@ fn damaged_files_never_surprise() {
     fancy.transitions[0].label = Some("{ <&> }".into());
     let fancy = write::to_pnml(&fancy).into_bytes();
     let sources = [
-        (Format::Pnml, small),
-        (Format::Pnml, fancy),
-        (Format::Tina, read("mutex.net")),
-        (Format::Tina, read("producer-consumer.net")),
+        (pnml::parse_bytes as fn(&[u8]) -> _, small),
+        (pnml::parse_bytes, fancy),
+        (tina::parse_bytes, read("mutex.net")),
+        (tina::parse_bytes, read("producer-consumer.net")),
     ];
     let mut dice = Dice(1);
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..20_000 {
-        let (format, source) = &sources[round % sources.len()];
+        let (parse, source) = &sources[round % sources.len()];
         let mut bytes = source.clone();
         damage(&mut dice, &mut bytes);
-        match parse_bytes(*format, &bytes) {
+        match parse(&bytes) {
             Ok(net) => {
                 assert_eq!(net.validate(), Ok(()), "{}", String::from_utf8_lossy(&bytes));
                 accepted += 1;

@@ -9,6 +9,7 @@
 //! ```
 
 use deltamark_core::hash::{coefficient, mix};
+use deltamark_core::packed::bits_of;
 use deltamark_core::{Action, Batch, Describe, Fired, Scratch, Slot, System, Value, Widen, Width};
 
 /// The maximum number of moves of a state.
@@ -29,7 +30,7 @@ impl Tokens {
     /// `tokens` tokens on `places` places; at least one and two.
     pub fn new(places: u32, tokens: u32) -> Self {
         assert!(places > 1 && tokens > 0, "something can move");
-        let bits = u32::BITS - (places - 1).leading_zeros();
+        let bits = bits_of(places - 1);
         Tokens { places, tokens, bits, in_slot: Slot::BITS / bits }
     }
 

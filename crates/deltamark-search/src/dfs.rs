@@ -22,10 +22,11 @@
 //! again, when a trace is needed.
 
 use crate::Task;
-use crate::numbers::Numbers;
 use crate::path::{initial_number, leading_to};
 use crate::run::{Plan, Recode, Run, Step};
-use deltamark_core::{BLOCK, Insert, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width};
+use deltamark_core::{
+    BLOCK, Insert, Numbers, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
+};
 
 /// The states on the stack.
 enum List<'a> {

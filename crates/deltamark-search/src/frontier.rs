@@ -34,11 +34,10 @@
 
 use crate::arrivals::Arrivals;
 use crate::log::Log;
-use crate::numbers::Numbers;
 use crate::path::{Levels, Past};
 use crate::retrace::retrace;
 use crate::run::Run;
-use deltamark_core::{Action, Insert, Recoding, Slot, StateId, States, Store, System, Trace, Width};
+use deltamark_core::{Action, Insert, Numbers, Recoding, Slot, StateId, States, Store, System, Trace, Width};
 use std::ops::Range;
 
 /// States that wait, of one thread and one level.

@@ -16,7 +16,6 @@ mod frontier;
 mod guided;
 pub mod learn;
 mod log;
-mod numbers;
 mod partition;
 mod path;
 mod quota;

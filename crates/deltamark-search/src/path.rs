@@ -6,9 +6,8 @@
 //! level is expanded again until it generates the state, which costs at most the time of one more
 //! search.
 
-use crate::numbers::Numbers;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Control, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
+    Action, BLOCK, Batch, Block, Control, Numbers, Reversible, Scratch, Slot, StateId, States, Store, System, Trace,
 };
 use std::ops::Range;
 

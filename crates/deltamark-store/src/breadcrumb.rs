@@ -58,6 +58,7 @@ mod walks;
 
 use crate::plain::{NONE, Plain};
 use crate::tables::quotient::{MOST_KEY_BITS as LONGEST_KEY, Quotient};
+use deltamark_core::packed::bits_of;
 use deltamark_core::{
     Action, Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Recall, Recoding, Reversible, Scratch,
     Slot, StateId, States, Stop, Store, System, Trace, Undone, Width, hash::mix,
@@ -187,7 +188,7 @@ impl<'a> Breadcrumb<'a> {
     ) -> Option<Self> {
         let reversible = system.reversible()?;
         let width = system.width();
-        let action_bits = 32 - system.action_count().unwrap_or(1).saturating_sub(1).leading_zeros();
+        let action_bits = bits_of(system.action_count().unwrap_or(1).saturating_sub(1));
         let level = |first| Level::new(0, first, system, &budget);
         let inner = Inner {
             tables: vec![Quotient::new(key_bits, CODE_BITS + action_bits, Arc::clone(&budget))],
@@ -526,7 +527,7 @@ impl<'a> Inner<'a> {
         const STRETCH: u64 = 256;
         let count = self.next.len();
         let largest = self.next.actions.iter().copied().max().unwrap_or(0);
-        self.action_bits = self.action_bits.max(32 - largest.leading_zeros());
+        self.action_bits = self.action_bits.max(bits_of(largest));
         if !self.reserve(store, count) {
             return false;
         }

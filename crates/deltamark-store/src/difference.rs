@@ -58,6 +58,7 @@ use crate::difference::record::{Back, Coder, Kind, Written};
 use crate::states::unpacked::Unpacked;
 use crate::tables::bucket::prefetch;
 use crate::tables::quotient::Quotient;
+use deltamark_core::packed::bits_of;
 use deltamark_core::{
     Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Order, Recall, Recoding, Scratch,
     Slot, StateId, States, Store, System, Width, hash::mix,
@@ -260,7 +261,7 @@ impl Tables {
         let base = self.journal.base().unwrap_or(parent.map_or(number, |parent| parent.0));
         let near = parent.filter(|&(parent, _)| !self.is_due(parent, chain));
         let Written { kind, marked } = self.coder.write(number, state, near, base, &mut work.record, &mut work.other);
-        let bits = (u64::BITS - number.leading_zeros()).max(1);
+        let bits = bits_of(number).max(1);
         let room = bits + KEY_BITS <= u64::BITS
             && self.journal.reserve(work.record.len(), &self.budget)
             && self.levels.as_mut().is_none_or(|[_, next]| next.reserve(state.len(), &self.budget))

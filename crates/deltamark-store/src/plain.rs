@@ -42,6 +42,7 @@ mod tables;
 use crate::states::vectors::Vectors;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
+pub(crate) use crate::tables::entrance::NONE;
 use crate::tables::index::{BASELINE, Index};
 use crate::threads::gate::{Gate, Shared};
 use deltamark_core::{
@@ -52,7 +53,6 @@ use shape::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-pub(crate) use tables::NONE;
 use tables::Tables;
 
 /// Full packed vectors with an index.

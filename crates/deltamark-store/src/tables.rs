@@ -8,9 +8,13 @@
 //! | `quotient` | keys to a few bits; stores remainders only (Cleary) | from the table alone |
 //! | `pairs`, over codes of pairs (`pair_code`) | a set of numbers; stores remainders only | from the table alone |
 //! | `tiles` | a set of pairs, as a bitmap of tiles | a tile at a time |
+//!
+//! `entrance` enters groups of states or keys into an `index`. `quotient` and `pairs` share their shape
+//! and their stash.
 
 pub(crate) mod bucket;
 pub(crate) mod dense;
+pub(crate) mod entrance;
 pub(crate) mod index;
 pub(crate) mod intern;
 pub(crate) mod narrow;

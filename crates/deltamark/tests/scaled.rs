@@ -1,7 +1,7 @@
 //! Nets at the edges of sizes: every store, every search and several threads against the dull explorer.
 
 use deltamark::{Check, CheckError, Report};
-use deltamark_nets::{NetSystem, parse_bytes};
+use deltamark_nets::{NetSystem, tina};
 use deltamark_search::{Search, Strategy};
 use deltamark_store::{CATALOGUE, StoreSpec};
 use deltamark_testkit::net_oracle::{ExploredNet, explore_net};
@@ -134,7 +134,7 @@ fn transitions_that_change_very_many_places_at_once() {
     for (text, states, edges, deadlocks) in
         [(moved(1), 2, 2, 0), (moved(u32::MAX), 2, 2, 0), (heavy.to_string(), 2, 1, 1)]
     {
-        let net = parse_bytes(deltamark_nets::Format::Tina, text.as_bytes()).expect("a net");
+        let net = tina::parse_bytes(text.as_bytes()).expect("a net");
         let expected = explore_net(&net, MOST);
         assert_eq!((expected.markings.len(), expected.edges, expected.deadlocks), (states, edges, deadlocks), "{text}");
         assert!(agrees(&net, &text, &specs()));

@@ -12,9 +12,9 @@ use super::fold::{fault_of, number};
 use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
 use super::types::{BOOL, Class, INT, MOST_ELEMENTS, Types};
 use crate::net::{self, ExprKind, FaultKind, FunctionId, Net, PlaceId, Predicate, Proposition, TypeId, Var};
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 

@@ -11,18 +11,21 @@ use deltamark_core::{Diagnostic, Span};
 
 impl<'t> Parser<'t, '_> {
     pub(super) fn definition(&mut self) -> Parsed<Definition<'t>> {
-        let start = self.here().start;
-        let word = self.slice(0);
+        let start = self.cursor.here().start;
+        let word = self.cursor.slice(0);
         if !DECLARATIONS.contains(&word) {
-            let is_constant =
-                self.kind(0) == Some(TokenKind::Name) && self.kind(1) == Some(TokenKind::Name) && self.slice(2) == ":=";
+            let is_constant = self.cursor.ahead(0) == Some(TokenKind::Name)
+                && self.cursor.ahead(1) == Some(TokenKind::Name)
+                && self.cursor.slice(2) == ":=";
             let help = match did_you_mean(word, DECLARATIONS) {
-                _ if is_constant => Some(format!("for a constant, write `constant {word} {} := …;`", self.slice(1))),
+                _ if is_constant => {
+                    Some(format!("for a constant, write `constant {word} {} := …;`", self.cursor.slice(1)))
+                }
                 close => close.map(|close| format!("did you mean `{close}`?")),
             };
             return self.unexpected("a declaration", help);
         }
-        self.at += 1;
+        self.cursor.at += 1;
         match word {
             "type" => self.type_definition(start).map(Definition::Type),
             "subtype" => self.subtype_definition().map(Definition::Subtype),
@@ -47,22 +50,22 @@ impl<'t> Parser<'t, '_> {
     fn type_definition(&mut self, start: usize) -> Parsed<TypeDef<'t>> {
         let name = self.name("the name of the type")?;
         self.expect(":")?;
-        let word = self.slice(0);
+        let word = self.cursor.slice(0);
         let shape = match word {
             "range" => TypeShape::Range(self.range()?),
             "mod" | "%" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 TypeShape::Mod(self.expression()?)
             }
             "enum" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.expect("(")?;
                 let constants = self.list(",", |parser| parser.name("a constant of the enumeration"))?;
                 self.expect(")")?;
                 TypeShape::Enum(constants)
             }
             "vector" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.expect("[")?;
                 let index = self.list(",", |parser| parser.name("the type of an index"))?;
                 self.expect("]")?;
@@ -70,7 +73,7 @@ impl<'t> Parser<'t, '_> {
                 TypeShape::Vector { index, element: self.name("the type of the elements")? }
             }
             "struct" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.expect("{")?;
                 let mut fields = Vec::new();
                 loop {
@@ -84,7 +87,7 @@ impl<'t> Parser<'t, '_> {
                 TypeShape::Struct(fields)
             }
             "list" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.expect("[")?;
                 let index = self.name("the type of the index")?;
                 self.expect("]")?;
@@ -93,7 +96,7 @@ impl<'t> Parser<'t, '_> {
                 TypeShape::List { index, element, capacity: self.with_capacity()? }
             }
             "set" => {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.expect_keyword("of")?;
                 let element = self.name("the type of the elements")?;
                 TypeShape::Set { element, capacity: self.with_capacity()? }
@@ -102,7 +105,7 @@ impl<'t> Parser<'t, '_> {
                 let words = ["range", "mod", "enum", "vector", "struct", "list", "set"];
                 let help = match did_you_mean(word, words) {
                     Some(close) => format!("did you mean `{close}`?"),
-                    None if self.kind(0) == Some(TokenKind::Name) => {
+                    None if self.cursor.ahead(0) == Some(TokenKind::Name) => {
                         format!("for a type with the values of `{word}`, write `subtype {} : {word};`", name.text)
                     }
                     None => "a type is one of range, mod, enum, vector, struct, list and set".into(),
@@ -110,7 +113,7 @@ impl<'t> Parser<'t, '_> {
                 return self.unexpected("a type definition", Some(help));
             }
         };
-        let span = Span::new(start, self.last_end());
+        let span = Span::new(start, self.cursor.last_end());
         self.expect(";")?;
         Ok(TypeDef { name, shape, span })
     }
@@ -122,16 +125,16 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn range(&mut self) -> Parsed<Range<'t>> {
-        let start = self.here().start;
+        let start = self.cursor.here().start;
         self.expect_keyword("range")?;
         let low = self.expression()?;
         self.expect("..")?;
         let high = self.expression()?;
-        Ok(Range { low, high, span: Span::new(start, self.last_end()) })
+        Ok(Range { low, high, span: Span::new(start, self.cursor.last_end()) })
     }
 
     pub(super) fn optional_range(&mut self) -> Parsed<Option<Range<'t>>> {
-        if self.slice(0) == "range" { self.range().map(Some) } else { Ok(None) }
+        if self.cursor.slice(0) == "range" { self.range().map(Some) } else { Ok(None) }
     }
 
     fn subtype_definition(&mut self) -> Parsed<SubtypeDef<'t>> {
@@ -146,7 +149,7 @@ impl<'t> Parser<'t, '_> {
     /// `T x := e;`, after `constant` or inside `let`.
     fn constant_definition(&mut self, what: &str) -> Parsed<ConstantDef<'t>> {
         let type_name = self.name(what)?;
-        if self.slice(0) == ":=" {
+        if self.cursor.slice(0) == ":=" {
             let help = format!("its type stands before it: `int {} := …;`", type_name.text);
             return self.unexpected("a name", Some(help));
         }
@@ -169,7 +172,7 @@ impl<'t> Parser<'t, '_> {
         }
         self.expect("->")?;
         let result = self.name("the type of the result")?;
-        let span = Span::new(start, self.last_end());
+        let span = Span::new(start, self.cursor.last_end());
         let body = if imported {
             self.expect(";")?;
             FunctionBody::Imported
@@ -188,8 +191,8 @@ impl<'t> Parser<'t, '_> {
         let mut has_domain = false;
         let before = self.findings.count();
         self.block(|parser| {
-            let span = parser.here();
-            let word = parser.slice(0);
+            let span = parser.cursor.here();
+            let word = parser.cursor.slice(0);
             let repeated = match word {
                 "dom" => has_domain,
                 "init" => place.initial.is_some(),
@@ -204,7 +207,7 @@ impl<'t> Parser<'t, '_> {
             if repeated {
                 parser.findings.add(|| Diagnostic::at(span, format!("a place has only one `{word}`")));
             }
-            parser.at += 1;
+            parser.cursor.at += 1;
             parser.expect(":")?;
             match word {
                 "dom" => {
@@ -246,8 +249,8 @@ impl<'t> Parser<'t, '_> {
         const ATTRIBUTES: [&str; 4] = ["guard", "priority", "safe", "description"];
         let mut seen: Vec<&str> = Vec::new();
         self.block(|parser| {
-            let span = parser.here();
-            let word = parser.slice(0);
+            let span = parser.cursor.here();
+            let word = parser.cursor.slice(0);
             if !SECTIONS.contains(&word) && !ATTRIBUTES.contains(&word) {
                 let close = did_you_mean(word, SECTIONS.into_iter().chain(ATTRIBUTES));
                 let help = close.map(|close| format!("did you mean `{close}`?"));
@@ -266,7 +269,7 @@ impl<'t> Parser<'t, '_> {
                 }
             }
             seen.push(word);
-            parser.at += 1;
+            parser.cursor.at += 1;
             parser.section(word, &mut transition)
         })?;
         for word in ["in", "out"] {
@@ -326,7 +329,7 @@ impl<'t> Parser<'t, '_> {
             let place = parser.name("a place or `}`")?;
             parser.expect(":")?;
             let label = parser.label()?;
-            arcs.push(Arc { place, label, span: Span::new(place.span.start, parser.last_end()) });
+            arcs.push(Arc { place, label, span: Span::new(place.span.start, parser.cursor.last_end()) });
             parser.expect(";").map(|_| ())
         })
     }
@@ -336,7 +339,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn tuple(&mut self) -> Parsed<Tuple<'t>> {
-        let start = self.here().start;
+        let start = self.cursor.here().start;
         let mut iterations = Vec::new();
         if self.keyword("for") {
             self.expect("(")?;
@@ -351,28 +354,28 @@ impl<'t> Parser<'t, '_> {
         }
         let mut factor = None;
         if !self.at_tuple(0) {
-            if matches!(self.slice(0), ";" | "}" | "for" | "if" | "") {
+            if matches!(self.cursor.slice(0), ";" | "}" | "for" | "if" | "") {
                 return self.missing("`<(` or `epsilon`");
             }
-            if self.slice(0) == "<" {
+            if self.cursor.slice(0) == "<" {
                 return self.unexpected("`<(`", Some("a token stands in `<(` and `)>`: `<( x )>`".into()));
             }
             factor = Some(self.factor()?);
-            if self.slice(0) != "*" {
-                let help = match self.slice(0) {
+            if self.cursor.slice(0) != "*" {
+                let help = match self.cursor.slice(0) {
                     "+" | "-" => "a factor that is a sum stands in parentheses: `(N - 1) * <( x )>`",
                     _ => "a token stands in `<(` and `)>`: `<( x )>`, or `2 * <( x )>` for two of them",
                 };
                 return self.unexpected("`*`", Some(help.into()));
             }
-            self.at += 1;
+            self.cursor.at += 1;
         }
         let components = if self.keyword("epsilon") {
             None
         } else if self.signs(&["<", "("]) {
             let components = self.expressions()?;
             if !self.signs(&[")", ">"]) {
-                let apart = self.slice(0) == ")" && self.slice(1) == ">";
+                let apart = self.cursor.slice(0) == ")" && self.cursor.slice(1) == ">";
                 let help = apart.then(|| "`)` and `>` stand together at the end of a token".into());
                 return self.unexpected("`,` or `)>`", help);
             }
@@ -380,11 +383,12 @@ impl<'t> Parser<'t, '_> {
         } else {
             return self.missing("`<(` or `epsilon`");
         };
-        Ok(Tuple { iterations, condition, factor, components, span: Span::new(start, self.last_end()) })
+        Ok(Tuple { iterations, condition, factor, components, span: Span::new(start, self.cursor.last_end()) })
     }
 
     /// Whether the tuple itself begins `ahead` tokens further on.
     pub(super) fn at_tuple(&self, ahead: usize) -> bool {
-        self.slice(ahead) == "epsilon" || (self.slice(ahead) == "<" && self.slice(ahead + 1) == "(")
+        self.cursor.slice(ahead) == "epsilon"
+            || (self.cursor.slice(ahead) == "<" && self.cursor.slice(ahead + 1) == "(")
     }
 }

@@ -5,12 +5,12 @@
 //!
 //! Precedence, loosest first: `? :` (to the right), `or`, `and`, `in`, `= !=`, `< <= > >=`,
 //! `+ -` (also before an operand, so that `-a * b` is `-(a * b)`), `* / % mod`, `&`,
-//! `pred succ not`, and then what follows an operand: `:: . [ ] '`. Climbing the levels is
-//! Pratt's (*Top down operator precedence*, 1973).
+//! `pred succ not`, and then what follows an operand: `:: . [ ] '`. Levels are climbed by [`Pratt`].
 
-use super::parse::{Parsed, Parser};
+use super::parse::{Parsed, Parser, Stuck};
 use super::syntax::*;
 use super::token::TokenKind;
+use deltamark_core::parser::Pratt;
 use deltamark_core::{Diagnostic, Span};
 
 /// The level above the tightest operator between operands.
@@ -20,6 +20,36 @@ const PRODUCT: u8 = 7;
 /// Attributes whose names are reserved words.
 const ATTRIBUTES: [&str; 4] = ["card", "mult", "empty", "capacity"];
 
+impl<'t> Pratt for Parser<'t, '_> {
+    type Level = u8;
+    type Operator = Binary;
+    type Expr = Expr<'t>;
+    type Error = Stuck;
+
+    fn nest(&mut self) -> Parsed<()> {
+        self.enter()
+    }
+
+    fn unnest(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn operand(&mut self, _: u8) -> Parsed<Expr<'t>> {
+        self.prefix()
+    }
+
+    fn operator(&self) -> Option<(u8, Binary)> {
+        self.joining().map(|operator| (operator.level(), operator))
+    }
+
+    fn extend(&mut self, left: Expr<'t>, level: u8, operator: Binary) -> Parsed<Expr<'t>> {
+        self.cursor.at += 1;
+        let right = self.climb(level + 1)?;
+        let start = left.span.start;
+        self.build(start, Node::Binary(operator, Box::new(left), Box::new(right)))
+    }
+}
+
 impl<'t> Parser<'t, '_> {
     pub(super) fn expressions(&mut self) -> Parsed<Vec<Expr<'t>>> {
         self.list(",", Self::expression)
@@ -28,7 +58,7 @@ impl<'t> Parser<'t, '_> {
     /// Reads an expression of any kind.
     pub(super) fn expression(&mut self) -> Parsed<Expr<'t>> {
         self.enter()?;
-        let condition = self.binary(1)?;
+        let condition = self.climb(1)?;
         let expr = if self.sign("?").is_some() {
             let then = self.expression()?;
             self.expect(":")?;
@@ -44,7 +74,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Parses the factor of a tuple, up to the `*` that joins the two.
     pub(super) fn factor(&mut self) -> Parsed<Expr<'t>> {
-        self.binary(PRODUCT)
+        self.climb(PRODUCT)
     }
 
     /// The variable on the left of `:=`.
@@ -65,23 +95,9 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Reads operands joined by operators of at least this level.
-    fn binary(&mut self, least: u8) -> Parsed<Expr<'t>> {
-        self.enter()?;
-        let mut left = self.prefix()?;
-        while let Some(operator) = self.operator().filter(|operator| operator.level() >= least) {
-            self.at += 1;
-            let right = self.binary(operator.level() + 1)?;
-            let start = left.span.start;
-            left = self.build(start, Node::Binary(operator, Box::new(left), Box::new(right)))?;
-        }
-        self.depth -= 1;
-        Ok(left)
-    }
-
-    /// The operator that is next. The `*` between a factor and its tuple is not one.
-    fn operator(&self) -> Option<Binary> {
-        Some(match self.slice(0) {
+    /// The operator that is next. The `*` between a factor and its tuple is none.
+    fn joining(&self) -> Option<Binary> {
+        Some(match self.cursor.slice(0) {
             "or" => Binary::Or,
             "and" => Binary::And,
             "in" => Binary::In,
@@ -103,8 +119,8 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn prefix(&mut self) -> Parsed<Expr<'t>> {
-        let start = self.here().start;
-        let operator = match self.slice(0) {
+        let start = self.cursor.here().start;
+        let operator = match self.cursor.slice(0) {
             "-" => Unary::Minus,
             "+" => Unary::Plus,
             "not" => Unary::Not,
@@ -113,9 +129,9 @@ impl<'t> Parser<'t, '_> {
             _ => return self.postfix(),
         };
         self.enter()?;
-        self.at += 1;
+        self.cursor.at += 1;
         let operand = match operator {
-            Unary::Minus | Unary::Plus => self.binary(SUM + 1)?,
+            Unary::Minus | Unary::Plus => self.climb(SUM + 1)?,
             _ => self.prefix()?,
         };
         self.depth -= 1;
@@ -123,14 +139,14 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn postfix(&mut self) -> Parsed<Expr<'t>> {
-        let start = self.here().start;
+        let start = self.cursor.here().start;
         let mut expr = self.atom()?;
         loop {
             expr = if self.sign("'").is_some() {
-                let word = self.slice(0);
+                let word = self.cursor.slice(0);
                 let name = if ATTRIBUTES.contains(&word) {
-                    self.at += 1;
-                    Name { text: word, span: Span::new(self.last_end() - word.len(), self.last_end()) }
+                    self.cursor.at += 1;
+                    Name { text: word, span: Span::new(self.cursor.last_end() - word.len(), self.cursor.last_end()) }
                 } else {
                     self.name("the name of an attribute")?
                 };
@@ -180,8 +196,8 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn atom(&mut self) -> Parsed<Expr<'t>> {
-        let start = self.here().start;
-        match self.kind(0) {
+        let start = self.cursor.here().start;
+        match self.cursor.ahead(0) {
             Some(TokenKind::Number) => {
                 let value = self.number("a number")?;
                 self.build(start, Node::Number(value))
@@ -189,7 +205,7 @@ impl<'t> Parser<'t, '_> {
             Some(TokenKind::Name) => self.named(start),
             Some(TokenKind::Sign) => self.bracketed(start),
             Some(TokenKind::Keyword) => {
-                let word = self.slice(0);
+                let word = self.cursor.slice(0);
                 if self.keyword("empty") {
                     return self.build(start, Node::Empty);
                 }
@@ -225,7 +241,7 @@ impl<'t> Parser<'t, '_> {
         if self.sign("(").is_some() {
             let mut inner = self.expression()?;
             self.expect(")")?;
-            inner.span = Span::new(start, self.last_end());
+            inner.span = Span::new(start, self.cursor.last_end());
             return Ok(inner);
         }
         if self.sign("{").is_some() {
@@ -240,9 +256,9 @@ impl<'t> Parser<'t, '_> {
         }
         if self.sign("|").is_some() {
             // An element may be a list itself, unless nothing that could be one follows.
-            if self.slice(0) == "|" && !self.at_operand(1) {
-                self.at += 1;
-                let span = Span::new(start, self.last_end());
+            if self.cursor.slice(0) == "|" && !self.at_operand(1) {
+                self.cursor.at += 1;
+                let span = Span::new(start, self.cursor.last_end());
                 return self.stuck(
                     Diagnostic::at(span, "a list or set without elements is written `empty`").help("write `empty`"),
                 );
@@ -256,8 +272,8 @@ impl<'t> Parser<'t, '_> {
 
     /// Whether an expression may begin `ahead` tokens further on.
     fn at_operand(&self, ahead: usize) -> bool {
-        let word = self.slice(ahead);
-        match self.kind(ahead) {
+        let word = self.cursor.slice(ahead);
+        match self.cursor.ahead(ahead) {
             Some(TokenKind::Number | TokenKind::Name) => true,
             Some(TokenKind::Sign) => matches!(word, "(" | "{" | "[" | "|" | "+" | "-"),
             Some(TokenKind::Keyword) => {
@@ -270,25 +286,25 @@ impl<'t> Parser<'t, '_> {
     /// Reports that there is no expression here. Operators of other languages are translated.
     fn no_expression<T>(&mut self) -> Parsed<T> {
         let spellings = [("==", "="), ("&&", "and"), ("<>", "!="), ("/=", "!="), ("=<", "<="), ("=>", ">=")];
-        let end = self.here().end;
-        let found = spellings.into_iter().find(|(symbol, _)| self.text[..end].ends_with(symbol));
+        let end = self.cursor.here().end;
+        let found = spellings.into_iter().find(|(symbol, _)| self.cursor.text[..end].ends_with(symbol));
         self.unexpected("an expression", found.map(|(_, spelling)| format!("write `{spelling}`")))
     }
 
     fn quantified(&mut self, start: usize, quantifier: Quantifier) -> Parsed<Expr<'t>> {
-        self.at += 1;
+        self.cursor.at += 1;
         self.expect("(")?;
         let iterations = self.iterations()?;
         let filter = if self.sign("|").is_some() { Some(Box::new(self.expression()?)) } else { None };
         let mut body = None;
         if quantifier.has_body() {
-            if self.slice(0) != ":" {
+            if self.cursor.slice(0) != ":" {
                 let help = format!("`{}` takes an expression behind a colon", quantifier.word());
                 return self.unexpected("`:`", Some(help));
             }
-            self.at += 1;
+            self.cursor.at += 1;
             body = Some(Box::new(self.expression()?));
-        } else if self.slice(0) == ":" {
+        } else if self.cursor.slice(0) == ":" {
             let help = format!("`{}` takes a condition behind `|`", quantifier.word());
             return self.unexpected("`)`", Some(help));
         }
@@ -299,7 +315,7 @@ impl<'t> Parser<'t, '_> {
     /// An expression that begins at `start` and ends after the last token, unless it is too high.
     fn build(&mut self, start: usize, node: Node<'t>) -> Parsed<Expr<'t>> {
         let height = height(&node);
-        let span = Span::new(start, self.last_end());
+        let span = Span::new(start, self.cursor.last_end());
         if usize::from(height) > MAX_DEPTH {
             return self.too_deep(span);
         }
@@ -332,7 +348,7 @@ fn height(node: &Node) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark_nets::findings::Findings;
+    use deltamark_core::Findings;
 
     /// An expression with parentheses around every operation.
     fn shown(expr: &Expr) -> String {

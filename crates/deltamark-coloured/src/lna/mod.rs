@@ -43,8 +43,8 @@ mod types;
 use crate::Net;
 use crate::net::{Expr, Place, Proposition};
 use check::Checker;
+use deltamark_core::Findings;
 use deltamark_core::{Control, Diagnostic, Span, text::utf8};
-use deltamark_nets::findings::Findings;
 use std::collections::BTreeMap;
 use syntax::PropertyGoal;
 

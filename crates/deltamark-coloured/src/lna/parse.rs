@@ -9,9 +9,10 @@
 //! others. Declarations, statements and expressions have files of their own.
 
 use super::syntax::*;
-use super::token::{Token, TokenKind, is_reserved, shortened, tokens};
+use super::token::{TokenKind, is_reserved, shortened, tokens};
+use deltamark_core::Findings;
+use deltamark_core::parser::Cursor;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 
 /// A piece cannot be parsed; the finding has been recorded.
 pub(super) struct Stuck;
@@ -36,11 +37,8 @@ pub(crate) fn properties<'t>(text: &'t str, findings: &mut Findings) -> Vec<Prop
 }
 
 pub(super) struct Parser<'t, 'f> {
-    pub(super) text: &'t str,
-    tokens: Vec<Token>,
-    /// The next token.
-    pub(super) at: usize,
-    /// The depth of recursion.
+    pub(super) cursor: Cursor<'t, TokenKind>,
+    /// How many calls that may nest are under way.
     pub(super) depth: usize,
     pub(super) findings: &'f mut Findings,
 }
@@ -48,7 +46,7 @@ pub(super) struct Parser<'t, 'f> {
 impl<'t, 'f> Parser<'t, 'f> {
     fn new(text: &'t str, findings: &'f mut Findings) -> Self {
         let tokens = tokens(text, findings);
-        Parser { text, tokens, at: 0, depth: 0, findings }
+        Parser { cursor: Cursor::new(text, tokens), depth: 0, findings }
     }
 
     // The outline of a file.
@@ -58,7 +56,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         let mut parameters = Vec::new();
         if self.sign("(").is_some() {
             loop {
-                if parameters.is_empty() && self.slice(0) == ")" {
+                if parameters.is_empty() && self.cursor.slice(0) == ")" {
                     let help = "a net without parameters has no parentheses";
                     return self.unexpected("the name of a parameter", Some(help.into()));
                 }
@@ -74,8 +72,10 @@ impl<'t, 'f> Parser<'t, 'f> {
             self.expect(")")?;
         }
         if self.sign("{").is_none() {
-            let help =
-                self.kind(0).map(|_| "a net is its name, its parameters and its body: `ring (N := 3) { … }`".into());
+            let help = self
+                .cursor
+                .ahead(0)
+                .map(|_| "a net is its name, its parameters and its body: `ring (N := 3) { … }`".into());
             return self.unexpected("`{`", help);
         }
         let mut net = Net { name, parameters, definitions: Vec::new(), properties: Vec::new() };
@@ -86,11 +86,11 @@ impl<'t, 'f> Parser<'t, 'f> {
             if self.sign("}").is_some() {
                 break;
             }
-            if self.peek().is_none() {
+            if self.cursor.peek().is_none() {
                 let _: Parsed<()> = self.missing("`}` at the end of the net");
                 return Ok(net);
             }
-            let begin = self.at;
+            let begin = self.cursor.at;
             if self.at_property() {
                 match self.property() {
                     Ok(property) => net.properties.push(property),
@@ -105,7 +105,7 @@ impl<'t, 'f> Parser<'t, 'f> {
         }
         if self.at_property() {
             net.properties.extend(self.property_file());
-        } else if self.peek().is_some() {
+        } else if self.cursor.peek().is_some() {
             let _: Parsed<()> = self.missing("the end of the file");
         }
         Ok(net)
@@ -113,14 +113,14 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     fn property_file(&mut self) -> Vec<Property<'t>> {
         let mut found = Vec::new();
-        while self.peek().is_some() && !self.findings.is_full() {
-            let begin = self.at;
+        while self.cursor.peek().is_some() && !self.findings.is_full() {
+            let begin = self.cursor.at;
             match self.property() {
                 Ok(property) => found.push(property),
                 Err(Stuck) => {
-                    self.at = self.at.max(begin + 1);
-                    while self.peek().is_some() && !self.at_property() {
-                        self.at += 1;
+                    self.cursor.at = self.cursor.at.max(begin + 1);
+                    while self.cursor.peek().is_some() && !self.at_property() {
+                        self.cursor.at += 1;
                     }
                 }
             }
@@ -129,15 +129,15 @@ impl<'t, 'f> Parser<'t, 'f> {
     }
 
     fn at_property(&self) -> bool {
-        matches!(self.slice(0), "state" | "ltl") && self.slice(1) == "property"
+        matches!(self.cursor.slice(0), "state" | "ltl") && self.cursor.slice(1) == "property"
     }
 
     fn property(&mut self) -> Parsed<Property<'t>> {
         if !self.at_property() {
             return self.missing("`state property` or `ltl property`");
         }
-        let is_state = self.slice(0) == "state";
-        self.at += 2;
+        let is_state = self.cursor.slice(0) == "state";
+        self.cursor.at += 2;
         let name = self.name("the name of the property")?;
         self.expect(":")?;
         let goal = if is_state { self.state_property()? } else { self.ltl_property()? };
@@ -145,15 +145,15 @@ impl<'t, 'f> Parser<'t, 'f> {
     }
 
     fn state_property(&mut self) -> Parsed<PropertyGoal<'t>> {
-        if self.slice(0) != "reject" {
+        if self.cursor.slice(0) != "reject" {
             return self.missing("`reject`");
         }
-        self.at += 1;
+        self.cursor.at += 1;
         let reject = self.name("a proposition or `deadlock`")?;
         self.expect(";")?;
         let mut accept = Vec::new();
-        while self.slice(0) == "accept" {
-            self.at += 1;
+        while self.cursor.slice(0) == "accept" {
+            self.cursor.at += 1;
             accept.push(self.name("a proposition or `deadlock`")?);
             self.expect(";")?;
         }
@@ -166,8 +166,8 @@ impl<'t, 'f> Parser<'t, 'f> {
         let mut names = Vec::new();
         let mut open = Vec::new();
         loop {
-            // An operand, after any number of prefix operators.
-            let here = self.here();
+            // An operand, behind any number of prefixes.
+            let here = self.cursor.here();
             if self.signs(&["[", "]"]) || self.signs(&["<", ">"]) || self.keyword("not") {
                 continue;
             }
@@ -186,8 +186,8 @@ impl<'t, 'f> Parser<'t, 'f> {
                 || self.keyword("and")
                 || self.signs(&["=", ">"])
                 || self.signs(&["<=", ">"])
-                || (self.slice(0) == "until" && {
-                    self.at += 1;
+                || (self.cursor.slice(0) == "until" && {
+                    self.cursor.at += 1;
                     true
                 });
             if is_operator {
@@ -205,7 +205,7 @@ impl<'t, 'f> Parser<'t, 'f> {
     pub(super) fn signs(&mut self, signs: &[&str]) -> bool {
         let found = self.touching(signs);
         if found {
-            self.at += signs.len();
+            self.cursor.at += signs.len();
         }
         found
     }
@@ -213,10 +213,10 @@ impl<'t, 'f> Parser<'t, 'f> {
     /// Whether these signs are next and adjacent.
     pub(super) fn touching(&self, signs: &[&str]) -> bool {
         (0..signs.len()).all(|index| {
-            self.tokens.get(self.at + index).is_some_and(|token| {
-                token.kind == TokenKind::Sign
-                    && &self.text[token.span.range()] == signs[index]
-                    && (index == 0 || self.tokens[self.at + index - 1].span.end == token.span.start)
+            self.cursor.tokens.get(self.cursor.at + index).is_some_and(|&(kind, span)| {
+                kind == TokenKind::Sign
+                    && &self.cursor.text[span.range()] == signs[index]
+                    && (index == 0 || self.cursor.tokens[self.cursor.at + index - 1].1.end == span.start)
             })
         })
     }
@@ -240,10 +240,10 @@ impl<'t, 'f> Parser<'t, 'f> {
     /// Parses pieces up to and including `}`. After an error it resumes after the next `;`.
     pub(super) fn block(&mut self, mut piece: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
         while self.sign("}").is_none() {
-            if self.peek().is_none() || self.at_landmark() {
+            if self.cursor.peek().is_none() || self.at_landmark() {
                 return self.missing("`}`");
             }
-            let (begin, depth) = (self.at, self.depth);
+            let (begin, depth) = (self.cursor.at, self.depth);
             if piece(self).is_err() {
                 self.depth = depth;
                 if self.findings.is_full() || !self.recover_inside(begin) {
@@ -264,34 +264,34 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     /// Whether a declaration begins here that cannot occur inside a block.
     fn at_landmark(&self) -> bool {
-        LANDMARKS.contains(&self.slice(0)) && self.kind(1).is_some_and(|kind| kind != TokenKind::Sign)
+        LANDMARKS.contains(&self.cursor.slice(0)) && self.cursor.ahead(1).is_some_and(|kind| kind != TokenKind::Sign)
     }
 
     /// Skips to where the next piece of a block may begin: after a `;` or a nested block, or before the `}`
     /// that ends it. False if the block seems to have ended.
     fn recover_inside(&mut self, begin: usize) -> bool {
-        let stuck = self.at.max(begin);
-        self.at = begin;
+        let stuck = self.cursor.at.max(begin);
+        self.cursor.at = begin;
         let mut open = 0usize;
-        while self.peek().is_some() && !(self.at > begin && self.at_landmark()) {
-            let passed = self.at >= stuck;
-            match self.slice(0) {
+        while self.cursor.peek().is_some() && !(self.cursor.at > begin && self.at_landmark()) {
+            let passed = self.cursor.at >= stuck;
+            match self.cursor.slice(0) {
                 "{" => open += 1,
                 "}" if open == 0 => return true,
                 "}" => {
                     open -= 1;
                     if open == 0 && passed {
-                        self.at += 1;
+                        self.cursor.at += 1;
                         return true;
                     }
                 }
                 ";" if open == 0 && passed => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return true;
                 }
                 _ => {}
             }
-            self.at += 1;
+            self.cursor.at += 1;
         }
         false
     }
@@ -299,28 +299,28 @@ impl<'t, 'f> Parser<'t, 'f> {
     /// Skips to where the next declaration may begin.
     fn recover_outside(&mut self, begin: usize) {
         self.depth = 0;
-        let stuck = self.at.max(begin + 1);
-        self.at = begin + 1;
+        let stuck = self.cursor.at.max(begin + 1);
+        self.cursor.at = begin + 1;
         let mut open = 0usize;
-        while self.peek().is_some() {
-            let word = self.slice(0);
-            if self.at >= stuck && (self.at_landmark() || (open == 0 && DECLARATIONS.contains(&word))) {
+        while self.cursor.peek().is_some() {
+            let word = self.cursor.slice(0);
+            if self.cursor.at >= stuck && (self.at_landmark() || (open == 0 && DECLARATIONS.contains(&word))) {
                 return;
             }
             match word {
                 "{" => open += 1,
-                "}" if open == 0 && self.at >= stuck => return,
+                "}" if open == 0 && self.cursor.at >= stuck => return,
                 "}" => open = open.saturating_sub(1),
                 _ => {}
             }
-            self.at += 1;
+            self.cursor.at += 1;
         }
     }
 
     /// Enters a level of recursion; the caller leaves it again.
     pub(super) fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
-            return self.too_deep(self.here());
+            return self.too_deep(self.cursor.here());
         }
         self.depth += 1;
         Ok(())
@@ -334,32 +334,32 @@ impl<'t, 'f> Parser<'t, 'f> {
     }
 
     pub(super) fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
-        if self.kind(0) == Some(TokenKind::Name) {
-            let name = Name { text: self.slice(0), span: self.here() };
-            self.at += 1;
+        if self.cursor.ahead(0) == Some(TokenKind::Name) {
+            let name = Name { text: self.cursor.slice(0), span: self.cursor.here() };
+            self.cursor.at += 1;
             return Ok(name);
         }
-        let word = self.slice(0);
+        let word = self.cursor.slice(0);
         let help = (is_reserved(word)).then(|| format!("`{word}` is reserved; choose another name"));
         self.unexpected(what, help)
     }
 
     pub(super) fn quoted(&mut self) -> Parsed<Name<'t>> {
-        if self.kind(0) != Some(TokenKind::Text) {
+        if self.cursor.ahead(0) != Some(TokenKind::Text) {
             return self.missing("a text in quotes");
         }
-        let (slice, span) = (self.slice(0), self.here());
-        self.at += 1;
+        let (slice, span) = (self.cursor.slice(0), self.cursor.here());
+        self.cursor.at += 1;
         Ok(Name { text: &slice[1..slice.len() - 1], span })
     }
 
     /// A literal. The largest is the smallest `int` without its sign.
     pub(super) fn number(&mut self, what: &str) -> Parsed<i64> {
-        if self.kind(0) != Some(TokenKind::Number) {
+        if self.cursor.ahead(0) != Some(TokenKind::Number) {
             return self.missing(what);
         }
-        let (digits, span) = (self.slice(0), self.here());
-        self.at += 1;
+        let (digits, span) = (self.cursor.slice(0), self.cursor.here());
+        self.cursor.at += 1;
         match digits.parse::<i64>() {
             Ok(value) if value <= 1 << 31 => Ok(value),
             _ => {
@@ -374,18 +374,18 @@ impl<'t, 'f> Parser<'t, 'f> {
 
     /// Consumes this sign if it is next, and returns its span.
     pub(super) fn sign(&mut self, sign: &str) -> Option<Span> {
-        if self.slice(0) != sign || self.kind(0) != Some(TokenKind::Sign) {
+        if self.cursor.slice(0) != sign || self.cursor.ahead(0) != Some(TokenKind::Sign) {
             return None;
         }
-        let span = self.here();
-        self.at += 1;
+        let span = self.cursor.here();
+        self.cursor.at += 1;
         Some(span)
     }
 
     /// Consumes this reserved word if it is next.
     pub(super) fn keyword(&mut self, word: &str) -> bool {
-        let found = self.slice(0) == word;
-        self.at += usize::from(found);
+        let found = self.cursor.slice(0) == word;
+        self.cursor.at += usize::from(found);
         found
     }
 
@@ -400,28 +400,6 @@ impl<'t, 'f> Parser<'t, 'f> {
         if self.keyword(word) { Ok(()) } else { self.missing(&format!("`{word}`")) }
     }
 
-    pub(super) fn peek(&self) -> Option<Token> {
-        self.tokens.get(self.at).copied()
-    }
-
-    pub(super) fn kind(&self, ahead: usize) -> Option<TokenKind> {
-        self.tokens.get(self.at + ahead).map(|token| token.kind)
-    }
-
-    /// The text of a token further on; empty past the end.
-    pub(super) fn slice(&self, ahead: usize) -> &'t str {
-        self.tokens.get(self.at + ahead).map_or("", |token| &self.text[token.span.range()])
-    }
-
-    pub(super) fn here(&self) -> Span {
-        self.peek().map_or(Span::at(self.last_end()), |token| token.span)
-    }
-
-    pub(super) fn last_end(&self) -> usize {
-        let before = self.at.min(self.tokens.len()).checked_sub(1);
-        before.map_or(0, |before| self.tokens[before].span.end)
-    }
-
     pub(super) fn stuck<T>(&mut self, diagnostic: Diagnostic) -> Parsed<T> {
         self.findings.add(|| diagnostic);
         Err(Stuck)
@@ -434,16 +412,16 @@ impl<'t, 'f> Parser<'t, 'f> {
     /// Reports what was expected instead of the next token. A missing `;` at the end of a line is reported
     /// there, not at the start of the next.
     pub(super) fn unexpected<T>(&mut self, what: &str, help: Option<String>) -> Parsed<T> {
-        let end = self.last_end();
-        let diagnostic = match self.peek() {
+        let end = self.cursor.last_end();
+        let diagnostic = match self.cursor.peek() {
             None => Diagnostic::at(Span::at(end), format!("expected {what}, but the file ends")),
-            Some(token) => {
-                let found = format!("expected {what}, found `{}`", shortened(self.slice(0)));
-                let gap = &self.text[end..token.span.start];
+            Some(_) => {
+                let found = format!("expected {what}, found `{}`", shortened(self.cursor.slice(0)));
+                let gap = &self.cursor.text[end..self.cursor.here().start];
                 if matches!(what, "`;`" | "`)`" | "`]`") && gap.contains('\n') {
                     Diagnostic::at(Span::at(end), found)
                 } else {
-                    Diagnostic::at(token.span, found)
+                    Diagnostic::at(self.cursor.here(), found)
                 }
             }
         };

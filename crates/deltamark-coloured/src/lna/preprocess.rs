@@ -8,9 +8,9 @@
 //! a string a `#` is no directive. Excluded text need not consist of tokens. Conditions nest, also inside
 //! excluded text: there Helena loses the nesting depth at an `#else`, and we do not.
 
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use std::collections::BTreeSet;
 
 const DIRECTIVES: [&str; 6] = ["define", "undef", "ifdef", "ifndef", "else", "endif"];

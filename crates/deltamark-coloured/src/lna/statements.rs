@@ -11,28 +11,28 @@ use deltamark_core::{Diagnostic, Span};
 impl<'t> Parser<'t, '_> {
     pub(super) fn statement(&mut self) -> Parsed<Statement<'t>> {
         self.enter()?;
-        let start = self.here().start;
+        let start = self.cursor.here().start;
         let node = self.statement_node()?;
         self.depth -= 1;
-        Ok(Statement { node, span: Span::new(start, self.last_end()) })
+        Ok(Statement { node, span: Span::new(start, self.cursor.last_end()) })
     }
 
     fn statement_node(&mut self) -> Parsed<StatementNode<'t>> {
         if self.sign("{").is_some() {
             return self.statement_block();
         }
-        if self.kind(0) == Some(TokenKind::Name) {
+        if self.cursor.ahead(0) == Some(TokenKind::Name) {
             let target = self.assigned()?;
             self.expect(":=")?;
             let value = self.expression()?;
             self.expect(";")?;
             return Ok(StatementNode::Assign(target, value));
         }
-        let word = self.slice(0);
+        let word = self.cursor.slice(0);
         if !matches!(word, "if" | "case" | "while" | "for" | "return" | "assert" | "print") {
             return self.missing("a statement");
         }
-        self.at += 1;
+        self.cursor.at += 1;
         match word {
             "if" => {
                 let condition = self.in_parentheses(Self::expression)?;
@@ -61,8 +61,8 @@ impl<'t> Parser<'t, '_> {
                 Ok(StatementNode::Assert(value))
             }
             _ => {
-                let has_text = self.kind(0) == Some(TokenKind::Text);
-                self.at += usize::from(has_text);
+                let has_text = self.cursor.ahead(0) == Some(TokenKind::Text);
+                self.cursor.at += usize::from(has_text);
                 if !has_text || self.sign(",").is_some() {
                     self.expressions()?;
                 }
@@ -85,16 +85,16 @@ impl<'t> Parser<'t, '_> {
         let mut arms = Vec::new();
         let mut default = None;
         while self.sign("}").is_none() {
-            let span = self.here();
+            let span = self.cursor.here();
             if self.keyword("default") {
                 self.expect(":")?;
                 default = Some(Box::new(self.statement()?));
-                if self.slice(0) != "}" {
+                if self.cursor.slice(0) != "}" {
                     self.findings.add(|| Diagnostic::at(span, "`default` must be the last case"));
                 }
                 continue;
             }
-            if self.slice(0) == ";" || self.peek().is_none() {
+            if self.cursor.slice(0) == ";" || self.cursor.peek().is_none() {
                 return self.missing("a case, `default` or `}`");
             }
             let label = self.expression()?;
@@ -105,19 +105,20 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn statement_block(&mut self) -> Parsed<StatementNode<'t>> {
-        let open = self.last_end();
+        let open = self.cursor.last_end();
         let before = self.findings.count();
         let mut locals = Vec::new();
         let mut statements = Vec::new();
         self.block(|parser| {
-            let is_constant = parser.slice(0) == "constant";
-            let declares = parser.kind(0) == Some(TokenKind::Name) && parser.kind(1) == Some(TokenKind::Name);
+            let is_constant = parser.cursor.slice(0) == "constant";
+            let declares =
+                parser.cursor.ahead(0) == Some(TokenKind::Name) && parser.cursor.ahead(1) == Some(TokenKind::Name);
             if !is_constant && !declares {
                 statements.push(parser.statement()?);
                 return Ok(());
             }
-            let span = parser.here();
-            parser.at += usize::from(is_constant);
+            let span = parser.cursor.here();
+            parser.cursor.at += usize::from(is_constant);
             let type_name = parser.name("a type")?;
             let name = parser.name("the name of the variable")?;
             let value = if parser.sign(":=").is_some() { Some(parser.expression()?) } else { None };
@@ -132,7 +133,7 @@ impl<'t> Parser<'t, '_> {
             Ok(())
         })?;
         if statements.is_empty() && self.findings.count() == before {
-            let span = Span::new(open - 1, self.last_end());
+            let span = Span::new(open - 1, self.cursor.last_end());
             self.findings.add(|| Diagnostic::at(span, "a block needs at least one statement"));
         }
         Ok(StatementNode::Block(locals, statements))

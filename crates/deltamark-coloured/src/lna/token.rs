@@ -6,8 +6,8 @@
 //! `<(` and `)>` are two tokens each: the parser decides which one opens or closes a tuple. So `a <(b)` is a
 //! comparison, which Helena takes for the start of a tuple.
 
+use deltamark_core::Findings;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use logos::Logos;
 
 /// Words that cannot be names.
@@ -113,20 +113,13 @@ pub(crate) enum TokenKind {
     Sign,
 }
 
-/// A token and its span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Token {
-    pub kind: TokenKind,
-    pub span: Span,
-}
-
 /// Whether a word is reserved.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word).is_ok() || RESERVED_TOO.contains(&word)
 }
 
 /// The tokens of a text.
-pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
+pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<(TokenKind, Span)> {
     let mut tokens = Vec::new();
     for (raw, range) in Raw::lexer(text).spanned() {
         let span = Span::from(range.clone());
@@ -169,7 +162,7 @@ pub(crate) fn tokens(text: &str, findings: &mut Findings) -> Vec<Token> {
                 continue;
             }
         };
-        tokens.push(Token { kind, span });
+        tokens.push((kind, span));
         if findings.is_full() {
             break;
         }
@@ -219,7 +212,7 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<(TokenKind, &str)> {
         let mut findings = Findings::default();
-        let found = tokens(text, &mut findings).iter().map(|token| (token.kind, &text[token.span.range()])).collect();
+        let found = tokens(text, &mut findings).iter().map(|&(kind, span)| (kind, &text[span.range()])).collect();
         assert!(findings.is_empty(), "{text}");
         found
     }

@@ -4,9 +4,9 @@
 //! true: everything in a file is used by the reader, is listed in [`HARMLESS`] or [`DECORATION`] with the
 //! reason why it has no effect, or is refused by name. So a misspelt name never drops a part of the net.
 
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;

@@ -14,9 +14,9 @@ mod terms;
 
 use std::collections::{HashMap, HashSet};
 
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Control, Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, label, name_of, tidy};
 use deltamark_nets::{unique_names, xml};
 use roxmltree::Node;

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc as Shared;
 
+use deltamark_core::Findings;
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;

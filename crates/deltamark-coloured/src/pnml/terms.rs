@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use deltamark_core::Findings;
 use deltamark_core::{Diagnostic, Span};
-use deltamark_nets::findings::Findings;
 use deltamark_nets::pnml::{elements, name_of};
 use deltamark_nets::xml;
 use roxmltree::Node;

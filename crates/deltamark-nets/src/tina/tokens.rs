@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use deltamark_core::{Diagnostic, Span};
 
-use crate::findings::Findings;
+use deltamark_core::Findings;
 
 /// The words that start a declaration.
 pub(super) const KEYWORDS: [&str; 6] = ["net", "tr", "pl", "lb", "nt", "pr"];

@@ -4,21 +4,19 @@
 //! follows the protocol of `threads/claim.rs`.
 
 use super::fresh::Fresh;
-use crate::collapse::tuples::{GROUP, Group, Tuples};
-use crate::plain::shape::{Any, Narrow, Shape};
+use crate::collapse::tuples::{self, Tuples};
+use crate::plain::shape::{Any, Shape, shaped};
+use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
-use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_as};
-use crate::tables::index::{BASELINE, Index, IndexView, settled};
-use crate::threads::claim::{Answer, Claims, Site, relax};
+use crate::tables::entrance::{Group, NONE, Rounds};
+use crate::tables::index::{BASELINE, Index};
+use crate::threads::claim::{Answer, Claims, GROUP};
 use crate::threads::reserve::Growth;
-use deltamark_core::{Insert, Slot, StateId, States, Width, hash::mix};
+use deltamark_core::{Insert, Slot, States, Width};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// No number.
-const NONE: u64 = u64::MAX;
 
 /// What changes only while the gate is held alone, but for fresh states and entries of the index.
 pub(super) struct Tables {
@@ -44,21 +42,18 @@ pub(super) struct Successors<'s> {
 }
 
 /// Some of them that are inserted together.
-struct Together<'g, 't, L: Lanes, S: Shape> {
-    lanes: L,
-    index: IndexView<'t>,
+struct Newcomers<'g, 't, S: Shape> {
     tables: &'t Tables,
     fresh: S::View<'t>,
     successors: Successors<'g>,
-    /// The number, in the list, of the first.
+    /// The position, in the list, of the first.
     first: usize,
-    mixed: &'g [u64; GROUP],
     answers: &'g mut [Insert],
     /// How many were new.
     new: &'g Cell<u64>,
 }
 
-impl<L: Lanes, S: Shape> Together<'_, '_, L, S> {
+impl<S: Shape> Newcomers<'_, '_, S> {
     #[inline(always)]
     fn state(&self, state: usize) -> &[Slot] {
         // SAFETY: successors that are inserted together are in the list, and of its shape.
@@ -66,32 +61,7 @@ impl<L: Lanes, S: Shape> Together<'_, '_, L, S> {
     }
 }
 
-impl<L: Lanes, S: Shape> Site for Together<'_, '_, L, S> {
-    #[inline(always)]
-    fn home(&self, state: usize) -> u64 {
-        self.index.home(self.mixed[state % GROUP])
-    }
-
-    #[inline(always)]
-    fn next(&self, bucket: u64) -> u64 {
-        self.index.next(bucket)
-    }
-
-    #[inline(always)]
-    fn scan(&self, bucket: u64, state: usize) -> (u32, u32) {
-        self.index.scan(self.lanes, bucket, self.mixed[state % GROUP])
-    }
-
-    #[inline(always)]
-    fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
-        self.index.number(bucket, lane)
-    }
-
-    #[inline(always)]
-    fn claim(&self, bucket: u64, lane: usize, state: usize) -> bool {
-        self.index.claim(bucket, lane, self.mixed[state % GROUP])
-    }
-
+impl<S: Shape> Group for Newcomers<'_, '_, S> {
     #[inline(always)]
     fn take(&self, count: u64) -> u64 {
         self.new.set(self.new.get() + count);
@@ -99,12 +69,13 @@ impl<L: Lanes, S: Shape> Site for Together<'_, '_, L, S> {
     }
 
     #[inline(always)]
-    fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64) {
+    fn write(&self, first: u64, states: impl Iterator<Item = usize>) {
         let fresh = &self.tables.fresh;
-        // SAFETY: the state was checked, room for this number was set aside (I3), only this
-        // thread has it, and it is told to nobody before the entry is released below.
-        unsafe { fresh.vectors.write(number - fresh.first, self.state(state)) };
-        self.index.settle(bucket, lane, self.mixed[state % GROUP], number);
+        for (number, state) in (first - fresh.first..).zip(states) {
+            // SAFETY: the state was checked, room for this number was set aside (I3), only this
+            // thread has it, and it is in no entry before this is written.
+            unsafe { fresh.vectors.write(number, self.state(state)) };
+        }
     }
 
     #[inline(always)]
@@ -115,15 +86,33 @@ impl<L: Lanes, S: Shape> Site for Together<'_, '_, L, S> {
 
     #[inline(always)]
     fn answer(&mut self, state: usize, answer: Answer) {
-        self.answers[state] = match answer {
-            Answer::New(number) => Insert::New(StateId::new(number)),
-            Answer::Seen(number) => Insert::Seen(StateId::new(number)),
-        };
+        self.answers[state] = answer.into();
     }
 
+    const TOGETHER: bool = true;
+
     #[inline(always)]
-    fn wait(&self, rounds: u32) {
-        relax(rounds);
+    fn confirm(&self, guesses: &mut [u64]) {
+        let Tables { tuples, width, .. } = self.tables;
+        let mut together = tuples::Group::new(tuples);
+        for (slot, guess) in guesses.iter_mut().enumerate() {
+            if *guess == NONE {
+                continue;
+            }
+            // Most that are not fresh are of the last run, and are compared together when all are fetched.
+            if *guess < tuples.len()
+                && let Some(group) = &mut together
+                && group.push(*guess, slot)
+            {
+                continue;
+            }
+            if !self.same(*guess, slot) {
+                *guess = NONE;
+            }
+        }
+        if let (Some(group), &Width::Fixed(width)) = (&together, width) {
+            group.compare(&self.successors.states.slots()[self.first * width..], |slot| guesses[slot] = NONE);
+        }
     }
 }
 
@@ -149,24 +138,9 @@ impl Tables {
             return None;
         }
         let index = self.index.view();
-        let tag = index.tag(mixed);
-        let mut at = index.home(mixed);
-        loop {
-            let bucket = index.bucket(at);
-            let (mut hits, empty) = BASELINE.scan(bucket, tag, index.mask);
-            while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask);
-                // SAFETY: the number is from a settled entry.
-                if unsafe { self.same::<Any>(Any::view(&self.fresh.vectors), number, state) } {
-                    return Some(number);
-                }
-                hits &= hits - 1;
-            }
-            if empty != 0 {
-                return None;
-            }
-            at = index.next(at);
-        }
+        // SAFETY: the number is from a settled entry.
+        let same = |number: u64| unsafe { self.same::<Any>(Any::view(&self.fresh.vectors), number, state) };
+        index.search(BASELINE, mixed, index.home(mixed), same).ok()
     }
 
     /// Inserts the successors of a range, and says how many are new. Room for them has been set
@@ -190,88 +164,13 @@ impl Tables {
         let answered = out.len();
         out.resize(answered + range.len(), Insert::Full);
         let answers = &mut out[answered..];
-        let (mut mixed, mut guesses) = ([0; GROUP], [NONE; GROUP]);
-        let mut claims = Claims::new();
+        let (index, mut rounds, mut claims) = (self.index.view(), Rounds::new(), Claims::new());
         for (answers, first) in answers.chunks_mut(GROUP).zip(range.step_by(GROUP)) {
-            let count = answers.len();
-            let hashes = &successors.hashes[first..first + count];
-            self.guess(lanes, hashes, successors.expects_new, &mut mixed, &mut guesses);
-            self.confirm::<S>(fresh, &mut guesses[..count], successors.states, first);
-            let (index, mixed, new) = (self.index.view(), &mixed, &new);
-            let mut site: Together<'_, '_, L, S> =
-                Together { lanes, index, tables: self, fresh, successors, first, mixed, answers, new };
-            for (state, &guess) in guesses[..count].iter().enumerate() {
-                if guess != NONE {
-                    site.answer(state, Answer::Seen(guess));
-                } else {
-                    claims.insert(&mut site, state);
-                }
-            }
-            claims.settle(&mut site);
+            let hashes = &successors.hashes[first..first + answers.len()];
+            let group: Newcomers<'_, '_, S> = Newcomers { tables: self, fresh, successors, first, answers, new: &new };
+            rounds.insert(lanes, index, hashes, successors.expects_new, &mut claims, group);
         }
         new.get()
-    }
-
-    /// Mixes hashes, and finds for each the first number that carries its tag, or [`NONE`].
-    #[inline(always)]
-    fn guess<L: Lanes>(
-        &self,
-        lanes: L,
-        hashes: &[u64],
-        expects_new: bool,
-        mixed: &mut [u64; GROUP],
-        guesses: &mut [u64; GROUP],
-    ) {
-        let index = self.index.view();
-        let mut further = [0u8; GROUP];
-        for (slot, &hash) in hashes.iter().enumerate() {
-            mixed[slot] = mix(hash);
-            prefetch_as(index.bucket(index.home(mixed[slot])), expects_new);
-        }
-        // One thing at a time: the shorter a loop, the more of its misses overlap.
-        let mut overflown = 0;
-        for slot in 0..hashes.len() {
-            let home = index.home(mixed[slot]);
-            let bucket = index.bucket(home);
-            guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
-            if guesses[slot] == NONE && bucket.0[LANES - 1].load(Ordering::Relaxed) != 0 {
-                prefetch(index.bucket(index.next(home)));
-                further[overflown] = slot as u8;
-                overflown += 1;
-            }
-        }
-        for &slot in &further[..overflown] {
-            let slot = slot as usize % GROUP;
-            let bucket = index.bucket(index.next(index.home(mixed[slot])));
-            guesses[slot] = guess(lanes, index, bucket, mixed[slot]);
-        }
-    }
-
-    /// Compares states, from number `start` on, with their guesses, and strikes out those that
-    /// are wrong.
-    #[inline(always)]
-    fn confirm<S: Shape>(&self, fresh: S::View<'_>, guesses: &mut [u64], states: &States, start: usize) {
-        let packed = self.tuples.len();
-        let mut together = Group::new(&self.tuples);
-        for (slot, guess) in guesses.iter_mut().enumerate() {
-            if *guess == NONE {
-                continue;
-            }
-            // Most that are not fresh are of the last run, and are compared together when all are fetched.
-            if *guess < packed
-                && let Some(group) = &mut together
-                && group.push(*guess, slot)
-            {
-                continue;
-            }
-            // SAFETY: the number is from a settled entry; and `insert` has looked that there are as many states.
-            if !unsafe { self.same::<S>(fresh, *guess, S::target(states, start + slot)) } {
-                *guess = NONE;
-            }
-        }
-        if let (Some(group), Width::Fixed(width)) = (&together, self.width) {
-            group.compare(&states.slots()[start * width..], |slot| guesses[slot] = NONE);
-        }
     }
 
     /// [`insert`](Self::insert), made for the width of the states.
@@ -283,14 +182,7 @@ impl Tables {
         range: Range<usize>,
         out: &mut Vec<Insert>,
     ) -> u64 {
-        match successors.states.width() {
-            Width::Fixed(1) => self.insert(lanes, Narrow::<1>, successors, range, out),
-            Width::Fixed(2) => self.insert(lanes, Narrow::<2>, successors, range, out),
-            Width::Fixed(3) => self.insert(lanes, Narrow::<3>, successors, range, out),
-            Width::Fixed(4) => self.insert(lanes, Narrow::<4>, successors, range, out),
-            Width::Fixed(8) => self.insert(lanes, Narrow::<8>, successors, range, out),
-            _ => self.insert(lanes, Any, successors, range, out),
-        }
+        shaped!(successors.states.width(), shape => self.insert(lanes, shape, successors, range, out))
     }
 
     /// [`insert`](Self::insert) with the best instructions there are.
@@ -339,17 +231,6 @@ impl Tables {
     ) -> u64 {
         self.insert_shaped(lanes, successors, range, out)
     }
-}
-
-/// The first number of a bucket that carries the tag. (Not a closure: closures are not
-/// compiled for the instructions chosen.)
-#[inline(always)]
-fn guess<L: Lanes>(lanes: L, index: IndexView<'_>, bucket: &Bucket, mixed: u64) -> u64 {
-    let hits = lanes.hits(bucket, index.tag(mixed), index.mask);
-    if hits == 0 {
-        return NONE;
-    }
-    settled(&bucket.0[hits.trailing_zeros() as usize % LANES], index.mask)
 }
 
 /// Appends states that were inserted.

@@ -40,6 +40,8 @@ use crate::integers::bits::{Bits, peek};
 use crate::memory::arena::Arena;
 use crate::tables::bucket::prefetch;
 use crate::tables::intern::Table;
+use crate::threads::claim::GROUP;
+use deltamark_core::packed::bits_of;
 use deltamark_core::{Budget, Bytes, Slot, StateId, States, System, Width};
 use std::ops::Range;
 use std::sync::Arc;
@@ -82,9 +84,6 @@ struct Field {
 unsafe impl Send for Field {}
 // SAFETY: as above; nothing is written through it.
 unsafe impl Sync for Field {}
-
-/// The most states that are compared together.
-pub(crate) const GROUP: usize = 64;
 
 /// States of the last run that are compared together, each with the tuple of a number.
 pub(crate) struct Group<'t> {
@@ -238,11 +237,6 @@ pub(crate) struct Tuples {
     /// Working memory.
     codes: Vec<u32>,
     boundaries: Vec<usize>,
-}
-
-/// How many bits a number needs.
-fn bits_for(number: u32) -> u32 {
-    32 - number.leading_zeros()
 }
 
 fn mask(bits: u32) -> u32 {
@@ -499,9 +493,9 @@ impl Tuples {
         };
         for (cut, &slot) in self.cuts.iter().enumerate() {
             if self.trials[cut].interning {
-                put(slot, cut as u32, bits_for(self.tables[cut].len().saturating_sub(1)));
+                put(slot, cut as u32, bits_of(self.tables[cut].len().saturating_sub(1)));
             } else {
-                (slot..slot + self.cut_len(cut)).for_each(|slot| put(slot, RAW, bits_for(self.seen[slot])));
+                (slot..slot + self.cut_len(cut)).for_each(|slot| put(slot, RAW, bits_of(self.seen[slot])));
             }
         }
         (fields, offset)
@@ -537,9 +531,9 @@ impl Tuples {
             if trial.interning {
                 let states = self.len - trial.since;
                 let value_bits = slots.len() as u64 * 32 + ENTRY_BITS;
-                let number_bits = u64::from(bits_for(self.tables[cut].len()));
+                let number_bits = u64::from(bits_of(self.tables[cut].len()));
                 trial.spent = trial.misses * value_bits + states * number_bits;
-                trial.raw = states * slots.map(|slot| u64::from(bits_for(self.seen[slot]))).sum::<u64>();
+                trial.raw = states * slots.map(|slot| u64::from(bits_of(self.seen[slot]))).sum::<u64>();
             }
             self.stale |= trial.next(self.len, allowance);
             if !trial.interning {
@@ -634,7 +628,7 @@ impl Tuples {
         let count = self.codes.len() as u32;
         if !self.fits(count) {
             let fields = self.layout_varying(count);
-            self.begin(fields, bits_for(count).next_multiple_of(4))?;
+            self.begin(fields, bits_of(count).next_multiple_of(4))?;
         }
         let padding = self.bits.len().next_multiple_of(8) - self.bits.len();
         if !self.bits.reserve(needed + padding, &self.budget) {
@@ -648,7 +642,7 @@ impl Tuples {
         for (position, (part, &code)) in parts().zip(&self.codes).enumerate() {
             let field = run.fields[position.min(run.fields.len() - 1)];
             let trial = &mut self.trials[position.min(POSITIONS - 1)];
-            let slot_bits = bits_for(self.seen[position.min(POSITIONS - 1)]).next_multiple_of(8);
+            let slot_bits = bits_of(self.seen[position.min(POSITIONS - 1)]).next_multiple_of(8);
             trial.raw += u64::from(field.offset) + part.len() as u64 * u64::from(slot_bits);
             if field.table == RAW {
                 self.bits.push(code, field.offset);
@@ -709,12 +703,12 @@ impl Tuples {
                 codes.take(if position + 1 == POSITIONS { usize::MAX } else { 1 }).max().copied().unwrap_or(0);
             let before = old.get(position).filter(|field| field.table == RAW).map_or(0, |field| field.offset);
             if self.trials[position].interning {
-                let bits = bits_for(self.tables[0].len()).next_multiple_of(2);
+                let bits = bits_of(self.tables[0].len()).next_multiple_of(2);
                 Field { offset: before, mask: mask(bits.min(32)), slot: 0, table: 0, values: std::ptr::null() }
             } else {
-                let bits = bits_for(self.seen[position]).next_multiple_of(8);
+                let bits = bits_of(self.seen[position]).next_multiple_of(8);
                 Field {
-                    offset: bits_for(largest).max(before),
+                    offset: bits_of(largest).max(before),
                     mask: mask(bits),
                     slot: 0,
                     table: RAW,

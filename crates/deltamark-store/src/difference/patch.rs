@@ -27,6 +27,7 @@
 //! A change has at least 8 bits, so a shorter remainder ends a list.
 
 use deltamark_core::Slot;
+use deltamark_core::packed::bits_of;
 
 /// Bytes that must follow what is read: words are read whole.
 pub(crate) const SLACK: usize = 8;
@@ -38,7 +39,7 @@ const VALUE_BITS: [u32; 4] = [3, 8, 16, 32];
 /// How many bits name one of this many slots.
 #[inline(always)]
 fn slot_bits(slots: usize) -> u32 {
-    (usize::BITS - slots.saturating_sub(1).leading_zeros()).max(3)
+    bits_of(slots.saturating_sub(1) as u64).max(3)
 }
 
 /// How a slot changes.
@@ -229,7 +230,7 @@ pub(crate) fn write_dense(reference: &[Slot], state: &[Slot], out: &mut Vec<u8>)
         for (slot, flip) in flips[..slots.len()].iter_mut().enumerate() {
             *flip = slots[slot] ^ reference.get(group * GROUP + slot).copied().unwrap_or(0);
         }
-        let width = Slot::BITS - flips.iter().fold(0, |sum, flip| sum | flip).leading_zeros();
+        let width = bits_of(flips.iter().fold(0, |sum, flip| sum | flip));
         if width > 0 {
             out[start + group / 8] |= 1 << (group % 8);
             out.push(width as u8);

@@ -1,93 +1,28 @@
-//! A list of unsigned numbers in as few bits as they need.
+//! A growing list of integers in as few bits as they need, in memory that the budget granted.
 //!
-//! In: numbers below 2^63, appended. Out: number `i`. Invariants: growing moves only the current
-//! chunk; all memory was granted before it is allocated.
-//!
-//! # Layout in memory
-//! ```text
-//! chunk 0 [ 2048 numbers of 5 bits ]  chunk 1 [ 2048 of 9 bits ]  chunk 2 [ 2048 of 9 bits ] …
-//! ```
-//! A chunk has the width of its largest number; a larger number rewrites that chunk alone. It ends
-//! with one word more than needed, so every number is read from two adjacent words without a bounds
-//! check.
+//! In: integers, appended. Out: integer `i`. Invariant: all memory was granted before it is
+//! allocated. The layout is that of [`Numbers`].
 
-use crate::memory::grant::Grant;
 use crate::tables::bucket::prefetch;
-use deltamark_core::Budget;
+use deltamark_core::{Budget, Grant, Numbers};
 use std::sync::Arc;
 
-/// Numbers in a chunk.
-const CHUNK: u64 = 2048;
-/// What a chunk costs in the list of chunks.
-const ENTRY: u64 = size_of::<Chunk>() as u64;
-
-struct Chunk {
-    words: Box<[u64]>,
-    width: u32,
-}
-
-impl Chunk {
-    /// The bytes of a chunk of this width.
-    fn bytes(width: u32) -> u64 {
-        Self::words(width) * 8
-    }
-
-    fn words(width: u32) -> u64 {
-        CHUNK / 64 * u64::from(width) + 1
-    }
-
-    fn new(width: u32) -> Self {
-        Chunk { words: vec![0; Self::words(width) as usize].into_boxed_slice(), width }
-    }
-
-    #[inline(always)]
-    fn get(&self, index: u64) -> u64 {
-        let bit = index as usize * self.width as usize;
-        let (word, shift) = (bit / 64, bit % 64);
-        let Some(&[low, high]) = self.words.get(word..word + 2).and_then(|pair| pair.first_chunk()) else {
-            // Numbers of no bits, and nothing else, have no second word.
-            return 0;
-        };
-        (low >> shift | high << 1 << (63 - shift)) & ((1 << self.width) - 1)
-    }
-
-    fn set(&mut self, index: u64, value: u64) {
-        debug_assert!(bits(value) <= self.width);
-        if self.width == 0 {
-            return;
-        }
-        let bit = index as usize * self.width as usize;
-        let (word, shift) = (bit / 64, bit % 64);
-        let mask = (1u64 << self.width) - 1;
-        self.words[word] = self.words[word] & !(mask << shift) | value << shift;
-        let (mask, value) = (mask >> 1 >> (63 - shift), value >> 1 >> (63 - shift));
-        self.words[word + 1] = self.words[word + 1] & !mask | value;
-    }
-}
-
-/// The bits of a number.
-#[inline]
-pub(crate) fn bits(value: u64) -> u32 {
-    64 - value.leading_zeros()
-}
-
-/// A list of unsigned numbers in as few bits as they need.
+/// A list of integers in as few bits as they need.
 pub(crate) struct Packed {
-    chunks: Vec<Chunk>,
-    len: u64,
+    numbers: Numbers<2048>,
     grant: Grant,
 }
 
 impl Packed {
     /// An empty list.
     pub fn new(budget: &Arc<Budget>) -> Self {
-        Packed { chunks: Vec::new(), len: 0, grant: Grant::new(budget) }
+        Packed { numbers: Numbers::new(), grant: Grant::new(budget) }
     }
 
-    /// How many numbers there are.
+    /// The number of integers.
     #[inline]
     pub fn len(&self) -> u64 {
-        self.len
+        self.numbers.len() as u64
     }
 
     /// The bytes it holds.
@@ -95,106 +30,58 @@ impl Packed {
         self.grant.bytes()
     }
 
-    /// Makes room for `more` numbers of at most `most`. `false` means that the budget has none.
+    /// Makes room for `more` integers of at most `most`. `false` means that the budget has none.
     #[must_use]
     pub fn reserve(&mut self, more: u64, most: u64) -> bool {
-        let width = bits(most);
-        debug_assert!(width < 64);
-        let mut number = self.len / CHUNK;
-        let end = (self.len + more).div_ceil(CHUNK);
-        while number < end {
-            let known = self.chunks.get(number as usize).map(|chunk| chunk.width);
-            let granted = match known {
-                Some(known) => known >= width || self.widen(number as usize, width),
-                None => self.append(width),
-            };
-            if !granted {
-                return false;
-            }
-            number += 1;
-        }
-        true
+        let growth = self.numbers.growth(more as usize, most);
+        growth == 0 || self.grow(growth, |numbers| numbers.reserve(more as usize, most))
     }
 
-    fn append(&mut self, width: u32) -> bool {
-        if self.chunks.len() == self.chunks.capacity() {
-            let more = self.chunks.capacity().max(4);
-            if !self.grant.ask(more as u64 * ENTRY) {
-                return false;
-            }
-            self.chunks.reserve_exact(more);
-            // The allocator may give more than was asked for; it does not for such sizes.
-            debug_assert_eq!(self.chunks.capacity() % 4, 0);
-        }
-        if !self.grant.ask(Chunk::bytes(width)) {
-            return false;
-        }
-        self.chunks.push(Chunk::new(width));
-        true
-    }
-
-    /// Writes a chunk again with wider numbers.
+    /// Makes a change that takes at most `growth` more bytes, if the budget has them.
     #[cold]
-    fn widen(&mut self, number: usize, width: u32) -> bool {
-        let chunk = &mut self.chunks[number];
-        if !self.grant.ask(Chunk::bytes(width) - Chunk::bytes(chunk.width)) {
+    fn grow(&mut self, growth: u64, change: impl FnOnce(&mut Numbers<2048>)) -> bool {
+        if !self.grant.ask(growth) {
             return false;
         }
-        let mut wider = Chunk::new(width);
-        let used = (self.len.saturating_sub(number as u64 * CHUNK)).min(CHUNK);
-        for index in 0..used {
-            wider.set(index, chunk.get(index));
-        }
-        *chunk = wider;
+        change(&mut self.numbers);
+        self.grant.give_back(self.grant.bytes() - self.numbers.held_bytes());
         true
     }
 
-    /// Appends a number for which room was [made](Self::reserve).
+    /// Appends an integer for which room was [made](Self::reserve).
     #[inline]
     pub fn push(&mut self, value: u64) {
-        self.chunks[(self.len / CHUNK) as usize].set(self.len % CHUNK, value);
-        self.len += 1;
+        self.numbers.push(value);
     }
 
-    /// Number `index`.
+    /// Integer `index`.
     #[inline(always)]
     pub fn get(&self, index: u64) -> u64 {
-        debug_assert!(index < self.len);
-        self.chunks[(index / CHUNK) as usize].get(index % CHUNK)
+        self.numbers.get(index as usize)
     }
 
-    /// Changes number `index`. `false` means that it needs more bits than the budget grants.
+    /// Changes integer `index`. `false` means that it needs more bits than the budget grants.
     #[must_use]
     pub fn set(&mut self, index: u64, value: u64) -> bool {
-        let number = (index / CHUNK) as usize;
-        if bits(value) > self.chunks[number].width && !self.widen(number, bits(value)) {
-            return false;
+        let growth = self.numbers.growth_of_set(index as usize, value);
+        if growth == 0 {
+            self.numbers.set(index as usize, value);
+            return true;
         }
-        self.chunks[number].set(index % CHUNK, value);
-        true
+        self.grow(growth, |numbers| numbers.set(index as usize, value))
     }
 
-    /// Asks for number `index` to be fetched.
+    /// Asks for integer `index` to be fetched.
     #[inline(always)]
     pub fn prefetch(&self, index: u64) {
-        if let Some(chunk) = self.chunks.get((index / CHUNK) as usize) {
-            let word = (index % CHUNK) as usize * chunk.width as usize / 64;
-            prefetch(chunk.words.as_ptr().wrapping_add(word));
+        if let Some(word) = self.numbers.word(index as usize) {
+            prefetch(word);
         }
     }
 
-    /// How many numbers at the front, of an ascending list, `before` is true of.
+    /// The number of integers at the front, of an ascending list, that `before` is true of.
     pub fn partition_point(&self, before: impl Fn(u64) -> bool) -> u64 {
-        let (mut low, mut high) = (0, self.len);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if before(self.get(middle)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        self.numbers.partition_point(before) as u64
     }
 }
 
@@ -256,19 +143,5 @@ mod tests {
         assert!(pushed > 1000 && !list.set(3, 1 << 50));
         assert!((0..list.len()).all(|index| list.get(index) == index % 500));
         assert_eq!(list.bytes(), budget.used());
-    }
-
-    #[test]
-    fn ascending_numbers_are_searched() {
-        let budget = Arc::new(Budget::unlimited());
-        let mut list = Packed::new(&budget);
-        let count = if cfg!(miri) { 100 } else { 5000 };
-        for value in 0..count {
-            assert!(list.reserve(1, value * 3));
-            list.push(value * 3);
-        }
-        for value in 0..3 * count {
-            assert_eq!(list.partition_point(|held| held <= value), value / 3 + 1);
-        }
     }
 }

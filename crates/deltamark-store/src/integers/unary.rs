@@ -14,9 +14,8 @@
 //! per number, a zero per unit of the last number, and a third of a bit for the samples.
 
 use crate::integers::packed::Packed;
-use crate::memory::grant::Grant;
 use crate::tables::bucket::prefetch;
-use deltamark_core::Budget;
+use deltamark_core::{Budget, Grant};
 use std::sync::Arc;
 
 /// Words of a chunk of bits.

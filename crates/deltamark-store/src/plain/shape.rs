@@ -66,6 +66,27 @@ impl<const W: usize> Shape for Narrow<W> {
     }
 }
 
+/// Makes a call for the shape of states of some width.
+macro_rules! shaped {
+    ($width:expr, $shape:ident => $call:expr) => {{
+        macro_rules! with {
+            ($of:expr) => {{
+                let $shape = $of;
+                $call
+            }};
+        }
+        match $width {
+            deltamark_core::Width::Fixed(1) => with!(crate::plain::shape::Narrow::<1>),
+            deltamark_core::Width::Fixed(2) => with!(crate::plain::shape::Narrow::<2>),
+            deltamark_core::Width::Fixed(3) => with!(crate::plain::shape::Narrow::<3>),
+            deltamark_core::Width::Fixed(4) => with!(crate::plain::shape::Narrow::<4>),
+            deltamark_core::Width::Fixed(8) => with!(crate::plain::shape::Narrow::<8>),
+            _ => with!(crate::plain::shape::Any),
+        }
+    }};
+}
+pub(crate) use shaped;
+
 /// States of any width.
 #[derive(Clone, Copy)]
 pub(crate) struct Any;

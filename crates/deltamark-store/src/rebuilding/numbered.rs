@@ -25,13 +25,13 @@
 
 mod batch;
 
-use crate::integers::packed::bits;
 use crate::rebuilding::spanning::{Exception, Exceptions, From, NONE, Spanning};
 use crate::rebuilding::walk::{Candidates, Coded, Rebuilder, Work};
 use crate::states::cache::Cache;
 use crate::states::checkpoints::Kept;
 use crate::states::window::Window;
 use crate::tables::quotient::Quotient;
+use deltamark_core::packed::bits_of;
 use deltamark_core::{
     Action, Arrival, Attached, Batch, Block, Budget, Bytes, Control, Guarantee, Ids, Insert, Order, Recall, Recoding,
     Scratch, Slot, StateId, States, Store, System, Trace, Width, hash::mix,
@@ -248,7 +248,7 @@ impl Inner<'_> {
     /// Makes room for `more` states of `slots` slots in all.
     fn reserve(&mut self, more: u64, slots: u64, most_parent: u64, most_action: Action) -> bool {
         let len = self.len();
-        let payload = bits((len + more - 1).max(1));
+        let payload = bits_of((len + more - 1).max(1));
         if self.lost || payload + MOST_SIGNATURE > 64 {
             return false;
         }
@@ -299,8 +299,8 @@ impl Inner<'_> {
         for signature in [new, old] {
             let budget = Arc::clone(&self.budget);
             self.rebuilder.table = Quotient::new(1, 1, Arc::clone(&budget));
-            self.rebuilder.table = Quotient::new(signature, bits(len.max(1)), budget);
-            if self.rebuilder.table.reserve(len, bits(len.max(1))) && self.sign_all() {
+            self.rebuilder.table = Quotient::new(signature, bits_of(len.max(1)), budget);
+            if self.rebuilder.table.reserve(len, bits_of(len.max(1))) && self.sign_all() {
                 self.config.signature = signature;
                 return;
             }

@@ -25,8 +25,7 @@
 
 use crate::integers::packed::Packed;
 use crate::integers::unary::Unary;
-use crate::memory::grant::Grant;
-use deltamark_core::{Action, Budget, Order, hash::mix};
+use deltamark_core::{Action, Budget, Grant, Order, hash::mix};
 use std::sync::Arc;
 
 /// The parent of an initial state.

@@ -3,8 +3,7 @@
 //! In: states with their numbers. Out: the state of a number, if cached. Invariant: direct-mapped:
 //! a number has one position, `number mod size`, and the last state stays.
 
-use crate::memory::grant::Grant;
-use deltamark_core::{Budget, Slot};
+use deltamark_core::{Budget, Grant, Slot};
 use std::sync::Arc;
 
 /// A few full states, direct-mapped.

@@ -13,10 +13,9 @@
 //! In any order there are no ranges: the back edge of a state contains its position.
 
 use crate::integers::packed::Packed;
-use crate::memory::grant::Grant;
 use crate::states::vectors::Vectors;
 use crate::tables::bucket::prefetch;
-use deltamark_core::{Arrival, Budget, Bytes, Insert, Recoding, Scratch, Slot, StateId, States, Store, Width};
+use deltamark_core::{Arrival, Budget, Bytes, Grant, Insert, Recoding, Scratch, Slot, StateId, States, Store, Width};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -12,9 +12,8 @@
 //! Chunks of fixed-width states have the exact size; for states of varying length a chunk also
 //! holds their ends.
 
-use crate::memory::grant::Grant;
 use crate::tables::bucket::prefetch;
-use deltamark_core::{Budget, Recoding, Slot, States, Width};
+use deltamark_core::{Budget, Grant, Recoding, Slot, States, Width};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;

@@ -15,12 +15,12 @@
 //! 0.85; it grows by doubling, later by half, and is refilled from the states. If the previous
 //! layer was much larger, it grows by four.
 
-use crate::memory::grant::Grant;
 use crate::memory::region::Region;
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch};
 use crate::tables::index::{BASELINE, IndexView};
+use deltamark_core::packed::bits_of;
 use deltamark_core::state::same;
-use deltamark_core::{Action, Recoding, Remember, Scratch, Slot, States, System, Width, hash::mix};
+use deltamark_core::{Action, Grant, Recoding, Remember, Scratch, Slot, States, System, Width, hash::mix};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// States of the smallest chunk; as many are compared one by one, without an index.
@@ -264,24 +264,10 @@ impl Layer {
                 }
             }
             Some(view) => {
-                let tag = view.tag(mixed);
-                let mut at = view.home(mixed);
-                loop {
-                    let bucket = view.bucket(at);
-                    let (mut hits, empty) = BASELINE.scan(bucket, tag, view.mask);
-                    while hits != 0 {
-                        let entry = bucket.0[hits.trailing_zeros() as usize % LANES].load(Relaxed);
-                        let place = (entry & !view.mask) - 1;
-                        if same(self.state(means.width, place), state) {
-                            return Entered::Seen(place);
-                        }
-                        hits &= hits - 1;
-                    }
-                    if empty != 0 {
-                        site = Some((at, empty.trailing_zeros() as usize % LANES, tag));
-                        break;
-                    }
-                    at = view.next(at);
+                let is_here = |place: u64| same(self.state(means.width, place as u32), state);
+                match view.search(BASELINE, mixed, view.home(mixed), is_here) {
+                    Ok(place) => return Entered::Seen(place as u32),
+                    Err(free) => site = Some(free),
                 }
             }
         }
@@ -299,7 +285,7 @@ impl Layer {
         }
         let place = self.len - 1;
         match (site, self.view()) {
-            (Some((at, lane, tag)), Some(view)) => view.bucket(at).0[lane].store(tag | (place + 1), Relaxed),
+            (Some((at, lane)), Some(view)) => view.settle(at, lane, mixed, place.into()),
             (None, Some(view)) => enter(view, mixed, place),
             (_, None) => {}
         }
@@ -390,7 +376,7 @@ impl Layer {
             return false;
         };
         self.index = Some(index);
-        self.number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
+        self.number_bits = bits_of(buckets * LANES as u64 + 2);
         // A bucket alone can be filled to the last entry but one: an empty one ends every search.
         self.room = (buckets * LANES as u64 / 20 * 17).max(buckets * 13);
         let mut place = 0;

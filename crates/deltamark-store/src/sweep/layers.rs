@@ -29,11 +29,10 @@
 //! As `plain` for each state held: 4.7 to 9.4 bytes for the index, its slots, eight more bytes if
 //! numbers are stored, four if actions are. A rank without states costs nothing.
 
-use crate::memory::grant::Grant;
 use crate::sweep::layer::{Entered, Entrant, Layer, Means};
 use deltamark_core::{
-    Action, Block, Budget, Bytes, Entrants, Insert, Rank, Recoding, Remember, Scratch, StateId, States, System, Width,
-    Window,
+    Action, Block, Budget, Bytes, Entrants, Grant, Insert, Rank, Recoding, Remember, Scratch, StateId, States, System,
+    Width, Window,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

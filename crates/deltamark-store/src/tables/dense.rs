@@ -23,8 +23,8 @@
 mod group;
 
 use crate::memory::arena::Arena;
-use crate::tables::bucket::{LANES, Lanes, prefetch, prefetch_as};
-use crate::tables::index::{Index, settled};
+use crate::tables::bucket::{Lanes, prefetch, prefetch_as};
+use crate::tables::index::Index;
 use crate::threads::cooperate::Help;
 use deltamark_core::{
     Apart, Budget,
@@ -217,24 +217,8 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     /// The number of a key, or where it would be entered.
     #[inline(always)]
     fn search<L: Lanes>(&self, lanes: L, key: [u32; K], mixed: u64, from: u64) -> Result<u32, (u64, usize)> {
-        let index = self.index.view();
-        let (tag, mask) = (index.tag(mixed), index.mask);
-        let mut at = from;
-        loop {
-            let bucket = index.bucket(at);
-            let (mut hits, empty) = lanes.scan(bucket, tag, mask);
-            while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], mask) as u32;
-                if self.get(number) == key {
-                    return Ok(number);
-                }
-                hits &= hits - 1;
-            }
-            if empty != 0 {
-                return Err((at, empty.trailing_zeros() as usize));
-            }
-            at = index.next(at);
-        }
+        let found = self.index.view().search(lanes, mixed, from, |number| self.get(number as u32) == key);
+        found.map(|number| number as u32)
     }
 
     /// The number of a key that is there.
@@ -249,22 +233,21 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     #[inline(always)]
     pub fn intern<L: Lanes>(&self, lanes: L, key: [u32; K], mixed: u64) -> (u32, bool) {
         let index = self.index.view();
-        let (tag, mask) = (index.tag(mixed), index.mask);
         let mut at = index.home(mixed);
         loop {
-            let entry = match self.search(lanes, key, mixed, at) {
+            let lane = match self.search(lanes, key, mixed, at) {
                 Ok(number) => return (number, false),
                 Err((bucket, lane)) => {
                     at = bucket;
-                    &index.bucket(bucket).0[lane % LANES]
+                    lane
                 }
             };
             // I2: all entries before this one were looked at; if it is still empty, the key is
             // in no other.
-            if entry.compare_exchange(0, tag | !mask, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if index.claim(at, lane, mixed) {
                 let number = self.len.fetch_add(1, Ordering::AcqRel);
                 self.keys.put(number, key);
-                entry.store(tag | (number as u32 + 1), Ordering::Release);
+                index.settle(at, lane, mixed, number);
                 return (number as u32, true);
             }
         }

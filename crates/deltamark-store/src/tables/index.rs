@@ -17,6 +17,7 @@ use crate::tables::bucket::x86;
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch_to_write};
 use crate::threads::claim::relax;
 use crate::threads::cooperate::Help;
+use deltamark_core::packed::bits_of;
 use deltamark_core::{Apart, Budget};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -127,7 +128,7 @@ impl Index {
         debug_assert!(buckets <= LARGEST);
         self.buckets = buckets;
         // Numbers plus one, and above them the mark of I2, must be told apart.
-        self.number_bits = (buckets * LANES as u64 + 2).ilog2() + 1;
+        self.number_bits = bits_of(buckets * LANES as u64 + 2);
         self.room = room(buckets);
     }
 
@@ -345,6 +346,35 @@ impl<'a> IndexView<'a> {
         if bucket + 1 == self.buckets.len() as u64 { 0 } else { bucket + 1 }
     }
 
+    /// The number of which `same` is true, among those in entries that carry the tag of a hash,
+    /// searched from bucket `from` on; or the bucket and lane of the first empty entry. Call with
+    /// no claims of one's own.
+    #[inline(always)]
+    pub fn search<L: Lanes>(
+        self,
+        lanes: L,
+        mixed: u64,
+        from: u64,
+        same: impl Fn(u64) -> bool,
+    ) -> Result<u64, (u64, usize)> {
+        let mut at = from;
+        loop {
+            let bucket = self.bucket(at);
+            let (mut hits, empty) = lanes.scan(bucket, self.tag(mixed), self.mask);
+            while hits != 0 {
+                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], self.mask);
+                if same(number) {
+                    return Ok(number);
+                }
+                hits &= hits - 1;
+            }
+            if empty != 0 {
+                return Err((at, empty.trailing_zeros() as usize % LANES));
+            }
+            at = self.next(at);
+        }
+    }
+
     // What the protocol of `threads/claim.rs` does with entries.
 
     /// Entries of a bucket that carry the tag of a hash, and empty ones, a bit each.
@@ -444,16 +474,8 @@ mod tests {
         let entered: u32 = (0..view.len()).map(|at| LANES as u32 - BASELINE.empty(view.bucket(at)).count_ones()).sum();
         assert_eq!(u64::from(entered), count);
         for number in 0..count {
-            let (mut at, tag) = (view.home(mix(number)), view.tag(mix(number)));
-            loop {
-                let (hits, empty) = BASELINE.scan(view.bucket(at), tag, view.mask);
-                let mut hits = (0..LANES).filter(|lane| hits >> lane & 1 == 1);
-                if hits.any(|lane| settled(&view.bucket(at).0[lane], view.mask) == number) {
-                    break;
-                }
-                assert_eq!(empty, 0, "{number} is there");
-                at = view.next(at);
-            }
+            let found = view.search(BASELINE, mix(number), view.home(mix(number)), |held| held == number);
+            assert_eq!(found, Ok(number));
         }
     }
 

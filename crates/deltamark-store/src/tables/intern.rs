@@ -15,8 +15,7 @@
 
 use crate::memory::region::Region;
 use crate::states::vectors::Vectors;
-use crate::tables::bucket::{LANES, Lanes};
-use crate::tables::index::{BASELINE, Index, settled};
+use crate::tables::index::{BASELINE, Index};
 use deltamark_core::{Budget, Slot, Width, hash};
 
 /// Values in the first chunk, as a power of two.
@@ -139,22 +138,9 @@ impl Table {
     pub fn intern(&mut self, value: &[Slot], budget: &Budget) -> Option<(u32, bool)> {
         let mixed = mixed(value);
         let view = self.index.as_ref().expect("the table was opened").view();
-        let tag = view.tag(mixed);
-        let mut at = view.home(mixed);
-        loop {
-            let bucket = view.bucket(at);
-            let (mut hits, empty) = BASELINE.scan(bucket, tag, view.mask);
-            while hits != 0 {
-                let number = settled(&bucket.0[hits.trailing_zeros() as usize % LANES], view.mask) as u32;
-                if equal(self.get(number), value) {
-                    return Some((number, false));
-                }
-                hits &= hits - 1;
-            }
-            if empty != 0 {
-                return self.add(value, mixed, budget).map(|number| (number, true));
-            }
-            at = view.next(at);
+        match view.search(BASELINE, mixed, view.home(mixed), |number| equal(self.get(number as u32), value)) {
+            Ok(number) => Some((number as u32, false)),
+            Err(_) => self.add(value, mixed, budget).map(|number| (number, true)),
         }
     }
 

@@ -30,6 +30,7 @@ use crate::tables::bucket::x86;
 use crate::tables::dense::{Keys, Table, extend, key_hash};
 use crate::threads::cooperate::Help;
 use deltamark_core::Budget;
+use deltamark_core::packed::bits_of;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +80,7 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
     pub fn widen(&mut self, below: [u64; K], len: u64, budget: &Budget) -> bool {
         let mut widths = self.widths;
         for (width, below) in widths.iter_mut().zip(below) {
-            *width = (*width).max(below.max(1).next_power_of_two().ilog2());
+            *width = (*width).max(bits_of(below.saturating_sub(1)));
             debug_assert!(*width <= 32);
         }
         let bits = widths.iter().sum();

@@ -11,6 +11,8 @@
 //! ```
 //! Interleaving is due to Morton (1966). Row-major order would require the row length in advance.
 
+use deltamark_core::packed::bits_of;
+
 /// Moves bit i to bit 2i.
 #[inline(always)]
 pub(crate) fn spread(word: u64) -> u64 {
@@ -66,7 +68,7 @@ pub(crate) struct Reach {
 impl Reach {
     /// That of ids below these.
     pub fn new(skew: u32, left: u64, right: u64) -> Self {
-        let bits = |count: u64| count.max(1).next_power_of_two().ilog2().min(32);
+        let bits = |count: u64| bits_of(count.saturating_sub(1)).min(32);
         Reach { skew, left: bits(left), right: bits(right) }
     }
 

@@ -38,11 +38,11 @@ mod layout;
 mod line;
 mod numbers;
 mod rearrange;
-mod stash;
 
 use crate::memory::arena::Arena;
 use crate::tables::bucket::{prefetch, prefetch_as};
 use crate::tables::pair_code::Reach;
+use crate::tables::quotient::stash::Stash;
 use crate::tables::tiles::Added;
 use crate::threads::cooperate::Help;
 use deltamark_core::Budget;
@@ -50,9 +50,8 @@ use layout::Shape;
 use line::{COUNT, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED};
 use numbers::Numbers;
 pub(crate) use numbers::Signatures;
-use stash::Stash;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A set of numbers of some reach, in lines of `W` words, 8 or 16.
 pub(crate) struct Set<R: Numbers, const W: usize> {
@@ -63,8 +62,7 @@ pub(crate) struct Set<R: Numbers, const W: usize> {
     granted: u64,
     /// How many numbers are let in.
     room: u64,
-    /// The stash, and the bytes granted for it.
-    stash: Mutex<(Stash, u64)>,
+    stash: Mutex<Stash>,
 }
 
 /// A set of codes of pairs.
@@ -80,21 +78,21 @@ impl<R: Numbers, const W: usize> Set<R, W> {
     pub fn new(reach: R, budget: &Arc<Budget>) -> Option<Self> {
         let shape = Shape::first(reach);
         let lines = Arena::new(2 * W);
-        if !budget.request(shape.bytes()) {
+        if !budget.request(shape.line_bytes()) {
             return None;
         }
         if !lines.extend(shape.lines() + 1) {
-            budget.release(shape.bytes());
+            budget.release(shape.line_bytes());
             return None;
         }
-        let (granted, room) = (shape.bytes(), shape.room(false));
-        let stash = Mutex::new((Stash::default(), 0));
+        let (granted, room) = (shape.line_bytes(), shape.room(false));
+        let stash = Mutex::new(Stash::default());
         Some(Set { budget: Arc::clone(budget), shape, lines, granted, room, stash })
     }
 
     /// How many bytes a set of this many numbers takes, about.
     pub fn estimate(numbers: u64, reach: R) -> u64 {
-        Shape::<R, W>::first(reach).with_room(numbers).bytes()
+        Shape::<R, W>::first(reach).with_room(numbers).line_bytes()
     }
 
     /// How far its numbers go.
@@ -104,7 +102,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
 
     /// The bytes of lines, and of the stash.
     pub fn bytes(&self) -> (u64, u64) {
-        (self.granted, self.stash.lock().unwrap_or_else(PoisonError::into_inner).1)
+        (self.granted, self.stashed().granted)
     }
 
     /// Whether there is room for so many numbers of this reach in all.
@@ -152,8 +150,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
         }
         let next = self.line(home + 1);
         let first = next.0[0].load(Ordering::Acquire);
-        next.holds(&self.shape, first, true, entry)
-            || first & STASHED != 0 && self.stash.lock().unwrap_or_else(PoisonError::into_inner).0.contains(number)
+        next.holds(&self.shape, first, true, entry) || first & STASHED != 0 && self.stashed().contains(number)
     }
 
     /// The same for the line behind, if a number may be there; its home has been asked for before.
@@ -180,9 +177,18 @@ impl<R: Numbers, const W: usize> Set<R, W> {
 
     #[cold]
     fn insert_stashed(&self, number: u64, must: bool) -> Added {
-        let mut guard = self.stash.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stash, granted) = &mut *guard;
-        stash.insert(number, &self.budget, granted, must)
+        let mut stash = self.stashed();
+        if stash.contains(number) {
+            Added::Seen
+        } else if stash.push(number, 0, &self.budget, must) {
+            Added::New
+        } else {
+            Added::Full
+        }
+    }
+
+    fn stashed(&self) -> MutexGuard<'_, Stash> {
+        self.stash.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes room for so many numbers of this reach in all (I3). Says whether there was memory.
@@ -236,8 +242,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
     }
 
     fn each_stashed(&self, visit: &mut impl FnMut(u64) -> bool) -> bool {
-        let guard = self.stash.lock().unwrap_or_else(PoisonError::into_inner);
-        guard.0.numbers().all(visit)
+        self.stashed().words().all(visit)
     }
 }
 

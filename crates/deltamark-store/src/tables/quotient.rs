@@ -26,7 +26,10 @@
 //! leave open.
 //!
 //! A slot whose home is full goes to the next line, where such foreign slots are at the end; if
-//! that is full too, it goes to the stash, a small chained table beside it.
+//! that is full too, it goes to the stash, a small table beside it.
+//!
+//! Homes, slots and the stash are those of `pairs.rs` (`quotient/shape.rs`, `quotient/stash.rs`).
+//! Lines are not: here one thread writes at a time, so lines are plain bytes.
 //!
 //! # Growth
 //! From `m·2^e` to the next size, lines are read from last to first, and every entry is written to
@@ -41,13 +44,15 @@
 //! For tables whose entries must be small. A look-up touches one line, seldom two.
 
 mod line;
-mod stash;
+pub(crate) mod shape;
+pub(crate) mod stash;
 
 use crate::memory::arena::Arena;
 use deltamark_core::Budget;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use line::has_avx512;
-use line::{Line, OVERFLOWN, Shape, bits, equal_bytes, least_m, prefetch_line, scan};
+use line::{Line, OVERFLOWN, bits, equal_bytes, prefetch_line, scan};
+use shape::Shape;
 use stash::Stash;
 use std::sync::Arc;
 
@@ -97,17 +102,21 @@ impl<const N: usize> Quotient<N> {
     /// When these are too many.
     pub fn new(key_bits: u32, payload_bits: u32, budget: Arc<Budget>) -> Self {
         assert!((1..=MOST_KEY_BITS).contains(&key_bits));
-        let shape = Shape::new(N as u32, key_bits, payload_bits, 1 << least_m(N as u32), 0);
+        // Tables of small entries grow in four steps to twice their size, those of large ones in
+        // eight. With steps half as large tables are a twentieth smaller, and filling them takes
+        // longer.
+        let least = if N == 64 { 3 } else { 4 };
+        let shape = Shape::new(N as u32, least, key_bits, payload_bits, 1 << least, 0);
         let mut table = Quotient {
             budget,
             shape,
             lines: Arena::new(N / 4),
-            stash: Stash::default(),
+            stash: Stash::new(payload_bits),
             len: 0,
             granted: 0,
             last: false,
         };
-        let bytes = Self::line_bytes(&shape);
+        let bytes = shape.line_bytes();
         if table.budget.request(bytes) {
             if table.lines.extend(shape.lines() + 1) {
                 table.granted = bytes;
@@ -116,11 +125,6 @@ impl<const N: usize> Quotient<N> {
             }
         }
         table
-    }
-
-    /// The bytes of its lines; there is one behind the last for entries that are foreign there.
-    fn line_bytes(shape: &Shape) -> u64 {
-        (shape.lines() + 1) * N as u64
     }
 
     /// How many entries there are.
@@ -143,17 +147,10 @@ impl<const N: usize> Quotient<N> {
         self.shape_for(self.len + more, payload_bits).remainder_bits
     }
 
-    /// The shape for so many entries, as far as the key has bits for it.
+    /// The shape for this many entries, as far as the key has bits for it; the rest goes to the
+    /// stash.
     fn shape_for(&self, wanted: u64, payload_bits: u32) -> Shape {
-        let mut shape = Shape::new(N as u32, self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
-        while wanted > shape.room(false) {
-            match shape.next(payload_bits) {
-                Some(next) => shape = next,
-                // No more lines than keys can tell apart: the rest goes to the stash.
-                None => break,
-            }
-        }
-        shape
+        self.shape.with_bits(self.shape.key_bits, payload_bits).with_room(wanted)
     }
 
     /// The key of a mixed hash.
@@ -180,15 +177,15 @@ impl<const N: usize> Quotient<N> {
     /// their keys. For those who give numbers to many entries and cannot stop in the middle.
     #[must_use]
     pub fn reserve_surely(&mut self, more: u64, payload_bits: u32) -> bool {
-        self.reserve(more, payload_bits) && self.stash.reserve(&self.shape, &self.budget, more as usize)
+        self.reserve(more, payload_bits) && self.stash.reserve(more as usize, &self.budget)
     }
 
     #[cold]
     fn grow(&mut self, wanted: u64, payload_bits: u32) -> bool {
         debug_assert!(payload_bits >= self.shape.payload_bits);
-        let wider = Shape::new(N as u32, self.shape.key_bits, payload_bits, self.shape.m, self.shape.e);
+        let wider = self.shape.with_bits(self.shape.key_bits, payload_bits);
         let new = self.shape_for(wanted, payload_bits);
-        let missing = Self::line_bytes(&new) - self.granted;
+        let missing = new.line_bytes() - self.granted;
         if missing == 0 && payload_bits == self.shape.payload_bits {
             return true;
         }
@@ -197,8 +194,8 @@ impl<const N: usize> Quotient<N> {
                 self.granted += missing;
                 // By no more at once than lines can wait.
                 while new.lines() / self.shape.lines() >= WAITING as u64 / 2 {
-                    let Shape { key_bits, m, e, .. } = self.shape;
-                    self.rearrange(Shape::new(N as u32, key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
+                    let Shape { bytes, least, key_bits, m, e, .. } = self.shape;
+                    self.rearrange(Shape::new(bytes, least, key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
                 }
                 self.rearrange(new);
                 return true;
@@ -220,7 +217,8 @@ impl<const N: usize> Quotient<N> {
     /// A new line is written when no older line can add to it, all slots at once.
     fn rearrange(&mut self, new: Shape) {
         let old = std::mem::replace(&mut self.shape, new);
-        let Stash { entries: mut stashed, granted, .. } = std::mem::take(&mut self.stash);
+        let stash = std::mem::replace(&mut self.stash, Stash::new(new.payload_bits));
+        let mut stashed: Vec<u64> = stash.words().collect();
         stashed.sort_unstable();
         // Those that are foreign in the line read last, and belong to the next.
         let mut carried: Vec<u64> = Vec::with_capacity(64);
@@ -257,7 +255,7 @@ impl<const N: usize> Quotient<N> {
             }
         }
         debug_assert!(carried.is_empty() && stashed.is_empty());
-        self.budget.release(granted);
+        self.budget.release(stash.granted);
     }
 
     /// Writes a line anew with these entries of its own, and empties the list; those that find
@@ -274,7 +272,7 @@ impl<const N: usize> Quotient<N> {
         for &value in waiting.values[fitting..waiting.len].iter().chain(&waiting.more) {
             if !self.line_mut(home + 1).put_foreign(&shape, value) {
                 let key = shape.join(home, value & shape.remainder_mask);
-                self.stash.push(&shape, &self.budget, key, shape.payload(value), true);
+                self.stash.push(key, shape.payload(value), &self.budget, true);
             }
         }
         waiting.len = 0;
@@ -305,7 +303,7 @@ impl<const N: usize> Quotient<N> {
         let value = shape.value(remainder, payload);
         self.line_mut(home).put_own(&shape, value)
             || self.line_mut(home + 1).put_foreign(&shape, value)
-            || self.stash.push(&shape, &self.budget, key, payload, false)
+            || self.stash.push(key, payload, &self.budget, false)
     }
 
     /// Asks for the line of a mixed hash to be fetched.
@@ -331,7 +329,7 @@ impl<const N: usize> Quotient<N> {
             let foreign = bits(self.shape.slots - next.foreign(), self.shape.slots);
             scan(&self.shape, next, foreign, remainder, equal_bytes, &mut found);
             if next.is_stashed() {
-                self.stash.probe(&self.shape, key, found);
+                self.stash.probe(key, found);
             }
         }
     }
@@ -409,7 +407,7 @@ impl<const N: usize> Quotient<N> {
                 scan(&shape, next, slots, remainder, equal, |payload| found(group * GROUP + index, payload));
                 if next.is_stashed() {
                     let key = self.key(hashes[index]);
-                    self.stash.probe(&shape, key, |payload| found(group * GROUP + index, payload));
+                    self.stash.probe(key, |payload| found(group * GROUP + index, payload));
                 }
             }
         }
@@ -488,7 +486,7 @@ mod tests {
             assert_eq!(probed(&table, absent).len(), expected);
         }
         assert_eq!(table.len(), count);
-        let stashed = table.stash.entries.len() as f64 / count as f64;
+        let stashed = table.stash.len() as f64 / count as f64;
         drop(table);
         assert_eq!(budget.used(), 0);
         stashed
@@ -530,8 +528,8 @@ mod tests {
 
     #[test]
     fn homes_follow_the_order_of_keys_and_give_them_back() {
-        let small = [3, 8, 13, 40, 56].map(|key_bits| Shape::new(64, key_bits, 0, 8, 0));
-        let large = [3, 8, 13, 40, 54].map(|key_bits| Shape::new(128, key_bits, 0, 16, 0));
+        let small = [3, 8, 13, 40, 56].map(|key_bits| Shape::new(64, 3, key_bits, 0, 8, 0));
+        let large = [3, 8, 13, 40, 54].map(|key_bits| Shape::new(128, 4, key_bits, 0, 16, 0));
         for first in small.into_iter().chain(large) {
             let key_bits = first.key_bits;
             let mut shape = Some(first);
@@ -541,11 +539,11 @@ mod tests {
                     let (home, remainder) = now.split(key);
                     assert!(home < now.lines() && remainder < 1 << now.remainder_bits.max(1));
                     assert_eq!(now.join(home, remainder), key, "{now:?}");
-                    if let Some(next) = now.next(0) {
+                    if let Some(next) = now.next() {
                         assert!(next.split(key).0 >= home);
                     }
                 }
-                shape = now.next(0);
+                shape = now.next();
             }
         }
     }

@@ -22,6 +22,8 @@
 //! The protocol is independent of vectors and processors: it is written against [`Site`], so that a
 //! test can run it on atomics whose schedule it controls.
 
+use deltamark_core::{Insert, StateId};
+
 /// How many states are inserted together, at most.
 pub(crate) const GROUP: usize = 64;
 
@@ -30,6 +32,16 @@ pub(crate) const GROUP: usize = 64;
 pub(crate) enum Answer {
     New(u64),
     Seen(u64),
+}
+
+impl From<Answer> for Insert {
+    #[inline(always)]
+    fn from(answer: Answer) -> Insert {
+        match answer {
+            Answer::New(number) => Insert::New(StateId::new(number)),
+            Answer::Seen(number) => Insert::Seen(StateId::new(number)),
+        }
+    }
 }
 
 /// Where states of a group are entered. States are known by their number in the group.
@@ -54,13 +66,10 @@ pub(crate) trait Site {
     /// Takes so many numbers that nobody else has; gives the first.
     fn take(&self, count: u64) -> u64;
 
-    /// Writes the vectors of these states, whose numbers count up from `first`, where that is easier
-    /// for many together than for one at a time.
-    #[inline(always)]
-    fn write(&self, _first: u64, _states: impl Iterator<Item = usize>) {}
+    /// Writes the vectors of these states, whose numbers count up from `first`.
+    fn write(&self, first: u64, states: impl Iterator<Item = usize>);
 
-    /// Writes the vector of this number, unless that was [done](Self::write), and then the number
-    /// into the entry that was claimed.
+    /// Writes a number, whose vector is [written](Self::write), into the entry that was claimed.
     fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64);
 
     /// Whether the vector of a number that was told is this state.
@@ -243,8 +252,13 @@ mod tests {
             self.board.len.fetch_add(count, SeqCst)
         }
 
+        fn write(&self, first: u64, states: impl Iterator<Item = usize>) {
+            for (number, state) in (first as usize..).zip(states) {
+                assert_eq!(self.board.vectors[number].swap(self.states[state], SeqCst), 0, "written once");
+            }
+        }
+
         fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64) {
-            assert_eq!(self.board.vectors[number as usize].swap(self.states[state], SeqCst), 0, "written once");
             self.board.entries[bucket as usize][lane].store(self.tag(state) | (number as u32 + 1), SeqCst);
         }
 

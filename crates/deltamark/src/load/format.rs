@@ -53,7 +53,7 @@ pub static FORMATS: &[Format] = &[
         parameters: false,
         engines: false,
         companion: None,
-        parse: |text| net(deltamark_nets::Format::Tina, text),
+        parse: |text| net(deltamark_nets::tina::parse_under, text),
     },
     Format {
         name: "lna",

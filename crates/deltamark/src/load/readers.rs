@@ -101,7 +101,7 @@ pub(super) fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
         Ok(words) if deltamark_coloured::pnml::is_coloured(words) => {
             coloured(deltamark_coloured::pnml::parse_under(words, text.control)?, words, text)
         }
-        _ => net(deltamark_nets::Format::Pnml, text),
+        _ => net(deltamark_nets::pnml::parse_under, text),
     }
 }
 
@@ -163,8 +163,12 @@ fn unfolding(wanted: Unfold, control: &Control) -> Control {
 }
 
 /// A P/T net.
-pub(super) fn net(format: deltamark_nets::Format, text: &Text<'_>) -> Result<Parsed, Wrong> {
-    let net = deltamark_nets::parse_bytes_under(format, text.bytes, text.control)?;
+pub(super) fn net(
+    parse: fn(&str, &Control) -> Result<deltamark_nets::Net, Vec<Diagnostic>>,
+    text: &Text<'_>,
+) -> Result<Parsed, Wrong> {
+    let words = deltamark_core::text::utf8(text.bytes).map_err(Vec::from)?;
+    let net = parse(words, text.control)?;
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let final_markings = net.final_markings.iter().map(|marking| exactly(&net, marking)).collect();
     let remarks = net.notes.clone();

@@ -6,54 +6,17 @@
 
 use super::{Keys, Table};
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_to_write};
-use crate::tables::index::IndexView;
-use crate::threads::claim::{Answer, Claims, GROUP, Site, relax};
+use crate::tables::entrance::{Entrance, Group};
+use crate::threads::claim::{Answer, Claims, GROUP, Site};
 use std::sync::atomic::Ordering;
 
-struct Group<'g, const K: usize, S, L> {
+struct Interned<'g, const K: usize, S> {
     table: &'g Table<K, S>,
-    index: IndexView<'g>,
-    lanes: L,
     keys: &'g [[u32; K]],
-    mixed: &'g [u64],
     told: &'g mut [(u32, bool); GROUP],
 }
 
-impl<const K: usize, S: Keys<K>, L: Lanes> Group<'_, K, S, L> {
-    /// Asks for the key in the first of these entries.
-    #[inline(always)]
-    fn await_key(&self, bucket: &Bucket, hits: u32) {
-        let entry = bucket.0[hits.trailing_zeros() as usize % LANES].load(Ordering::Relaxed);
-        self.table.keys.prefetch((entry & !self.index.mask).wrapping_sub(1));
-    }
-}
-
-impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
-    #[inline(always)]
-    fn home(&self, key: usize) -> u64 {
-        self.index.home(self.mixed[key])
-    }
-
-    #[inline(always)]
-    fn next(&self, bucket: u64) -> u64 {
-        self.index.next(bucket)
-    }
-
-    #[inline(always)]
-    fn scan(&self, bucket: u64, key: usize) -> (u32, u32) {
-        self.index.scan(self.lanes, bucket, self.mixed[key])
-    }
-
-    #[inline(always)]
-    fn number(&self, bucket: u64, lane: usize) -> Option<u64> {
-        self.index.number(bucket, lane)
-    }
-
-    #[inline(always)]
-    fn claim(&self, bucket: u64, lane: usize, key: usize) -> bool {
-        self.index.claim(bucket, lane, self.mixed[key])
-    }
-
+impl<const K: usize, S: Keys<K>> Group for Interned<'_, K, S> {
     #[inline(always)]
     fn take(&self, count: u64) -> u64 {
         self.table.len.fetch_add(count, Ordering::AcqRel)
@@ -62,11 +25,6 @@ impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
     #[inline(always)]
     fn write(&self, first: u64, keys: impl Iterator<Item = usize>) {
         self.table.keys.put_all(first, keys.map(|key| self.keys[key]));
-    }
-
-    #[inline(always)]
-    fn settle(&self, bucket: u64, lane: usize, key: usize, number: u64) {
-        self.index.settle(bucket, lane, self.mixed[key], number);
     }
 
     #[inline(always)]
@@ -81,11 +39,6 @@ impl<const K: usize, S: Keys<K>, L: Lanes> Site for Group<'_, K, S, L> {
             Answer::Seen(number) => (number as u32, false),
         };
     }
-
-    #[inline(always)]
-    fn wait(&self, rounds: u32) {
-        relax(rounds);
-    }
 }
 
 impl<const K: usize, S: Keys<K>> Table<K, S> {
@@ -93,7 +46,13 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
     /// one. Room has been set aside (I3).
     #[inline(always)]
     pub fn intern_group<L: Lanes>(&self, lanes: L, keys: &[[u32; K]], mixed: &[u64], told: &mut [(u32, bool); GROUP]) {
-        let mut group = Group { table: self, index: self.index.view(), lanes, keys, mixed, told };
+        let mut group =
+            Entrance { lanes, index: self.index.view(), mixed, group: Interned { table: self, keys, told } };
+        // Asks for the key in the first of these entries.
+        let await_key = |bucket: &Bucket, hits: u32, mask: u32| {
+            let entry = bucket.0[hits.trailing_zeros() as usize % LANES].load(Ordering::Relaxed);
+            self.keys.prefetch((entry & !mask).wrapping_sub(1));
+        };
         // The keys of those that are there, or the buckets after full ones: other things to wait for.
         let (mut further, mut overflown) = ([0u8; GROUP], 0);
         for key in 0..keys.len().min(GROUP) {
@@ -101,7 +60,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             let bucket = group.index.bucket(home);
             let (hits, empty) = group.scan(home, key);
             if hits != 0 {
-                group.await_key(bucket, hits);
+                await_key(bucket, hits, group.index.mask);
             } else if empty != 0 {
                 // It will be claimed, and another processor may have the line.
                 prefetch_to_write(bucket);
@@ -115,7 +74,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             let next = group.index.next(group.home(key.into()));
             let (hits, _) = group.scan(next, key.into());
             if hits != 0 {
-                group.await_key(group.index.bucket(next), hits);
+                await_key(group.index.bucket(next), hits, group.index.mask);
             }
         }
         let mut claims = Claims::new();

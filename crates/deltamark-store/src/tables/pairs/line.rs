@@ -9,13 +9,12 @@
 use super::layout::Shape;
 use super::numbers::Numbers;
 use crate::tables::pairs::insert::{Place, enter};
+use crate::tables::quotient::shape;
 use crate::tables::tiles::Added;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bits of a line in front of its tags.
-pub(super) const HEAD: u32 = 16;
-/// The most entries of a line: their tags are in its first 64 bytes.
-pub(super) const MOST_SLOTS: u32 = 62;
+const HEAD: u32 = 8 * shape::HEAD as u32;
 /// The head: entries of its own, foreign ones, and the marks.
 pub(super) const COUNT: u64 = 0x3f;
 pub(super) const FOREIGN_SHIFT: u32 = 6;

@@ -16,11 +16,12 @@
 //! another piece, on the first line of its part and on the last two, are deferred to the end of the
 //! stage.
 
-use super::line::{COUNT, FOREIGN_SHIFT, MOST_SLOTS};
+use super::line::{COUNT, FOREIGN_SHIFT};
 use super::numbers::Numbers;
 use super::{Set, Shape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::pair_code::Bmi2;
+use crate::tables::quotient::shape::MOST_SLOTS;
 use crate::threads::cooperate::Help;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -137,7 +138,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
     /// whether there was memory.
     pub(super) fn rearrange(&mut self, shape: Shape<R, W>, help: &Help) -> bool {
         let old = self.shape;
-        let more = shape.bytes() - old.bytes();
+        let more = shape.line_bytes() - old.line_bytes();
         if !self.budget.request(more) {
             return false;
         }
@@ -146,9 +147,9 @@ impl<R: Numbers, const W: usize> Set<R, W> {
             return false;
         }
         self.granted += more;
-        let (stash, granted) = std::mem::take(self.stash.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.budget.release(granted);
-        let mut waiting: Vec<u64> = stash.numbers().collect();
+        let stash = std::mem::take(self.stash.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.budget.release(stash.granted);
+        let mut waiting: Vec<u64> = stash.words().collect();
         drop(stash);
         self.shape = shape;
         let moving = Move { set: self, old };

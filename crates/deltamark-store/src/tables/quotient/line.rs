@@ -1,131 +1,16 @@
-//! The lines of a quotient table: homes of keys, and the contents of a slot.
+//! The lines of a quotient table that one thread changes at a time.
 //!
-//! In: a key and a payload. Out: a home and a word for a slot; a line reads and writes such words.
-//! Invariant: home and remainder determine the key; the layout is drawn in `quotient.rs`.
+//! In: words for slots. Out: the same. The layout is drawn in `quotient.rs`. Lines are bytes: a slot
+//! is read by one unaligned load, and all tags are compared at once.
 
+use super::shape::{HEAD, Shape};
 use crate::tables::bucket::prefetch;
 
-/// The bytes of a line in front of its slots.
-pub(super) const HEAD: usize = 2;
 /// The mark of a line in its first two bytes.
 pub(super) const OVERFLOWN: u8 = 0x80;
-/// The most slots of a line: their tags are in its first 64 bytes.
-pub(super) const MOST_SLOTS: u32 = 64 - HEAD as u32;
-
-/// The power of two that is the least `m`, for lines of so many bytes: tables of small entries grow in
-/// four steps to twice their size, those of large ones in eight. With steps half as large tables
-/// are a twentieth smaller, and it takes longer to fill them.
-pub(super) const fn least_m(bytes: u32) -> u32 {
-    if bytes == 64 { 3 } else { 4 }
-}
-
 /// One or two lines of the cache.
 #[repr(C, align(64))]
 pub(super) struct Line<const N: usize>(pub [u8; N]);
-
-/// What follows from the size of the table and the widths of its fields.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    /// Bytes of a line.
-    pub bytes: u32,
-    pub key_bits: u32,
-    pub payload_bits: u32,
-    /// The least `m` is this power of two, the largest twice as much less two.
-    pub least: u32,
-    /// There are `m << e` lines.
-    pub m: u64,
-    pub e: u32,
-    /// A 64th power of two divided by `m`, rounded up.
-    pub reciprocal: u64,
-    pub remainder_bits: u32,
-    /// Slots in a line.
-    pub slots: u32,
-    /// Bits of a slot beyond its tag.
-    pub more_bits: u32,
-    /// How many entries are let into 64 lines.
-    pub fill: u64,
-    /// The bits of a slot that hold the remainder, and those of them that are in its tag.
-    pub remainder_mask: u64,
-    pub tag_mask: u8,
-}
-
-impl Shape {
-    pub fn new(bytes: u32, key_bits: u32, payload_bits: u32, m: u64, e: u32) -> Self {
-        let least = least_m(bytes);
-        let remainder_bits = (key_bits - e).saturating_sub(least);
-        assert!(key_bits + payload_bits <= 64, "key and payload fit into one word");
-        assert!(key_bits + 2 * (least + 1) <= 64, "products of keys are divided exactly");
-        let more_bits = (remainder_bits + payload_bits).saturating_sub(8);
-        let reciprocal = (1u128 << 64).div_ceil(u128::from(m)) as u64;
-        let slots = ((bytes - HEAD as u32) * 8 / (8 + more_bits)).min(MOST_SLOTS);
-        let fill = (64.0 * (f64::from(slots) - 0.6 * f64::from(slots).sqrt())) as u64;
-        let remainder_mask = (1 << remainder_bits) - 1;
-        let tag_mask = remainder_mask as u8;
-        Shape {
-            bytes,
-            key_bits,
-            payload_bits,
-            least,
-            m,
-            e,
-            reciprocal,
-            remainder_bits,
-            slots,
-            more_bits,
-            fill,
-            remainder_mask,
-            tag_mask,
-        }
-    }
-
-    pub fn lines(&self) -> u64 {
-        self.m << self.e
-    }
-
-    /// How many entries are let in before the table grows: so many that about one in a
-    /// hundred has to go to the stash; more would cost more bytes there than it saves. When the
-    /// budget does not let it grow, nearly all slots are filled.
-    pub fn room(&self, last: bool) -> u64 {
-        self.lines() * if last { u64::from(self.slots) * 61 } else { self.fill } / 64
-    }
-
-    /// The next larger size, if the key has bits for it.
-    pub fn next(&self, payload_bits: u32) -> Option<Shape> {
-        let (m, e) = if self.m + 2 == 2 << self.least { (1 << self.least, self.e + 1) } else { (self.m + 2, self.e) };
-        (e + self.least <= self.key_bits.max(self.least))
-            .then(|| Shape::new(self.bytes, self.key_bits, payload_bits, m, e))
-    }
-
-    /// The home of a key, and its remainder.
-    #[inline(always)]
-    pub fn split(&self, key: u64) -> (u64, u64) {
-        let product = key * self.m;
-        let shift = self.key_bits - self.e;
-        (product >> shift, (product & ((1 << shift) - 1)) >> self.least)
-    }
-
-    /// The key of this home and remainder.
-    #[inline(always)]
-    pub fn join(&self, home: u64, remainder: u64) -> u64 {
-        let shift = self.key_bits - self.e;
-        let least = home << shift | remainder << self.least;
-        // The only key whose product lies in the numbers left open. The reciprocal divides
-        // exactly: its error times the number stays below one part in `m`.
-        ((u128::from(least + self.m - 1) * u128::from(self.reciprocal)) >> 64) as u64
-    }
-
-    /// What a slot holds.
-    #[inline(always)]
-    pub fn value(&self, remainder: u64, payload: u64) -> u64 {
-        remainder | payload << self.remainder_bits
-    }
-
-    /// The payload of what a slot holds.
-    #[inline(always)]
-    pub fn payload(&self, value: u64) -> u64 {
-        value >> self.remainder_bits
-    }
-}
 
 impl<const N: usize> Line<N> {
     /// The bytes with the tags.

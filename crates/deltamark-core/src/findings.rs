@@ -3,13 +3,13 @@
 //! In: diagnostics, in any order. Out: at most [`MOST_DIAGNOSTICS`] of them, in the order of the text. What stays
 //! true: a file with many errors yields a short list, at a bounded cost.
 
-use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
-use deltamark_core::{Control, Diagnostic, Stop};
+use crate::diagnostic::MOST_DIAGNOSTICS;
+use crate::{Control, Diagnostic, Stop};
 use std::cell::Cell;
 
 /// Collects diagnostics. A parser whose list is full gives up; so does one whose run was stopped, which looks the
 /// same to it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
     /// Polled whether to go on.
@@ -71,15 +71,26 @@ impl Findings {
         self.is_full()
     }
 
-    /// The value if there are no diagnostics, otherwise the list.
+    /// Whether the run must end, asked before `bytes` of memory are taken at once.
+    pub fn is_stopped_for(&self, bytes: u64) -> bool {
+        if let Some(control) = self.control.as_ref().filter(|_| self.stop.get().is_none()) {
+            self.stop.set(control.ask_for(bytes).err());
+        }
+        self.stop.get().is_some()
+    }
+
+    /// The value if there are no diagnostics, otherwise the list in the order of the text.
     pub fn or<T>(mut self, value: T) -> Result<T, Vec<Diagnostic>> {
-        if let Some(stop) = self.stop.get() {
-            return Err(stop.into());
-        }
-        if self.list.is_empty() {
-            return Ok(value);
-        }
         self.list.sort_by_key(|diagnostic| diagnostic.span.map_or(0, |span| span.start));
-        Err(self.list)
+        self.or_as_found(value)
+    }
+
+    /// The value if nothing is wrong, otherwise the list in the order of the search.
+    pub fn or_as_found<T>(self, value: T) -> Result<T, Vec<Diagnostic>> {
+        match self.stop.get() {
+            Some(stop) => Err(stop.into()),
+            None if self.list.is_empty() => Ok(value),
+            None => Err(self.list),
+        }
     }
 }
