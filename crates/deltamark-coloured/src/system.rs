@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Observe, Portable, Progress, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Layout, Observe, Portable, Progress,
+    Recoding, Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use crate::bind::Binder;
 use crate::engine::{After, Engine};
-use crate::layout::{Layout, bits_for};
+use crate::layout::{bits_for, fill, lay_out};
 use crate::net::{Fault, Net};
 use crate::place::View;
 use crate::reuse::{Reuse, Spot};
@@ -59,6 +59,20 @@ pub struct ColouredSystem {
 pub(crate) struct Current {
     pub layout: Layout,
     version: u64,
+}
+
+impl Current {
+    /// The number of a place's marking in a state.
+    #[inline]
+    pub fn marking(&self, state: &[Slot], place: u32) -> u32 {
+        self.layout.fields[place as usize].read_slot(state)
+    }
+
+    /// Appends the numbers of all markings of a state.
+    #[inline]
+    pub fn markings(&self, state: &[Slot], out: &mut Vec<u32>) {
+        out.extend(self.layout.fields.iter().map(|field| field.read_slot(state)));
+    }
 }
 
 /// Working memory of a thread.
@@ -116,7 +130,7 @@ impl ColouredSystem {
             .zip(&engine.places)
             .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
             .collect();
-        let layout = Layout::new(&bits, &engine.initial, 0);
+        let layout = lay_out(&bits, &engine.initial, 0);
         let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
         Ok(ColouredSystem {
             engine,
@@ -164,7 +178,7 @@ impl ColouredSystem {
     pub(crate) fn look(&self, work: &mut Work, state: &[Slot]) {
         work.markings.clear();
         work.spots.clear();
-        work.current.layout.unpack(state, &mut work.markings);
+        work.current.markings(state, &mut work.markings);
         work.reuse.spots(&work.markings, &mut work.spots);
         self.view_all(work, 1);
         self.look_at(work, 0);
@@ -249,7 +263,7 @@ impl ColouredSystem {
         work.moves.clear();
         let places = self.engine.places.len();
         for row in 0..count {
-            work.current.layout.unpack(state(row), &mut work.markings);
+            work.current.markings(state(row), &mut work.markings);
             work.reuse.spots(row_of(&work.markings, places, row), &mut work.spots);
         }
         self.view_all(work, count);
@@ -341,8 +355,8 @@ impl ColouredSystem {
                     let field = &current.layout.fields[place as usize];
                     let before = markings[place as usize];
                     match steps.after(&self.engine, place, before, effect) {
-                        After::Marking(marking) if marking <= field.limit => {
-                            field.write(target, marking);
+                        After::Marking(marking) if u64::from(marking) <= field.mask() => {
+                            field.write_slot(target, marking);
                             hash = hash.wrapping_add(self.moved(place, before, marking));
                         }
                         After::Marking(_) => return Err(Widen),
@@ -393,7 +407,7 @@ impl ColouredSystem {
     fn can(&self, work: &mut Work, state: &[Slot], action: u32) -> Result<bool, Fault> {
         let engine = &self.engine;
         work.markings.clear();
-        work.current.layout.unpack(state, &mut work.markings);
+        work.current.markings(state, &mut work.markings);
         let known = engine.actions.get(action);
         let there = known.requirements().all(|(place, token, count)| {
             engine.places[place as usize].holds(work.markings[place as usize], token, count)
@@ -420,10 +434,10 @@ impl ColouredSystem {
         let fields = &work.current.layout.fields;
         for (place, effect) in self.engine.actions.get(action).changes() {
             let field = &fields[place as usize];
-            let after = field.read(target);
+            let after = field.read_slot(target);
             match work.steps.before(&self.engine, place, after, effect) {
-                After::Marking(marking) if marking <= field.limit => {
-                    field.write(source, marking);
+                After::Marking(marking) if u64::from(marking) <= field.mask() => {
+                    field.write_slot(source, marking);
                     moved = moved.wrapping_add(self.moved(place, after, marking));
                 }
                 _ => return None,
@@ -463,7 +477,7 @@ impl System for ColouredSystem {
     fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
         let mut state = Vec::new();
-        work.current.layout.pack(&self.engine.initial, &mut state);
+        work.current.layout.pack(self.engine.initial.iter().copied().map(i64::from), &mut state);
         out.push_hashed(Action(0), &state, self.hash_of(&self.engine.initial));
         Ok(())
     }
@@ -511,8 +525,8 @@ impl System for ColouredSystem {
         let mut beyond = false;
         for (place, effect) in known.changes() {
             let field = &work.current.layout.fields[place as usize];
-            match work.steps.after(&self.engine, place, field.read(source), effect) {
-                After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+            match work.steps.after(&self.engine, place, field.read_slot(source), effect) {
+                After::Marking(marking) if u64::from(marking) <= field.mask() => field.write_slot(target, marking),
                 After::Marking(_) => return Err(Widen),
                 // Beyond what is counted: see `Batch::cut_off`.
                 After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
@@ -531,8 +545,8 @@ impl System for ColouredSystem {
             target.copy_from_slice(source);
             for (place, effect) in self.engine.actions.get(action.0).changes() {
                 let field = &current.layout.fields[place as usize];
-                match steps.after(&self.engine, place, field.read(source), effect) {
-                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                match steps.after(&self.engine, place, field.read_slot(source), effect) {
+                    After::Marking(marking) if u64::from(marking) <= field.mask() => field.write_slot(target, marking),
                     other => panic!("a step that was taken can be taken again: {other:?}"),
                 }
             }
@@ -542,7 +556,8 @@ impl System for ColouredSystem {
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
         let fields = &self.work(scratch).current.layout.fields;
         let places = self.coefficients.iter().zip(fields);
-        places.fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read(state)))))
+        places
+            .fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read_slot(state)))))
     }
 
     fn widen(&self) -> Recoding {
@@ -552,11 +567,11 @@ impl System for ColouredSystem {
         let mut bits = vec![0; self.engine.places.len()];
         let mut widened = Vec::new();
         for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
-            if field.bits == 0 {
+            if field.bits() == 0 {
                 continue;
             }
             bits[number] = bits_for(place.marking_count());
-            if bits[number] > field.bits {
+            if bits[number] > field.bits() {
                 widened.push(self.engine.net.places[number].name.as_str());
             } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would follow soon, and translating all states twice costs more than a bit.
@@ -570,25 +585,16 @@ impl System for ColouredSystem {
             }
             [] => "nothing outgrew its field".into(),
         };
-        let mut layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
         let mut order: Vec<usize> = (0..bits.len()).collect();
         order.sort_by_key(|&number| std::cmp::Reverse(self.engine.places[number].marking_count()));
         // Nets of very many places do not grow place by place.
         order.truncate(MOST_FILLED);
-        layout.fill(&order, &self.engine.initial);
+        let layout = fill(bits, &self.engine.initial, old.layout.slots, &order);
         let new = Arc::new(Current { layout, version: old.version + 1 });
         *current = Arc::clone(&new);
         self.slots.store(new.layout.slots, Release);
         self.version.store(new.version, Release);
-        let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
-        Recoding::new(from, to, reason, move |state, out| {
-            out.clear();
-            out.resize(new.layout.slots, 0);
-            let pairs = old.layout.fields.iter().zip(&new.layout.fields);
-            for (from, to) in pairs.filter(|(from, _)| from.bits > 0) {
-                to.write(out, from.read(state));
-            }
-        })
+        Recoding::between(&old.layout, &new.layout, reason)
     }
 
     fn tables(&self) -> Bytes {

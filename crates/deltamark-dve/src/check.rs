@@ -7,13 +7,13 @@
 
 use crate::ast;
 use crate::ir::{
-    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Field, Location, Monitor, Owner, Place, Process,
+    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Location, Monitor, Owner, Place, Process,
     ProcessId, Program, Table, TableId, Timing, Type, Variable,
 };
 use crate::pool::Pool;
 use deltamark_core::diagnostic::MOST_DIAGNOSTICS;
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Control, Diagnostic, Span, Stop};
+use deltamark_core::{Control, Diagnostic, Field, Span, Stop};
 use std::collections::HashMap;
 
 /// The most cells that a state may have: a mistyped size should not take the machine's memory.
@@ -229,7 +229,14 @@ impl<'t> Checker<'t> {
     fn cell(&mut self, owner: Owner, allowed: (i32, i32), initial: i32) -> CellId {
         let id = CellId(self.program.cells.len() as u32);
         // More are counted, for the message, but not kept.
-        self.program.cells.push(Cell { owner, allowed, values: allowed, field: Field::default(), initial });
+        self.program.cells.push(Cell {
+            owner,
+            allowed,
+            values: allowed,
+            field: Field::default(),
+            wraps: false,
+            initial,
+        });
         id
     }
 

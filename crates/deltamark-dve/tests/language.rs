@@ -493,7 +493,7 @@ fn property_processes_are_left_out() {
         let monitor = program.monitor.as_ref().expect("the property process is kept");
         assert_eq!((monitor.process.name.as_str(), monitor.transitions.len(), monitor.slots), ("LTL", 3, 1));
         assert!(
-            program.cells[program.state_cells().len()..].iter().all(|cell| cell.field.slot as usize >= program.slots)
+            program.cells[program.state_cells().len()..].iter().all(|cell| cell.field.slot() as usize >= program.slots)
         );
     }
 }
@@ -521,7 +521,7 @@ fn states_are_narrow() {
         let states = if transitions.contains("-> r") { "q, r" } else { "q" };
         let text = format!("{declarations} process P {{ state {states}; init q; trans {transitions}; }} system async;");
         let program = parse(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
-        let found: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits)).sum();
+        let found: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits())).sum();
         assert_eq!(found, bits, "{text}");
         counts(&text);
     }

@@ -17,7 +17,6 @@ mod format;
 pub mod generate;
 mod growth;
 mod known;
-mod layout;
 mod net;
 mod number;
 mod planes;

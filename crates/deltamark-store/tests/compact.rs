@@ -1,6 +1,6 @@
 //! What `compact` promises beyond what every store does.
 
-use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Width};
+use deltamark_core::{Action, Arrival, Budget, Insert, Layout, Order, Recoding, StateId, States, Width};
 use deltamark_store::{StoreSpec, build};
 use deltamark_testkit::RandomGraph;
 use std::collections::HashSet;
@@ -32,12 +32,8 @@ fn a_layout_that_changes_takes_no_second_copy_and_old_ids_stay_good() {
     let spec: StoreSpec = "compact".parse().expect("a store");
     let arrival = Arrival { parent: None, action: Action(0) };
     let recoding = |from: u32, to: u32| {
-        Recoding::new(width, width, "for the test".into(), move |old, new| {
-            let word = u64::from(old[0]) | u64::from(old[1]) << 32;
-            let number = word % (1 << from) + (word >> from) * 1000;
-            new.clear();
-            new.extend(packed(number, to));
-        })
+        let [old, new] = [from, to].map(|bits| Layout::in_words([(bits as u8, 0), (30, 0)]));
+        Recoding::between(&old, &new, "for the test".into())
     };
     // Sparse, so that roots are no bitmap.
     let number = |step: u64| step * 7919 % 100_000_007;

@@ -9,8 +9,8 @@
 
 use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot, System, Value,
-    Widen, Width,
+    Action, Batch, Describe, Field, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot, System,
+    Value, Widen, Width,
 };
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -77,6 +77,12 @@ enum Direction {
 
 fn slots_needed(count: usize, bits: u32) -> usize {
     (count * bits as usize).div_ceil(32)
+}
+
+/// The field of one counter.
+fn field(index: usize, bits: u32) -> Field {
+    let first = index as u32 * bits;
+    Field::new(first / 32, (first % 32) as u8, bits as u8, 0)
 }
 
 fn encode(counts: &[u32], bits: u32) -> Result<Vec<Slot>, Widen> {
@@ -155,15 +161,9 @@ impl System for Counters {
     fn widen(&self) -> Recoding {
         let (count, old) = (self.count, self.bits.fetch_add(1, Relaxed));
         let new = old + 1;
-        Recoding::new(
-            Width::Fixed(slots_needed(count, old)),
-            Width::Fixed(slots_needed(count, new)),
-            format!("counters now have {new} bits"),
-            move |from, to| {
-                to.clear();
-                to.extend(encode(&decode(from, count, old), new).expect("what fits narrow fields fits wider ones"));
-            },
-        )
+        let reason = format!("counters now have {new} bits");
+        let pairs = (0..count).map(|index| (field(index, old), field(index, new)));
+        Recoding::new(slots_needed(count, old), slots_needed(count, new), reason, pairs)
     }
 
     fn action_count(&self) -> Option<u32> {
