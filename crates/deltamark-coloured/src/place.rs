@@ -10,9 +10,10 @@
 //!                                                                   one lies there
 //!              filter      bit (k mod 64) set for each token: most absences are told by it
 //!              start       of the list
+//!              hash        sum of count × coefficient over all tokens
 //! ```
-//! All numbers of a list are written in groups of seven bits, the eighth says that more follow. So a token mostly
-//! takes a byte, and a marking twelve bytes more, a hash index of 4 to 8 bytes included.
+//! All numbers of a list are varints. So a token mostly takes a byte, and a marking 24 to 28 bytes more, the hash index
+//! included. Hashes are of what tokens are, not of their numbers: they are the same in every run.
 //!
 //! Reading takes no lock. Appending does, one for the tokens and one for the markings of a place.
 
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
+use deltamark_core::varint;
 
 use crate::chunks::{Chunks, Index, Meter};
 use crate::values::{Code, Values};
@@ -36,7 +38,8 @@ pub(crate) struct PlaceTable {
     tokens: Mutex<Tokens>,
     starts: Chunks<AtomicU32>,
     lists: Chunks<AtomicU8>,
-    filters: Chunks<AtomicU64>,
+    /// Filter and hash of each marking.
+    summaries: Chunks<AtomicU64>,
     markings: Mutex<Markings>,
     token_count: AtomicU32,
     marking_count: AtomicU32,
@@ -63,7 +66,7 @@ impl PlaceTable {
             tokens: Mutex::new(Tokens { index: Index::new(meter) }),
             starts: Chunks::new(meter),
             lists: Chunks::new(meter),
-            filters: Chunks::new(meter),
+            summaries: Chunks::new(meter),
             markings: Mutex::new(Markings { used: 0, index: Index::new(meter), list: Vec::new() }),
             token_count: AtomicU32::new(0),
             marking_count: AtomicU32::new(0),
@@ -124,10 +127,28 @@ impl PlaceTable {
         self.components.get(token as usize * self.arity + index) as Code
     }
 
+    /// What each token of this number adds to the hash of a marking and of a state: odd, so that no count is lost.
+    #[inline]
+    pub fn coefficient(&self, token: u32) -> u64 {
+        self.token_hashes.get(token as usize) | 1
+    }
+
+    #[inline]
+    fn filter(&self, marking: u32) -> u64 {
+        self.summaries.get(2 * marking as usize)
+    }
+
+    /// What a marking adds to the hash of a state.
+    #[inline]
+    pub fn marking_hash(&self, marking: u32) -> u64 {
+        self.summaries.get(2 * marking as usize + 1)
+    }
+
     /// The number of the marking with these tokens, ascending, each at least once.
     pub fn marking(&self, tokens: &[(u32, u32)]) -> u32 {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, filter) = describe(tokens, &mut markings.list);
+        let filter = describe(tokens, &mut markings.list);
+        let hash = self.hash_of(tokens);
         if let Some(number) = self.known(&markings, hash) {
             return number;
         }
@@ -135,7 +156,7 @@ impl PlaceTable {
         let number = self.marking_count.load(Relaxed);
         assert!(number < u32::MAX, "memory ends before the markings of a place");
         let mut bytes = Vec::with_capacity(5);
-        write_number(list.len() as u32, &mut bytes);
+        varint::write(list.len() as u64, &mut bytes);
         let len = bytes.len() + list.len();
         let start = self.lists.room(*used, len).expect("memory ends before the markings of a place");
         for (byte, &value) in self.lists.slice(start, len).iter().zip(bytes.iter().chain(list.iter())) {
@@ -145,9 +166,10 @@ impl PlaceTable {
         let start = u32::try_from(start).expect("memory ends before the markings of a place");
         self.starts.room(number as usize, 1).expect("memory ends before the markings of a place");
         self.starts.at(number as usize).store(start, Relaxed);
-        self.filters.room(number as usize, 1).expect("memory ends before the markings of a place");
-        self.filters.at(number as usize).store(filter, Relaxed);
-        index.add(hash, number, |known| hash_of(self.tokens(known)));
+        self.summaries.room(2 * number as usize, 2).expect("memory ends before the markings of a place");
+        self.summaries.at(2 * number as usize).store(filter, Relaxed);
+        self.summaries.at(2 * number as usize + 1).store(hash, Relaxed);
+        index.add(hash, number, |known| self.marking_hash(known));
         self.marking_count.store(number + 1, Relaxed);
         number
     }
@@ -155,8 +177,14 @@ impl PlaceTable {
     /// The number of the marking with these tokens, if it has one.
     pub fn find_marking(&self, tokens: &[(u32, u32)]) -> Option<u32> {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, _) = describe(tokens, &mut markings.list);
-        self.known(&markings, hash)
+        describe(tokens, &mut markings.list);
+        self.known(&markings, self.hash_of(tokens))
+    }
+
+    fn hash_of(&self, tokens: &[(u32, u32)]) -> u64 {
+        tokens.iter().fold(0, |hash: u64, &(token, count)| {
+            hash.wrapping_add(self.coefficient(token).wrapping_mul(u64::from(count)))
+        })
     }
 
     fn known(&self, markings: &Markings, hash: u64) -> Option<u32> {
@@ -175,7 +203,7 @@ impl PlaceTable {
     /// What the search for bindings looks at of a marking.
     #[inline]
     pub fn view(&self, marking: u32) -> View {
-        let (set, start) = (self.filters.get(marking as usize), self.starts.get(marking as usize));
+        let (set, start) = (self.filter(marking), self.starts.get(marking as usize));
         View { set, start, exact: self.token_count() <= 64 }
     }
 
@@ -226,7 +254,7 @@ impl PlaceTable {
     /// How often a token lies in a marking.
     #[inline]
     pub fn count(&self, marking: u32, token: u32) -> u32 {
-        if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
+        if self.filter(marking) >> (token & 63) & 1 == 0 {
             return 0;
         }
         self.count_in_list(marking, token)
@@ -235,7 +263,7 @@ impl PlaceTable {
     /// Whether a token lies in a marking at least so often, which is at least once.
     #[inline]
     pub fn holds(&self, marking: u32, token: u32, count: u32) -> bool {
-        if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
+        if self.filter(marking) >> (token & 63) & 1 == 0 {
             return false;
         }
         // With few tokens a bit stands for one of them only.
@@ -253,7 +281,7 @@ impl PlaceTable {
         let markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
         (
             tokens + self.components.bytes() + self.token_hashes.bytes(),
-            markings + self.starts.bytes() + self.lists.bytes() + self.filters.bytes(),
+            markings + self.starts.bytes() + self.lists.bytes() + self.summaries.bytes(),
         )
     }
 }
@@ -280,36 +308,20 @@ fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
     0
 }
 
-/// Writes the list of a marking, and says its hash and filter.
-fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> (u64, u64) {
+/// Writes the list of a marking, and returns its filter.
+fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> u64 {
     list.clear();
     let (mut next, mut filter) = (0, 0);
     for &(token, count) in tokens {
         debug_assert!(count > 0);
         filter |= 1 << (token & 63);
-        write_number((token - next) << 1 | u32::from(count > 1), list);
+        varint::write(u64::from((token - next) << 1 | u32::from(count > 1)), list);
         if count > 1 {
-            write_number(count, list);
+            varint::write(u64::from(count), list);
         }
         next = token + 1;
     }
-    (hash_of(tokens.iter().copied()), filter)
-}
-
-/// The hash of a marking, for the index of its place.
-fn hash_of(tokens: impl Iterator<Item = (u32, u32)>) -> u64 {
-    tokens.fold(0, |hash: u64, (token, count)| {
-        hash.wrapping_add(mix(u64::from(token) + 1).wrapping_mul(u64::from(count)))
-    })
-}
-
-/// Appends a number, seven bits a byte, lowest first.
-fn write_number(mut number: u32, out: &mut Vec<u8>) {
-    while number >= 128 {
-        out.push(number as u8 | 128);
-        number >>= 7;
-    }
-    out.push(number as u8);
+    filter
 }
 
 /// Takes a number off the front, if there is anything.

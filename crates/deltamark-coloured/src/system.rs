@@ -11,13 +11,12 @@
 //!
 //! step     enabled actions of the state    bind.rs: a walk along the tokens
 //!          for each place that changes     steps.rs: (marking 3, effect 5) ─▶ marking 8
-//!          and the hash with it            linear in the numbers, with a coefficient a place
+//!          and the hash with it            linear in the tokens, so an action adds the same in every state
 //! ```
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use deltamark_core::hash::coefficient;
 use deltamark_core::{
     Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Layout, Observe, Portable, Progress,
     Recoding, Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
@@ -49,8 +48,9 @@ pub struct ColouredSystem {
     thread_bytes: Arc<AtomicU64>,
     /// The most they came to: threads are gone when a report is made.
     most_thread_bytes: AtomicU64,
-    /// What the number of each place's marking counts for in the hash of a state.
-    coefficients: Vec<u64>,
+    /// Places that take bits, and what all others add to the hash of a state.
+    changing: Vec<u32>,
+    constant_hash: u64,
     /// For each place a bit for each marking that a survey has met.
     pub(crate) surveyed: Mutex<Vec<Vec<u64>>>,
 }
@@ -90,8 +90,8 @@ pub(crate) struct Work {
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
     target: Vec<Slot>,
-    /// Steps that are to be taken: which state, which action, and how many places it changes.
-    todo: Vec<(u32, u32, u32)>,
+    /// Steps that are to be taken: which state, which action, how many places it changes, and what it adds to the hash.
+    todo: Vec<(u32, u32, u32, u64)>,
     /// The places that these change, one behind the other, and their effects.
     moves: Vec<(u32, u32)>,
     /// Places that searches for bindings look at in every state, and what is there, a row a state.
@@ -131,7 +131,10 @@ impl ColouredSystem {
             .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
             .collect();
         let layout = lay_out(&bits, &engine.initial, 0);
-        let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
+        let (changing, constant): (Vec<u32>, Vec<u32>) =
+            (0..bits.len() as u32).partition(|&place| bits[place as usize] > 0);
+        let hash = |&place: &u32| engine.places[place as usize].marking_hash(engine.initial[place as usize]);
+        let constant_hash = constant.iter().map(hash).fold(0, u64::wrapping_add);
         Ok(ColouredSystem {
             engine,
             slots: AtomicUsize::new(layout.slots),
@@ -139,7 +142,8 @@ impl ColouredSystem {
             version: AtomicU64::new(0),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
-            coefficients,
+            changing,
+            constant_hash,
             surveyed: Mutex::default(),
         })
     }
@@ -163,15 +167,16 @@ impl ColouredSystem {
         work
     }
 
-    fn hash_of(&self, markings: &[u32]) -> u64 {
-        let places = self.coefficients.iter().zip(markings);
-        places.fold(0, |hash, (factor, &marking)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))))
+    /// The hash of the state in which each place has this marking.
+    fn hash_of(&self, marking: impl Fn(u32) -> u32) -> u64 {
+        self.changing.iter().fold(self.constant_hash, |hash, &place| {
+            hash.wrapping_add(self.engine.places[place as usize].marking_hash(marking(place)))
+        })
     }
 
-    /// What a change of a place's marking adds to the hash of a state.
-    #[inline]
-    fn moved(&self, place: u32, from: u32, to: u32) -> u64 {
-        self.coefficients[place as usize].wrapping_mul(u64::from(to).wrapping_sub(u64::from(from)))
+    /// Places that take bits, in every run the same.
+    pub(crate) fn changing(&self) -> &[u32] {
+        &self.changing
     }
 
     /// Reads a state and finds its enabled actions, those of the largest priority alone.
@@ -305,7 +310,7 @@ impl ColouredSystem {
                 }
                 let action = self.engine.actions.get(number);
                 if action.is_fault() {
-                    todo.push((row as u32, number, FAULT));
+                    todo.push((row as u32, number, FAULT, 0));
                     continue;
                 }
                 let before = moves.len();
@@ -313,7 +318,7 @@ impl ColouredSystem {
                     touched ^= steps.touch(markings[place as usize], effect);
                     moves.push((place, effect));
                 }
-                todo.push((row as u32, number, (moves.len() - before) as u32));
+                todo.push((row as u32, number, (moves.len() - before) as u32, action.hash()));
             }
         }
         std::hint::black_box(touched);
@@ -334,11 +339,11 @@ impl ColouredSystem {
         for row in 0..count {
             let source = state(row);
             let markings = row_of(markings, self.engine.places.len(), row);
-            let hash = self.hash_of(markings);
+            let hash = self.hash_of(|place| markings[place as usize]);
             out.begin(first + row);
             target.clear();
             target.extend_from_slice(source);
-            'actions: while let Some((_, number, len)) = todo.next_if(|&(of, ..)| of as usize == row) {
+            'actions: while let Some((_, number, len, added)) = todo.next_if(|&(of, ..)| of as usize == row) {
                 if out.is_stopped() {
                     break;
                 }
@@ -349,7 +354,6 @@ impl ColouredSystem {
                 let changes;
                 (changes, moves) = moves.split_at(len as usize);
                 target.copy_from_slice(source);
-                let mut hash = hash;
                 let mut beyond = false;
                 for &(place, effect) in changes {
                     let field = &current.layout.fields[place as usize];
@@ -357,7 +361,6 @@ impl ColouredSystem {
                     match steps.after(&self.engine, place, before, effect) {
                         After::Marking(marking) if u64::from(marking) <= field.mask() => {
                             field.write_slot(target, marking);
-                            hash = hash.wrapping_add(self.moved(place, before, marking));
                         }
                         After::Marking(_) => return Err(Widen),
                         // Another place may have a capacity that is exceeded: then it is a fault.
@@ -373,7 +376,7 @@ impl ColouredSystem {
                     out.cut_off(1 << out.current());
                     continue;
                 }
-                out.push_hashed(Action(number), target, hash);
+                out.push_hashed(Action(number), target, hash.wrapping_add(added));
             }
         }
         self.account(work);
@@ -430,7 +433,6 @@ impl ColouredSystem {
             return None;
         }
         source.copy_from_slice(target);
-        let mut moved = 0u64;
         let fields = &work.current.layout.fields;
         for (place, effect) in self.engine.actions.get(action).changes() {
             let field = &fields[place as usize];
@@ -438,12 +440,11 @@ impl ColouredSystem {
             match work.steps.before(&self.engine, place, after, effect) {
                 After::Marking(marking) if u64::from(marking) <= field.mask() => {
                     field.write_slot(source, marking);
-                    moved = moved.wrapping_add(self.moved(place, after, marking));
                 }
                 _ => return None,
             }
         }
-        (self.can(work, source, action) == Ok(true)).then_some(moved)
+        (self.can(work, source, action) == Ok(true)).then(|| self.engine.actions.get(action).hash().wrapping_neg())
     }
 }
 
@@ -478,7 +479,7 @@ impl System for ColouredSystem {
         let work = self.work(scratch);
         let mut state = Vec::new();
         work.current.layout.pack(self.engine.initial.iter().copied().map(i64::from), &mut state);
-        out.push_hashed(Action(0), &state, self.hash_of(&self.engine.initial));
+        out.push_hashed(Action(0), &state, self.hash_of(|place| self.engine.initial[place as usize]));
         Ok(())
     }
 
@@ -554,10 +555,8 @@ impl System for ColouredSystem {
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        let fields = &self.work(scratch).current.layout.fields;
-        let places = self.coefficients.iter().zip(fields);
-        places
-            .fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read_slot(state)))))
+        let current = &self.work(scratch).current;
+        self.hash_of(|place| current.marking(state, place))
     }
 
     fn widen(&self) -> Recoding {

@@ -28,6 +28,7 @@ pub mod hash;
 pub mod layer;
 pub mod layout;
 pub mod outcome;
+pub mod portable;
 pub mod progress;
 pub mod property;
 pub mod recoding;
@@ -49,8 +50,8 @@ pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::Budget;
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Portable, Reversible, UNDEFINED, Undone,
-    Value, survey_by_reading,
+    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Reversible, UNDEFINED, Undone, Value,
+    survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
@@ -58,6 +59,7 @@ pub use facts::{ActionFact, ActionFacts, Change, Facts};
 pub use layer::Layer;
 pub use layout::{Field, Layout};
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
+pub use portable::{Misread, Portable, PortableActions};
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
 pub use recoding::Recoding;

@@ -164,7 +164,7 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// How actions are transferred to another run, if their numbers differ between runs.
+    /// `Some` if states and actions can be written as bytes that mean the same in every run.
     fn portable(&self) -> Option<&dyn Portable> {
         None
     }

@@ -59,6 +59,7 @@
 //! - I7: the transitions of a location are consecutive, in the order of the text; so
 //!   are the receives of one channel in one location within [`Channel::receives`].
 
+use crate::portable::Proved;
 use deltamark_core::{Action, Field, Slot, Span};
 use std::ops::Range;
 
@@ -101,6 +102,8 @@ pub struct Program {
     /// The property process of `system async property P`, if there is one. It takes no part
     /// in steps.
     pub monitor: Option<Monitor>,
+    /// What holds in every reachable state, by the analysis.
+    pub(crate) proved: Proved,
 }
 
 /// The number of an expression in [`Program::exprs`].

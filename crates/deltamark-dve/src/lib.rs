@@ -49,6 +49,7 @@ mod names;
 pub mod native;
 mod parse;
 mod pool;
+mod portable;
 mod range;
 pub mod reference;
 mod simplify;

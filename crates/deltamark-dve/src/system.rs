@@ -14,8 +14,8 @@ use crate::ir::{Accept, Place, Program, Timing};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Components, Control, Describe, Facts, Fired, Observe, Scratch, Sleep, Slot, States,
-    Stop, System, Widen, Width, sleep,
+    Action, BLOCK, Batch, Block, Components, Control, Describe, Facts, Fired, Observe, Portable, Scratch, Sleep, Slot,
+    States, Stop, System, Widen, Width, sleep,
 };
 
 /// A DVE model that can be run.
@@ -252,6 +252,10 @@ impl System for DveSystem {
 
     fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
         Ok(DveFacts::new(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
     }
 
     fn components(&self) -> Option<&dyn Components> {

@@ -21,6 +21,7 @@ mod net;
 mod number;
 mod planes;
 pub mod pnml;
+mod portable;
 mod progress;
 mod sample;
 mod step;

@@ -15,8 +15,8 @@ use crate::{Net, Place, Transition, growth, sample};
 use deltamark_core::layout;
 use deltamark_core::{
     Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Field, Fired, Growth, Kind, Layout, Observable,
-    Observe, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value, Widen, Width,
-    sleep,
+    Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value,
+    Widen, Width, sleep,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
@@ -136,6 +136,16 @@ impl NetSystem {
     /// The tokens of a place in a state.
     pub(crate) fn count(&self, scratch: &mut Scratch, state: &[Slot], place: u32) -> u64 {
         self.workspace(scratch).compiled.layout.fields[place as usize].read(state) as u64
+    }
+
+    /// The net as this thread fires it.
+    pub(crate) fn compiled_of<'s>(&self, scratch: &'s mut Scratch) -> &'s Compiled {
+        &self.workspace(scratch).compiled
+    }
+
+    /// Remembers counts that do not fit their fields, and that a wider field can hold.
+    pub(crate) fn note(&self, overflows: Vec<Overflow>) {
+        self.overflows.lock().unwrap_or_else(PoisonError::into_inner).extend(overflows);
     }
 
     fn compiled(&self) -> Arc<Compiled> {
@@ -379,6 +389,10 @@ impl System for NetSystem {
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
         Some(self)
     }
 

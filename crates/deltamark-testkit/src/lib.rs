@@ -9,7 +9,7 @@
 //! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the edges of sizes), [`wrappers`] change one
 //!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
-//! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
+//! * [`conformance`] holds the suites: [`check_system`], [`check_portable`], [`check_store`] (or
 //!   [`check_reversible_store`], [`check_fixed_store`], [`check_threads`]), [`check_search`].
 //! * [`corpus`] finds models with answers from outside.
 
@@ -23,6 +23,7 @@ pub mod stores;
 pub mod systems;
 pub mod wrappers;
 
+pub use conformance::portable::check_portable;
 pub use conformance::search::check_search;
 pub use conformance::store::{check_fixed_store, check_reversible_store, check_store, check_threads};
 pub use conformance::system::check_system;

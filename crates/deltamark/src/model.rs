@@ -12,10 +12,12 @@ use crate::check::{Check, CheckError};
 use crate::ends::FinalStates;
 use crate::pack::{self, Pack, Packer};
 use crate::report::Report;
+use deltamark_core::portable::{read_slots, write_slots};
 use deltamark_core::property::Undefined;
+use deltamark_core::varint::Reader;
 use deltamark_core::{
-    Action, Batch, Block, Cancel, Describe, Fired, Goal, Limits, Listener, Predicate, Property, ReplayError, Scratch,
-    Slot, System, Value, Verdict, Widen, Width,
+    Action, Batch, Block, Cancel, Describe, Fired, Goal, Limits, Listener, Misread, Portable, Predicate, Property,
+    ReplayError, Scratch, Slot, System, Value, Verdict, Widen, Width,
 };
 use deltamark_search::Search;
 use deltamark_store::{SpecError, StoreSpec};
@@ -219,6 +221,10 @@ impl<M: Model> System for ModelSystem<M> {
         Scratch::new(Packer::new())
     }
 
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -244,6 +250,28 @@ impl<M: Model> System for ModelSystem<M> {
         })
     }
 }
+
+/// States as they are packed. What was read is unpacked and packed again: only what comes out the same is a state.
+impl<M: Model> Portable for ModelSystem<M> {
+    fn write_state(&self, _: &mut Scratch, state: &[Slot], out: &mut Vec<u8>) {
+        write_slots(self.width(), state, out);
+    }
+
+    fn read_state(&self, scratch: &mut Scratch, bytes: &mut Reader<'_>, out: &mut Vec<Slot>) -> Result<(), Misread> {
+        read_slots(self.width(), MOST_SLOTS, bytes, out).ok_or(Misread::SHORT)?;
+        let packer = scratch.get::<Packer>();
+        packer.clear();
+        // A tag without a variant, or a length beyond the end, is a panic of `unpack`.
+        let packed = guarded(|| pack::unpack_checked::<M::State>(out).pack(packer));
+        match packed.and_then(|()| packer.finish()) {
+            Ok(again) if again == out.as_slice() => Ok(()),
+            _ => Err(Misread::Wrong("no state of the model is packed like this")),
+        }
+    }
+}
+
+/// The most slots of a state that is read.
+const MOST_SLOTS: usize = 1 << 24;
 
 impl<M: Model> Describe for ModelSystem<M> {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {

@@ -5,7 +5,7 @@
 //! every way to ask for the same thing (one state, a block, one action, backwards, in
 //! another layout) must give the same.
 
-use super::facts;
+use super::{facts, portable};
 use crate::random::Rng;
 use crate::wrappers::PoorHash;
 use deltamark_core::{
@@ -46,6 +46,7 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
     check.components();
     check.description();
     check.observables();
+    portable::check_bytes(system, &check.reached.states);
     check
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Reached {
 
 /// Explores, checking each recoding on the way; afterwards the layout in use holds all
 /// states reached and their successors.
-fn reach(system: &dyn System, most: usize) -> Reached {
+pub(super) fn reach(system: &dyn System, most: usize) -> Reached {
     'restart: loop {
         let mut scratch = system.scratch();
         let mut batch = Batch::new(system.width());
@@ -112,6 +113,7 @@ fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
     assert_eq!(recoding.from, before, "a recoding starts from the width in use");
     assert_eq!(recoding.to, system.width(), "a recoding leads to the width in use from then on");
     assert!(!recoding.reason.is_empty() && !recoding.reason.contains('\n'), "a recoding has a reason of one line");
+    portable::check_written(&recoding, states);
     let mut scratch = system.scratch();
     let mut seen = HashSet::new();
     for (old, hash) in states.iter().zip(hashes) {
@@ -124,7 +126,7 @@ fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
     }
 }
 
-fn check_width(system: &dyn System, state: &[Slot]) {
+pub(super) fn check_width(system: &dyn System, state: &[Slot]) {
     if let Width::Fixed(width) = system.width() {
         assert_eq!(state.len(), width, "a state of a fixed-width system has its width: {state:?}");
     }
@@ -135,12 +137,12 @@ fn edges_of(batch: &Batch, source: usize) -> Vec<Edge> {
     from_source.map(|index| (batch.action(index), batch.target(index).to_vec(), batch.hash(index))).collect()
 }
 
-fn faults_of(batch: &Batch, source: usize) -> Vec<Wrong> {
+pub(super) fn faults_of(batch: &Batch, source: usize) -> Vec<Wrong> {
     let from_source = batch.faults().iter().filter(|fault| usize::from(fault.source) == source);
     from_source.map(|fault| (fault.action, fault.message.clone())).collect()
 }
 
-fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+pub(super) fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort();
     list
 }

@@ -8,9 +8,10 @@
 //! counter alone; a bounded system has C(sum + n, n) states and no deadlock.
 
 use deltamark_core::hash::coefficient;
+use deltamark_core::varint::{self, Reader};
 use deltamark_core::{
-    Action, Batch, Describe, Field, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot, System,
-    Value, Widen, Width,
+    Action, Batch, Describe, Field, Fired, Kind, Misread, Observable, Observe, Portable, Recoding, Reversible, Scratch,
+    Slot, System, Value, Widen, Width,
 };
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -170,12 +171,32 @@ impl System for Counters {
         Some(3 * self.count as u32)
     }
 
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+
     fn reversible(&self) -> Option<&dyn Reversible> {
         Some(self)
     }
 
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Portable for Counters {
+    fn write_state(&self, _scratch: &mut Scratch, state: &[Slot], out: &mut Vec<u8>) {
+        self.decode(state).into_iter().for_each(|count| varint::write(count.into(), out));
+    }
+
+    fn read_state(&self, _scratch: &mut Scratch, bytes: &mut Reader<'_>, out: &mut Vec<Slot>) -> Result<(), Misread> {
+        let count = |_| bytes.at_most(u32::MAX.into()).map(|count| count as u32);
+        let counts: Vec<u32> = (0..self.count).map(count).collect::<Option<_>>().ok_or(Misread::SHORT)?;
+        if counts.iter().map(|&count| u64::from(count)).sum::<u64>() > self.sum {
+            return Err(Misread::Wrong("the counters come to more than their sum"));
+        }
+        *out = self.encode(&counts)?;
+        Ok(())
     }
 }
 
