@@ -248,6 +248,7 @@ impl Engine {
         let changes: Vec<(u32, u32)> =
             effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();
         new.changes = &changes;
+        new.hash = self.hash_of_changes(&changes);
         new.ceilings = &ceilings;
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
         if let Some(priority) = plan.priority.as_ref().filter(|_| !plan.late_priority) {
@@ -281,7 +282,19 @@ impl Engine {
         self.actions.add(&new)
     }
 
-    /// The values of all variables of an action, including those computed by a let.
+    /// What changes of places add to the hash of a state.
+    pub fn hash_of_changes(&self, changes: &[(u32, u32)]) -> u64 {
+        let mut hash = 0u64;
+        for &(place, effect) in changes {
+            for (token, gain) in self.effects.get(effect) {
+                let change = self.places[place as usize].coefficient(token).wrapping_mul(i64::from(gain) as u64);
+                hash = hash.wrapping_add(change);
+            }
+        }
+        hash
+    }
+
+    /// The values of all variables of an action, those computed by a let included.
     pub fn frame_of(&self, action: u32) -> Result<Vec<Code>, Fault> {
         let action = self.actions.get(action);
         let plan = &self.plans[action.transition() as usize];

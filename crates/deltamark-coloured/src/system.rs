@@ -11,7 +11,7 @@
 //!
 //! step     enabled actions of the state    bindings/bind.rs: a walk along the tokens
 //!          for each place that changes     system/steps.rs: (marking 3, effect 5) ─▶ marking 8
-//!          and the hash with it            linear in the numbers, with a coefficient a place
+//!          and the hash with it            linear in the tokens, so an action adds the same in every state
 //! ```
 
 pub(crate) mod layout;
@@ -22,10 +22,9 @@ pub(crate) mod steps;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use deltamark_core::hash::coefficient;
 use deltamark_core::{
-    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Observe, Portable, Progress, Recoding,
-    Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
+    Action, Batch, Block, Bytes, Control, Describe, Diagnostic, Exchange, Fired, Layout, Observe, Portable, Progress,
+    Recoding, Reversible, Scratch, Slot, States, System, Undone, Widen, Width,
 };
 
 use deltamark_nets::Ahead;
@@ -34,7 +33,7 @@ use crate::bindings::bind::Binder;
 use crate::bindings::reuse::{Reuse, Spot};
 use crate::engine::{After, Engine};
 use crate::net::{Fault, Net};
-use crate::system::layout::{Layout, bits_for};
+use crate::system::layout::{bits_for, fill, lay_out};
 use crate::system::sleep::Sleep;
 use crate::system::steps::Steps;
 use crate::tables::place::View;
@@ -65,9 +64,10 @@ pub struct ColouredSystem {
     thread_bytes: Arc<AtomicU64>,
     /// Their maximum: threads have ended when a report is made.
     most_thread_bytes: AtomicU64,
-    /// The coefficient of each place's marking number in the hash of a state.
-    coefficients: Vec<u64>,
-    /// For each place a bit for each marking that a survey has seen.
+    /// Places that take bits, and what all others add to the hash of a state.
+    changing: Vec<u32>,
+    constant_hash: u64,
+    /// For each place a bit for each marking that a survey has met.
     pub(crate) surveyed: Mutex<Vec<Vec<u64>>>,
 }
 
@@ -75,6 +75,20 @@ pub struct ColouredSystem {
 pub(crate) struct Current {
     pub layout: Layout,
     version: u64,
+}
+
+impl Current {
+    /// The number of a place's marking in a state.
+    #[inline]
+    pub fn marking(&self, state: &[Slot], place: u32) -> u32 {
+        self.layout.fields[place as usize].read_slot(state)
+    }
+
+    /// Appends the numbers of all markings of a state.
+    #[inline]
+    pub fn markings(&self, state: &[Slot], out: &mut Vec<u32>) {
+        out.extend(self.layout.fields.iter().map(|field| field.read_slot(state)));
+    }
 }
 
 /// Working memory of a thread.
@@ -92,9 +106,9 @@ pub(crate) struct ColouredWorkspace {
     pub found: Vec<u32>,
     pub faults: Vec<(u32, Fault)>,
     target: Vec<Slot>,
-    /// Steps to take: which state, which action, and how many places it changes.
-    todo: Vec<(u32, u32, u32)>,
-    /// The places that these change, contiguous, with their effects.
+    /// Steps that are to be taken: which state, which action, how many places it changes, and what it adds to the hash.
+    todo: Vec<(u32, u32, u32, u64)>,
+    /// The places that these change, one behind the other, and their effects.
     moves: Vec<(u32, u32)>,
     /// Places whose views the search for bindings needs in every state, and the views, one row a state.
     viewed: Vec<u32>,
@@ -132,8 +146,11 @@ impl ColouredSystem {
             .zip(&engine.places)
             .map(|(changes, place)| if changes { bits_for(place.marking_count()) } else { 0 })
             .collect();
-        let layout = Layout::new(&bits, &engine.initial, 0);
-        let coefficients = (0..engine.places.len() as u64).map(coefficient).collect();
+        let layout = lay_out(&bits, &engine.initial, 0);
+        let (changing, constant): (Vec<u32>, Vec<u32>) =
+            (0..bits.len() as u32).partition(|&place| bits[place as usize] > 0);
+        let hash = |&place: &u32| engine.places[place as usize].marking_hash(engine.initial[place as usize]);
+        let constant_hash = constant.iter().map(hash).fold(0, u64::wrapping_add);
         Ok(ColouredSystem {
             engine,
             slots: AtomicUsize::new(layout.slots),
@@ -142,7 +159,8 @@ impl ColouredSystem {
             early: Mutex::new(Early { ahead: Ahead::default(), least: vec![0; bits.len()] }),
             thread_bytes: Arc::new(AtomicU64::new(0)),
             most_thread_bytes: AtomicU64::new(0),
-            coefficients,
+            changing,
+            constant_hash,
             surveyed: Mutex::default(),
         })
     }
@@ -166,22 +184,23 @@ impl ColouredSystem {
         work
     }
 
-    fn hash_of(&self, markings: &[u32]) -> u64 {
-        let places = self.coefficients.iter().zip(markings);
-        places.fold(0, |hash, (factor, &marking)| hash.wrapping_add(factor.wrapping_mul(u64::from(marking))))
+    /// The hash of the state in which each place has this marking.
+    fn hash_of(&self, marking: impl Fn(u32) -> u32) -> u64 {
+        self.changing.iter().fold(self.constant_hash, |hash, &place| {
+            hash.wrapping_add(self.engine.places[place as usize].marking_hash(marking(place)))
+        })
     }
 
-    /// The change of a state's hash when a place's marking changes.
-    #[inline]
-    fn moved(&self, place: u32, from: u32, to: u32) -> u64 {
-        self.coefficients[place as usize].wrapping_mul(u64::from(to).wrapping_sub(u64::from(from)))
+    /// Places that take bits, in every run the same.
+    pub(crate) fn changing(&self) -> &[u32] {
+        &self.changing
     }
 
     /// Reads a state and finds its enabled actions, only those of the highest priority.
     pub(crate) fn look(&self, work: &mut ColouredWorkspace, state: &[Slot]) {
         work.markings.clear();
         work.spots.clear();
-        work.current.layout.unpack(state, &mut work.markings);
+        work.current.markings(state, &mut work.markings);
         work.reuse.spots(&work.markings, &mut work.spots);
         self.view_all(work, 1);
         self.look_at(work, 0);
@@ -265,7 +284,7 @@ impl ColouredSystem {
         work.moves.clear();
         let places = self.engine.places.len();
         for row in 0..count {
-            work.current.layout.unpack(state(row), &mut work.markings);
+            work.current.markings(state(row), &mut work.markings);
             work.reuse.spots(row_of(&work.markings, places, row), &mut work.spots);
         }
         self.view_all(work, count);
@@ -307,7 +326,7 @@ impl ColouredSystem {
                 }
                 let action = self.engine.actions.get(number);
                 if action.is_fault() {
-                    todo.push((row as u32, number, FAULT));
+                    todo.push((row as u32, number, FAULT, 0));
                     continue;
                 }
                 let before = moves.len();
@@ -315,7 +334,7 @@ impl ColouredSystem {
                     touched ^= steps.touch(markings[place as usize], effect);
                     moves.push((place, effect));
                 }
-                todo.push((row as u32, number, (moves.len() - before) as u32));
+                todo.push((row as u32, number, (moves.len() - before) as u32, action.hash()));
             }
         }
         std::hint::black_box(touched);
@@ -336,11 +355,11 @@ impl ColouredSystem {
         for row in 0..count {
             let source = state(row);
             let markings = row_of(markings, self.engine.places.len(), row);
-            let hash = self.hash_of(markings);
+            let hash = self.hash_of(|place| markings[place as usize]);
             out.begin(first + row);
             target.clear();
             target.extend_from_slice(source);
-            'actions: while let Some((_, number, len)) = todo.next_if(|&(of, ..)| of as usize == row) {
+            'actions: while let Some((_, number, len, added)) = todo.next_if(|&(of, ..)| of as usize == row) {
                 if out.is_stopped() {
                     break;
                 }
@@ -351,15 +370,13 @@ impl ColouredSystem {
                 let changes;
                 (changes, moves) = moves.split_at(len as usize);
                 target.copy_from_slice(source);
-                let mut hash = hash;
                 let mut beyond = false;
                 for &(place, effect) in changes {
                     let field = &current.layout.fields[place as usize];
                     let before = markings[place as usize];
                     match steps.after(&self.engine, place, before, effect) {
-                        After::Marking(marking) if marking <= field.limit => {
-                            field.write(target, marking);
-                            hash = hash.wrapping_add(self.moved(place, before, marking));
+                        After::Marking(marking) if u64::from(marking) <= field.mask() => {
+                            field.write_slot(target, marking);
                         }
                         After::Marking(_) => return Err(Widen),
                         // If another place exceeds its capacity, it is a fault.
@@ -375,7 +392,7 @@ impl ColouredSystem {
                     out.cut_off(1 << out.current());
                     continue;
                 }
-                out.push_hashed(Action(number), target, hash);
+                out.push_hashed(Action(number), target, hash.wrapping_add(added));
             }
         }
         self.account(work);
@@ -409,7 +426,7 @@ impl ColouredSystem {
     fn can(&self, work: &mut ColouredWorkspace, state: &[Slot], action: u32) -> Result<bool, Fault> {
         let engine = &self.engine;
         work.markings.clear();
-        work.current.layout.unpack(state, &mut work.markings);
+        work.current.markings(state, &mut work.markings);
         let known = engine.actions.get(action);
         let there = known.requirements().all(|(place, token, count)| {
             engine.places[place as usize].holds(work.markings[place as usize], token, count)
@@ -432,20 +449,18 @@ impl ColouredSystem {
             return None;
         }
         source.copy_from_slice(target);
-        let mut moved = 0u64;
         let fields = &work.current.layout.fields;
         for (place, effect) in self.engine.actions.get(action).changes() {
             let field = &fields[place as usize];
-            let after = field.read(target);
+            let after = field.read_slot(target);
             match work.steps.before(&self.engine, place, after, effect) {
-                After::Marking(marking) if marking <= field.limit => {
-                    field.write(source, marking);
-                    moved = moved.wrapping_add(self.moved(place, after, marking));
+                After::Marking(marking) if u64::from(marking) <= field.mask() => {
+                    field.write_slot(source, marking);
                 }
                 _ => return None,
             }
         }
-        (self.can(work, source, action) == Ok(true)).then_some(moved)
+        (self.can(work, source, action) == Ok(true)).then(|| self.engine.actions.get(action).hash().wrapping_neg())
     }
 }
 
@@ -479,8 +494,8 @@ impl System for ColouredSystem {
     fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
         let work = self.work(scratch);
         let mut state = Vec::new();
-        work.current.layout.pack(&self.engine.initial, &mut state);
-        out.push_hashed(Action(0), &state, self.hash_of(&self.engine.initial));
+        work.current.layout.pack(self.engine.initial.iter().copied().map(i64::from), &mut state);
+        out.push_hashed(Action(0), &state, self.hash_of(|place| self.engine.initial[place as usize]));
         Ok(())
     }
 
@@ -527,8 +542,8 @@ impl System for ColouredSystem {
         let mut beyond = false;
         for (place, effect) in known.changes() {
             let field = &work.current.layout.fields[place as usize];
-            match work.steps.after(&self.engine, place, field.read(source), effect) {
-                After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+            match work.steps.after(&self.engine, place, field.read_slot(source), effect) {
+                After::Marking(marking) if u64::from(marking) <= field.mask() => field.write_slot(target, marking),
                 After::Marking(_) => return Err(Widen),
                 // Beyond the counting range: see `Batch::cut_off`.
                 After::Exceeded if self.engine.net.places[place as usize].capacity.is_none() => beyond = true,
@@ -547,8 +562,8 @@ impl System for ColouredSystem {
             target.copy_from_slice(source);
             for (place, effect) in self.engine.actions.get(action.0).changes() {
                 let field = &current.layout.fields[place as usize];
-                match steps.after(&self.engine, place, field.read(source), effect) {
-                    After::Marking(marking) if marking <= field.limit => field.write(target, marking),
+                match steps.after(&self.engine, place, field.read_slot(source), effect) {
+                    After::Marking(marking) if u64::from(marking) <= field.mask() => field.write_slot(target, marking),
                     other => panic!("a step that was taken can be taken again: {other:?}"),
                 }
             }
@@ -556,9 +571,8 @@ impl System for ColouredSystem {
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        let fields = &self.work(scratch).current.layout.fields;
-        let places = self.coefficients.iter().zip(fields);
-        places.fold(0, |hash, (factor, field)| hash.wrapping_add(factor.wrapping_mul(u64::from(field.read(state)))))
+        let current = &self.work(scratch).current;
+        self.hash_of(|place| current.marking(state, place))
     }
 
     fn widen(&self) -> Recoding {
@@ -568,13 +582,13 @@ impl System for ColouredSystem {
         let mut bits = vec![0; self.engine.places.len()];
         let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
         for (number, (place, field)) in self.engine.places.iter().zip(&old.layout.fields).enumerate() {
-            if field.bits == 0 {
+            if field.bits() == 0 {
                 continue;
             }
             bits[number] = bits_for(place.marking_count());
-            if bits[number] > field.bits {
+            if bits[number] > field.bits() {
                 widened.push(self.engine.net.places[number].name.as_str());
-                outgrown.push((number, field.bits));
+                outgrown.push((number, field.bits()));
             } else if u64::from(place.marking_count()) * 8 > 7 << bits[number] {
                 // It would outgrow the field soon, and recoding all states twice costs more than a bit.
                 bits[number] = (bits[number] + 1).min(32);
@@ -582,7 +596,7 @@ impl System for ColouredSystem {
         }
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ahead: Vec<u8> =
-            bits.iter().zip(&old.layout.fields).map(|(&bits, field)| bits.max(field.bits)).collect();
+            bits.iter().zip(&old.layout.fields).map(|(&bits, field)| bits.max(field.bits())).collect();
         let before = ahead.clone();
         early.ahead.widen(&mut ahead, &outgrown, 31);
         for (number, bits) in bits.iter_mut().enumerate() {
@@ -599,25 +613,16 @@ impl System for ColouredSystem {
             }
             [] => "nothing outgrew its field".into(),
         };
-        let mut layout = Layout::new(&bits, &self.engine.initial, old.layout.slots);
         let mut order: Vec<usize> = (0..bits.len()).collect();
         order.sort_by_key(|&number| std::cmp::Reverse(self.engine.places[number].marking_count()));
         // Nets of very many places do not grow place by place.
         order.truncate(MOST_FILLED);
-        layout.fill(&order, &self.engine.initial);
+        let layout = fill(bits, &self.engine.initial, old.layout.slots, &order);
         let new = Arc::new(Current { layout, version: old.version + 1 });
         *current = Arc::clone(&new);
         self.slots.store(new.layout.slots, Release);
         self.version.store(new.version, Release);
-        let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
-        Recoding::new(from, to, reason, move |state, out| {
-            out.clear();
-            out.resize(new.layout.slots, 0);
-            let pairs = old.layout.fields.iter().zip(&new.layout.fields);
-            for (from, to) in pairs.filter(|(from, _)| from.bits > 0) {
-                to.write(out, from.read(state));
-            }
-        })
+        Recoding::between(&old.layout, &new.layout, reason)
     }
 
     fn tables(&self) -> Bytes {

@@ -5,7 +5,7 @@ mod explored;
 
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem, pnml};
 use deltamark_core::{Batch, Fired, Stop, System};
-use deltamark_testkit::{check_system, explore};
+use deltamark_testkit::{check_portable, check_system, explore};
 
 const SORTS: &str = r#"
   <namedsort id="dot" name="dot"><dot/></namedsort>
@@ -95,10 +95,14 @@ fn counts_of(text: &str) -> (usize, usize) {
     assert_eq!(net.validate(), Ok(()));
     let system = ColouredSystem::new(net.clone(), text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     check_system(&system);
+    check_portable(|| ColouredSystem::new(net.clone(), text).unwrap_or_else(|wrong| panic!("{wrong:?}")));
     let found = explore(&system);
-    match UnfoldedSystem::new(net, text, UnfoldLimits::AUTO) {
+    match UnfoldedSystem::new(net.clone(), text, UnfoldLimits::AUTO) {
         Ok(system) => {
             check_system(&system);
+            check_portable(|| {
+                UnfoldedSystem::new(net.clone(), text, UnfoldLimits::AUTO).unwrap_or_else(|_| panic!("unfolded"))
+            });
             let unfolded = explore(&system);
             assert_eq!((unfolded.states.len(), unfolded.edges.len()), (found.states.len(), found.edges.len()));
         }

@@ -10,7 +10,7 @@ use common::{Counts, Features, explore_dully, random_net};
 mod explore;
 use deltamark_coloured::{ColouredSystem, Net, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::{Stop, System};
-use deltamark_testkit::{check_system, explore_up_to};
+use deltamark_testkit::{check_portable, check_system, explore_up_to};
 
 const MOST: usize = 400;
 
@@ -64,6 +64,7 @@ fn compare(seeds: std::ops::Range<u64>, features: Features, suite_every: usize) 
         compared += 1;
         if compared % suite_every == 0 && !beyond {
             check_system(&system);
+            check_portable(|| ColouredSystem::new(net.clone(), "").unwrap_or_else(|wrong| panic!("{wrong:?}")));
         }
         match UnfoldedSystem::new(net.clone(), "", UnfoldLimits::DEMANDED) {
             Ok(system) => {
@@ -71,6 +72,8 @@ fn compare(seeds: std::ops::Range<u64>, features: Features, suite_every: usize) 
                 unfolded += 1;
                 if unfolded % suite_every == 0 {
                     check_system(&system);
+                    let again = || UnfoldedSystem::new(net.clone(), "", UnfoldLimits::DEMANDED);
+                    check_portable(|| again().unwrap_or_else(|_| panic!("it was unfolded before")));
                 }
             }
             Err(NotUnfolded::Refused(_)) => {}

@@ -72,17 +72,6 @@ impl Undone {
     }
 }
 
-/// Actions that are numbered dynamically, differently in each run, can be transferred to another
-/// run of the same model. Systems with the same action numbers in every run do not need this.
-pub trait Portable {
-    /// A serialised action, with the same meaning in every run.
-    fn carry(&self, action: Action) -> Vec<u8>;
-
-    /// The number of the serialised action, assigned now if it has none. `None` if the bytes, which
-    /// may be arbitrary, are no action.
-    fn receive(&self, bytes: &[u8]) -> Option<Action>;
-}
-
 /// States consist of components (a process, a channel, a group of places).
 pub trait Components {
     /// Appends the slot indices at which a component of `state` begins, ascending; the first is 0

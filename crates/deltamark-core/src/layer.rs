@@ -24,7 +24,9 @@
 //!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`;
 //! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
 //!   `unfire_each` and `expand_awake`, and hides `facts` and `exchange` unless they still hold;
-//! * *the layout of states* overrides whatever takes or gives a state, and hides `facts` and `as_any`;
+//! * *the layout of states* overrides whatever takes or gives a state, `portable` among them, and hides `facts` and
+//!   `as_any`;
+//! * *which states there are* overrides `portable`, which must refuse all others;
 //! * *observables* overrides `facts`, which states what changes them.
 //!
 //! The suite `check_system` of the test kit compares all of these with each other.

@@ -27,12 +27,15 @@ pub mod facts;
 pub mod findings;
 pub mod hash;
 pub mod layer;
+pub mod layout;
 pub mod numbers;
 pub mod outcome;
 pub mod packed;
 pub mod parser;
+pub mod portable;
 pub mod progress;
 pub mod property;
+pub mod recoding;
 pub mod record;
 pub mod sample;
 pub mod scratch;
@@ -44,6 +47,7 @@ pub mod system;
 pub mod text;
 pub mod trace;
 pub mod values;
+pub mod varint;
 pub mod verdict;
 pub mod window;
 
@@ -52,26 +56,29 @@ pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::{Budget, Grant};
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Portable, Reversible, UNDEFINED, Undone,
-    Value, survey_by_reading,
+    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Reversible, UNDEFINED, Undone, Value,
+    survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
 pub use facts::{ActionFact, ActionFacts, Change, Facts};
 pub use findings::Findings;
 pub use layer::Layer;
+pub use layout::{Field, Layout};
 pub use numbers::Numbers;
 pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use packed::Packed;
+pub use portable::{Misread, Portable, PortableActions};
 pub use progress::{Directions, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
+pub use recoding::Recoding;
 pub use record::{Edge, Recorder};
 pub use sample::Sampler;
 pub use scratch::Scratch;
 pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
 pub use store::{Arrival, Guarantee, Insert, Order, Recall, Store};
-pub use system::{Fired, Recoding, System, Widen};
+pub use system::{Fired, System, Widen};
 pub use trace::{Ending, Replay, ReplayError, Trace};
 pub use values::{Attached, Ids, Values};
 pub use verdict::{Decided, Evidence, Witness};

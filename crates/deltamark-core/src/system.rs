@@ -14,11 +14,10 @@
 //! layout never return `Widen`.
 
 use crate::{
-    Action, Batch, Block, Bytes, Components, Control, Describe, Exchange, Facts, Observe, Portable, Progress,
+    Action, Batch, Block, Bytes, Components, Control, Describe, Exchange, Facts, Observe, Portable, Progress, Recoding,
     Reversible, Scratch, Sleep, Slot, States, Stop, Width, hash, sleep,
 };
 use std::any::Any;
-use std::sync::Arc;
 
 /// The current layout cannot represent a state that the call encountered. Any output of the call is
 /// invalid.
@@ -165,7 +164,7 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// How actions are transferred to another run, if their numbers differ between runs.
+    /// `Some` if states and actions can be written as bytes that mean the same in every run.
     fn portable(&self) -> Option<&dyn Portable> {
         None
     }
@@ -200,51 +199,5 @@ pub trait System: Send + Sync {
     /// is a workflow net.
     fn as_any(&self) -> Option<&dyn Any> {
         None
-    }
-}
-
-/// A translation of states from the old layout to the new one.
-///
-/// The translation is injective and preserves [`System::hash`]. A state may become longer or, if
-/// the new layout packs better, shorter.
-#[derive(Clone)]
-pub struct Recoding {
-    /// The width before.
-    pub from: Width,
-    /// The width from now on.
-    pub to: Width,
-    /// What was widened, for the log, in one line.
-    pub reason: String,
-    translate: Translation,
-}
-
-type Translation = Arc<dyn Fn(&[Slot], &mut Vec<Slot>) + Send + Sync>;
-
-impl Recoding {
-    /// A recoding that replaces the contents of its second argument by the
-    /// translation of the first.
-    pub fn new(
-        from: Width,
-        to: Width,
-        reason: String,
-        translate: impl Fn(&[Slot], &mut Vec<Slot>) + Send + Sync + 'static,
-    ) -> Self {
-        Recoding { from, to, reason, translate: Arc::new(translate) }
-    }
-
-    /// Replaces the contents of `new` by the translation of `old`.
-    pub fn translate(&self, old: &[Slot], new: &mut Vec<Slot>) {
-        (self.translate)(old, new);
-    }
-
-    /// Translates a whole list.
-    pub fn translate_all(&self, states: &mut States) {
-        let mut translated = States::new(self.to);
-        let mut state = Vec::new();
-        for old in states.iter() {
-            self.translate(old, &mut state);
-            translated.push(&state);
-        }
-        *states = translated;
     }
 }

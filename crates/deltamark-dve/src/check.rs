@@ -8,12 +8,12 @@
 
 use crate::ast;
 use crate::ir::{
-    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Field, Location, Monitor, Owner, Place, Process,
+    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Location, Monitor, Owner, Place, Process,
     ProcessId, Program, Table, TableId, Timing, Type, Variable,
 };
 use crate::pool::Pool;
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Control, Diagnostic, Findings, Span};
+use deltamark_core::{Control, Diagnostic, Field, Findings, Span};
 use std::collections::HashMap;
 
 /// The maximum number of cells of a state: a mistyped size should not exhaust memory.
@@ -217,8 +217,15 @@ impl<'t> Checker<'t> {
     /// Adds a cell without a field.
     fn cell(&mut self, owner: Owner, allowed: (i32, i32), initial: i32) -> CellId {
         let id = CellId(self.program.cells.len() as u32);
-        // Further cells are counted, for the message, but not kept.
-        self.program.cells.push(Cell { owner, allowed, values: allowed, field: Field::default(), initial });
+        // More are counted, for the message, but not kept.
+        self.program.cells.push(Cell {
+            owner,
+            allowed,
+            values: allowed,
+            field: Field::default(),
+            wraps: false,
+            initial,
+        });
         id
     }
 

@@ -4,8 +4,7 @@
 //! transitions, what may fault (marked `?`), and the table of actions. It is not meant to be parsed.
 
 use crate::ir::{
-    Binary, CellId, Effect, Expr, ExprId, Field, Location, Owner, Program, Step, Sync, Target, Timing, Transition,
-    Unary,
+    Binary, Cell, CellId, Effect, Expr, ExprId, Location, Owner, Program, Step, Sync, Target, Timing, Transition, Unary,
 };
 use crate::reference::name_of;
 use std::fmt::{self, Display, Formatter};
@@ -17,7 +16,7 @@ impl Display for Dump<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let program = self.0;
         let state = program.state_cells();
-        let bits: u32 = state.iter().map(|cell| u32::from(cell.field.bits)).sum();
+        let bits: u32 = state.iter().map(|cell| u32::from(cell.field.bits())).sum();
         writeln!(
             f,
             "processes: {}; transitions: {}; actions: {}; bits of a state: {bits}; slots: {}; components begin at slots {:?}",
@@ -33,7 +32,7 @@ impl Display for Dump<'_> {
             let name = self.cell(CellId(number as u32));
             let (least, most) = cell.values;
             write!(f, "  #{number:<4} {name:<24} {least}..{most:<6} initially {:<6} ", cell.initial)?;
-            self.field(f, cell.field)?;
+            self.field(f, cell)?;
         }
         for table in &program.tables {
             writeln!(f, "  constants {} = {:?}", table.name, table.values)?;
@@ -86,13 +85,14 @@ impl Display for Dump<'_> {
 }
 
 impl Dump<'_> {
-    fn field(&self, f: &mut Formatter<'_>, field: Field) -> fmt::Result {
-        if field.bits == 0 {
-            return writeln!(f, "always {}", field.least);
+    fn field(&self, f: &mut Formatter<'_>, cell: &Cell) -> fmt::Result {
+        let (field, least) = (cell.field, cell.least());
+        if field.bits() == 0 {
+            return writeln!(f, "always {least}");
         }
-        let last = field.shift + field.bits - 1;
-        let wraps = if field.wraps { ", modulo 256" } else { "" };
-        writeln!(f, "slot {} bits {}..{last} hold it less {}{wraps}", field.slot, field.shift, field.least)
+        let (slot, first, last) = (field.slot(), field.shift(), field.shift() + field.bits() - 1);
+        let wraps = if cell.wraps { ", modulo 256" } else { "" };
+        writeln!(f, "slot {slot} bits {first}..{last} hold it less {least}{wraps}")
     }
 
     /// The name of a cell.

@@ -400,10 +400,10 @@ impl Facts for DveFacts<'_> {
         let guard = |node| {
             let values = &mut scratch.get::<DveWorkspace>().values;
             values.clear();
-            values.extend(program.state_cells().iter().map(|cell| cell.field.read(state)));
+            values.extend(program.state_cells().iter().map(|cell| cell.read(state)));
             self.code.holds(node, values) != Ok(false)
         };
-        self.truth(self.conditions[condition as usize], |number| program.cells[number].field.read(state), guard)
+        self.truth(self.conditions[condition as usize], |number| program.cells[number].read(state), guard)
     }
 
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {

@@ -591,24 +591,22 @@ fn conflict(program: &Program, action: Action) -> bool {
 
 impl Cell {
     fn new(cell: &crate::ir::Cell) -> Self {
-        let field = cell.field;
-        let limit = match field.wraps {
-            true => field.mask(),
-            false => cell.values.1.wrapping_sub(field.least) as u32,
+        let limit = match cell.wraps {
+            true => cell.mask(),
+            false => cell.values.1.wrapping_sub(cell.least()) as u32,
         };
         Cell {
-            slot: field.slot,
-            shift: field.shift,
-            wraps: field.wraps,
-            mask: field.mask(),
-            least: field.least,
+            slot: cell.field.slot(),
+            shift: cell.field.shift(),
+            wraps: cell.wraps,
+            mask: cell.mask(),
+            least: cell.least(),
             limit,
             allowed: cell.allowed,
         }
     }
 
-    /// The code of a value; above the limit if the value is not allowed, see
-    /// [`Field::code`](crate::ir::Field::code).
+    /// What is stored for a value; beyond the limit for one that is not allowed, see [`Cell::code`](crate::ir::Cell::code).
     #[inline]
     fn code(&self, value: i32) -> u32 {
         let stored = value.wrapping_sub(self.least) as u32;

@@ -14,9 +14,8 @@
 //! slot 1   [ a[0] 8 | a[1] 8 | a[2] 8 | a[3] 8 ]
 //! ```
 //!
-//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Field::wraps)), for values that the
-//! analysis (`range.rs`) proved to be the only ones. A field of no bits stores nothing: its cell always has the
-//! value `least`.
+//! A field of `b` bits holds `value - least` (modulo 256 if it [wraps](Cell::wraps)), for values that the analysis (`range.rs`) proved
+//! to be the only ones. One of no bits holds nothing: its cell always has the value `least`.
 //!
 //! # Steps
 //! An [`Action`] of an asynchronous system is an index into
@@ -58,7 +57,8 @@
 //! - I7: the transitions of a location are consecutive, in the order of the text; so
 //!   are the receives of one channel in one location within [`Channel::receives`].
 
-use deltamark_core::{Action, Slot, Span};
+use crate::portable::Proved;
+use deltamark_core::{Action, Field, Slot, Span};
 use std::ops::Range;
 
 /// A whole model.
@@ -99,6 +99,8 @@ pub struct Program {
     pub boundaries: Vec<usize>,
     /// The property process of `system async property P`, if there is one. It takes no part in steps.
     pub monitor: Option<Monitor>,
+    /// What holds in every reachable state, by the analysis.
+    pub(crate) proved: Proved,
 }
 
 /// The number of an expression in [`Program::exprs`].
@@ -271,13 +273,57 @@ pub struct Cell {
     pub allowed: (i32, i32),
     /// The least and the greatest number that it ever holds, as far as the analysis knows.
     pub values: (i32, i32),
-    /// Its position in the state.
+    /// Where it is in the state: at most 32 bits, all in one slot.
     pub field: Field,
-    /// Its value in the initial state.
+    /// Whether values are taken modulo 256. A byte that holds 0, 1, 2 and, for "none", 255 then takes
+    /// two bits: its least value is 255. Never set for an `int` or a location.
+    pub wraps: bool,
+    /// What it holds in the initial state.
     pub initial: i32,
 }
 
-/// What a cell represents.
+impl Cell {
+    /// The value that is stored as zero.
+    #[inline]
+    pub fn least(self) -> i32 {
+        self.field.least() as i32
+    }
+
+    /// The bits of its field, moved to the bottom of a word.
+    #[inline]
+    pub fn mask(self) -> u32 {
+        self.field.mask() as u32
+    }
+
+    /// The value that the state holds.
+    #[inline]
+    pub fn read(self, state: &[Slot]) -> i32 {
+        let value = self.field.read(state) as i32;
+        if self.wraps { value & 255 } else { value }
+    }
+
+    /// What is stored for a value; more than [`mask`](Self::mask) for one that does not fit. Where values are taken modulo
+    /// 256, only those of a byte have a code: 256 must not be taken for 0.
+    #[inline]
+    pub fn code(self, value: i32) -> u32 {
+        let raw = value.wrapping_sub(self.least()) as u32;
+        match (self.wraps, (0..256).contains(&value)) {
+            (false, _) => raw,
+            (true, true) => raw & 255,
+            (true, false) => u32::MAX,
+        }
+    }
+
+    /// Makes the state hold `value`, which fits.
+    #[inline]
+    pub fn write(self, state: &mut [Slot], value: i32) {
+        let raw = self.code(value);
+        debug_assert!(raw <= self.mask(), "I4: {value} fits its field {:?}", self.field);
+        self.field.put(state, raw.into());
+    }
+}
+
+/// What a cell belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The location of a process, numbered as in [`Process::locations`].
@@ -290,65 +336,6 @@ pub enum Owner {
     Item(ChannelId, u32, u32),
     /// The location of the monitor.
     Monitor,
-}
-
-/// Some bits of a state: the cell's value is `least` plus the number in these bits, modulo 256
-/// if it `wraps`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Field {
-    /// The slot; of no meaning when there are no bits.
-    pub slot: u32,
-    /// The lowest bit within the slot.
-    pub shift: u8,
-    /// How many bits, 0 to 32; they do not reach beyond the slot.
-    pub bits: u8,
-    /// The value that is stored as zero.
-    pub least: i32,
-    /// Whether values are taken modulo 256. A byte that holds 0, 1, 2 and, for "none", 255 then takes
-    /// two bits: `least` is 255. Never set for an `int` or a location.
-    pub wraps: bool,
-}
-
-impl Field {
-    /// The field's bits, moved to the bottom of a word.
-    #[inline]
-    pub fn mask(self) -> u32 {
-        if self.bits == 32 { u32::MAX } else { (1 << self.bits) - 1 }
-    }
-
-    /// The value that the state holds.
-    #[inline]
-    pub fn read(self, state: &[Slot]) -> i32 {
-        if self.bits == 0 {
-            return self.least;
-        }
-        let raw = state[self.slot as usize] >> self.shift & self.mask();
-        let value = self.least.wrapping_add(raw as i32);
-        if self.wraps { value & 255 } else { value }
-    }
-
-    /// What is stored for a value; more than [`mask`](Self::mask) for one that does not fit. Where values are taken modulo
-    /// 256, only those of a byte have a code: 256 must not be taken for 0.
-    #[inline]
-    pub fn code(self, value: i32) -> u32 {
-        let raw = value.wrapping_sub(self.least) as u32;
-        match (self.wraps, (0..256).contains(&value)) {
-            (false, _) => raw,
-            (true, true) => raw & 255,
-            (true, false) => u32::MAX,
-        }
-    }
-
-    /// Makes the state hold `value`, which fits.
-    #[inline]
-    pub fn write(self, state: &mut [Slot], value: i32) {
-        let raw = self.code(value);
-        debug_assert!(raw <= self.mask(), "I4: {value} fits its field {self:?}");
-        if self.bits != 0 {
-            let slot = &mut state[self.slot as usize];
-            *slot = *slot & !(self.mask() << self.shift) | raw << self.shift;
-        }
-    }
 }
 
 /// An array in the state.

@@ -10,7 +10,8 @@
 //! components, or else the widest first) when the latter takes fewer slots: width comes before cuts. A state may then
 //! be cut at any slot.
 
-use crate::ir::{CellId, Field, Owner, Program};
+use crate::ir::{CellId, Owner, Program};
+use deltamark_core::layout::{Field, FirstFit, bits_for};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -28,7 +29,7 @@ pub(crate) struct Code {
 /// How numbers from `least` to `most` are stored.
 pub(crate) fn plain(least: i32, most: i32) -> Code {
     let count = most.wrapping_sub(least) as u32;
-    Code { bits: (u32::BITS - count.leading_zeros()) as u8, least, wraps: false }
+    Code { bits: bits_for(count.into()), least, wraps: false }
 }
 
 /// Gives every cell its field.
@@ -49,52 +50,29 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
     program.boundaries = cuts;
     // The monitor's own cells follow, one component.
     let monitor: Vec<usize> = (state..program.cells.len()).collect();
-    let mut bins = Bins::new();
+    let mut bins = FirstFit::default();
     let mut behind = vec![(0, 0); program.cells.len() - state];
     for &cell in &monitor {
-        behind[cell - state] = bins.put(codes[cell].bits);
+        behind[cell - state] = put(&mut bins, codes[cell].bits);
     }
     places.extend(behind.iter().map(|&(slot, shift)| (slot + slots as u32, shift)));
     if let Some(monitor) = &mut program.monitor {
-        monitor.slots = bins.used.len();
+        monitor.slots = bins.slots();
     }
     for ((cell, code), (slot, shift)) in program.cells.iter_mut().zip(codes).zip(places) {
-        let (slot, shift) = if code.bits == 0 { (0, 0) } else { (slot, shift) };
-        cell.field = Field { slot, shift, bits: code.bits, least: code.least, wraps: code.wraps };
+        let least = code.least.into();
+        cell.field = if code.bits == 0 { Field::constant(least) } else { Field::new(slot, shift, code.bits, least) };
+        cell.wraps = code.wraps;
     }
 }
 
 /// The slot and the lowest bit.
 type Spot = (u32, u8);
 
-/// Slots that are being filled.
-struct Bins {
-    used: Vec<u32>,
-    /// For each size of a field, a slot before which none has room for it. Slots only fill up, so these only grow, and
-    /// packing takes time in proportion to the number of fields.
-    from: [usize; SLOT as usize + 1],
-}
-
-impl Bins {
-    fn new() -> Self {
-        Bins { used: Vec::new(), from: [0; SLOT as usize + 1] }
-    }
-
-    /// The first slot with room for this many bits.
-    fn put(&mut self, bits: u8) -> Spot {
-        let from = &mut self.from[usize::from(bits)];
-        let bits = u32::from(bits);
-        while self.used.get(*from).is_some_and(|used| used + bits > SLOT) {
-            *from += 1;
-        }
-        let slot = *from;
-        if slot == self.used.len() {
-            self.used.push(0);
-        }
-        let shift = self.used[slot];
-        self.used[slot] += bits;
-        (slot as u32, shift as u8)
-    }
+/// Where the next field of this size goes.
+fn put(bins: &mut FirstFit, bits: u8) -> Spot {
+    let field = bins.put(bits, 0);
+    (field.slot(), field.shift())
 }
 
 /// Cells that belong together.
@@ -157,12 +135,12 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
     let (large, mut small): (Vec<_>, Vec<_>) = components.iter().partition(|cells| bits(cells) > SLOT);
     let mut used: Vec<u32> = Vec::new();
     for cells in large {
-        let mut bins = Bins::new();
+        let mut bins = FirstFit::default();
         for cell in widest_first(cells.iter().copied(), codes) {
-            let (slot, shift) = bins.put(codes[cell].bits);
+            let (slot, shift) = put(&mut bins, codes[cell].bits);
             places[cell] = (slot + used.len() as u32, shift);
         }
-        used.extend(bins.used);
+        used.extend(bins.used().iter().copied().map(u32::from));
     }
     small.sort_by_key(|cells| Reverse(bits(cells)));
     // The slots by the number of their used bits, lowest first.
@@ -189,14 +167,14 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
     (places, used.len())
 }
 
-/// Packs field by field, each into the first slot with room for it.
+/// Packs field by field.
 fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
     let mut places = vec![(0, 0); state];
-    let mut bins = Bins::new();
+    let mut bins = FirstFit::default();
     for cell in cells {
-        places[cell] = bins.put(codes[cell].bits);
+        places[cell] = put(&mut bins, codes[cell].bits);
     }
-    (places, bins.used.len())
+    (places, bins.slots())
 }
 
 /// The slots at which a state may be cut: no component lies on both sides of one.
@@ -232,28 +210,5 @@ mod tests {
         assert!(program.slots <= 2 * 65535 / 4 + 2, "{}", program.slots);
         // It took many seconds when each field looked at every slot before.
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    }
-
-    /// The first slot with room, found by looking at all.
-    fn first_fit(sizes: &[u8]) -> Vec<Spot> {
-        let mut used: Vec<u32> = Vec::new();
-        let place = |&bits: &u8| {
-            let slot = used.iter().position(|used| used + u32::from(bits) <= SLOT).unwrap_or(used.len());
-            if slot == used.len() {
-                used.push(0);
-            }
-            let shift = used[slot];
-            used[slot] += u32::from(bits);
-            (slot as u32, shift as u8)
-        };
-        sizes.iter().map(place).collect()
-    }
-
-    #[test]
-    fn a_field_goes_to_the_first_slot_with_room() {
-        let sizes: Vec<u8> = (0..4000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 27) as u8 + 1).collect();
-        let mut bins = Bins::new();
-        let places: Vec<Spot> = sizes.iter().map(|&bits| bins.put(bits)).collect();
-        assert_eq!(places, first_fit(&sizes));
     }
 }

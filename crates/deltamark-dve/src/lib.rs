@@ -27,7 +27,7 @@
 //! ```
 //! let text = "byte x; process P { state a; init a; trans a -> a { guard x < 3; effect x = x + 1; }; } system async;";
 //! let system = deltamark_dve::DveSystem::new(deltamark_dve::parse(text.as_bytes()).unwrap());
-//! assert_eq!(system.program().cells[0].field.bits, 2);
+//! assert_eq!(system.program().cells[0].field.bits(), 2);
 //! ```
 
 mod arithmetic;
@@ -50,6 +50,7 @@ mod names;
 pub mod native;
 mod parse;
 mod pool;
+mod portable;
 mod range;
 pub mod reference;
 mod simplify;

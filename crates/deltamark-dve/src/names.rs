@@ -103,7 +103,7 @@ impl Describe for DveSystem {
         let mut shown = Vec::new();
         let cells = program.state_cells();
         for cell in cells {
-            let value = cell.field.read(state);
+            let value = cell.read(state);
             match cell.owner {
                 Owner::Location(process) => {
                     let process = &program.processes[process.0 as usize];
@@ -124,7 +124,7 @@ impl Describe for DveSystem {
                     let message = |number: i32| {
                         let start = first + number as usize * channel.arity as usize;
                         let values = cells[start..start + channel.arity as usize].iter();
-                        let values: Vec<String> = values.map(|cell| cell.field.read(state).to_string()).collect();
+                        let values: Vec<String> = values.map(|cell| cell.read(state).to_string()).collect();
                         if values.len() == 1 { values.concat() } else { format!("{{{}}}", values.join(", ")) }
                     };
                     let messages: Vec<String> = (0..value).map(message).collect();
@@ -299,8 +299,8 @@ impl Observe for DveSystem {
 
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         match self.observed(observable.index) {
-            Observed::Cell(cell) => self.program.cells[cell].field.read(state).into(),
-            Observed::At(cell, location) => (self.program.cells[cell].field.read(state) == location).into(),
+            Observed::Cell(cell) => self.program.cells[cell].read(state).into(),
+            Observed::At(cell, location) => (self.program.cells[cell].read(state) == location).into(),
             Observed::Fireable(action) => {
                 let work = scratch.get::<DveWorkspace>();
                 let mut target = vec![0; self.program.slots];
@@ -314,12 +314,12 @@ impl Observe for DveSystem {
         let states = block.states().iter().zip(out);
         match self.observed(observable.index) {
             Observed::Cell(cell) => {
-                let field = self.program.cells[cell].field;
-                states.for_each(|(state, value)| *value = field.read(state).into());
+                let cell = self.program.cells[cell];
+                states.for_each(|(state, value)| *value = cell.read(state).into());
             }
             Observed::At(cell, location) => {
-                let field = self.program.cells[cell].field;
-                states.for_each(|(state, value)| *value = (field.read(state) == location).into());
+                let cell = self.program.cells[cell];
+                states.for_each(|(state, value)| *value = (cell.read(state) == location).into());
             }
             Observed::Fireable(_) => {
                 states.for_each(|(state, value)| *value = self.read(scratch, state, observable));

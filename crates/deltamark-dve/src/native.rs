@@ -205,12 +205,12 @@ impl Native {
         let mut spots = Vec::new();
         let mut processes = Vec::new();
         for (number, process) in program.processes.iter().enumerate() {
-            let field = program.cells[process.location.0 as usize].field;
+            let cell = program.cells[process.location.0 as usize];
             processes.push(Process {
-                slot: if field.bits == 0 { 0 } else { field.slot as usize },
-                shift: field.shift,
-                mask: field.mask(),
-                least: field.least,
+                slot: cell.field.slot() as usize,
+                shift: cell.field.shift(),
+                mask: cell.mask(),
+                least: cell.least(),
                 first: spots.len() as u32,
                 count: process.locations.len() as u32,
             });

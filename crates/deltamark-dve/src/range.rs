@@ -21,6 +21,7 @@
 use crate::ir::{Cell, CellId, Effect, Expr, ExprId, Owner, Program, Sync, Target, Timing, Transition, TransitionId};
 use crate::layout::{self, Code};
 use crate::moment::{FUEL, Facts, Locals, Moment, Sets, assume, closely, evaluate, general};
+use crate::portable::Proved;
 use crate::simplify::simplify;
 use crate::values::Values;
 use deltamark_core::{Control, Stop};
@@ -46,6 +47,7 @@ pub(crate) fn narrow(program: &mut Program, control: &Control) -> Result<Vec<Cod
         codes.push(if of_monitor { layout::plain(hull.0, hull.1) } else { code(cell, set, hull) });
     }
     simplify(program, &facts);
+    program.proved = Proved::new(facts);
     Ok(codes)
 }
 

@@ -24,7 +24,7 @@ pub enum Outcome {
 
 /// The values of all cells in a state.
 pub fn unpack(program: &Program, state: &[deltamark_core::Slot]) -> Vec<i32> {
-    program.state_cells().iter().map(|cell| cell.field.read(state)).collect()
+    program.state_cells().iter().map(|cell| cell.read(state)).collect()
 }
 
 /// Takes a step.

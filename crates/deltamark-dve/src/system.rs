@@ -14,8 +14,8 @@ use crate::ir::{Accept, Place, Program, Timing};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Components, Control, Describe, Facts, Fired, Observe, Scratch, Sleep, Slot, States,
-    Stop, System, Widen, Width, sleep,
+    Action, BLOCK, Batch, Block, Components, Control, Describe, Facts, Fired, Observe, Portable, Scratch, Sleep, Slot,
+    States, Stop, System, Widen, Width, sleep,
 };
 
 /// A DVE model that can be run.
@@ -53,7 +53,7 @@ impl DveSystem {
     pub fn with_engine(program: Program, engine: Box<dyn Engine>) -> Self {
         let mut initial = vec![0; program.slots];
         for cell in program.state_cells() {
-            cell.field.write(&mut initial, cell.initial);
+            cell.write(&mut initial, cell.initial);
         }
         let assertions = program.has_asserts.then(|| Assertions::new(&program));
         DveSystem { names: Names::new(&program), program, engine, initial, assertions }
@@ -125,7 +125,7 @@ impl DveSystem {
     fn assert(&self, values: &mut Vec<i32>, state: &[Slot], out: &mut Batch) {
         let Some(assertions) = &self.assertions else { return };
         values.clear();
-        values.extend(self.program.state_cells().iter().map(|cell| cell.field.read(state)));
+        values.extend(self.program.state_cells().iter().map(|cell| cell.read(state)));
         for (process, by_location) in self.program.processes.iter().zip(&assertions.by_location) {
             let at = values[process.location.0 as usize] as usize;
             for &(condition, place) in &by_location[at] {
@@ -252,6 +252,10 @@ impl System for DveSystem {
 
     fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
         Ok(DveFacts::new(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
     }
 
     fn components(&self) -> Option<&dyn Components> {

@@ -26,7 +26,7 @@ fn all_models_compile_to_narrow_states() {
     for (model, bytes, ..) in models("all_models_compile_to_narrow_states", u64::MAX) {
         let started = Instant::now();
         let program = parse(&bytes).unwrap_or_else(|wrong| panic!("{model}: {wrong:?}"));
-        let width: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits)).sum();
+        let width: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits())).sum();
         let typed: u32 =
             program.state_cells().iter().map(|cell| 32 - (cell.allowed.1 - cell.allowed.0).leading_zeros()).sum();
         println!(

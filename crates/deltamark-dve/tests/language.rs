@@ -4,7 +4,7 @@
 use deltamark_core::{Action, Batch, Describe, Observe, Slot, System};
 use deltamark_dve::reference::{self, Outcome};
 use deltamark_dve::{DveSystem, EngineChoice, parse};
-use deltamark_testkit::{check_system, explore};
+use deltamark_testkit::{check_portable, check_system, explore};
 
 fn system(text: &str) -> DveSystem {
     DveSystem::new(parse(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")))
@@ -19,9 +19,11 @@ fn counts(text: &str) -> (usize, usize, usize, usize) {
         (explored.states.len(), explored.edges.len(), explored.deadlocks.len(), explored.faults.len())
     };
     let counts = by(system(text));
-    let program = parse(text.as_bytes()).expect("it was parsed before");
-    if let Ok(native) = DveSystem::run_by(program, EngineChoice::Native) {
-        assert_eq!(by(native), counts, "by native code: {text}");
+    check_portable(|| system(text));
+    let native = || DveSystem::run_by(parse(text.as_bytes()).expect("it was parsed before"), EngineChoice::Native).ok();
+    if let Some(system) = native() {
+        assert_eq!(by(system), counts, "by native code: {text}");
+        check_portable(|| native().expect("it was compiled before"));
     }
     counts
 }
@@ -494,7 +496,7 @@ fn property_processes_are_left_out() {
         let monitor = program.monitor.as_ref().expect("the property process is kept");
         assert_eq!((monitor.process.name.as_str(), monitor.transitions.len(), monitor.slots), ("LTL", 3, 1));
         assert!(
-            program.cells[program.state_cells().len()..].iter().all(|cell| cell.field.slot as usize >= program.slots)
+            program.cells[program.state_cells().len()..].iter().all(|cell| cell.field.slot() as usize >= program.slots)
         );
     }
 }
@@ -522,7 +524,7 @@ fn states_are_narrow() {
         let states = if transitions.contains("-> r") { "q, r" } else { "q" };
         let text = format!("{declarations} process P {{ state {states}; init q; trans {transitions}; }} system async;");
         let program = parse(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
-        let found: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits)).sum();
+        let found: u32 = program.state_cells().iter().map(|cell| u32::from(cell.field.bits())).sum();
         assert_eq!(found, bits, "{text}");
         counts(&text);
     }

@@ -9,15 +9,15 @@
 //!   its overflow conditions is true.
 //! * Groups are in order of decreasing priority. A step is fired where its conditions are true and no step of a
 //!   group of higher priority has all of its conditions true.
-//! * Firing adds one number a word: [fields never interfere](crate::layout).
+//! * Firing adds one number a word: no field crosses a word, so [fields](deltamark_core::layout) never disturb each other.
 //! * The hash of a marking is the sum of count × coefficient over all places, so firing
 //!   adds one number to it as well, and it does not depend on the layout.
 
 use crate::Net;
-use crate::layout::{Layout, MAX_BITS};
 use crate::step::Steps;
 use deltamark_core::hash::coefficient;
-use deltamark_core::{Control, Stop};
+use deltamark_core::layout::word;
+use deltamark_core::{Control, Field, Layout, Stop};
 use std::collections::HashMap;
 
 /// `count ≥ threshold`, computed over the planes of a field of several bits.
@@ -79,6 +79,8 @@ pub(crate) struct Change {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub layout: Layout,
+    /// How many words a state takes.
+    pub words: usize,
     /// Changes with every widening.
     pub version: u64,
     /// Whether some field has the maximum width, so that counts may be cut off there.
@@ -116,10 +118,10 @@ impl Compiled {
     /// The same, unless `control` stops it.
     pub fn under(net: &Net, layout: Layout, version: u64, control: &Control) -> Result<Self, Stop> {
         let mut truths = Truths {
-            first: 64 * layout.words as u32 + 1,
+            first: 64 * layout.words() as u32 + 1,
             thresholds: Vec::new(),
             known: HashMap::new(),
-            always: 64 * layout.words as u32,
+            always: 64 * layout.words() as u32,
         };
         let mut drafts = Vec::new();
         for (number, transition) in net.transitions.iter().enumerate() {
@@ -141,7 +143,7 @@ impl Compiled {
 
         let mut compiled = Compiled {
             version,
-            widest: layout.fields.iter().any(|field| field.bits == MAX_BITS),
+            widest: layout.fields.iter().any(|field| field.bits() == Field::MAX_BITS),
             always: truths.always,
             truths: truths.first as usize + truths.thresholds.len(),
             thresholds: truths.thresholds,
@@ -154,6 +156,7 @@ impl Compiled {
             byte_hash: Vec::new(),
             base_hash: 0,
             single: Steps::under(net, &layout, control)?,
+            words: layout.words(),
             layout,
         };
         for draft in drafts {
@@ -187,15 +190,13 @@ impl Compiled {
     }
 
     fn prepare_hash(&mut self) {
-        let words = self.layout.words;
+        let words = self.layout.words();
         self.bit_hash = vec![0; 64 * words];
         for (place, field) in self.layout.fields.iter().enumerate() {
             let unit = coefficient(place as u64);
-            if field.bits == 0 {
-                self.base_hash = self.base_hash.wrapping_add(unit.wrapping_mul(field.constant));
-            }
-            for bit in 0..usize::from(field.bits) {
-                self.bit_hash[64 * field.word as usize + usize::from(field.shift) + bit] =
+            self.base_hash = self.base_hash.wrapping_add(unit.wrapping_mul(field.least() as u64));
+            for bit in 0..usize::from(field.bits()) {
+                self.bit_hash[64 * field.word() as usize + usize::from(field.word_shift()) + bit] =
                     unit.wrapping_shl(bit as u32);
             }
         }
@@ -214,8 +215,8 @@ impl Compiled {
     #[inline]
     pub fn word_hash(&self, index: usize, mut value: u64) -> u64 {
         let mut sum = 0u64;
-        // Sparse words are faster bit by bit; dense ones byte by byte.
-        if self.byte_hash.is_empty() || (self.layout.words > 2 && value.count_ones() < 6) {
+        // Sparse words are quicker bit by bit; full ones byte by byte.
+        if self.byte_hash.is_empty() || (self.words > 2 && value.count_ones() < 6) {
             let units = &self.bit_hash[64 * index..64 * index + 64];
             while value != 0 {
                 sum = sum.wrapping_add(units[value.trailing_zeros() as usize]);
@@ -232,9 +233,7 @@ impl Compiled {
 
     /// The hash of a marking.
     pub fn hash(&self, slots: &[u32]) -> u64 {
-        (0..self.layout.words).fold(self.base_hash, |sum, index| {
-            sum.wrapping_add(self.word_hash(index, crate::layout::word(slots, index)))
-        })
+        (0..self.words).fold(self.base_hash, |sum, index| sum.wrapping_add(self.word_hash(index, word(slots, index))))
     }
 }
 
@@ -265,19 +264,19 @@ impl Truths {
         if count == 0 {
             return Known::True;
         }
-        if field.bits == 0 {
-            return if field.constant >= count { Known::True } else { Known::False };
+        if field.bits() == 0 {
+            return if field.least() as u64 >= count { Known::True } else { Known::False };
         }
-        if count > field.limit() {
+        if count > field.mask() {
             return Known::False;
         }
-        let plane = 64 * field.word + u32::from(field.shift);
-        if field.bits == 1 {
+        let plane = 64 * field.word() + u32::from(field.word_shift());
+        if field.bits() == 1 {
             return Known::Open(plane);
         }
         let next = self.first + self.thresholds.len() as u32;
         Known::Open(*self.known.entry((place, count)).or_insert_with(|| {
-            self.thresholds.push(Threshold { plane, bits: field.bits, at_least: count });
+            self.thresholds.push(Threshold { plane, bits: field.bits(), at_least: count });
             next
         }))
     }
@@ -326,10 +325,10 @@ impl Draft {
         for (place, gain) in net.effect(transition) {
             let field = layout.fields[place as usize];
             hash = hash.wrapping_add(coefficient(u64::from(place)).wrapping_mul(gain as u64));
-            let add = adds.entry(field.word).or_default();
-            *add = add.wrapping_add((gain as u64).wrapping_shl(u32::from(field.shift)));
+            let add = adds.entry(field.word()).or_default();
+            *add = add.wrapping_add((gain as u64).wrapping_shl(u32::from(field.word_shift())));
             if gain > 0 {
-                let room = (field.limit() + 1).saturating_sub(gain as u64);
+                let room = (field.most() as u64 + 1).saturating_sub(gain as u64);
                 match truths.at_least(layout, place, room) {
                     Known::True => overflows.push(truths.always),
                     Known::False => {}

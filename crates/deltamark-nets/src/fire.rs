@@ -10,8 +10,8 @@
 //! times as fast.
 
 use crate::compile::{Compiled, CompiledStep, StepGroup, Threshold};
-use crate::layout::word;
 use crate::planes::transpose;
+use deltamark_core::layout::word;
 use deltamark_core::sleep::SleepLists;
 use deltamark_core::{Action, BLOCK, Batch, Block, Slot, Widen};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Workspace {
             return;
         }
         let compiled = &*self.compiled;
-        let words = compiled.layout.words;
+        let words = compiled.words;
         let slots = compiled.layout.slots;
         self.words.resize(words * BLOCK, 0);
         self.truths.resize(compiled.truths, 0);
@@ -87,7 +87,7 @@ impl Workspace {
     /// The block as bit planes, 64 a word of a state; states beyond the block read as zero.
     pub fn planes(&mut self, block: &Block) -> &[u64] {
         self.load(block);
-        &self.truths[..64 * self.compiled.layout.words]
+        &self.truths[..64 * self.compiled.words]
     }
 
     /// Calls `visit` with every step that is enabled somewhere in the block, and the mask of states.

@@ -30,10 +30,10 @@
 //! computed ([`Flags`]). Read arcs and inhibitor arcs that remain open, and priorities of other transitions, are
 //! left to the definition, after the constants have agreed.
 
-use crate::layout::{Layout, word};
 use crate::{Net, Transition};
 use deltamark_core::hash::coefficient;
-use deltamark_core::{Action, Control, Slot, States, Stop, Undone};
+use deltamark_core::layout::word;
+use deltamark_core::{Action, Control, Layout, Slot, States, Stop, Undone};
 use std::ops::Range;
 
 /// Properties of a transition in this layout beyond its constants.
@@ -131,9 +131,9 @@ fn carries(value: u64, plus: u64, more: u64) -> u64 {
 impl Steps {
     /// The constants of all transitions in this layout, unless `control` stops it.
     pub fn under(net: &Net, layout: &Layout, control: &Control) -> Result<Self, Stop> {
-        let mut tops = vec![0; layout.words];
-        for field in layout.fields.iter().filter(|field| field.bits > 0) {
-            tops[field.word as usize] |= 1 << (field.shift + field.bits - 1);
+        let mut tops = vec![0; layout.words()];
+        for field in layout.fields.iter().filter(|field| field.bits() > 0) {
+            tops[field.word() as usize] |= 1 << (field.word_shift() + field.bits() - 1);
         }
         let mut steps =
             Steps { slots: layout.slots, entries: Vec::new(), exchanges: Vec::new(), tops, rows: Rows::None };
@@ -142,7 +142,7 @@ impl Steps {
             control.ask()?;
             steps.add(layout, transition, Some(transition.priority) < highest);
         }
-        steps.rows = match layout.words {
+        steps.rows = match layout.words() {
             1 => Rows::One(steps.rows()),
             2 => Rows::Two(steps.rows()),
             3 => Rows::Three(steps.rows()),
@@ -161,12 +161,12 @@ impl Steps {
             let (field, weight) = (layout.fields[arc.place as usize], u64::from(arc.weight));
             let change = coefficient(u64::from(arc.place)).wrapping_mul(weight);
             hash = if gives { hash.wrapping_add(change) } else { hash.wrapping_sub(change) };
-            if weight > field.limit() {
+            if weight > field.most() as u64 {
                 *(if gives { &mut flags.outgrows } else { &mut flags.never }) = true;
-            } else if field.bits > 0 {
-                let (tops, amount) = (self.tops[field.word as usize], weight << field.shift);
+            } else if field.bits() > 0 {
+                let (tops, amount) = (self.tops[field.word() as usize], weight << field.word_shift());
                 let (takes, gives) = if gives { (0, amount) } else { (amount, 0) };
-                exchanges.push(Exchange { word: field.word, takes, gives, tops });
+                exchanges.push(Exchange { word: field.word(), takes, gives, tops });
             }
         }
         exchanges.sort_unstable_by_key(|exchange| exchange.word);
@@ -180,17 +180,17 @@ impl Steps {
         });
         for arc in &transition.reads {
             let (field, weight) = (layout.fields[arc.place as usize], u64::from(arc.weight));
-            flags.never |= weight > field.limit();
-            // What the inputs require anyway is not tested twice.
-            let found = exchanges.binary_search_by_key(&field.word, |exchange| exchange.word);
+            flags.never |= weight > field.most() as u64;
+            // What the inputs need anyway needs no second look.
+            let found = exchanges.binary_search_by_key(&field.word(), |exchange| exchange.word);
             let taken = found.is_ok_and(|index| field.of_word(exchanges[index].takes) >= weight);
-            flags.special |= field.bits > 0 && !taken;
+            flags.special |= field.bits() > 0 && !taken;
         }
         for arc in &transition.inhibitors {
             let field = layout.fields[arc.place as usize];
-            let open = u64::from(arc.weight) <= field.limit();
-            flags.never |= open && field.bits == 0;
-            flags.special |= open && field.bits > 0;
+            let open = u64::from(arc.weight) <= field.most() as u64;
+            flags.never |= open && field.bits() == 0;
+            flags.special |= open && field.bits() > 0;
         }
         let start = self.exchanges.len() as u32;
         self.exchanges.extend(exchanges);

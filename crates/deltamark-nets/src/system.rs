@@ -8,19 +8,22 @@ use crate::ahead::Ahead;
 use crate::compile::Compiled;
 use crate::facts::NetFacts;
 use crate::fire::{Overflow, Workspace};
-use crate::layout::{Layout, MAX_BITS, Moves, bits_for};
 use crate::step::Verdict;
 use crate::survey::{Sums, extremes};
-use crate::{Net, Transition, growth, sample};
+use crate::{Net, Place, Transition, growth, sample};
+use deltamark_core::layout;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Fired, Growth, Kind, Observable, Observe, Progress,
-    Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value, Widen, Width, sleep,
+    Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Field, Fired, Growth, Kind, Layout, Observable,
+    Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value,
+    Widen, Width, sleep,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Approximate bytes of a name in a table.
+/// The most bits of a count. By adding weights of 32 bits it takes 2^31 steps to get there; a run ends then.
+const MAX_BITS: u8 = Field::MAX_BITS;
+/// Bytes of a name in a table, about.
 const NAME_BYTES: u64 = 40;
 
 /// A P/T net that can be run.
@@ -75,8 +78,8 @@ impl NetSystem {
             .zip(&changed)
             .map(|(&count, &changed)| if changed { bits_for(count) } else { 0 })
             .collect();
-        let compiled = Compiled::under(&net, layout(&net, &bits), 0, control)?;
-        // Both the name and the id denote a place; if they clash, the name wins.
+        let compiled = Compiled::under(&net, layout_of(&net, &bits), 0, control)?;
+        // Both the name and the id stand for a place; where they clash, the name wins.
         let names = |pairs: Vec<(&String, &String)>| -> Result<HashMap<String, u32>, Stop> {
             let mut numbers = HashMap::new();
             let ids = pairs.iter().enumerate().map(|(index, (id, _))| (*id, index as u32));
@@ -117,12 +120,12 @@ impl NetSystem {
 
     /// The current number of bits of each place.
     pub fn field_bits(&self) -> Vec<u8> {
-        self.compiled().layout.fields.iter().map(|field| field.bits).collect()
+        self.compiled().layout.fields.iter().map(|field| field.bits()).collect()
     }
 
     /// The counts of a state, place by place.
     pub fn marking(&self, state: &[Slot]) -> Vec<u64> {
-        self.compiled().layout.unpack(state).collect()
+        self.compiled().layout.unpack(state).map(|count| count as u64).collect()
     }
 
     /// The effects of all transitions: what firing adds to each place it changes, ascending by place.
@@ -132,7 +135,17 @@ impl NetSystem {
 
     /// The tokens of a place in a state.
     pub(crate) fn count(&self, scratch: &mut Scratch, state: &[Slot], place: u32) -> u64 {
-        self.workspace(scratch).compiled.layout.fields[place as usize].read(state)
+        self.workspace(scratch).compiled.layout.fields[place as usize].read(state) as u64
+    }
+
+    /// The net as this thread fires it.
+    pub(crate) fn compiled_of<'s>(&self, scratch: &'s mut Scratch) -> &'s Compiled {
+        &self.workspace(scratch).compiled
+    }
+
+    /// Remembers counts that do not fit their fields, and that a wider field can hold.
+    pub(crate) fn note(&self, overflows: Vec<Overflow>) {
+        self.overflows.lock().unwrap_or_else(PoisonError::into_inner).extend(overflows);
     }
 
     fn compiled(&self) -> Arc<Compiled> {
@@ -150,7 +163,7 @@ impl NetSystem {
     }
 
     fn enabled(&self, layout: &Layout, state: &[Slot], transition: &Transition) -> bool {
-        let count = |place: u32| layout.fields[place as usize].read(state);
+        let count = |place: u32| layout.fields[place as usize].read(state) as u64;
         let ranked = self.ranked.iter().map(|&number| &self.net.transitions[number as usize]);
         transition.enabled(count)
             && !ranked.take_while(|above| above.priority > transition.priority).any(|above| above.enabled(count))
@@ -160,8 +173,8 @@ impl NetSystem {
     fn overflow_of(&self, layout: &Layout, state: &[Slot], transition: usize, found: &mut Vec<Overflow>) {
         for &(place, gain) in &self.effects[transition] {
             let field = layout.fields[place as usize];
-            let count = field.read(state).saturating_add_signed(gain);
-            if gain > 0 && count > field.limit() {
+            let count = (field.read(state) as u64).saturating_add_signed(gain);
+            if gain > 0 && count > field.most() as u64 {
                 found.push((place, count));
             }
         }
@@ -206,14 +219,19 @@ impl NetSystem {
     }
 }
 
-/// Whether one of these counts exceeds the widest field.
+/// How many bits a count needs; a place that changes has at least one.
+fn bits_for(count: u64) -> u8 {
+    layout::bits_for(count).max(1)
+}
+
+/// Whether one of these counts is beyond what the widest field holds.
 fn counts_end(overflow: &[Overflow]) -> bool {
     overflow.iter().any(|&(_, count)| bits_for(count) > MAX_BITS)
 }
 
-fn layout(net: &Net, bits: &[u8]) -> Layout {
-    let constants: Vec<u64> = net.places.iter().map(|place| u64::from(place.initial)).collect();
-    Layout::new(bits, &constants)
+fn layout_of(net: &Net, bits: &[u8]) -> Layout {
+    let constant = |bits: u8, place: &Place| if bits == 0 { i64::from(place.initial) } else { 0 };
+    Layout::in_words(bits.iter().zip(&net.places).map(|(&bits, place)| (bits, constant(bits, place))))
 }
 
 impl System for NetSystem {
@@ -228,7 +246,7 @@ impl System for NetSystem {
     fn initial(&self, scratch: &mut Scratch, out: &mut Batch) -> Result<(), Widen> {
         let compiled = Arc::clone(&self.workspace(scratch).compiled);
         let mut state = Vec::new();
-        compiled.layout.pack(self.net.places.iter().map(|place| u64::from(place.initial)), &mut state);
+        compiled.layout.pack(self.net.places.iter().map(|place| i64::from(place.initial)), &mut state);
         out.push_hashed(Action(0), &state, compiled.hash(&state));
         Ok(())
     }
@@ -348,7 +366,7 @@ impl System for NetSystem {
     fn widen(&self) -> Recoding {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(&current);
-        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits).collect();
+        let mut bits: Vec<u8> = old.layout.fields.iter().map(|field| field.bits()).collect();
         let (mut widened, mut outgrown) = (Vec::new(), Vec::new());
         let noted = std::mem::take(&mut *self.overflows.lock().unwrap_or_else(PoisonError::into_inner));
         for (place, count) in noted {
@@ -356,7 +374,7 @@ impl System for NetSystem {
             let needed = bits_for(count);
             assert!(needed <= MAX_BITS, "what no field holds is cut off and not noted");
             if needed > bits[place] {
-                outgrown.push((place, old.layout.fields[place].bits));
+                outgrown.push((place, old.layout.fields[place].bits()));
                 bits[place] = needed;
                 widened.push(self.net.places[place].name.as_str());
             }
@@ -368,13 +386,11 @@ impl System for NetSystem {
         };
         // If a field has the maximum width, states are expanded one by one: no field gets there before it must.
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).widen(&mut bits, &outgrown, MAX_BITS - 1);
-        let new = Arc::new(Compiled::new(&self.net, layout(&self.net, &bits), old.version + 1));
+        let new = Arc::new(Compiled::new(&self.net, layout_of(&self.net, &bits), old.version + 1));
         *current = Arc::clone(&new);
         self.slots.store(new.layout.slots, Release);
         self.version.store(new.version, Release);
-        let (from, to) = (Width::Fixed(old.layout.slots), Width::Fixed(new.layout.slots));
-        let moves = Moves::new(&old.layout, &new.layout);
-        Recoding::new(from, to, reason, move |state, out| moves.translate(state, out))
+        Recoding::between(&old.layout, &new.layout, reason)
     }
 
     fn action_count(&self) -> Option<u32> {
@@ -386,6 +402,10 @@ impl System for NetSystem {
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
+        Some(self)
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
         Some(self)
     }
 
@@ -458,7 +478,7 @@ impl Describe for NetSystem {
         let compiled = self.compiled();
         let counts = compiled.layout.unpack(state);
         let marked = self.net.places.iter().zip(counts).filter(|&(_, count)| count > 0);
-        marked.map(|(place, count)| (place.name.clone(), Value::Int(count as i64))).collect()
+        marked.map(|(place, count)| (place.name.clone(), Value::Int(count))).collect()
     }
 
     fn growth(&self) -> Option<Growth> {
@@ -519,7 +539,7 @@ impl Observe for NetSystem {
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let layout = &self.workspace(scratch).compiled.layout;
         match self.transition_of(observable) {
-            None => layout.fields[observable.index as usize].read(state) as i64,
+            None => layout.fields[observable.index as usize].read(state),
             Some(number) => i64::from(self.enabled(layout, state, &self.net.transitions[number as usize])),
         }
     }
@@ -531,7 +551,7 @@ impl Observe for NetSystem {
                 let field = workspace.compiled.layout.fields[observable.index as usize];
                 let states = block.states().slots().chunks_exact(workspace.compiled.layout.slots);
                 for (value, state) in out.iter_mut().zip(states) {
-                    *value = field.read(state) as i64;
+                    *value = field.read(state);
                 }
             }
             Some(number) => {
@@ -563,13 +583,13 @@ impl Observe for NetSystem {
                 }
                 None => {
                     let field = compiled.layout.fields[observable.index as usize];
-                    if field.bits == 0 {
-                        bound.widen(field.constant as i64);
-                        sums.add_to_all(field.constant);
+                    if field.bits() == 0 {
+                        bound.widen(field.least());
+                        sums.add_to_all(field.least() as u64);
                         continue;
                     }
-                    let first = 64 * field.word as usize + usize::from(field.shift);
-                    &workspace.planes(block)[first..first + usize::from(field.bits)]
+                    let first = 64 * field.word() as usize + usize::from(field.word_shift());
+                    &workspace.planes(block)[first..first + usize::from(field.bits())]
                 }
             };
             let (least, most) = extremes(planes, live);
@@ -615,7 +635,7 @@ mod tests {
                 system.widen();
                 let compiled = system.compiled();
                 let mut state = Vec::new();
-                compiled.layout.pack([1, q, 0].into_iter(), &mut state);
+                compiled.layout.pack([1, q as i64, 0].into_iter(), &mut state);
                 let mut block = Block::new(system.width());
                 block.push(deltamark_core::StateId::NAMELESS, &state);
                 let mut scratch = system.scratch();

@@ -4,11 +4,11 @@
 use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, System};
 use deltamark_nets::{Arc, Net, NetSystem, Place, Transition, generate::generate, pnml, tina};
 use deltamark_search::{Observer, Search, Task, run};
-use deltamark_testkit::check_system;
 use deltamark_testkit::conformance::system::check_system_up_to;
 use deltamark_testkit::net_oracle::explore_net;
 use deltamark_testkit::random::{bounded_nets, nets, with_priorities};
 use deltamark_testkit::stores::ReferenceStore;
+use deltamark_testkit::{check_portable, check_system};
 use proptest::prelude::*;
 
 /// The most tokens seen in each place and in a marking.
@@ -102,14 +102,17 @@ proptest! {
 
     #[test]
     fn random_nets_conform(net in nets(5, 6)) {
-        check_system_up_to(&NetSystem::new(net), 300);
+        check_system_up_to(&NetSystem::new(net.clone()), 300);
+        check_portable(|| NetSystem::new(net.clone()));
     }
 }
 
 #[test]
 fn generated_nets_conform() {
     for (family, size) in [("philosophers", 5), ("kanban", 1), ("database-managers", 4)] {
-        check_system(&NetSystem::new(generate(family, size).expect("a family")));
+        let system = || NetSystem::new(generate(family, size).expect("a family"));
+        check_system(&system());
+        check_portable(system);
     }
 }
 

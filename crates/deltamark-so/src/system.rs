@@ -12,8 +12,12 @@
 use crate::interface::{
     Description, ENTRY, Entry, MOST_VARIABLES, ONE_THREAD, Out, Parameter, VARIES, VERSION, WIDEST,
 };
+use deltamark_core::hash::{self, mix};
+use deltamark_core::portable::{read_slots, write_slots};
+use deltamark_core::varint::Reader;
 use deltamark_core::{
-    Action, Batch, Describe, Diagnostic, Fired, Kind, Observable, Observe, Scratch, Slot, System, Value, Widen, Width,
+    Action, Batch, Describe, Diagnostic, Fired, Kind, Misread, Observable, Observe, Portable, Scratch, Slot, System,
+    Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -310,9 +314,36 @@ impl System for LibrarySystem {
         Ok(fired)
     }
 
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
     }
+}
+
+/// States as the library made them. It relies on them without looking, so a checksum of 32 bits comes before each: bytes
+/// that were damaged are refused, but bytes that somebody forged are not.
+impl Portable for LibrarySystem {
+    fn write_state(&self, _: &mut Scratch, state: &[Slot], out: &mut Vec<u8>) {
+        out.extend(checksum(state).to_le_bytes());
+        write_slots(self.width, state, out);
+    }
+
+    fn read_state(&self, _: &mut Scratch, bytes: &mut Reader<'_>, out: &mut Vec<Slot>) -> Result<(), Misread> {
+        let sum = bytes.take(size_of::<u32>()).ok_or(Misread::SHORT)?;
+        read_slots(self.width, WIDEST as usize, bytes, out).ok_or(Misread::SHORT)?;
+        if sum == checksum(out).to_le_bytes() {
+            Ok(())
+        } else {
+            Err(Misread::Wrong("the checksum of a state is wrong"))
+        }
+    }
+}
+
+fn checksum(state: &[Slot]) -> u32 {
+    mix(hash::slots(state)) as u32
 }
 
 impl Describe for LibrarySystem {

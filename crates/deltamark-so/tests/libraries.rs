@@ -46,6 +46,7 @@ fn the_example_is_a_system() {
     let Some(path) = ring() else { return };
     let system = load(&path, &[]).expect("the example loads");
     deltamark_testkit::check_system(&system);
+    deltamark_testkit::check_portable(|| load(&path, &[]).expect("the example loads"));
     assert_eq!(system.width(), Width::Fixed(2));
     let mut batch = Batch::new(system.width());
     system.successors(&mut Scratch::none(), &[3, 5], &mut batch).expect("its layout is known");

@@ -626,7 +626,7 @@ pub fn build<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark_core::{Action, Arrival, Cancel, Insert, Recoding, Width};
+    use deltamark_core::{Action, Arrival, Cancel, Field, Insert, Recoding, Width};
     use deltamark_testkit::RandomGraph;
 
     /// Growth fills an index again from all states, which may take longer than the run may.
@@ -650,11 +650,8 @@ mod tests {
             let len = u64::from(full.unwrap_or_else(|| panic!("{name} went on growing")));
             assert_eq!(store.len(), len, "{name}");
             assert_eq!(insert(300 * MANY), Insert::Full, "{name}");
-            let same = |old: &[deltamark_core::Slot], new: &mut Vec<deltamark_core::Slot>| {
-                new.clear();
-                new.extend_from_slice(old);
-            };
-            let recoding = Recoding::new(Width::Fixed(2), Width::Fixed(2), String::new(), same);
+            let slots = (0..2).map(|slot| (Field::new(slot, 0, 32, 0), Field::new(slot, 0, 32, 0)));
+            let recoding = Recoding::new(2, 2, String::new(), slots);
             assert!(!store.recode(&recoding), "{name}");
             assert_eq!(store.len(), len, "{name}");
             drop(store);

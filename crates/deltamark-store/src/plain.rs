@@ -345,7 +345,7 @@ impl Drop for Plain<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark_core::Action;
+    use deltamark_core::{Action, Field};
     use deltamark_testkit::RandomGraph;
     use deltamark_testkit::systems::Still;
 
@@ -414,13 +414,12 @@ mod tests {
                 recalled
             };
             assert!(recalled(&mut scratch, width).iter().eq(all.iter().take(count as usize)));
-            let wider = if let Width::Fixed(slots) = width { Width::Fixed(slots + 1) } else { width };
-            let widen = |old: &[Slot], new: &mut Vec<Slot>| {
-                new.clear();
-                new.extend(old.iter().copied().chain([77]));
-            };
-            assert!(plain.recode(&Recoding::new(width, wider, String::new(), widen)));
-            for (held, old) in recalled(&mut scratch, wider).iter().zip(all.iter()) {
+            let Width::Fixed(slots) = width else { continue };
+            let whole = |slot| Field::new(slot, 0, 32, 0);
+            let same = (0..slots as u32).map(|slot| (whole(slot), whole(slot)));
+            let pairs = same.chain([(Field::constant(77), whole(slots as u32))]);
+            assert!(plain.recode(&Recoding::new(slots, slots + 1, String::new(), pairs)));
+            for (held, old) in recalled(&mut scratch, Width::Fixed(slots + 1)).iter().zip(all.iter()) {
                 assert_eq!(held.split_last(), Some((&77, old)));
             }
         }

@@ -1,6 +1,6 @@
 //! What `compact` promises beyond what every store does.
 
-use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Width};
+use deltamark_core::{Action, Arrival, Budget, Insert, Layout, Order, Recoding, StateId, States, Width};
 use deltamark_store::{StoreSpec, build};
 use deltamark_testkit::RandomGraph;
 use std::collections::HashSet;
@@ -28,12 +28,8 @@ const WIDTH: Width = Width::Fixed(2);
 
 /// From fields of `from` bits to such of `to` bits.
 fn recoding(from: u32, to: u32) -> Recoding {
-    Recoding::new(WIDTH, WIDTH, "for the test".into(), move |old, new| {
-        let word = u64::from(old[0]) | u64::from(old[1]) << 32;
-        let number = word % (1 << from) + (word >> from) * 1000;
-        new.clear();
-        new.extend(packed(number, to));
-    })
+    let [old, new] = [from, to].map(|bits| Layout::in_words([(bits as u8, 0), (30, 0)]));
+    Recoding::between(&old, &new, "for the test".into())
 }
 
 /// Sparse, so that roots are no bitmap.

@@ -3,13 +3,13 @@
 
 use deltamark_core::hash::mix;
 use deltamark_core::{
-    Action, Batch, Control, Describe, Recoding, Reversible, Scratch, Slot, System, Value, Widen, Width,
+    Action, Batch, Control, Describe, Field, Recoding, Reversible, Scratch, Slot, System, Value, Widen, Width,
 };
 use deltamark_search::{SAMPLERS, Search, Task, run};
 use deltamark_store::{CATALOGUE, StoreSpec, Traffic, build};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-const HALF: u32 = 40_000;
+const HALF: u32 = 1 << 15;
 const ALL: u32 = 2 * HALF;
 const CHILDREN: u32 = 4;
 const BACK: u32 = CHILDREN;
@@ -94,10 +94,8 @@ impl System for Halves {
 
     fn widen(&self) -> Recoding {
         assert!(!self.wide.swap(true, Relaxed), "everything fits the second layout");
-        Recoding::new(self.width(), self.width(), "the upper half".into(), |old, new| {
-            new.clear();
-            new.push((old[0] + HALF) % ALL);
-        })
+        let field = |least| Field::new(0, 0, ALL.ilog2() as u8, least);
+        Recoding::new(1, 1, "the upper half".into(), [(field(0), field(-i64::from(HALF)))])
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {

@@ -1,6 +1,6 @@
 //! `tree` with other arities than two, and what it promises beyond what every store does.
 
-use deltamark_core::{Action, Arrival, Budget, Insert, Order, Recoding, StateId, States, Store, System, Width};
+use deltamark_core::{Action, Arrival, Budget, Field, Insert, Order, Recoding, StateId, States, Store, System, Width};
 use deltamark_store::{StoreSpec, build};
 use deltamark_testkit::{RandomGraph, check_store};
 use std::sync::Arc;
@@ -58,10 +58,8 @@ fn a_layout_that_changes_late_takes_no_second_copy() {
         let filled = numbers.count() as u32;
         (store, scratch, filled)
     };
-    let recoding = Recoding::new(width, width, "for the test".into(), |old, new| {
-        new.clear();
-        new.extend(old.iter().map(|slot| slot + 1));
-    });
+    let one_more = |slot| (Field::new(slot, 0, 32, 0), Field::new(slot, 0, 32, -1));
+    let recoding = Recoding::new(2, 2, "for the test".into(), [0, 1].map(one_more));
     let budget = Arc::new(Budget::unlimited());
     let (store, mut scratch, filled) = fill(&budget);
     assert_eq!(filled, count);

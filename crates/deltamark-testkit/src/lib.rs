@@ -7,8 +7,8 @@
 //! * [`oracle`] explores any system with a hash map; [`net_oracle`] any net.
 //! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the limits of sizes), [`wrappers`] change one
 //!   thing about a system.
-//! * [`stores`] are reference stores, one of each kind a search may use.
-//! * [`conformance`] holds the suites: [`check_system`], [`check_store`] (or
+//! * [`stores`] are reference stores, one of each kind a search may meet.
+//! * [`conformance`] holds the suites: [`check_system`], [`check_portable`], [`check_store`] (or
 //!   [`check_reversible_store`], [`check_fixed_store`], [`check_threads`]), [`check_search`].
 //! * [`corpus`] finds models with known results from outside.
 
@@ -22,6 +22,7 @@ pub mod stores;
 pub mod systems;
 pub mod wrappers;
 
+pub use conformance::portable::check_portable;
 pub use conformance::search::check_search;
 pub use conformance::store::{check_fixed_store, check_reversible_store, check_store, check_threads};
 pub use conformance::system::check_system;

@@ -362,7 +362,7 @@ impl Drop for LossyStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltamark_core::{Action, Width};
+    use deltamark_core::{Action, Field};
 
     #[test]
     fn recoding_asks_for_the_whole_second_copy_and_gives_back_the_first() {
@@ -374,9 +374,8 @@ mod tests {
                 let arrival = Arrival { parent: None, action: Action(0) };
                 assert!(matches!(store.insert(&mut Scratch::none(), &state, 0, &arrival), Insert::New(_)));
             }
-            let recoding = Recoding::new(Width::Fixed(1), Width::Fixed(2), "wider".into(), |old, new| {
-                *new = vec![0, old[0]];
-            });
+            let [from, to] = [0, 1].map(|slot| Field::new(slot, 0, 32, 0));
+            let recoding = Recoding::new(1, 2, "wider".into(), [(from, to)]);
             assert_eq!(store.recode(&recoding), fits);
             assert_eq!(budget.used(), if fits { 2 * new } else { 2 * old });
             drop(store);

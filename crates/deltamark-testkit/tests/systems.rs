@@ -189,9 +189,10 @@ impl System for Flawed {
         if !self.is(Flaw::RecodingMerges) {
             return right;
         }
-        let to = right.to;
-        let Width::Fixed(width) = to else { unreachable!("counters have a fixed width") };
-        Recoding::new(right.from, to, "merges".into(), move |_, new| *new = vec![0; width])
+        let (Width::Fixed(from), Width::Fixed(to)) = (right.from, right.to) else {
+            unreachable!("counters do not vary")
+        };
+        Recoding::new(from, to, "merges".into(), [])
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {

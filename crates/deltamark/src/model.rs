@@ -18,8 +18,12 @@ pub use report::ModelReport;
 
 use crate::check::CheckError;
 use crate::pack::{self, Pack, Packer};
+use deltamark_core::portable::{read_slots, write_slots};
 use deltamark_core::property::Undefined;
-use deltamark_core::{Action, Batch, Block, Describe, Fired, Predicate, Scratch, Slot, System, Value, Widen, Width};
+use deltamark_core::varint::Reader;
+use deltamark_core::{
+    Action, Batch, Block, Describe, Fired, Misread, Portable, Predicate, Scratch, Slot, System, Value, Widen, Width,
+};
 use deltamark_store::SpecError;
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
@@ -281,6 +285,10 @@ impl<M: Model> System for ModelSystem<M> {
         Scratch::new(Packer::new())
     }
 
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+
     fn fire(
         &self,
         scratch: &mut Scratch,
@@ -304,6 +312,28 @@ impl<M: Model> System for ModelSystem<M> {
         })
     }
 }
+
+/// States as they are packed. What was read is unpacked and packed again: only what comes out the same is a state.
+impl<M: Model> Portable for ModelSystem<M> {
+    fn write_state(&self, _: &mut Scratch, state: &[Slot], out: &mut Vec<u8>) {
+        write_slots(self.width(), state, out);
+    }
+
+    fn read_state(&self, scratch: &mut Scratch, bytes: &mut Reader<'_>, out: &mut Vec<Slot>) -> Result<(), Misread> {
+        read_slots(self.width(), MOST_SLOTS, bytes, out).ok_or(Misread::SHORT)?;
+        let packer = scratch.get::<Packer>();
+        packer.clear();
+        // A tag without a variant, or a length beyond the end, is a panic of `unpack`.
+        let packed = guarded(|| pack::unpack_checked::<M::State>(out).pack(packer));
+        match packed.and_then(|()| packer.finish()) {
+            Ok(again) if again == out.as_slice() => Ok(()),
+            _ => Err(Misread::Wrong("no state of the model is packed like this")),
+        }
+    }
+}
+
+/// The most slots of a state that is read.
+const MOST_SLOTS: usize = 1 << 24;
 
 impl<M: Model> Describe for ModelSystem<M> {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {

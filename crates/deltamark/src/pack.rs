@@ -208,12 +208,25 @@ impl Packer {
 pub struct Unpacker<'a> {
     slots: &'a [Slot],
     position: u64,
+    checked: bool,
+    /// The number of boxes that are being unpacked, each inside the one before.
+    depth: u32,
 }
+
+/// The most elements that a value may have which takes no bits for them, where slots may be arbitrary.
+const MOST_ELEMENTS: u64 = 1 << 16;
+/// The most boxes inside each other there: the stack must hold them.
+const DEEPEST: u32 = 2_000;
 
 impl<'a> Unpacker<'a> {
     /// Reads these slots from the beginning.
     pub fn new(slots: &'a [Slot]) -> Self {
-        Unpacker { slots, position: 0 }
+        Unpacker { slots, position: 0, checked: false, depth: 0 }
+    }
+
+    /// Reads slots that may be arbitrary: what cannot be is a panic, so that it is not believed.
+    fn checked(slots: &'a [Slot]) -> Self {
+        Unpacker { checked: true, ..Unpacker::new(slots) }
     }
 
     /// The next `bits` bits, at most 64.
@@ -228,6 +241,9 @@ impl<'a> Unpacker<'a> {
         let slot = |index: usize| u64::from(self.slots.get(index).copied().unwrap_or(0));
         let pair = slot(index) | slot(index + 1) << 32;
         self.position += u64::from(bits);
+        if self.checked {
+            assert!(self.position <= self.end(), "only what was packed is unpacked: it ends early");
+        }
         (pair >> shift) & ((1 << bits) - 1)
     }
 
@@ -239,9 +255,28 @@ impl<'a> Unpacker<'a> {
             length |= (group as usize >> 1) << shift;
             shift += 3;
             if group & 1 == 0 || shift >= usize::BITS {
-                return length;
+                break;
             }
         }
+        if self.checked {
+            let left = self.end().saturating_sub(self.position);
+            assert!(length as u64 <= left + MOST_ELEMENTS, "only what was packed is unpacked: {length} elements");
+        }
+        length
+    }
+
+    /// The number of bits that there are.
+    fn end(&self) -> u64 {
+        self.slots.len() as u64 * u64::from(Slot::BITS)
+    }
+
+    /// What is in a box.
+    fn inside<T>(&mut self, unpack: impl FnOnce(&mut Self) -> T) -> Box<T> {
+        self.depth += 1;
+        assert!(!self.checked || self.depth <= DEEPEST, "only what was packed is unpacked: it is nested too deeply");
+        let value = Box::new(unpack(self));
+        self.depth -= 1;
+        value
     }
 
     /// How many bits were read.
@@ -266,6 +301,14 @@ pub fn pack<T: Pack>(value: &T) -> Result<Vec<Slot>, String> {
 /// Unpacks what [`pack()`] wrote.
 pub fn unpack<T: Pack>(slots: &[Slot]) -> T {
     T::unpack(&mut Unpacker::new(slots))
+}
+
+/// Unpacks slots that may be arbitrary, in bounded time.
+///
+/// # Panics
+/// If no value can have been packed like this.
+pub(crate) fn unpack_checked<T: Pack>(slots: &[Slot]) -> T {
+    T::unpack(&mut Unpacker::checked(slots))
 }
 
 /// A value for traces: a number if it prints as one.
@@ -563,7 +606,7 @@ impl<T: Pack> Pack for Box<T> {
     }
 
     fn unpack(unpacker: &mut Unpacker<'_>) -> Self {
-        Box::new(T::unpack(unpacker))
+        unpacker.inside(T::unpack)
     }
 }
 
@@ -577,7 +620,7 @@ impl<T: PackBits> PackBits for Box<T> {
     }
 
     fn unpack_bits(bits: u32, unpacker: &mut Unpacker<'_>) -> Self {
-        Box::new(T::unpack_bits(bits, unpacker))
+        unpacker.inside(|unpacker| T::unpack_bits(bits, unpacker))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use deltamark::{Model, ModelError, ModelSystem, Pack, Step};
 use deltamark_core::{Action, Batch, Fired, System, Value, Width};
-use deltamark_testkit::{check_system, explore};
+use deltamark_testkit::{check_portable, check_system, explore};
 use std::collections::VecDeque;
 
 /// A sender and a receiver with the alternating-bit protocol over lossy channels.
@@ -73,6 +73,7 @@ fn a_model_of_varying_width_is_a_system() {
     let system = ModelSystem::new(AlternatingBit { capacity: 2 }).expect("it has initial states");
     assert_eq!(system.width(), Width::Varies);
     check_system(&system);
+    check_portable(|| ModelSystem::new(AlternatingBit { capacity: 2 }).expect("it has initial states"));
     let found = explore(&system);
     assert_eq!(found.initial, 2, "an initial state listed twice is one state");
     assert!(found.states.len() > 50 && found.deadlocks.is_empty());

@@ -289,7 +289,7 @@ impl Describe for ColouredSystem {
     fn state(&self, state: &[Slot]) -> Vec<(String, Value)> {
         let current = self.current();
         let mut markings = Vec::new();
-        current.layout.unpack(state, &mut markings);
+        current.markings(state, &mut markings);
         self.engine.tell_all(&Marking { engine: &self.engine, markings: &markings })
     }
 
@@ -314,12 +314,12 @@ impl Observe for ColouredSystem {
         match Observed::of(observable) {
             Observed::Sum { place, component } => {
                 let table = &self.engine.places[place as usize];
-                let tokens = table.tokens(work.current.layout.fields[place as usize].read(state));
+                let tokens = table.tokens(work.current.marking(state, place));
                 let component = component as usize;
                 total(tokens.map(|(token, count)| (table.component(token, component), i64::from(count))))
             }
             Observed::Tokens(place) => {
-                let marking = work.current.layout.fields[place as usize].read(state);
+                let marking = work.current.marking(state, place);
                 self.engine.places[place as usize].tokens(marking).map(|(_, count)| i64::from(count)).sum()
             }
             Observed::Fireable(transition) => {
@@ -329,7 +329,7 @@ impl Observe for ColouredSystem {
             }
             other => {
                 work.markings.clear();
-                work.current.layout.unpack(state, &mut work.markings);
+                work.current.markings(state, &mut work.markings);
                 self.engine.read(other, &Marking { engine: &self.engine, markings: &work.markings })
             }
         }
@@ -338,7 +338,7 @@ impl Observe for ColouredSystem {
     fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
         let work = self.work(scratch);
         work.markings.clear();
-        work.current.layout.unpack(state, &mut work.markings);
+        work.current.markings(state, &mut work.markings);
         self.engine.why_undefined(Observed::of(observable), &Marking { engine: &self.engine, markings: &work.markings })
     }
 }

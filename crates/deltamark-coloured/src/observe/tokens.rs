@@ -39,7 +39,7 @@ impl TokenSurvey for ColouredSystem {
         surveyed.resize(self.engine.places.len(), Vec::new());
         for state in block.states().iter() {
             work.markings.clear();
-            work.current.layout.unpack(state, &mut work.markings);
+            work.current.markings(state, &mut work.markings);
             for (seen, &marking) in surveyed.iter_mut().zip(&work.markings) {
                 let word = marking as usize / 64;
                 if seen.len() <= word {

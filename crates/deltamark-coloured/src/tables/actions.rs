@@ -5,11 +5,11 @@
 //! successor; equal pairs have equal numbers.
 //!
 //! ```text
-//! action   [ transition | flags | changes | requirements | inhibitors | ceilings | bound | priority:64 ]
-//!          [ place effect ]…         what it does to each place that it changes
-//!          [ place token count ]…    tokens required
-//!          [ place token count ]…    inhibitors: tokens that disable it if all are present
-//!          [ place token count ]…    ceilings: if any is present, it exceeds the capacity of the place
+//! action   [ transition | flags | changes | requirements | inhibitors | ceilings | bound | priority:64 | hash:64 ]
+//!          [ place effect ]…         what happens to places that change
+//!          [ place token count ]…    what must be there
+//!          [ place token count ]…    what blocks it, if all of them are there
+//!          [ place token count ]…    where any of them is there, it fills a place beyond its capacity
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
@@ -26,7 +26,7 @@ use crate::tables::chunks::{Chunks, Index, Meter};
 use crate::tables::values::Code;
 
 /// Words before the lists of an action.
-const HEAD: usize = 9;
+const HEAD: usize = 11;
 const FAULT: u32 = 1;
 const LATE: u32 = 2;
 
@@ -44,7 +44,9 @@ pub(crate) struct NewAction<'a> {
     pub inhibitors: &'a [Claim],
     pub ceilings: &'a [Claim],
     pub priority: i64,
-    /// Whether inhibitors, guard or priority must be evaluated in each state.
+    /// What it adds to the hash of a state.
+    pub hash: u64,
+    /// Whether inhibitors, guard or priority must be worked out in each state.
     pub late: bool,
     pub fault: Option<Fault>,
 }
@@ -101,6 +103,7 @@ impl Actions {
         words.extend([new.transition, flags, new.changes.len() as u32, new.requirements.len() as u32]);
         words.extend([new.inhibitors.len() as u32, new.ceilings.len() as u32, new.binding.len() as u32]);
         words.extend(halves(new.priority as u64));
+        words.extend(halves(new.hash));
         debug_assert_eq!(words.len(), HEAD);
         words.extend(new.changes.iter().flat_map(|&(place, effect)| [place, effect]));
         for claims in [new.requirements, new.inhibitors, new.ceilings] {
@@ -195,6 +198,12 @@ impl<'a> ActionRef<'a> {
     /// Its priority, where that does not depend on the state.
     pub fn priority(self) -> i64 {
         self.long(7) as i64
+    }
+
+    /// What it adds to the hash of a state.
+    #[inline]
+    pub fn hash(self) -> u64 {
+        self.long(9)
     }
 
     /// Where the lists begin: requirements, inhibitors, ceilings, binding.

@@ -9,9 +9,10 @@
 //!                                                                   since the last one, and n > 1 the multiplicity
 //!              filter      bit (k mod 64) set for each token k: rules out most absent tokens
 //!              start       of the list
+//!              hash        sum of count × coefficient over all tokens
 //! ```
-//! All numbers of a list are varints (LEB128). So a token mostly takes a byte, and a marking twelve bytes
-//! more, including a hash index of 4 to 8 bytes.
+//! All numbers of a list are varints. So a token mostly takes a byte, and a marking 24 to 28 bytes more, the hash index
+//! included. Hashes are of what tokens are, not of their numbers: they are the same in every run.
 //!
 //! Reads take no lock. Appending takes one: one for the tokens and one for the markings of a place.
 
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use deltamark_core::hash::mix;
+use deltamark_core::varint;
 
 use crate::tables::chunks::{Chunks, Index, Meter};
 use crate::tables::values::{Code, Values};
@@ -35,7 +37,8 @@ pub(crate) struct PlaceTable {
     tokens: Mutex<Tokens>,
     starts: Chunks<AtomicU32>,
     lists: Chunks<AtomicU8>,
-    filters: Chunks<AtomicU64>,
+    /// Filter and hash of each marking.
+    summaries: Chunks<AtomicU64>,
     markings: Mutex<Markings>,
     token_count: AtomicU32,
     marking_count: AtomicU32,
@@ -62,7 +65,7 @@ impl PlaceTable {
             tokens: Mutex::new(Tokens { index: Index::new(meter) }),
             starts: Chunks::new(meter),
             lists: Chunks::new(meter),
-            filters: Chunks::new(meter),
+            summaries: Chunks::new(meter),
             markings: Mutex::new(Markings { used: 0, index: Index::new(meter), list: Vec::new() }),
             token_count: AtomicU32::new(0),
             marking_count: AtomicU32::new(0),
@@ -123,10 +126,28 @@ impl PlaceTable {
         self.components.get(token as usize * self.arity + index) as Code
     }
 
-    /// The number of the marking with these tokens, ascending, each with a multiplicity of at least 1.
+    /// What each token of this number adds to the hash of a marking and of a state: odd, so that no count is lost.
+    #[inline]
+    pub fn coefficient(&self, token: u32) -> u64 {
+        self.token_hashes.get(token as usize) | 1
+    }
+
+    #[inline]
+    fn filter(&self, marking: u32) -> u64 {
+        self.summaries.get(2 * marking as usize)
+    }
+
+    /// What a marking adds to the hash of a state.
+    #[inline]
+    pub fn marking_hash(&self, marking: u32) -> u64 {
+        self.summaries.get(2 * marking as usize + 1)
+    }
+
+    /// The number of the marking with these tokens, ascending, each at least once.
     pub fn marking(&self, tokens: &[(u32, u32)]) -> u32 {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, filter) = describe(tokens, &mut markings.list);
+        let filter = describe(tokens, &mut markings.list);
+        let hash = self.hash_of(tokens);
         if let Some(number) = self.known(&markings, hash) {
             return number;
         }
@@ -134,7 +155,7 @@ impl PlaceTable {
         let number = self.marking_count.load(Relaxed);
         assert!(number < u32::MAX, "memory ends before the markings of a place");
         let mut bytes = Vec::with_capacity(5);
-        write_number(list.len() as u32, &mut bytes);
+        varint::write(list.len() as u64, &mut bytes);
         let len = bytes.len() + list.len();
         let start = self.lists.room(*used, len).expect("memory ends before the markings of a place");
         for (byte, &value) in self.lists.slice(start, len).iter().zip(bytes.iter().chain(list.iter())) {
@@ -144,9 +165,10 @@ impl PlaceTable {
         let start = u32::try_from(start).expect("memory ends before the markings of a place");
         self.starts.room(number as usize, 1).expect("memory ends before the markings of a place");
         self.starts.at(number as usize).store(start, Relaxed);
-        self.filters.room(number as usize, 1).expect("memory ends before the markings of a place");
-        self.filters.at(number as usize).store(filter, Relaxed);
-        index.add(hash, number, |known| hash_of(self.tokens(known)));
+        self.summaries.room(2 * number as usize, 2).expect("memory ends before the markings of a place");
+        self.summaries.at(2 * number as usize).store(filter, Relaxed);
+        self.summaries.at(2 * number as usize + 1).store(hash, Relaxed);
+        index.add(hash, number, |known| self.marking_hash(known));
         self.marking_count.store(number + 1, Relaxed);
         number
     }
@@ -154,8 +176,14 @@ impl PlaceTable {
     /// The number of the marking with these tokens; `None` if it has none.
     pub fn find_marking(&self, tokens: &[(u32, u32)]) -> Option<u32> {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, _) = describe(tokens, &mut markings.list);
-        self.known(&markings, hash)
+        describe(tokens, &mut markings.list);
+        self.known(&markings, self.hash_of(tokens))
+    }
+
+    fn hash_of(&self, tokens: &[(u32, u32)]) -> u64 {
+        tokens.iter().fold(0, |hash: u64, &(token, count)| {
+            hash.wrapping_add(self.coefficient(token).wrapping_mul(u64::from(count)))
+        })
     }
 
     fn known(&self, markings: &Markings, hash: u64) -> Option<u32> {
@@ -174,7 +202,7 @@ impl PlaceTable {
     /// What the search for bindings reads of a marking.
     #[inline]
     pub fn view(&self, marking: u32) -> View {
-        let (set, start) = (self.filters.get(marking as usize), self.starts.get(marking as usize));
+        let (set, start) = (self.filter(marking), self.starts.get(marking as usize));
         View { set, start, exact: self.token_count() <= 64 }
     }
 
@@ -225,7 +253,7 @@ impl PlaceTable {
     /// The multiplicity of a token in a marking.
     #[inline]
     pub fn count(&self, marking: u32, token: u32) -> u32 {
-        if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
+        if self.filter(marking) >> (token & 63) & 1 == 0 {
             return 0;
         }
         self.count_in_list(marking, token)
@@ -234,7 +262,7 @@ impl PlaceTable {
     /// Whether a marking holds at least `count` copies of a token, `count` being positive.
     #[inline]
     pub fn holds(&self, marking: u32, token: u32, count: u32) -> bool {
-        if self.filters.get(marking as usize) >> (token & 63) & 1 == 0 {
+        if self.filter(marking) >> (token & 63) & 1 == 0 {
             return false;
         }
         // With at most 64 tokens each bit is that of one token.
@@ -252,7 +280,7 @@ impl PlaceTable {
         let markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner).index.bytes();
         (
             tokens + self.components.bytes() + self.token_hashes.bytes(),
-            markings + self.starts.bytes() + self.lists.bytes() + self.filters.bytes(),
+            markings + self.starts.bytes() + self.lists.bytes() + self.summaries.bytes(),
         )
     }
 }
@@ -279,36 +307,20 @@ fn count_among(tokens: TokenIter<'_>, token: u32) -> u32 {
     0
 }
 
-/// Encodes the list of a marking; returns its hash and filter.
-fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> (u64, u64) {
+/// Writes the list of a marking, and returns its filter.
+fn describe(tokens: &[(u32, u32)], list: &mut Vec<u8>) -> u64 {
     list.clear();
     let (mut next, mut filter) = (0, 0);
     for &(token, count) in tokens {
         debug_assert!(count > 0);
         filter |= 1 << (token & 63);
-        write_number((token - next) << 1 | u32::from(count > 1), list);
+        varint::write(u64::from((token - next) << 1 | u32::from(count > 1)), list);
         if count > 1 {
-            write_number(count, list);
+            varint::write(u64::from(count), list);
         }
         next = token + 1;
     }
-    (hash_of(tokens.iter().copied()), filter)
-}
-
-/// The hash of a marking, for the index of its place.
-fn hash_of(tokens: impl Iterator<Item = (u32, u32)>) -> u64 {
-    tokens.fold(0, |hash: u64, (token, count)| {
-        hash.wrapping_add(mix(u64::from(token) + 1).wrapping_mul(u64::from(count)))
-    })
-}
-
-/// Appends a varint (LEB128).
-fn write_number(mut number: u32, out: &mut Vec<u8>) {
-    while number >= 128 {
-        out.push(number as u8 | 128);
-        number >>= 7;
-    }
-    out.push(number as u8);
+    filter
 }
 
 /// Takes a varint off the front; `None` at the end.

@@ -16,7 +16,8 @@ use std::sync::{PoisonError, RwLock};
 use deltamark_core::facts::{Form, joined};
 use deltamark_core::{
     Action, ActionFacts, BLOCK, Batch, Block, Bound, Bytes, Change, Control, Diagnostic, Facts, Fired, Layer, Measure,
-    Observable, Observe, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, survey_by_reading,
+    Observable, Observe, Portable, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen,
+    survey_by_reading,
 };
 use deltamark_nets::NetSystem;
 
@@ -128,6 +129,12 @@ impl UnfoldedSystem {
         })
     }
 
+    /// Whether a place of a state holds more than it may.
+    pub(crate) fn is_exceeded(&self, scratch: &mut Scratch, state: &[Slot]) -> bool {
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        self.exceeded(&watched, scratch, state).is_some()
+    }
+
     fn message(&self, place: u32) -> String {
         self.engine.exceeded(self.parts.places[place as usize].0)
     }
@@ -219,6 +226,10 @@ impl Layer for UnfoldedSystem {
         }
         let inner = self.inner.facts(control)?;
         Ok(inner.map(|inner| Box::new(UnfoldedFacts { system: self, inner }) as Box<dyn Facts + '_>))
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -16,11 +16,12 @@
 //! ```
 
 use super::facts::{ArrayShape, Facts};
-use crate::ir::{ArrayId, CellId, ExprId, Field, Program};
+use crate::ir::{ArrayId, Cell, CellId, ExprId, Program};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I8X16, I16, I32, I64};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Type, Value};
 use cranelift_frontend::FunctionBuilder;
+use deltamark_core::Field;
 use std::collections::HashMap;
 
 /// A number while code is generated.
@@ -195,12 +196,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
         {
             return Some(Number::Known(value));
         }
-        let field = self.field(cell);
-        (field.bits == 0).then_some(Number::Known(field.least))
+        let cell = self.of(cell);
+        (cell.field.bits() == 0).then_some(Number::Known(cell.least()))
     }
 
-    pub fn field(&self, cell: CellId) -> Field {
-        self.program.cells[cell.0 as usize].field
+    /// How a cell is stored.
+    pub fn of(&self, cell: CellId) -> Cell {
+        self.program.cells[cell.0 as usize]
     }
 
     /// The value of a cell.
@@ -208,20 +210,20 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if let Some(number) = self.known(cell) {
             return number;
         }
-        let field = self.field(cell);
-        let raw = self.raw(field);
-        Number::Computed(self.decoded(field, raw))
+        let cell = self.of(cell);
+        let raw = self.raw(cell.field);
+        Number::Computed(self.decoded(cell, raw))
     }
 
     /// The bits of a field of at least one bit, in the base.
     fn raw(&mut self, field: Field) -> Value {
         let flags = self.reading();
-        let offset = (field.slot * 4) as i32;
-        let byte = offset + i32::from(field.shift / 8);
-        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
+        let offset = (field.slot() * 4) as i32;
+        let byte = offset + i32::from(field.shift() / 8);
+        if cfg!(target_endian = "little") && field.bits() == 8 && field.shift().is_multiple_of(8) {
             return self.builder.ins().uload8(I32, flags, self.base, byte);
         }
-        if cfg!(target_endian = "little") && field.bits == 16 && field.shift.is_multiple_of(16) {
+        if cfg!(target_endian = "little") && field.bits() == 16 && field.shift().is_multiple_of(16) {
             return self.builder.ins().uload16(I32, flags, self.base, byte);
         }
         let slot = self.builder.ins().load(I32, flags, self.base, offset);
@@ -231,11 +233,11 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// The bits of a field, from its slot.
     fn bits(&mut self, slot: Value, field: Field) -> Value {
         let mut value = slot;
-        if field.shift > 0 {
-            let shift = self.number(field.shift.into());
+        if field.shift() > 0 {
+            let shift = self.number(field.shift().into());
             value = self.builder.ins().ushr(value, shift);
         }
-        if field.shift + field.bits < 32 {
+        if field.shift() + field.bits() < 32 {
             let mask = self.number(field.mask() as i32);
             value = self.builder.ins().band(value, mask);
         }
@@ -244,44 +246,44 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
     /// Whether a cell in memory equals a number: one test of its slot.
     pub fn cell_equals(&mut self, cell: CellId, number: i32) -> Value {
-        let field = self.field(cell);
-        let code = field.code(number);
-        if code > field.mask() {
+        let cell = self.of(cell);
+        let (field, mask, code) = (cell.field, cell.mask(), cell.code(number));
+        if code > mask {
             return self.truth(false);
         }
-        if cfg!(target_endian = "little") && field.bits == 8 && field.shift.is_multiple_of(8) {
+        if cfg!(target_endian = "little") && field.bits() == 8 && field.shift().is_multiple_of(8) {
             let raw = self.raw(field);
             let code = self.number(code as i32);
             return self.builder.ins().icmp(IntCC::Equal, raw, code);
         }
         let flags = self.reading();
-        let slot = self.builder.ins().load(I32, flags, self.base, (field.slot * 4) as i32);
-        let mask = self.number((field.mask() << field.shift) as i32);
+        let slot = self.builder.ins().load(I32, flags, self.base, (field.slot() * 4) as i32);
+        let mask = self.number((mask << field.shift()) as i32);
         let bits = self.builder.ins().band(slot, mask);
-        let code = self.number((code << field.shift) as i32);
+        let code = self.number((code << field.shift()) as i32);
         self.builder.ins().icmp(IntCC::Equal, bits, code)
     }
 
-    fn decoded(&mut self, field: Field, raw: Value) -> Value {
+    fn decoded(&mut self, cell: Cell, raw: Value) -> Value {
         let mut value = raw;
-        if field.least != 0 {
-            let least = self.number(field.least);
+        if cell.least() != 0 {
+            let least = self.number(cell.least());
             value = self.builder.ins().iadd(value, least);
         }
-        if field.wraps {
+        if cell.wraps {
             let mask = self.number(255);
             value = self.builder.ins().band(value, mask);
         }
         value
     }
 
-    fn encoded(&mut self, field: Field, value: Value) -> Value {
+    fn encoded(&mut self, cell: Cell, value: Value) -> Value {
         let mut raw = value;
-        if field.least != 0 {
-            let least = self.number(field.least);
+        if cell.least() != 0 {
+            let least = self.number(cell.least());
             raw = self.builder.ins().isub(raw, least);
         }
-        if field.wraps {
+        if cell.wraps {
             let mask = self.number(255);
             raw = self.builder.ins().band(raw, mask);
         }
@@ -318,31 +320,31 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if self.is_assigned(array) {
             self.materialise();
         }
-        let field = self.field(self.program.arrays[array.0 as usize].first);
+        let first = self.of(self.program.arrays[array.0 as usize].first);
         let flags = self.reading();
         match self.facts.shape(array) {
-            ArrayShape::Nowhere => self.number(field.least),
+            ArrayShape::Nowhere => self.number(first.least()),
             ArrayShape::Bytes(offset) => {
                 let address = self.offset(self.base, index);
                 let raw = self.builder.ins().uload8(I32, flags, address, offset);
-                self.decoded(field, raw)
+                self.decoded(first, raw)
             }
             shape => {
                 let (address, offset, shift) = self.position(shape, array, index);
                 let slot = self.builder.ins().load(I32, flags, address, offset);
                 let moved = self.builder.ins().ushr(slot, shift);
-                let mask = self.number(field.mask() as i32);
+                let mask = self.number(first.mask() as i32);
                 let raw = self.builder.ins().band(moved, mask);
-                self.decoded(field, raw)
+                self.decoded(first, raw)
             }
         }
     }
 
     /// Assigns an element; the index is within bounds.
     pub fn assign_element(&mut self, array: ArrayId, index: Value, value: Value) {
-        let field = self.field(self.program.arrays[array.0 as usize].first);
+        let first = self.of(self.program.arrays[array.0 as usize].first);
         self.materialise();
-        let raw = self.encoded(field, value);
+        let raw = self.encoded(first, value);
         let flags = MemFlagsData::trusted();
         match self.facts.shape(array) {
             ArrayShape::Nowhere => {}
@@ -353,7 +355,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             shape => {
                 let (address, offset, shift) = self.position(shape, array, index);
                 let old = self.builder.ins().load(I32, flags, address, offset);
-                let mask = self.number(field.mask() as i32);
+                let mask = self.number(first.mask() as i32);
                 let cleared = self.builder.ins().ishl(mask, shift);
                 let kept = self.builder.ins().band_not(old, cleared);
                 let moved = self.builder.ins().ishl(raw, shift);
@@ -412,11 +414,11 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// Writes the current state to the target.
     fn write_back(&mut self) {
         let mut assigned = std::mem::take(&mut self.assigned);
-        assigned.retain(|(cell, _)| self.field(*cell).bits > 0);
-        assigned.sort_by_key(|(cell, _)| self.field(*cell).slot);
+        assigned.retain(|(cell, _)| self.of(*cell).field.bits() > 0);
+        assigned.sort_by_key(|(cell, _)| self.of(*cell).field.slot());
         let mut changed = Vec::new();
         let program = self.program;
-        let slot_of = |(cell, _): &(CellId, Number)| program.cells[cell.0 as usize].field.slot;
+        let slot_of = |(cell, _): &(CellId, Number)| program.cells[cell.0 as usize].field.slot();
         for cells in assigned.chunk_by(|one, other| slot_of(one) == slot_of(other)) {
             let slot = slot_of(&cells[0]);
             let new = self.slot(slot, cells);
@@ -436,14 +438,15 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let (mut replaced, mut constant) = (0, 0);
         let mut moved = Vec::new();
         for &(cell, number) in cells {
-            let field = self.field(cell);
-            replaced |= field.mask() << field.shift;
+            let cell = self.of(cell);
+            let shift = cell.field.shift();
+            replaced |= cell.mask() << shift;
             match number {
-                Number::Known(value) => constant |= (field.code(value) & field.mask()) << field.shift,
+                Number::Known(value) => constant |= (cell.code(value) & cell.mask()) << shift,
                 Number::Computed(value) => {
-                    let raw = self.encoded(field, value);
-                    let shift = self.number(field.shift.into());
-                    moved.push(if field.shift > 0 { self.builder.ins().ishl(raw, shift) } else { raw });
+                    let raw = self.encoded(cell, value);
+                    let bits = self.number(shift.into());
+                    moved.push(if shift > 0 { self.builder.ins().ishl(raw, bits) } else { raw });
                 }
             }
         }

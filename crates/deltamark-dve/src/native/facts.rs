@@ -7,7 +7,8 @@
 //! has assigned and holds in a register may have more bits than its field: see
 //! [`Emitter::loose`](super::emitter::Emitter::loose).
 
-use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Field, Program, Unary};
+use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Program, Unary};
+use deltamark_core::Field;
 
 /// Facts about a program.
 pub(super) struct Facts {
@@ -55,7 +56,7 @@ impl Facts {
             let fields: Vec<Field> =
                 program.cells[first..first + array.length as usize].iter().map(|cell| cell.field).collect();
             shapes.push(ArrayShape::of(&fields));
-            positions.push(fields.iter().map(|field| (field.slot * 4) << 8 | u32::from(field.shift)).collect());
+            positions.push(fields.iter().map(|field| (field.slot() * 4) << 8 | u32::from(field.shift())).collect());
         }
         let tables = program.tables.iter().map(|table| table.values.clone().into()).collect();
         Facts { exprs, shapes, positions, tables }
@@ -107,22 +108,22 @@ impl Facts {
 impl ArrayShape {
     fn of(fields: &[Field]) -> ArrayShape {
         let first = fields[0];
-        if first.bits == 0 {
+        if first.bits() == 0 {
             return ArrayShape::Nowhere;
         }
-        let byte = |field: &Field| field.slot * 4 + u32::from(field.shift / 8);
+        let byte = |field: &Field| field.slot() * 4 + u32::from(field.shift() / 8);
         let bytes =
-            |(number, field): (usize, &Field)| field.shift % 8 == 0 && byte(field) == byte(&first) + number as u32;
-        if cfg!(target_endian = "little") && first.bits == 8 && fields.iter().enumerate().all(bytes) {
+            |(number, field): (usize, &Field)| field.shift() % 8 == 0 && byte(field) == byte(&first) + number as u32;
+        if cfg!(target_endian = "little") && first.bits() == 8 && fields.iter().enumerate().all(bytes) {
             return ArrayShape::Bytes(byte(&first) as i32);
         }
-        let stride = fields.get(1).map_or(0, |second| second.shift.wrapping_sub(first.shift));
+        let stride = fields.get(1).map_or(0, |second| second.shift().wrapping_sub(first.shift()));
         let regular = |(number, field): (usize, &Field)| {
-            field.slot == first.slot
-                && usize::from(field.shift) == usize::from(first.shift) + number * usize::from(stride)
+            field.slot() == first.slot()
+                && usize::from(field.shift()) == usize::from(first.shift()) + number * usize::from(stride)
         };
         if fields.iter().enumerate().all(regular) {
-            return ArrayShape::Slot { slot: first.slot, shift: first.shift, stride };
+            return ArrayShape::Slot { slot: first.slot(), shift: first.shift(), stride };
         }
         ArrayShape::Table
     }
@@ -130,14 +131,13 @@ impl ArrayShape {
 
 /// The interval of a cell by its bits alone.
 fn cell_range(cell: &Cell) -> (i64, i64) {
-    let field = cell.field;
-    if field.bits == 0 {
-        (field.least.into(), field.least.into())
-    } else if field.wraps {
+    let least = cell.field.least();
+    if cell.field.bits() == 0 {
+        (least, least)
+    } else if cell.wraps {
         (0, 255)
     } else {
-        let least = i64::from(field.least);
-        let most = least + i64::from(field.mask());
+        let most = cell.field.most();
         if most > i64::from(i32::MAX) { ANY } else { (least, most) }
     }
 }

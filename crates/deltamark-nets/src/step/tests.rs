@@ -19,7 +19,7 @@ impl Chance {
         let mut arcs: Vec<Arc> = Vec::new();
         for _ in 0..self.below(most + 1) {
             let place = places[self.below(places.len() as u64) as usize] as u32;
-            let limit = layout.fields[place as usize].limit();
+            let limit = layout.fields[place as usize].most() as u64;
             let weight = [1, 2, limit, limit.saturating_sub(1), limit + 1][self.below(5) as usize];
             let weight = weight.clamp(1, u64::from(u32::MAX)) as u32;
             if arcs.iter().all(|arc| arc.place != place) {
@@ -56,7 +56,9 @@ const WIDTHS: &[&[u8]] = &[
 /// are read, or taken from and given back to.
 fn random(bits: &[u8], chance: &mut Chance) -> (Net, Layout) {
     let constants: Vec<u64> = bits.iter().map(|_| chance.below(4)).collect();
-    let layout = Layout::new(bits, &constants);
+    let sizes =
+        bits.iter().zip(&constants).map(|(&bits, &constant)| (bits, if bits == 0 { constant as i64 } else { 0 }));
+    let layout = Layout::in_words(sizes);
     let (still, moving): (Vec<usize>, Vec<usize>) = (0..bits.len()).partition(|&place| bits[place] == 0);
     let all: Vec<usize> = (0..bits.len()).collect();
     let transitions = (0..12).map(|number| {
@@ -111,7 +113,7 @@ fn moved(marking: &[u64], minus: &[Arc], plus: &[Arc], layout: &Layout) -> Said 
         next[arc.place as usize] = rest;
     }
     plus.iter().for_each(|arc| next[arc.place as usize] += u64::from(arc.weight));
-    let fits = next.iter().zip(&layout.fields).all(|(&count, field)| count <= field.limit());
+    let fits = next.iter().zip(&layout.fields).all(|(&count, field)| count <= field.most() as u64);
     if fits { Said::To(next) } else { Said::TooLarge }
 }
 
@@ -141,7 +143,7 @@ fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
     let (net, layout) = random(bits, &mut chance);
     let steps = Steps::under(&net, &layout, &Control::new()).expect("nobody asks it to stop");
     let by_definition = |number: usize, state: &[Slot]| {
-        net.transitions[number].enabled(|place| layout.fields[place as usize].read(state))
+        net.transitions[number].enabled(|place| layout.fields[place as usize].read(state) as u64)
     };
     let width = Width::Fixed(layout.slots);
     let (mut sources, mut doable, mut expected) = (States::new(width), Vec::new(), States::new(width));
@@ -149,13 +151,13 @@ fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
     let mut counts = [0; 3];
     let (mut state, mut other) = (Vec::new(), Vec::new());
     for _ in 0..150 {
-        let marking: Vec<u64> = layout.fields.iter().map(|field| chance.count(field.limit())).collect();
+        let marking: Vec<u64> = layout.fields.iter().map(|field| chance.count(field.most() as u64)).collect();
         let marking: Vec<u64> = marking
             .iter()
             .zip(&layout.fields)
-            .map(|(&count, field)| if field.bits == 0 { field.constant } else { count })
+            .map(|(&count, field)| if field.bits() == 0 { field.least() as u64 } else { count })
             .collect();
-        layout.pack(marking.iter().copied(), &mut state);
+        layout.pack(marking.iter().map(|&count| count as i64), &mut state);
         for (number, transition) in net.transitions.iter().enumerate() {
             let action = Action(number as u32);
             let said = done(&marking, transition, &layout);
@@ -167,7 +169,7 @@ fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
                 Said::To(next) => {
                     // An open verdict about a step that fits comes from special arcs only.
                     assert!(verdict == Verdict::Fits || verdict == Verdict::Open && steps.special(number));
-                    layout.pack(next.iter().copied(), &mut other);
+                    layout.pack(next.iter().map(|&count| count as i64), &mut other);
                     sources.push(&state);
                     doable.push(action);
                     expected.push(&other);
@@ -185,7 +187,7 @@ fn agrees(bits: &[u8], seed: u64) -> [usize; 3] {
             }
             if let Some(source) = undone(&marking, transition, &layout) {
                 assert!(steps.can_undo(&state, number), "{bits:?} {transition:?} to {marking:?}");
-                layout.pack(source.iter().copied(), &mut other);
+                layout.pack(source.iter().map(|&count| count as i64), &mut other);
                 undoable.push((other.clone(), hash(&source), all.len() as u32));
                 counts[2] += 1;
             }
@@ -224,7 +226,7 @@ fn steps_agree_with_the_definition_in_fields_of_all_widths() {
 
 #[test]
 fn many_steps_of_which_one_cannot_be_taken_are_refused() {
-    let layout = Layout::new(&[2, 2], &[0, 0]);
+    let layout = Layout::in_words([(2, 0); 2]);
     let arcs = |place| vec![Arc { place, weight: 1 }];
     let transition = Transition { inputs: arcs(0), outputs: arcs(1), ..Transition::default() };
     let place = Place { id: String::new(), name: String::new(), initial: 0 };

@@ -3,6 +3,7 @@
 //! In: an implementation. Out: nothing, or a panic that names the contract broken.
 
 mod facts;
+pub mod portable;
 mod question;
 pub mod search;
 pub mod store;

@@ -4,7 +4,7 @@
 //! reachable states are used, up to a number; every way to compute the same (one state, a block, one action,
 //! backwards, in another layout) must agree.
 
-use super::facts;
+use super::{facts, portable};
 use crate::random::Rng;
 use crate::wrappers::PoorHash;
 use deltamark_core::{
@@ -45,6 +45,7 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
     check.components();
     check.description();
     check.observables();
+    portable::check_bytes(system, &check.reached.states);
     check
 }
 
@@ -62,9 +63,9 @@ pub(super) struct Reached {
     actions: BTreeSet<Action>,
 }
 
-/// Explores, checking each recoding on the way; afterwards the current layout holds all states reached and
-/// their successors.
-fn reach(system: &dyn System, most: usize) -> Reached {
+/// Explores, checking each recoding on the way; afterwards the layout in use holds all
+/// states reached and their successors.
+pub(super) fn reach(system: &dyn System, most: usize) -> Reached {
     'restart: loop {
         let mut scratch = system.scratch();
         let mut batch = Batch::new(system.width());
@@ -111,6 +112,7 @@ fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
     assert_eq!(recoding.from, before, "a recoding starts from the width in use");
     assert_eq!(recoding.to, system.width(), "a recoding leads to the width in use from then on");
     assert!(!recoding.reason.is_empty() && !recoding.reason.contains('\n'), "a recoding has a reason of one line");
+    portable::check_written(&recoding, states);
     let mut scratch = system.scratch();
     let mut seen = HashSet::new();
     for (old, hash) in states.iter().zip(hashes) {
@@ -123,7 +125,7 @@ fn check_recoding(system: &dyn System, states: &[Vec<Slot>]) {
     }
 }
 
-fn check_width(system: &dyn System, state: &[Slot]) {
+pub(super) fn check_width(system: &dyn System, state: &[Slot]) {
     if let Width::Fixed(width) = system.width() {
         assert_eq!(state.len(), width, "a state of a fixed-width system has its width: {state:?}");
     }
@@ -134,12 +136,12 @@ fn edges_of(batch: &Batch, source: usize) -> Vec<Edge> {
     from_source.map(|index| (batch.action(index), batch.target(index).to_vec(), batch.hash(index))).collect()
 }
 
-fn faults_of(batch: &Batch, source: usize) -> Vec<Wrong> {
+pub(super) fn faults_of(batch: &Batch, source: usize) -> Vec<Wrong> {
     let from_source = batch.faults().iter().filter(|fault| usize::from(fault.source) == source);
     from_source.map(|fault| (fault.action, fault.message.clone())).collect()
 }
 
-fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+pub(super) fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort();
     list
 }

@@ -7,9 +7,10 @@
 //! and no deadlock.
 
 use deltamark_core::hash::coefficient;
+use deltamark_core::varint::{self, Reader};
 use deltamark_core::{
-    Action, Batch, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible, Scratch, Slot, System, Value,
-    Widen, Width,
+    Action, Batch, Describe, Field, Fired, Kind, Misread, Observable, Observe, Portable, Recoding, Reversible, Scratch,
+    Slot, System, Value, Widen, Width,
 };
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -76,6 +77,12 @@ enum Direction {
 
 fn slots_needed(count: usize, bits: u32) -> usize {
     (count * bits as usize).div_ceil(32)
+}
+
+/// The field of one counter.
+fn field(index: usize, bits: u32) -> Field {
+    let first = index as u32 * bits;
+    Field::new(first / 32, (first % 32) as u8, bits as u8, 0)
 }
 
 fn encode(counts: &[u32], bits: u32) -> Result<Vec<Slot>, Widen> {
@@ -154,19 +161,17 @@ impl System for Counters {
     fn widen(&self) -> Recoding {
         let (count, old) = (self.count, self.bits.fetch_add(1, Relaxed));
         let new = old + 1;
-        Recoding::new(
-            Width::Fixed(slots_needed(count, old)),
-            Width::Fixed(slots_needed(count, new)),
-            format!("counters now have {new} bits"),
-            move |from, to| {
-                to.clear();
-                to.extend(encode(&decode(from, count, old), new).expect("what fits narrow fields fits wider ones"));
-            },
-        )
+        let reason = format!("counters now have {new} bits");
+        let pairs = (0..count).map(|index| (field(index, old), field(index, new)));
+        Recoding::new(slots_needed(count, old), slots_needed(count, new), reason, pairs)
     }
 
     fn action_count(&self) -> Option<u32> {
         Some(3 * self.count as u32)
+    }
+
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
@@ -175,6 +180,22 @@ impl System for Counters {
 
     fn observe(&self) -> Option<&dyn Observe> {
         Some(self)
+    }
+}
+
+impl Portable for Counters {
+    fn write_state(&self, _scratch: &mut Scratch, state: &[Slot], out: &mut Vec<u8>) {
+        self.decode(state).into_iter().for_each(|count| varint::write(count.into(), out));
+    }
+
+    fn read_state(&self, _scratch: &mut Scratch, bytes: &mut Reader<'_>, out: &mut Vec<Slot>) -> Result<(), Misread> {
+        let count = |_| bytes.at_most(u32::MAX.into()).map(|count| count as u32);
+        let counts: Vec<u32> = (0..self.count).map(count).collect::<Option<_>>().ok_or(Misread::SHORT)?;
+        if counts.iter().map(|&count| u64::from(count)).sum::<u64>() > self.sum {
+            return Err(Misread::Wrong("the counters come to more than their sum"));
+        }
+        *out = self.encode(&counts)?;
+        Ok(())
     }
 }
 

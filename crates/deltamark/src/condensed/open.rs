@@ -152,14 +152,19 @@ impl Condensed {
                 ))
             }
         })?;
-        let actions = match (loaded.system.portable(), graph.actions().map_err(wrong)?) {
-            (Some(portable), Some(table)) => {
-                let actions = table.iter().map(|bytes| portable.receive(bytes)).collect::<Option<Vec<Action>>>();
-                Some(actions.ok_or_else(|| misfit("it has actions that the model does not know".into()))?)
-            }
-            (None, None) => None,
-            _ => return Err(misfit("it was made by a version of this program that runs its model differently".into())),
-        };
+        let actions =
+            match (loaded.system.portable().and_then(|portable| portable.actions()), graph.actions().map_err(wrong)?) {
+                (Some(portable), Some(table)) => {
+                    let actions = table.iter().map(|bytes| portable.receive(bytes)).collect::<Option<Vec<Action>>>();
+                    Some(actions.ok_or_else(|| misfit("it has actions that the model does not know".into()))?)
+                }
+                (None, None) => None,
+                _ => {
+                    return Err(misfit(
+                        "it was made by a version of this program that runs its model differently".into(),
+                    ));
+                }
+            };
         Ok(Condensed { graph, model: loaded, path: path.into(), actions })
     }
 }

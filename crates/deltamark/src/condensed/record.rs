@@ -175,10 +175,10 @@ impl EdgeLog {
     }
 
     fn graph_of(self, system: &dyn System, levels: bool, unfolding: bool) -> Result<Graph, String> {
-        let table = |portable: &dyn deltamark_core::Portable| {
+        let table = |portable: &dyn deltamark_core::PortableActions| {
             (0..self.recording.actions()).map(|action| portable.carry(Action(action))).collect()
         };
-        let actions = system.portable().map(table);
+        let actions = system.portable().and_then(|portable| portable.actions()).map(table);
         let initial = self.initial.unwrap_or_default();
         let about = About { initial, unfolding, levels, faulty: Some(self.faulty), model: self.model, actions };
         Ok(self.recording.finish(about)?.0)
