@@ -29,6 +29,7 @@ mod portable;
 mod postings;
 mod reuse;
 mod sleep;
+mod slot_hashes;
 mod steps;
 mod system;
 mod tokens;

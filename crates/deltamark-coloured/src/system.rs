@@ -29,6 +29,7 @@ use crate::net::{Fault, Net};
 use crate::place::View;
 use crate::reuse::{Reuse, Spot};
 use crate::sleep::{self, Sleep};
+use crate::slot_hashes::SlotHashes;
 use crate::steps::Steps;
 
 /// The number of changes of an action that is a fault.
@@ -80,6 +81,7 @@ pub(crate) struct Work {
     pub current: Arc<Current>,
     pub binder: Binder,
     steps: Steps,
+    slot_hashes: SlotHashes,
     sleep: Sleep,
     reuse: Reuse,
     /// Those of the states in hand, one row behind the other.
@@ -163,15 +165,9 @@ impl ColouredSystem {
         let work: &mut Work = scratch.get();
         if work.current.version != self.version.load(Acquire) {
             work.current = self.current();
+            work.slot_hashes = SlotHashes::new(&work.current.layout);
         }
         work
-    }
-
-    /// The hash of the state in which each place has this marking.
-    fn hash_of(&self, marking: impl Fn(u32) -> u32) -> u64 {
-        self.changing.iter().fold(self.constant_hash, |hash, &place| {
-            hash.wrapping_add(self.engine.places[place as usize].marking_hash(marking(place)))
-        })
     }
 
     /// Places that take bits, in every run the same.
@@ -334,12 +330,13 @@ impl ColouredSystem {
         first: usize,
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        let Work { current, steps, markings, todo, moves, target, .. } = work;
+        let Work { current, steps, slot_hashes, markings, todo, moves, target, .. } = work;
         let (mut todo, mut moves) = (todo.iter().copied().peekable(), moves.as_slice());
         for row in 0..count {
             let source = state(row);
             let markings = row_of(markings, self.engine.places.len(), row);
-            let hash = self.hash_of(|place| markings[place as usize]);
+            let add = |place: u32| self.engine.places[place as usize].marking_hash(markings[place as usize]);
+            let hash = self.constant_hash.wrapping_add(slot_hashes.sum(source, add));
             out.begin(first + row);
             target.clear();
             target.extend_from_slice(source);
@@ -454,8 +451,10 @@ impl System for ColouredSystem {
     }
 
     fn scratch(&self) -> Scratch {
+        let current = self.current();
         Scratch::new(Work {
-            current: self.current(),
+            slot_hashes: SlotHashes::new(&current.layout),
+            current,
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
             sleep: Sleep::default(),
@@ -479,7 +478,8 @@ impl System for ColouredSystem {
         let work = self.work(scratch);
         let mut state = Vec::new();
         work.current.layout.pack(self.engine.initial.iter().copied().map(i64::from), &mut state);
-        out.push_hashed(Action(0), &state, self.hash_of(|place| self.engine.initial[place as usize]));
+        let hash = System::hash(self, scratch, &state);
+        out.push_hashed(Action(0), &state, hash);
         Ok(())
     }
 
@@ -555,8 +555,9 @@ impl System for ColouredSystem {
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        let current = &self.work(scratch).current;
-        self.hash_of(|place| current.marking(state, place))
+        let Work { current, slot_hashes, .. } = self.work(scratch);
+        let add = |place: u32| self.engine.places[place as usize].marking_hash(current.marking(state, place));
+        self.constant_hash.wrapping_add(slot_hashes.sum(state, add))
     }
 
     fn widen(&self) -> Recoding {
