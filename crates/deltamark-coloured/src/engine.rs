@@ -246,7 +246,7 @@ impl Engine {
             }
         }
         let changes: Vec<(u32, u32)> =
-            effects.iter().map(|(&place, gains)| (place, self.effects.add(place, gains))).collect();
+            effects.iter().map(|(&place, gains)| (place, self.effect(place, gains))).collect();
         new.changes = &changes;
         new.hash = self.hash_of_changes(&changes);
         new.ceilings = &ceilings;
@@ -282,16 +282,16 @@ impl Engine {
         self.actions.add(&new)
     }
 
+    /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
+    pub fn effect(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
+        let table = &self.places[place as usize];
+        let added = |&(token, gain): &(u32, i32)| table.coefficient(token).wrapping_mul(i64::from(gain) as u64);
+        self.effects.add(place, gains, gains.iter().map(added).fold(0, u64::wrapping_add))
+    }
+
     /// What changes of places add to the hash of a state.
     pub fn hash_of_changes(&self, changes: &[(u32, u32)]) -> u64 {
-        let mut hash = 0u64;
-        for &(place, effect) in changes {
-            for (token, gain) in self.effects.get(effect) {
-                let change = self.places[place as usize].coefficient(token).wrapping_mul(i64::from(gain) as u64);
-                hash = hash.wrapping_add(change);
-            }
-        }
-        hash
+        changes.iter().fold(0, |hash, &(_, effect)| hash.wrapping_add(self.effects.hash(effect)))
     }
 
     /// The values of all variables of an action, those computed by a let included.
@@ -502,10 +502,13 @@ impl Engine {
         if exceeded {
             return After::Exceeded;
         }
+        let change = self.effects.hash(effect);
+        let before = table.marking_hash(marking);
         if undo {
-            return table.find_marking(&list).map_or(After::Impossible, After::Marking);
+            let found = table.find_marking(&list, before.wrapping_sub(change));
+            return found.map_or(After::Impossible, After::Marking);
         }
-        After::Marking(table.marking(&list))
+        After::Marking(table.marking_of_hash(&list, before.wrapping_add(change)))
     }
 
     /// A fault as a message to the modeller.

@@ -17,6 +17,7 @@
 pub(crate) mod layout;
 mod portable;
 pub(crate) mod sleep;
+mod slot_hashes;
 pub(crate) mod steps;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -35,6 +36,7 @@ use crate::engine::{After, Engine};
 use crate::net::{Fault, Net};
 use crate::system::layout::{bits_for, fill, lay_out};
 use crate::system::sleep::Sleep;
+use crate::system::slot_hashes::SlotHashes;
 use crate::system::steps::Steps;
 use crate::tables::place::View;
 
@@ -96,6 +98,7 @@ pub(crate) struct ColouredWorkspace {
     pub current: Arc<Current>,
     pub binder: Binder,
     steps: Steps,
+    slot_hashes: SlotHashes,
     sleep: Sleep,
     reuse: Reuse,
     /// The markings of the current states, one row a state.
@@ -180,15 +183,9 @@ impl ColouredSystem {
         let work: &mut ColouredWorkspace = scratch.get();
         if work.current.version != self.version.load(Acquire) {
             work.current = self.current();
+            work.slot_hashes = SlotHashes::new(&work.current.layout);
         }
         work
-    }
-
-    /// The hash of the state in which each place has this marking.
-    fn hash_of(&self, marking: impl Fn(u32) -> u32) -> u64 {
-        self.changing.iter().fold(self.constant_hash, |hash, &place| {
-            hash.wrapping_add(self.engine.places[place as usize].marking_hash(marking(place)))
-        })
     }
 
     /// Places that take bits, in every run the same.
@@ -350,12 +347,13 @@ impl ColouredSystem {
         first: usize,
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        let ColouredWorkspace { current, steps, markings, todo, moves, target, .. } = work;
+        let ColouredWorkspace { current, steps, slot_hashes, markings, todo, moves, target, .. } = work;
         let (mut todo, mut moves) = (todo.iter().copied().peekable(), moves.as_slice());
         for row in 0..count {
             let source = state(row);
             let markings = row_of(markings, self.engine.places.len(), row);
-            let hash = self.hash_of(|place| markings[place as usize]);
+            let add = |place: u32| self.engine.places[place as usize].marking_hash(markings[place as usize]);
+            let hash = self.constant_hash.wrapping_add(slot_hashes.sum(source, add));
             out.begin(first + row);
             target.clear();
             target.extend_from_slice(source);
@@ -470,8 +468,10 @@ impl System for ColouredSystem {
     }
 
     fn scratch(&self) -> Scratch {
+        let current = self.current();
         Scratch::new(ColouredWorkspace {
-            current: self.current(),
+            slot_hashes: SlotHashes::new(&current.layout),
+            current,
             binder: Binder::new(&self.engine),
             steps: Steps::new(),
             sleep: Sleep::default(),
@@ -495,7 +495,8 @@ impl System for ColouredSystem {
         let work = self.work(scratch);
         let mut state = Vec::new();
         work.current.layout.pack(self.engine.initial.iter().copied().map(i64::from), &mut state);
-        out.push_hashed(Action(0), &state, self.hash_of(|place| self.engine.initial[place as usize]));
+        let hash = System::hash(self, scratch, &state);
+        out.push_hashed(Action(0), &state, hash);
         Ok(())
     }
 
@@ -571,8 +572,9 @@ impl System for ColouredSystem {
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
-        let current = &self.work(scratch).current;
-        self.hash_of(|place| current.marking(state, place))
+        let ColouredWorkspace { current, slot_hashes, .. } = self.work(scratch);
+        let add = |place: u32| self.engine.places[place as usize].marking_hash(current.marking(state, place));
+        self.constant_hash.wrapping_add(slot_hashes.sum(state, add))
     }
 
     fn widen(&self) -> Recoding {

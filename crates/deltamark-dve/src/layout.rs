@@ -197,7 +197,6 @@ pub(crate) fn cells(first: CellId, length: u32) -> std::ops::Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::{Duration, Instant};
 
     #[test]

@@ -89,8 +89,8 @@ impl Portable for Flawed {
         match self.flaw {
             Flaw::Layout => {
                 out.clear();
-                let Some(&slot) = bytes.take(4).and_then(<[u8]>::as_array) else { return Err(Misread::SHORT) };
-                out.push(u32::from_le_bytes(slot));
+                let slot = bytes.take(4).ok_or(Misread::SHORT)?;
+                out.push(slot.iter().rev().fold(0, |slot, &byte| slot << 8 | Slot::from(byte)));
                 return Ok(());
             }
             Flaw::Stuck if self.instance > 0 => return Err(Misread::Widen),

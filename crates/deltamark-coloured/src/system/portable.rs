@@ -247,7 +247,7 @@ impl PortableActions for ColouredSystem {
             if !sound || changes.iter().any(|&(known, _)| known == place) {
                 return None;
             }
-            changes.push((place, engine.effects.add(place, &gains)));
+            changes.push((place, engine.effect(place, &gains)));
         }
         let inhibitors = reader.claims()?;
         let ceilings = reader.claims()?;

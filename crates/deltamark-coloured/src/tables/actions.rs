@@ -11,7 +11,7 @@
 //!          [ place token count ]…    what blocks it, if all of them are there
 //!          [ place token count ]…    where any of them is there, it fills a place beyond its capacity
 //!          [ code:64 ]…              values of the variables
-//! effect   [ place | token gain … ]  ascending by token; gain is signed and not 0
+//! effect   [ place | hash:64 | token gain … ]  ascending by token; gain is signed and not 0
 //! ```
 //! Effects are numbered in blocks of [`BLOCK`], each of one place; numbers of a block begin at a multiple of 16.
 
@@ -259,6 +259,9 @@ impl<'a> ActionRef<'a> {
     }
 }
 
+/// Words before the tokens of an effect.
+const EFFECT_HEAD: usize = 3;
+
 /// Effects in a block: their numbers differ only in the lowest four bits.
 pub(crate) const BLOCK: u32 = 14;
 
@@ -285,8 +288,9 @@ impl Effects {
         Effects { heads: Chunks::new(meter), words: Chunks::new(meter), growing: Mutex::new(growing) }
     }
 
-    /// The number of an effect on a place: tokens in ascending order, each with its gain.
-    pub fn add(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
+    /// The number of an effect on a place: tokens in ascending order, each with its gain. `added` is what
+    /// that adds to the hash of a state.
+    pub fn add(&self, place: u32, gains: &[(u32, i32)], added: u64) -> u32 {
         let hash_of = |place: u32, gains: &mut dyn Iterator<Item = (u32, i32)>| {
             let start = mix(u64::from(place) + 1);
             gains.fold(start, |hash: u64, (token, gain)| mix(hash ^ (u64::from(token) | u64::from(gain as u32) << 32)))
@@ -307,10 +311,11 @@ impl Effects {
             }
         };
         growing.next.insert(place, number + 1);
-        let len = 1 + 2 * gains.len();
+        let len = EFFECT_HEAD + 2 * gains.len();
         let start = self.words.room(growing.used, len).expect("memory ends before the effects");
         let words = gains.iter().flat_map(|&(token, gain)| [token, gain as u32]);
-        for (slot, word) in self.words.slice(start, len).iter().zip(std::iter::once(place).chain(words)) {
+        let head = std::iter::once(place).chain(halves(added));
+        for (slot, word) in self.words.slice(start, len).iter().zip(head.chain(words)) {
             slot.store(word, Relaxed);
         }
         growing.used = start + len;
@@ -327,8 +332,14 @@ impl Effects {
 
     /// Tokens and gains of an effect.
     pub fn get(&self, effect: u32) -> impl Iterator<Item = (u32, i32)> + '_ {
-        let pairs = self.words(effect)[1..].chunks_exact(2);
+        let pairs = self.words(effect)[EFFECT_HEAD..].chunks_exact(2);
         pairs.map(|pair| (pair[0].load(Relaxed), pair[1].load(Relaxed) as i32))
+    }
+
+    /// What an effect adds to the hash of a state.
+    pub fn hash(&self, effect: u32) -> u64 {
+        let words = self.words(effect);
+        u64::from(words[1].load(Relaxed)) | u64::from(words[2].load(Relaxed)) << 32
     }
 
     /// The bytes the table holds.

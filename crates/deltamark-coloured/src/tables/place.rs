@@ -145,9 +145,16 @@ impl PlaceTable {
 
     /// The number of the marking with these tokens, ascending, each at least once.
     pub fn marking(&self, tokens: &[(u32, u32)]) -> u32 {
+        let hash = tokens.iter().fold(0, |hash: u64, &(token, count)| {
+            hash.wrapping_add(self.coefficient(token).wrapping_mul(u64::from(count)))
+        });
+        self.marking_of_hash(tokens, hash)
+    }
+
+    /// The same for tokens whose hash is known.
+    pub fn marking_of_hash(&self, tokens: &[(u32, u32)], hash: u64) -> u32 {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
         let filter = describe(tokens, &mut markings.list);
-        let hash = self.hash_of(tokens);
         if let Some(number) = self.known(&markings, hash) {
             return number;
         }
@@ -173,17 +180,11 @@ impl PlaceTable {
         number
     }
 
-    /// The number of the marking with these tokens; `None` if it has none.
-    pub fn find_marking(&self, tokens: &[(u32, u32)]) -> Option<u32> {
+    /// The number of the marking with these tokens, whose hash is known, if it has one.
+    pub fn find_marking(&self, tokens: &[(u32, u32)], hash: u64) -> Option<u32> {
         let mut markings = self.markings.lock().unwrap_or_else(PoisonError::into_inner);
         describe(tokens, &mut markings.list);
-        self.known(&markings, self.hash_of(tokens))
-    }
-
-    fn hash_of(&self, tokens: &[(u32, u32)]) -> u64 {
-        tokens.iter().fold(0, |hash: u64, &(token, count)| {
-            hash.wrapping_add(self.coefficient(token).wrapping_mul(u64::from(count)))
-        })
+        self.known(&markings, hash)
     }
 
     fn known(&self, markings: &Markings, hash: u64) -> Option<u32> {
@@ -403,7 +404,7 @@ mod tests {
         for list in lists {
             let number = table.marking(list);
             assert_eq!(table.tokens(number).collect::<Vec<_>>(), list);
-            assert_eq!(table.find_marking(list), Some(number));
+            assert_eq!(table.find_marking(list, table.marking_hash(number)), Some(number));
             assert!(list.iter().all(|&(token, count)| table.count(number, token) == count));
         }
     }
