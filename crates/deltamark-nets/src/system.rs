@@ -613,7 +613,7 @@ mod tests {
         let system = NetSystem::new(crate::tina::parse(&format!("pl p (1)\n{text}")).expect("a valid net"));
         let layout = &system.compiled().layout;
         let mut state = Vec::new();
-        let full = |(place, field): (usize, &crate::layout::Field)| if place == 0 { 1 } else { field.limit() };
+        let full = |(place, field): (usize, &Field)| if place == 0 { 1 } else { field.most() };
         layout.pack(layout.fields.iter().enumerate().map(full), &mut state);
         let (mut scratch, mut batch) = (system.scratch(), Batch::new(system.width()));
         for _ in 0..100 {
