@@ -126,8 +126,18 @@ fn a_state_with_very_many_successors_keeps_nobody_beyond_the_limits() {
     let philosophers = format!("{}/../../models/philosophers.lna", env!("CARGO_MANIFEST_DIR"));
     for (limits, by) in [(["--time", "1s"], "time"), (["--memory", "40MiB"], "memory")] {
         let began = Instant::now();
-        let arguments =
-            ["check", &philosophers, "--param", "N=10000", "--unfold", "no", "--json", limits[0], limits[1]];
+        let arguments = [
+            "check",
+            &philosophers,
+            "--param",
+            "N=10000",
+            "--unfold",
+            "no",
+            "--deadlock",
+            "--json",
+            limits[0],
+            limits[1],
+        ];
         let done = run(&arguments);
         let report: Value =
             serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr));

@@ -10,7 +10,7 @@
 //! not make others grow.
 
 /// Widenings of fields of one width that each widen only the fields that outgrew it.
-const FEW: u32 = 20;
+const FEW: u32 = 32;
 
 /// How often fields of each width were outgrown.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn widenings_are_logarithmic_in_the_number_of_fields() {
-        for (fields, widest, most) in [(5, 2, 5), (20, 2, 20), (100, 2, 27), (10_000, 2, 34), (10_000, 5, 136)] {
+        for (fields, widest, most) in [(5, 2, 5), (20, 2, 20), (100, 2, 39), (10_000, 2, 46), (10_000, 5, 184)] {
             let (widenings, bits) = widenings(fields, widest);
             assert!(widenings <= most, "{fields} fields of up to {widest} bits: {widenings} widenings");
             assert!(bits.iter().all(|&bits| bits == widest), "{fields} fields of up to {widest} bits: {bits:?}");

@@ -113,7 +113,7 @@ fn transitions_and_places_may_share_a_name() {
 #[test]
 fn safety_is_taken_from_nupn_alone() {
     let tool = |tool: &str, safe: &str| {
-        read(&format!(r#"<page id="g"><place id="p"/></page><toolspecific tool="{tool}" version="1.1"><structure units="1" root="u" safe="{safe}"><place id="p"/></structure></toolspecific>"#))
+        read(&format!(r#"<page id="g"><place id="p"/></page><toolspecific tool="{tool}" version="1.1"><structure units="1" root="u" safe="{safe}"><unit id="u"/></structure></toolspecific>"#))
             .declared_safe
     };
     assert!(tool("nupn", "true"));

@@ -1,8 +1,8 @@
 //! The store `difference`: for every δ, in both orders, whatever the hash.
 
 use deltamark_core::{
-    Arrival, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Limits, Order, Recall, Recoding, Scratch, Slot,
-    StateId, Stop, Store, System, Width,
+    Arrival, Attached, Batch, Block, Budget, Bytes, Control, Guarantee, Insert, Limits, Order, Recall, Recoding,
+    Scratch, Slot, StateId, Stop, Store, System, Width,
 };
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::{Search, Task, run};
@@ -57,6 +57,10 @@ impl Store for Poor<'_> {
 
     fn bytes(&self) -> Bytes {
         self.store.bytes()
+    }
+
+    fn attached(&self) -> Option<&Attached> {
+        self.store.attached()
     }
 
     fn guarantee(&self) -> Guarantee {

@@ -395,7 +395,8 @@ mod tests {
         let question = Question { system, search, threads: Some(1), control, explain };
         let result: Result<_, String> = explore(&question, |spec, control| {
             runs.push(spec.to_string());
-            let store = build(spec, system, search.order(), control.budget.clone()).map_err(|error| error.0)?;
+            let traffic = crate::check::traffic(search, Threads::new(1), control);
+            let store = build(spec, system, traffic, control.budget.clone()).map_err(|error| error.0)?;
             let task = Task { system, store: &*store, properties: &[], control, explore_all: true, observer: None };
             Ok(run_on(Threads::new(1), search, task))
         });

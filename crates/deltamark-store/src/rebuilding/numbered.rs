@@ -26,7 +26,7 @@
 mod batch;
 
 use crate::rebuilding::spanning::{Exception, Exceptions, From, NONE, Spanning};
-use crate::rebuilding::walk::{Candidates, Coded, Rebuilder, Work};
+use crate::rebuilding::walk::{Candidates, Coded, PIECE, Rebuilder, Work};
 use crate::states::cache::Cache;
 use crate::states::checkpoints::Kept;
 use crate::states::window::Window;
@@ -139,6 +139,7 @@ struct Lookup {
     heads: Vec<u32>,
     near: Vec<(u32, u64)>,
     far: Vec<(u32, u64)>,
+    confirmed: Vec<(u32, u64)>,
     who: Vec<u32>,
     new: Vec<u32>,
     found: Vec<bool>,
@@ -185,6 +186,7 @@ impl<'a> Numbered<'a> {
             heads: Vec::new(),
             near: Vec::new(),
             far: Vec::new(),
+            confirmed: Vec::new(),
             who: Vec::new(),
             new: Vec::new(),
             found: Vec::new(),
@@ -233,16 +235,19 @@ impl Inner<'_> {
             let start = window.numbers().start;
             far.retain(|far| far.1 < start);
         }
-        candidates.reset(rebuilder.system.width());
-        for &(_, number) in far.iter() {
-            candidates.push(state, hash, number);
+        for piece in far.chunks(PIECE) {
+            candidates.reset(rebuilder.system.width());
+            for &(_, number) in piece {
+                candidates.push(state, hash, number);
+            }
+            confirm(rebuilder, config.together, candidates, one, found);
+            if let Some(index) = found.iter().position(|&found| found) {
+                let number = candidates.numbers[index];
+                rebuilder.cache.put(number, state);
+                return Some(number);
+            }
         }
-        confirm(rebuilder, config.together, candidates, one, found);
-        let known = found.iter().position(|&found| found).map(|index| candidates.numbers[index]);
-        if let Some(number) = known {
-            rebuilder.cache.put(number, state);
-        }
-        known
+        None
     }
 
     /// Makes room for `more` states of `slots` slots in all.

@@ -38,7 +38,7 @@ use deltamark_core::{
 };
 
 /// Candidates that walk together: enough to hide the way to memory and to meet often.
-const PIECE: usize = 4096;
+pub(crate) const PIECE: usize = 4096;
 
 /// States that are thought to have certain numbers.
 pub(crate) struct Candidates {

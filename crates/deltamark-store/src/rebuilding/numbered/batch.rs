@@ -5,14 +5,19 @@
 //! the parent module for the steps.
 
 use super::{Inner, Lookup, OPEN, confirm};
-use crate::rebuilding::walk::same;
+use crate::rebuilding::walk::{PIECE, same};
 use deltamark_core::{Action, Batch, Block, Insert, Order, StateId, hash::mix};
+
+/// Candidates of the successors that are looked up together, about.
+const MOST_CANDIDATES: u64 = 1 << 14;
 
 impl Inner<'_> {
     /// Inserts the successors of a block.
     pub(super) fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        self.look_up(batch);
-        self.name_parents(block);
+        if !self.look_up(batch) || !self.name_parents(block) {
+            out.push(Insert::Full);
+            return;
+        }
         self.shorten_all(batch);
         let mut new = std::mem::take(&mut self.batch.new);
         self.tell_apart(batch, &mut new);
@@ -69,66 +74,88 @@ impl Inner<'_> {
         }
     }
 
-    /// Finds the numbers of the successors that are there.
-    fn look_up(&mut self, batch: &Batch) {
-        let Inner { rebuilder, batch: lookup, config, .. } = self;
-        let Lookup { mixed, numbers, near, far, who, found, candidates, one, .. } = lookup;
+    /// Finds the numbers of the successors that are there, and lists those found by a walk in `far`. `false` if the
+    /// run must end before all are known.
+    ///
+    /// With a short signature most entries of the table are candidates for every successor. So successors are
+    /// looked up in pieces with a bounded number of candidates, and these are confirmed in pieces as well.
+    fn look_up(&mut self, batch: &Batch) -> bool {
+        let Inner { rebuilder, batch: lookup, config, budget, .. } = self;
+        let Lookup { mixed, numbers, near, far, confirmed, who, found, candidates, one, .. } = lookup;
         mixed.clear();
         mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
         numbers.clear();
         numbers.resize(batch.len(), OPEN);
-        near.clear();
-        far.clear();
+        confirmed.clear();
         let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
-        rebuilder.table.probe_each(mixed, |index, number| {
-            if number < window_start {
-                far.push((index as u32, number));
-            } else if let Some(window) = &rebuilder.window {
-                window.prefetch(number);
-                near.push((index as u32, number));
+        let expected = (rebuilder.tree.len() >> config.signature).max(1);
+        let together = (MOST_CANDIDATES / expected).max(1) as usize;
+        for first in (0..batch.len()).step_by(together) {
+            let last = batch.len().min(first + together);
+            near.clear();
+            far.clear();
+            rebuilder.table.probe_each(&mixed[first..last], |index, number| {
+                let index = (first + index) as u32;
+                if number < window_start {
+                    far.push((index, number));
+                } else if let Some(window) = &rebuilder.window {
+                    window.prefetch(number);
+                    near.push((index, number));
+                }
+            });
+            if let Some(window) = &rebuilder.window {
+                for &(index, number) in near.iter() {
+                    if same(window.get(number), batch.target(index as usize)) {
+                        numbers[index as usize] = number;
+                    }
+                }
             }
-        });
-        if let Some(window) = &rebuilder.window {
-            for &(index, number) in near.iter() {
-                if same(window.get(number), batch.target(index as usize)) {
-                    numbers[index as usize] = number;
+            for piece in far.chunks(PIECE) {
+                if far.len() > PIECE && budget.is_over() {
+                    return false;
+                }
+                candidates.reset(rebuilder.system.width());
+                who.clear();
+                for &(index, number) in piece {
+                    if numbers[index as usize] == OPEN {
+                        candidates.push(batch.target(index as usize), batch.hash(index as usize), number);
+                        who.push(index);
+                    }
+                }
+                confirm(rebuilder, config.together, candidates, one, found);
+                for (position, &index) in who.iter().enumerate() {
+                    if found[position] {
+                        let number = candidates.numbers[position];
+                        numbers[index as usize] = number;
+                        rebuilder.cache.put(number, batch.target(index as usize));
+                        confirmed.push((index, number));
+                    }
                 }
             }
         }
-        candidates.reset(rebuilder.system.width());
-        who.clear();
-        for &(index, number) in far.iter() {
-            if numbers[index as usize] == OPEN {
-                candidates.push(batch.target(index as usize), batch.hash(index as usize), number);
-                who.push(index);
-            }
-        }
-        confirm(rebuilder, config.together, candidates, one, found);
-        far.clear();
-        for (position, &index) in who.iter().enumerate() {
-            if found[position] {
-                let number = candidates.numbers[position];
-                numbers[index as usize] = number;
-                rebuilder.cache.put(number, batch.target(index as usize));
-                far.push((index, number));
-            }
-        }
+        std::mem::swap(far, confirmed);
+        true
     }
 
-    /// The numbers of the states of a block.
-    fn name_parents(&mut self, block: &Block) {
+    /// Finds the numbers of the states of a block. `false` if the run must end before.
+    fn name_parents(&mut self, block: &Block) -> bool {
         let mut parents = std::mem::take(&mut self.batch.parents);
         // What a look-up by state would overwrite.
         let far = std::mem::take(&mut self.batch.far);
         parents.clear();
         for index in 0..block.len() {
+            if block.id(index) == StateId::NAMELESS && self.budget.is_over() {
+                break;
+            }
             let number = self.parent_number(block.id(index), block.state(index));
             parents.push(number.expect("what is expanded is in the store"));
         }
+        let all = parents.len() == block.len();
         self.batch.parents = parents;
         self.batch.far = far;
         self.batch.chains.clear();
         self.batch.chains.resize(block.len(), OPEN);
+        all
     }
 
     /// The steps by which state `source` of the block is rebuilt, at most; counted once a batch, and
