@@ -18,6 +18,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use zerocopy::FromZeros;
+
 /// Log2 of the items in the first chunk.
 const FIRST: u32 = 4;
 /// Enough for 2^32 items.
@@ -53,7 +55,7 @@ fn locate(index: usize) -> (usize, usize, usize) {
     (4 * exponent as usize + (shifted >> (FIRST + exponent) & 3), shifted & (size - 1), size)
 }
 
-impl<T: Default> Chunks<T> {
+impl<T: Default + FromZeros> Chunks<T> {
     /// An empty vector, whose bytes are counted by `meter`.
     pub fn new(meter: &Meter) -> Self {
         Chunks { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(), meter: meter.clone() }
@@ -102,7 +104,8 @@ impl<T: Default> Chunks<T> {
             if offset + len <= size {
                 items.get_or_init(|| {
                     self.meter.add(size, size_of::<T>());
-                    (0..size).map(|_| T::default()).collect()
+                    // Zeroed by the allocator: pages of a large chunk become resident as they are written to.
+                    <[T]>::new_box_zeroed_with_elems(size).unwrap_or_else(|_| (0..size).map(|_| T::default()).collect())
                 });
                 return Some(start);
             }
