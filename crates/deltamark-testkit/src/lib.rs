@@ -29,4 +29,5 @@ pub use conformance::system::check_system;
 pub use corpus::Corpus;
 pub use oracle::{Explored, explore, explore_up_to};
 pub use random::{RandomGraph, Rng};
+pub use stores::is_chosen_store;
 pub use wrappers::{Forward, PoorHash, Renamed};

@@ -3,6 +3,8 @@
 //! In: states of fixed or varying width. Out: state number `i`. Invariant: a written vector does
 //! not move until a recoding, so it can be read while others are added.
 //!
+//! To add states: `check` that they are not too long, request `needed_bytes` from the budget, `extend`, and `write` each.
+//!
 //! States are contiguous. States of varying width take eight more bytes each for offset (40 bits)
 //! and length (24 bits).
 

@@ -10,9 +10,10 @@
 //! switch second hall stairs
 //! ```
 
-use deltamark_core::diagnostic::{MOST_DIAGNOSTICS, did_you_mean};
+use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{
-    Action, Batch, Describe, Diagnostic, Kind, Observable, Observe, Scratch, Slot, Span, System, Value, Widen, Width,
+    Action, Batch, Control, Describe, Diagnostic, Findings, Kind, Observable, Observe, Scratch, Slot, Span, System,
+    Value, Widen, Width,
 };
 
 /// Lamps and switches.
@@ -26,21 +27,32 @@ pub struct Lamps {
 
 /// Reads a model.
 pub fn parse(bytes: &[u8]) -> Result<Lamps, Vec<Diagnostic>> {
+    parse_under(bytes, &Control::new())
+}
+
+/// Approximate bytes of a model for each byte of its text.
+const BYTES_A_BYTE: u64 = 16;
+
+/// The same, unless `control` stops it.
+pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Lamps, Vec<Diagnostic>> {
     let text = deltamark_core::text::utf8(bytes)?;
+    // Before memory is taken that grows with the text.
+    control.ask_for(text.len() as u64 * BYTES_A_BYTE)?;
     let mut model = Lamps::default();
-    let mut wrong = Vec::new();
+    let mut findings = Findings::under(control);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
+        // Ends the loop after many errors, and when the run must end.
+        if findings.is_full() {
+            break;
+        }
         let span = Span::new(start, start + line.trim_end().len());
         start += line.len();
         if let Err(diagnostic) = model.read_line(line, span) {
-            wrong.push(diagnostic);
-        }
-        if wrong.len() == MOST_DIAGNOSTICS {
-            break;
+            findings.add(|| diagnostic);
         }
     }
-    if wrong.is_empty() { Ok(model) } else { Err(wrong) }
+    findings.or(model)
 }
 
 impl Lamps {
@@ -184,6 +196,14 @@ mod tests {
             check_system(&model);
             assert_eq!(explore(&model).states.len(), states, "{text}");
         }
+    }
+
+    #[test]
+    fn a_run_that_is_over_ends_the_reading() {
+        let control = Control::new();
+        control.cancel.cancel();
+        let stopped = parse_under(b"lamp hall on\n", &control).expect_err("the run is over");
+        assert!(stopped[0].stop.is_some(), "{stopped:?}");
     }
 
     #[test]

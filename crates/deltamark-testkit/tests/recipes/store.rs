@@ -8,10 +8,11 @@
 //!
 //! # Invariants
 //! * I1: `numbers[states[n]] == n`, so an id is the number of a state in the order of insertion.
-//! * I2: `bytes` is what the budget has granted for the states of the table.
+//! * I2: `granted` is what the budget has granted for the states of the table; it is released with the table.
 
 use deltamark_core::{
-    Arrival, Attached, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId, States, Store,
+    Arrival, Attached, Budget, Bytes, Grant, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId, States,
+    Store,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -23,20 +24,27 @@ pub struct Mapped {
     budget: Arc<Budget>,
 }
 
-#[derive(Default)]
 struct Table {
     numbers: HashMap<Vec<Slot>, u64>,
     states: Vec<Vec<Slot>>,
-    bytes: u64,
+    granted: Grant,
 }
 
 impl Table {
-    fn push(&mut self, state: Vec<Slot>) -> StateId {
+    fn new(budget: &Arc<Budget>) -> Self {
+        Table { numbers: HashMap::new(), states: Vec::new(), granted: Grant::new(budget) }
+    }
+
+    /// Adds a state that is not there yet; `None` if the budget does not grant it.
+    fn push(&mut self, state: &[Slot]) -> Option<StateId> {
+        // Before anything is allocated (I2).
+        if !self.granted.ask(cost(state)) {
+            return None;
+        }
         let number = self.states.len() as u64;
-        self.bytes += cost(&state);
-        self.numbers.insert(state.clone(), number);
-        self.states.push(state);
-        StateId::new(number)
+        self.numbers.insert(state.to_vec(), number);
+        self.states.push(state.to_vec());
+        Some(StateId::new(number))
     }
 }
 
@@ -48,7 +56,8 @@ fn cost(state: &[Slot]) -> u64 {
 impl Mapped {
     /// An empty store within this budget.
     pub fn new(budget: Arc<Budget>) -> Self {
-        Mapped { table: RwLock::default(), attached: Attached::new(Ids::Dense, &budget), budget }
+        let table = RwLock::new(Table::new(&budget));
+        Mapped { table, attached: Attached::new(Ids::Dense, &budget), budget }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Table> {
@@ -66,11 +75,7 @@ impl Store for Mapped {
         if let Some(&number) = table.numbers.get(state) {
             return Insert::Seen(StateId::new(number));
         }
-        // Before anything is allocated (I2).
-        if !self.budget.request(cost(state)) {
-            return Insert::Full;
-        }
-        Insert::New(table.push(state.to_vec()))
+        table.push(state).map_or(Insert::Full, Insert::New)
     }
 
     fn find(&self, _: &mut Scratch, state: &[Slot], _hash: u64) -> Option<StateId> {
@@ -82,7 +87,7 @@ impl Store for Mapped {
     }
 
     fn bytes(&self) -> Bytes {
-        self.attached.counted(Bytes::new().with("states", self.read().bytes))
+        self.attached.counted(Bytes::new().with("states", self.read().granted.bytes()))
     }
 
     fn attached(&self) -> Option<&Attached> {
@@ -100,21 +105,15 @@ impl Store for Mapped {
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut table = self.write();
         let mut state = Vec::new();
-        // Old and new states exist side by side, so all new ones are requested before the first is kept.
-        let request = table.states.iter().map(|old| {
+        // Beside the old one, so that nothing is changed if it is given up.
+        let mut new = Table::new(&self.budget);
+        for (number, old) in (0..).zip(&table.states) {
             recoding.translate(old, &mut state);
-            cost(&state)
-        });
-        if !self.budget.request(request.sum()) {
-            return false;
+            if self.budget.is_over_at(number) || new.push(&state).is_none() {
+                return false;
+            }
         }
-        let mut new = Table::default();
-        for old in &table.states {
-            recoding.translate(old, &mut state);
-            new.push(state.clone());
-        }
-        let old = std::mem::replace(&mut *table, new);
-        self.budget.release(old.bytes);
+        *table = new;
         true
     }
 }
@@ -127,12 +126,6 @@ impl Recall for Mapped {
 
     fn sequential(&self) -> bool {
         true
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        self.budget.release(self.read().bytes);
     }
 }
 
