@@ -67,6 +67,7 @@ fn struct_body(name: &Ident, fields: &[Field]) -> TokenStream {
     quote! {
         const BITS: ::core::option::Option<u32> = #total;
 
+        #[inline]
         fn pack(&self, packer: &mut ::deltamark::pack::Packer) {
             let Self { #(#members: #locals),* } = self;
             let _ = &packer;
@@ -89,43 +90,50 @@ fn enum_body(name: &Ident, variants: &[Variant]) -> TokenStream {
     // ceil(log2 n): the bits of the largest variant number.
     let tag_bits = usize::BITS - (variants.len() - 1).leading_zeros();
     let sums = variants.iter().map(|variant| sum(&variant.fields));
-    let pack = variants.iter().enumerate().map(|(number, variant)| {
-        let (number, variant_name) = (number as u64, &variant.name);
+    let pack = variants.iter().map(|variant| {
+        let variant_name = &variant.name;
         let (members, locals) = (members(&variant.fields), locals(&variant.fields));
         let pack = pack_fields(&format!("{name}::{variant_name}"), &variant.fields);
+        let padding = padding(tag_bits, &variant.fields);
         quote! {
             Self::#variant_name { #(#members: #locals),* } => {
-                packer.write(#number, #tag_bits);
                 #pack
+                packer.fill(#padding);
             }
         }
     });
+    // Apart from the fields: the compiler reads off the number then, without a jump that depends on the value.
+    let numbers = variants.iter().enumerate().map(|(number, variant)| {
+        let (number, variant_name) = (number as u64, &variant.name);
+        quote!(Self::#variant_name { .. } => #number)
+    });
+    let pack_fields =
+        variants.iter().any(|variant| !variant.fields.is_empty()).then(|| quote!(match self { #(#pack)* }));
     let unpack = variants.iter().enumerate().map(|(number, variant)| {
         let (number, name, fields) = (number as u64, &variant.name, unpack_fields(&variant.fields));
-        quote!(#number => Self::#name { #fields })
+        let padding = padding(tag_bits, &variant.fields);
+        quote!(#number => {
+            let value = Self::#name { #fields };
+            unpacker.skip(#padding);
+            value
+        })
     });
     let type_name = name.to_string();
     quote! {
         const BITS: ::core::option::Option<u32> = ::deltamark::pack::widest(#tag_bits, &[#(#sums),*]);
 
+        #[inline]
         fn pack(&self, packer: &mut ::deltamark::pack::Packer) {
-            let start = packer.position();
-            match self { #(#pack)* }
-            if let ::core::option::Option::Some(bits) = Self::BITS {
-                packer.pad(start, bits);
-            }
+            let number: u64 = match self { #(#numbers),* };
+            packer.write(number, #tag_bits);
+            #pack_fields
         }
 
         fn unpack(unpacker: &mut ::deltamark::pack::Unpacker<'_>) -> Self {
-            let start = unpacker.position();
-            let value = match unpacker.read(#tag_bits) {
-                #(#unpack,)*
+            match unpacker.read(#tag_bits) {
+                #(#unpack)*
                 number => ::deltamark::pack::no_such_variant(#type_name, number),
-            };
-            if let ::core::option::Option::Some(bits) = Self::BITS {
-                unpacker.skip(start, bits);
             }
-            value
         }
     }
 }
@@ -137,6 +145,12 @@ fn sum(fields: &[Field]) -> TokenStream {
         Some(bits) => quote!(::deltamark::pack::bits_of::<#ty>(#bits)),
     });
     quote!(::deltamark::pack::sum(&[#(#bits),*]))
+}
+
+/// An expression for the zeros behind a variant with these fields, which make all variants equally wide.
+fn padding(tag_bits: u32, fields: &[Field]) -> TokenStream {
+    let part = sum(fields);
+    quote!(const { ::deltamark::pack::padding(<Self as ::deltamark::pack::Pack>::BITS, #tag_bits, #part) })
 }
 
 /// Statements that pack the locals of these fields.

@@ -16,6 +16,10 @@
 //! | `Vec`, `VecDeque`, `String`, `BTreeSet`, `BTreeMap` | varies: a length (4 bits below 8, 8 bits below 64 …) and the elements |
 //! | `Box` | varies, so that recursive types have an end |
 //!
+//! Where the state as a whole varies, nothing in it has to keep to a width: integers of 32 and 64 bits without
+//! `#[pack(bits = N)]` take 6 bits below 16, 10 bits below 256, and at most two more than their type has; variants
+//! of enums are not padded.
+//!
 //! ```
 //! # use deltamark::Pack;
 //! #[derive(Clone, Debug, PartialEq, Pack)]
@@ -123,16 +127,23 @@ pub struct Packer {
     /// Bits not yet in a slot, lowest first, and how many: fewer than 32.
     pending: u64,
     pending_bits: u32,
+    /// Whether the width of the whole varies: then parts take as few bits as they need.
+    varies: bool,
     misfit: Option<String>,
 }
 
+/// The numbers of bits that an integer may take where the width varies; two bits say which. The last one is that of its
+/// type.
+const CLASSES: [u32; 3] = [4, 8, 16];
+
 impl Packer {
-    /// A packer that has written nothing.
-    pub fn new() -> Self {
-        Self::default()
+    /// A packer for values of this type that has written nothing.
+    pub fn of<T: Pack>() -> Self {
+        Packer { varies: T::BITS.is_none(), ..Self::default() }
     }
 
     /// Forgets what was written and keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.slots.clear();
         self.pending = 0;
@@ -170,18 +181,31 @@ impl Packer {
         }
     }
 
-    /// How many bits were written.
+    /// Writes an integer whose type has `bits` bits, of 32 and more.
     #[inline]
-    pub fn position(&self) -> u64 {
-        self.slots.len() as u64 * u64::from(Slot::BITS) + u64::from(self.pending_bits)
+    pub fn write_integer(&mut self, value: u64, bits: u32) {
+        if !self.varies {
+            return self.write(value, bits);
+        }
+        let class = CLASSES.iter().take_while(|&&bits| value >> bits != 0).count();
+        self.write(class as u64, 2);
+        self.write(value, CLASSES.get(class).copied().unwrap_or(bits));
     }
 
-    /// Writes zeros until `bits` bits have been written since `start`.
-    pub fn pad(&mut self, start: u64, bits: u32) {
-        let end = start + u64::from(bits);
-        while self.position() < end {
-            self.write(0, (end - self.position()).min(32) as u32);
+    /// Writes `bits` zeros, unless the width varies: what is as wide as its widest variant has the same width always.
+    #[inline]
+    pub fn fill(&mut self, bits: u32) {
+        if bits > 0 && !self.varies {
+            for _ in 0..bits / 32 {
+                self.write(0, 32);
+            }
+            self.write(0, bits % 32);
         }
+    }
+
+    /// How many bits were written.
+    pub fn position(&self) -> u64 {
+        self.slots.len() as u64 * u64::from(Slot::BITS) + u64::from(self.pending_bits)
     }
 
     /// Remembers that a value does not fit. The first one counts.
@@ -192,12 +216,14 @@ impl Packer {
     }
 
     /// The slots written, the last one filled up with zeros, or why there are none.
+    #[inline]
     pub fn finish(&mut self) -> Result<&[Slot], String> {
         if let Some(misfit) = self.misfit.take() {
             return Err(misfit);
         }
         if self.pending_bits > 0 {
-            self.write(0, Slot::BITS - self.pending_bits);
+            self.slots.push(self.pending as Slot);
+            (self.pending, self.pending_bits) = (0, 0);
         }
         Ok(&self.slots)
     }
@@ -208,6 +234,8 @@ impl Packer {
 pub struct Unpacker<'a> {
     slots: &'a [Slot],
     position: u64,
+    /// Whether the width of the whole varies.
+    varies: bool,
     checked: bool,
     /// The number of boxes that are being unpacked, each inside the one before.
     depth: u32,
@@ -219,14 +247,14 @@ const MOST_ELEMENTS: u64 = 1 << 16;
 const DEEPEST: u32 = 2_000;
 
 impl<'a> Unpacker<'a> {
-    /// Reads these slots from the beginning.
-    pub fn new(slots: &'a [Slot]) -> Self {
-        Unpacker { slots, position: 0, checked: false, depth: 0 }
+    /// Reads these slots, of a value of this type, from the beginning.
+    pub fn of<T: Pack>(slots: &'a [Slot]) -> Self {
+        Unpacker { slots, position: 0, varies: T::BITS.is_none(), checked: false, depth: 0 }
     }
 
     /// Reads slots that may be arbitrary: what cannot be is a panic, so that it is not believed.
-    fn checked(slots: &'a [Slot]) -> Self {
-        Unpacker { checked: true, ..Unpacker::new(slots) }
+    fn checked<T: Pack>(slots: &'a [Slot]) -> Self {
+        Unpacker { checked: true, ..Unpacker::of::<T>(slots) }
     }
 
     /// The next `bits` bits, at most 64.
@@ -239,7 +267,10 @@ impl<'a> Unpacker<'a> {
         }
         let (index, shift) = ((self.position / 32) as usize, (self.position % 32) as u32);
         let slot = |index: usize| u64::from(self.slots.get(index).copied().unwrap_or(0));
-        let pair = slot(index) | slot(index + 1) << 32;
+        let mut pair = slot(index);
+        if shift + bits > 32 {
+            pair |= slot(index + 1) << 32;
+        }
         self.position += u64::from(bits);
         if self.checked {
             assert!(self.position <= self.end(), "only what was packed is unpacked: it ends early");
@@ -279,28 +310,40 @@ impl<'a> Unpacker<'a> {
         value
     }
 
-    /// How many bits were read.
+    /// What [`Packer::write_integer`] wrote.
     #[inline]
+    pub fn read_integer(&mut self, bits: u32) -> u64 {
+        if !self.varies {
+            return self.read(bits);
+        }
+        let class = self.read(2) as usize;
+        self.read(CLASSES.get(class).copied().unwrap_or(bits))
+    }
+
+    /// How many bits were read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Goes on behind the `bits` bits that begin at `start`.
-    pub fn skip(&mut self, start: u64, bits: u32) {
-        self.position = start + u64::from(bits);
+    /// Passes over what [`Packer::fill`] wrote.
+    #[inline]
+    pub fn skip(&mut self, bits: u32) {
+        if !self.varies {
+            self.position += u64::from(bits);
+        }
     }
 }
 
 /// Packs a value.
 pub fn pack<T: Pack>(value: &T) -> Result<Vec<Slot>, String> {
-    let mut packer = Packer::new();
+    let mut packer = Packer::of::<T>();
     value.pack(&mut packer);
     packer.finish().map(<[Slot]>::to_vec)
 }
 
 /// Unpacks what [`pack()`] wrote.
 pub fn unpack<T: Pack>(slots: &[Slot]) -> T {
-    T::unpack(&mut Unpacker::new(slots))
+    T::unpack(&mut Unpacker::of::<T>(slots))
 }
 
 /// Unpacks slots that may be arbitrary, in bounded time.
@@ -308,7 +351,7 @@ pub fn unpack<T: Pack>(slots: &[Slot]) -> T {
 /// # Panics
 /// If no value can have been packed like this.
 pub(crate) fn unpack_checked<T: Pack>(slots: &[Slot]) -> T {
-    T::unpack(&mut Unpacker::checked(slots))
+    T::unpack(&mut Unpacker::checked::<T>(slots))
 }
 
 /// A value for traces: a number if it prints as one.
@@ -347,6 +390,14 @@ pub const fn widest(tag: u32, parts: &[Option<u32>]) -> Option<u32> {
     Some(tag + most)
 }
 
+/// How many bits a variant of `part` bits lacks to a choice of `whole` bits with `tag` bits for which it is; 0 if they vary.
+pub const fn padding(whole: Option<u32>, tag: u32, part: Option<u32>) -> u32 {
+    match (whole, part) {
+        (Some(whole), Some(part)) => whole - tag - part,
+        _ => 0,
+    }
+}
+
 /// The bits of a value whose integers take `bits` each.
 pub const fn bits_of<T: PackBits>(bits: u32) -> Option<u32> {
     assert!(bits <= T::MOST, "`#[pack(bits = …)]` asks for more bits than the type has");
@@ -372,12 +423,20 @@ macro_rules! unsigned {
 
             #[inline]
             fn pack(&self, packer: &mut Packer) {
-                packer.write(*self as u64, <$integer>::BITS);
+                if <$integer>::BITS < 32 {
+                    packer.write(*self as u64, <$integer>::BITS);
+                } else {
+                    packer.write_integer(*self as u64, <$integer>::BITS);
+                }
             }
 
             #[inline]
             fn unpack(unpacker: &mut Unpacker<'_>) -> Self {
-                unpacker.read(<$integer>::BITS) as $integer
+                if <$integer>::BITS < 32 {
+                    unpacker.read(<$integer>::BITS) as $integer
+                } else {
+                    unpacker.read_integer(<$integer>::BITS) as $integer
+                }
             }
         }
 
@@ -403,18 +462,21 @@ macro_rules! unsigned {
 }
 
 macro_rules! signed {
-    ($($integer:ty),*) => {$(
+    ($($integer:ty as $unsigned:ty),*) => {$(
         impl Pack for $integer {
             const BITS: Option<u32> = Some(<$integer>::BITS);
 
+            // Zigzag: small numbers of both signs are small.
             #[inline]
             fn pack(&self, packer: &mut Packer) {
-                self.pack_bits(<$integer>::BITS, "", packer);
+                (((*self << 1) ^ (*self >> (<$integer>::BITS - 1))) as $unsigned).pack(packer);
             }
 
             #[inline]
             fn unpack(unpacker: &mut Unpacker<'_>) -> Self {
-                Self::unpack_bits(<$integer>::BITS, unpacker)
+                let zigzag = <$unsigned>::unpack(unpacker);
+                let number = (zigzag >> 1) as $integer;
+                if zigzag & 1 == 0 { number } else { !number }
             }
         }
 
@@ -444,7 +506,7 @@ macro_rules! signed {
 }
 
 unsigned!(u8, u16, u32, u64);
-signed!(i8, i16, i32, i64);
+signed!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
 
 // `usize` and `isize` always take 64 bits, so that states are the same on every machine.
 macro_rules! machine_sized {
@@ -522,22 +584,20 @@ impl<T: Pack> Pack for Option<T> {
     const BITS: Option<u32> = widest(1, &[T::BITS]);
 
     fn pack(&self, packer: &mut Packer) {
-        let start = packer.position();
         packer.write(u64::from(self.is_some()), 1);
-        if let Some(value) = self {
-            value.pack(packer);
-        } else if let Some(bits) = Self::BITS {
-            packer.pad(start, bits);
+        match self {
+            Some(value) => value.pack(packer),
+            None => packer.fill(padding(Self::BITS, 1, Some(0))),
         }
     }
 
     fn unpack(unpacker: &mut Unpacker<'_>) -> Self {
-        let start = unpacker.position();
-        let value = (unpacker.read(1) == 1).then(|| T::unpack(unpacker));
-        if let Some(bits) = Self::BITS {
-            unpacker.skip(start, bits);
+        if unpacker.read(1) == 1 {
+            Some(T::unpack(unpacker))
+        } else {
+            unpacker.skip(padding(Self::BITS, 1, Some(0)));
+            None
         }
-        value
     }
 }
 
@@ -547,22 +607,20 @@ impl<T: PackBits> PackBits for Option<T> {
     const OTHER: u32 = T::OTHER + 1;
 
     fn pack_bits(&self, bits: u32, name: &'static str, packer: &mut Packer) {
-        let start = packer.position();
         packer.write(u64::from(self.is_some()), 1);
-        if let Some(value) = self {
-            value.pack_bits(bits, name, packer);
-        } else if let Some(bits) = bits_of::<Self>(bits) {
-            packer.pad(start, bits);
+        match self {
+            Some(value) => value.pack_bits(bits, name, packer),
+            None => packer.fill(padding(bits_of::<Self>(bits), 1, Some(0))),
         }
     }
 
     fn unpack_bits(bits: u32, unpacker: &mut Unpacker<'_>) -> Self {
-        let start = unpacker.position();
-        let value = (unpacker.read(1) == 1).then(|| T::unpack_bits(bits, unpacker));
-        if let Some(bits) = bits_of::<Self>(bits) {
-            unpacker.skip(start, bits);
+        if unpacker.read(1) == 1 {
+            Some(T::unpack_bits(bits, unpacker))
+        } else {
+            unpacker.skip(padding(bits_of::<Self>(bits), 1, Some(0)));
+            None
         }
-        value
     }
 }
 

@@ -55,11 +55,11 @@ struct Channel {
 
 /// The bits that a value takes, after checking that it comes back out.
 fn bits<T: Pack + PartialEq>(value: T) -> u64 {
-    let mut packer = Packer::new();
+    let mut packer = Packer::of::<T>();
     value.pack(&mut packer);
     let position = packer.position();
     let slots = packer.finish().expect("it fits").to_vec();
-    let mut unpacker = Unpacker::new(&slots);
+    let mut unpacker = Unpacker::of::<T>(&slots);
     assert_eq!(T::unpack(&mut unpacker), value);
     assert_eq!(unpacker.position(), position, "as much is read as was written: {value:?}");
     assert!(T::BITS.is_none_or(|bits| u64::from(bits) == position), "{value:?} takes what its type promises");
@@ -93,6 +93,18 @@ fn values_take_as_many_bits_as_they_need() {
         (bits(vec![1u8; 7]), 4 + 56),
         (bits(vec![(); 8]), 8),
         (bits(vec![(); 64]), 12),
+        // Where the width varies anyway, integers and variants take what they need.
+        (bits(vec![15usize]), 4 + 2 + 4),
+        (bits(vec![255u32]), 4 + 2 + 8),
+        (bits(vec![256u64]), 4 + 2 + 16),
+        (bits(vec![1u32 << 16]), 4 + 2 + 32),
+        (bits(vec![u64::MAX]), 4 + 2 + 64),
+        (bits(vec![-8i32]), 4 + 2 + 4),
+        (bits(vec![8i64]), 4 + 2 + 8),
+        (bits(vec![i64::MIN]), 4 + 2 + 64),
+        (bits((9usize, Vec::<u8>::new())), 2 + 4 + 4),
+        (bits(vec![Message::Hello, Message::Ack(9)]), 4 + 2 + 2 + 4),
+        (bits(vec![None::<u64>, Some(1)]), 4 + 1 + 1 + 6),
         (bits(Tree::Node(Box::new(Tree::Leaf), 5, Box::new(Tree::Leaf))), 1 + 1 + 8 + 1),
     ];
     for (number, (found, expected)) in cases.into_iter().enumerate() {
@@ -189,11 +201,11 @@ fn mask(bits: u32) -> u64 {
 proptest! {
     #[test]
     fn bits_come_back(list in widths()) {
-        let mut packer = Packer::new();
+        let mut packer = Packer::of::<()>();
         list.iter().for_each(|&(value, bits)| packer.write(value, bits));
         let slots = packer.finish().expect("nothing was a misfit").to_vec();
         prop_assert_eq!(slots.len() as u32, list.iter().map(|&(_, bits)| bits).sum::<u32>().div_ceil(32));
-        let mut unpacker = Unpacker::new(&slots);
+        let mut unpacker = Unpacker::of::<()>(&slots);
         for (value, bits) in list {
             prop_assert_eq!(unpacker.read(bits), value);
         }
