@@ -249,7 +249,7 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::Count => (
             "a number grew beyond what is counted (4294967295 tokens of a colour, 9223372036854775807 in a net \
              without colours), there are more values to pick from than are tried, or an expression takes more \
-             than 50 million steps or nests its calls too deeply"
+             than 50 million steps, nests its calls too deeply, or needs more memory than is left"
                 .into(),
             if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
         ),

@@ -512,7 +512,7 @@ impl<'a> Run<'a> {
             return Some(Stop::Cancelled);
         }
         if self.plan.cut_off.load(Relaxed) {
-            return Some(if budget::ran_out() { Stop::Memory } else { Stop::Count });
+            return Some(Stop::Count);
         }
         // A system cannot refuse to number a value in the midst of a step, so its tables are asked for once
         // a block, right after they have grown.
@@ -607,8 +607,7 @@ impl<'a> Run<'a> {
 
     /// The same, where so many of the states that were found count.
     pub fn finish_with(mut self, states: u64, stopped_by: Option<Stop>) -> Outcome {
-        let cut_off = if budget::ran_out() { Stop::Memory } else { Stop::Count };
-        let stopped_by = stopped_by.or(self.plan.cut_off.load(Relaxed).then_some(cut_off));
+        let stopped_by = stopped_by.or(self.plan.cut_off.load(Relaxed).then_some(Stop::Count));
         self.plan.control.budget.release(self.working_granted);
         self.statistics.states = states;
         self.statistics.search_time = self.started.elapsed();

@@ -289,5 +289,15 @@ fn evaluations_beyond_their_bounds_leave_the_answer_open() {
             assert!(words.iter().all(|&word| word == "unknown") && !words.is_empty(), "{text}: {words:?}");
             assert_eq!(report.stopped_by, Some(Stop::Count), "{text}");
         }
+        let text = format!(
+            "a {{ function f (int x) -> int {{ {body} }} place p {{ dom : int; init : <( 0 )>; }} \
+             proposition odd : forall (x in p | f(x->1) = 1); }}"
+        );
+        let net = deltamark::load::parse("a.lna", format, text.as_bytes(), &Default::default())
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+        let asked = deltamark::Check::loaded(&net).invariant("odd").and_then(|check| check.reachable("not odd"));
+        let report = asked.expect("properties").run().expect("it runs");
+        let words: Vec<_> = report.answers.iter().map(|answer| answer.verdict.word()).collect();
+        assert_eq!((words, report.stopped_by), (vec!["unknown"; 2], Some(Stop::Count)), "{text}");
     }
 }

@@ -19,7 +19,6 @@ use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use deltamark_core::budget::run_out;
 use deltamark_core::hash::mix;
 use deltamark_core::{Control, Stop};
 
@@ -65,15 +64,10 @@ impl Values {
         }
     }
 
-    /// Whether an evaluation may allocate so many bytes. If not, the run ends as it does where an allocation
-    /// fails.
+    /// Whether an evaluation may allocate so many bytes.
     #[cold]
     pub fn allows(&self, bytes: u64) -> bool {
-        let allowed = self.limited.get().is_none_or(|control| control.ask_for(bytes) != Err(Stop::Memory));
-        if !allowed {
-            run_out();
-        }
-        allowed
+        self.limited.get().is_none_or(|control| control.ask_for(bytes) != Err(Stop::Memory))
     }
 
     /// The code of the sequence of these elements.

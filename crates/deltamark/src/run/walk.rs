@@ -91,6 +91,9 @@ impl Visitor for Asker<'_, '_> {
                 self.stopped_by = Some(Stop::Count);
             }
         }
+        if self.stopped_by.is_some() {
+            return Ok(false);
+        }
         if let Some(surveyor) = &mut self.surveyor {
             surveyor.look(self.system, scratch, block);
         }
