@@ -248,7 +248,8 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::Depth => ("there are states beyond the limit on the depth".into(), "a larger `--depth`"),
         Stop::Count => (
             "a number grew beyond what is counted (4294967295 tokens of a colour, 9223372036854775807 in a net \
-             without colours), or there are more values to pick from than are tried"
+             without colours), there are more values to pick from than are tried, or an expression takes more \
+             than 50 million steps, nests its calls too deeply, or needs more memory than is left"
                 .into(),
             if report.model.format == "pnml" { "`--unfold yes`, if the net is a coloured one" } else { "" },
         ),

@@ -46,6 +46,7 @@ impl Engine {
         net.validate().map_err(Diagnostic::new)?;
         let meter = Meter::default();
         let values = Values::new(&meter);
+        values.limit(control);
         // An empty place takes some 20 kB.
         let mut places: Vec<PlaceTable> = Vec::with_capacity(net.places.len());
         for (number, place) in net.places.iter().enumerate() {

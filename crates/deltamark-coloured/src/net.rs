@@ -398,6 +398,8 @@ pub enum FaultKind {
     Recursion,
     /// An evaluation takes too many steps.
     Endless,
+    /// An evaluation takes more memory than the limit leaves.
+    Memory,
     /// There are more values, or combinations of values, than are tried. It says nothing about the model: see
     /// [`Batch::cut_off`](deltamark_core::Batch::cut_off).
     Untried,
@@ -747,6 +749,11 @@ impl Net {
 }
 
 impl FaultKind {
+    /// Whether it is a bound of the evaluation, not a fault of the model: what follows is unknown.
+    pub fn is_limit(self) -> bool {
+        matches!(self, FaultKind::Recursion | FaultKind::Endless | FaultKind::Untried | FaultKind::Memory)
+    }
+
     /// The message, as a sentence without a full stop.
     pub fn message(self) -> &'static str {
         match self {
@@ -762,6 +769,7 @@ impl FaultKind {
             FaultKind::Assertion => "assertion failed",
             FaultKind::Recursion => "calls are nested too deeply",
             FaultKind::Endless => "the evaluation takes more than 50 million steps",
+            FaultKind::Memory => "the evaluation takes more memory than the limit leaves",
             FaultKind::Untried => "there are more values to pick from than are tried",
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::NegativeCount => "a label takes away more tokens than it has",

@@ -287,6 +287,7 @@ impl ColouredSystem {
         self.view_all(work, count);
         if let Some(control) = out.control() {
             work.binder.watch(control);
+            self.engine.values.limit(control);
         }
         let mut touched = 0;
         for row in 0..count {
@@ -305,7 +306,7 @@ impl ColouredSystem {
             let ColouredWorkspace { steps, sleep, markings, found, faults, todo, moves, .. } = work;
             let markings = row_of(markings, places, row);
             for (transition, fault) in faults.drain(..) {
-                if fault.kind == crate::net::FaultKind::Untried {
+                if fault.kind.is_limit() {
                     out.cut_off(1 << out.current());
                     continue;
                 }
@@ -361,6 +362,10 @@ impl ColouredSystem {
                 if out.is_stopped() {
                     break;
                 }
+                if len == FAULT && self.is_unknown(number) {
+                    out.cut_off(1 << out.current());
+                    continue;
+                }
                 if len == FAULT {
                     out.fault(Some(Action(number)), self.fault_of(number));
                     continue;
@@ -395,6 +400,11 @@ impl ColouredSystem {
         }
         self.account(work);
         Ok(())
+    }
+
+    /// Whether the effect of an action is unknown, because its evaluation reached a bound.
+    fn is_unknown(&self, action: u32) -> bool {
+        self.engine.actions.fault(action).is_some_and(|fault| fault.kind.is_limit())
     }
 
     fn fault_of(&self, action: u32) -> String {
@@ -535,6 +545,10 @@ impl System for ColouredSystem {
             return Ok(Fired::Disabled);
         }
         let known = self.engine.actions.get(action.0);
+        // See `Batch::cut_off`.
+        if known.is_fault() && self.is_unknown(action.0) {
+            return Ok(Fired::Disabled);
+        }
         if known.is_fault() {
             return Ok(Fired::Fault(self.fault_of(action.0)));
         }

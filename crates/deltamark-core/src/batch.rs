@@ -262,7 +262,7 @@ impl Batch {
     }
 
     /// Records that these states have successors that the system cannot represent, because a count
-    /// exceeds its range. The search ends there, with [`Stop::Count`]: neither fault nor deadlock.
+    /// exceeds its range or an evaluation its bounds. The search ends there, with [`Stop::Count`]: neither fault nor deadlock.
     pub fn cut_off(&mut self, sources: u64) {
         self.moved |= sources;
         self.cut_off |= sources;

@@ -185,9 +185,9 @@ pub trait Observe {
     /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
 
-    /// Why a truth value is [`UNDEFINED`] in a state, as a sentence without a full stop.
-    fn why_undefined(&self, _scratch: &mut Scratch, _state: &[Slot], _observable: Observable) -> String {
-        "it has no value".into()
+    /// Why a truth value is [`UNDEFINED`] in a state.
+    fn why_undefined(&self, _scratch: &mut Scratch, _state: &[Slot], _observable: Observable) -> NoValue {
+        NoValue { message: "it has no value".into(), limit: false }
     }
 
     /// Its values in all states of a block, written to the start of `out`.
@@ -230,6 +230,15 @@ pub fn survey_by_reading(
         }
     }
     sums[..states].iter().copied().max().unwrap_or(0)
+}
+
+/// Why a truth value is [`UNDEFINED`] in a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoValue {
+    /// The reason, as a sentence without a full stop.
+    pub message: String,
+    /// Whether a bound of the evaluation is the reason, so that the value is unknown rather than absent.
+    pub limit: bool,
 }
 
 /// Returned by [`Observe::read`] for a truth value that is undefined in a state.

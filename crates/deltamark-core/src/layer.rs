@@ -33,8 +33,8 @@
 
 use crate::{
     Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Exchange, Facts, Fired, Growth, Measure,
-    Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone,
-    Value, Widen, Width,
+    NoValue, Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System,
+    Undone, Value, Widen, Width,
 };
 use std::any::Any;
 
@@ -273,7 +273,7 @@ pub trait Layer: Send + Sync {
     }
 
     /// See [`Observe::why_undefined`].
-    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> NoValue {
         observed(self.inner()).why_undefined(scratch, state, observable)
     }
 
@@ -508,7 +508,7 @@ impl<L: Layer> Observe for L {
         Layer::read(self, scratch, state, observable)
     }
 
-    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> NoValue {
         Layer::why_undefined(self, scratch, state, observable)
     }
 

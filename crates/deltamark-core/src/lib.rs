@@ -56,8 +56,8 @@ pub use batch::{BLOCK, Batch, Block, Fault, Room};
 pub use budget::{Budget, Grant};
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Exchange, Growth, Kind, Observable, Observe, Reversible, UNDEFINED, Undone, Value,
-    survey_by_reading,
+    Bound, Components, Describe, Exchange, Growth, Kind, NoValue, Observable, Observe, Reversible, UNDEFINED, Undone,
+    Value, survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};

@@ -21,7 +21,7 @@ pub enum Stop {
     States,
     /// The limit on the depth.
     Depth,
-    /// A count exceeded its range.
+    /// A count exceeded its range, or an evaluation its bounds.
     Count,
     /// The user requested it.
     Cancelled,

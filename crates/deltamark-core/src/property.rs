@@ -19,6 +19,9 @@ pub struct Undefined {
     pub state: usize,
     /// The reason, in a sentence.
     pub message: String,
+    /// Whether a bound of the evaluation is the reason: the predicate may have a value there, which
+    /// stays unknown.
+    pub limit: bool,
 }
 
 /// What a property asks for.

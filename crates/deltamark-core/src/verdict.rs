@@ -19,8 +19,11 @@ pub struct Decided<'b> {
     pub undefined: u64,
     /// Of faults, the one that the shortest trace leads to.
     pub fault: Option<&'b Fault>,
-    /// Why it has no value, in one of these states.
+    /// Why it has no value, in the first of these states.
     pub why: Option<Undefined>,
+    /// Whether some state was left undecided because its evaluation reached a bound: the run must
+    /// end, and what it did not find stays unknown.
+    pub unknown: bool,
 }
 
 impl Goal {
@@ -43,7 +46,7 @@ impl Goal {
         dead: u64,
         faults: &'b [Fault],
     ) -> Decided<'b> {
-        let found = |states: u64| Decided { states, undefined: 0, fault: None, why: None };
+        let found = |states: u64| Decided { states, undefined: 0, fault: None, why: None, unknown: false };
         match self {
             Goal::DeadlockFree => found(dead),
             Goal::FaultFree => {
@@ -55,15 +58,14 @@ impl Goal {
                 Decided { undefined: sources(false), fault, ..found(sources(true)) }
             }
             Goal::Invariant(predicate) | Goal::Reachable(predicate) => {
-                let (truths, undefined, why) = match predicate.evaluate(system, scratch, block, dead) {
-                    Ok(truths) => (truths & block.mask(), 0, None),
-                    Err(why) => {
-                        let (truths, undefined) = one_by_one(&**predicate, system, scratch, block, dead);
-                        (truths, undefined, Some(why))
-                    }
+                let single = match predicate.evaluate(system, scratch, block, dead) {
+                    Ok(truths) => Singles { truths: truths & block.mask(), ..Singles::default() },
+                    Err(_) => one_by_one(&**predicate, system, scratch, block, dead),
                 };
-                let decided = if self.is_existential() { truths } else { block.mask() & !truths & !undefined };
-                Decided { undefined, why, ..found(decided) }
+                let Singles { truths, undefined, unknown, why } = single;
+                let falsehoods = block.mask() & !truths & !undefined & !unknown;
+                let decided = if self.is_existential() { truths } else { falsehoods };
+                Decided { undefined, why, unknown: unknown != 0, ..found(decided) }
             }
         }
     }
@@ -74,7 +76,17 @@ impl Goal {
     }
 }
 
-/// Where a predicate is true and where it has no value, if it has none in some state of the block.
+/// The values of a predicate in the states of a block, a bit each.
+#[derive(Default)]
+struct Singles {
+    truths: u64,
+    undefined: u64,
+    unknown: u64,
+    /// Why it has no value in the first state that is undefined.
+    why: Option<Undefined>,
+}
+
+/// The values of a predicate, if it has none in some state of the block.
 #[cold]
 fn one_by_one(
     predicate: &dyn Predicate,
@@ -82,18 +94,26 @@ fn one_by_one(
     scratch: &mut Scratch,
     block: &Block,
     dead: u64,
-) -> (u64, u64) {
+) -> Singles {
     let mut single = Block::new(system.width());
-    let (mut truths, mut undefined) = (0, 0);
+    let mut found = Singles::default();
     for (index, state) in block.states().iter().enumerate() {
         single.reset(system.width());
         single.push(block.id(index), state);
         match predicate.evaluate(system, scratch, &single, dead >> index & 1) {
-            Ok(mask) => truths |= (mask & 1) << index,
-            Err(_) => undefined |= 1 << index,
+            Ok(mask) => found.truths |= (mask & 1) << index,
+            Err(why) if why.limit => {
+                // Each further state may take as long again, and the run ends here anyway.
+                found.unknown |= block.mask() & u64::MAX << index;
+                break;
+            }
+            Err(why) => {
+                found.undefined |= 1 << index;
+                found.why.get_or_insert(Undefined { state: index, ..why });
+            }
         }
     }
-    (truths, undefined)
+    found
 }
 
 /// A state that says something about a property.

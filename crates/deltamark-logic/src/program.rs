@@ -13,7 +13,7 @@
 use std::cell::Cell;
 
 use deltamark_core::property::Undefined;
-use deltamark_core::{Block, Observable, Observe, Predicate, Scratch, Span, System, UNDEFINED};
+use deltamark_core::{Block, NoValue, Observable, Observe, Predicate, Scratch, Span, System, UNDEFINED};
 
 use crate::ast::{Arithmetic, Comparison};
 use crate::lanes::{self, Lanes};
@@ -187,7 +187,7 @@ impl Compiled {
         dead: u64,
     ) -> Result<u64, Undefined> {
         let Some(observe) = system.observe() else {
-            return Err(Undefined { state: 0, message: "the system lets nothing be observed".into() });
+            return Err(Undefined { state: 0, message: "the system lets nothing be observed".into(), limit: false });
         };
         let Stacks { truths, numbers, active: outer } = stacks;
         let mut active = block.mask();
@@ -305,16 +305,17 @@ impl Compiled {
 
     #[cold]
     fn undefined(&self, failure: Failure, observe: &dyn Observe, scratch: &mut Scratch, block: &Block) -> Undefined {
-        let why = match failure.why {
-            Why::Zero => "division by zero".into(),
-            Why::Overflow => "overflow of 64 bits".into(),
+        let fault = |message: &str| NoValue { message: message.into(), limit: false };
+        let NoValue { message: why, limit } = match failure.why {
+            Why::Zero => fault("division by zero"),
+            Why::Overflow => fault("overflow of 64 bits"),
             Why::Unread(observable) => {
                 let state = block.states().iter().nth(failure.state as usize).unwrap_or_default();
                 observe.why_undefined(scratch, state, observable)
             }
         };
         let piece = self.places.get(failure.operation).and_then(|place| self.source.get(place.range())).unwrap_or("");
-        Undefined { state: failure.state as usize, message: format!("{why} in `{}`", shortened(piece)) }
+        Undefined { state: failure.state as usize, message: format!("{why} in `{}`", shortened(piece)), limit }
     }
 }
 

@@ -260,7 +260,11 @@ fn only_what_matters_must_be_defined() {
         ("p = 3 and not deadlock", Ok(0b0001)),
     ] {
         let got = fast(&compile(text, &Fake).unwrap(), &states, 0b0110);
-        let expected = expected.map_err(|(state, message): (usize, &str)| Undefined { state, message: message.into() });
+        let expected = expected.map_err(|(state, message): (usize, &str)| Undefined {
+            state,
+            message: message.into(),
+            limit: false,
+        });
         assert_eq!(got, expected, "{text}");
     }
 }

@@ -428,6 +428,9 @@ impl<'a> Run<'a> {
                 findings.push(Finding { fault: fault.action, message, ..at(fault.source.into()) });
                 continue;
             }
+            if decided.unknown {
+                self.end_at_count();
+            }
             if let Some(undefined) = decided.why {
                 let message = format!("the property has no value here: {}", undefined.message);
                 // A goal may still be reached elsewhere, so the search goes on; only the first state

@@ -360,7 +360,7 @@ impl<S: Pack, F: Fn(&S) -> bool + Send + Sync> Predicate for Closure<S, F> {
             match guarded(|| (self.holds)(&state)) {
                 Ok(true) => word |= 1 << index,
                 Ok(false) => {}
-                Err(message) => return Err(Undefined { state: index, message }),
+                Err(message) => return Err(Undefined { state: index, message, limit: false }),
             }
         }
         Ok(word)

@@ -124,7 +124,7 @@ impl<'a> Simulator<'a> {
         });
         let beyond = (batch.cut_off_sources() != 0).then(|| Choice {
             name: "a step".into(),
-            fault: Some("a place would hold more tokens than are counted".into()),
+            fault: Some("its effect is beyond what is counted or evaluated".into()),
             action: None,
             target: Vec::new(),
         });

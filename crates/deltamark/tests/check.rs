@@ -267,3 +267,37 @@ fn progress_can_end_a_run() {
     let report = deltamark::check(Endless).store("plain").cancel(&cancel).on_progress(stop).run().expect("it runs");
     assert_eq!(report.report().stopped_by, Some(Stop::Cancelled));
 }
+
+/// What takes too many steps, or calls too deep, to evaluate says nothing about the model, wherever it is: in a
+/// property, a guard, a priority, or the tokens that a step makes.
+#[test]
+fn evaluations_beyond_their_bounds_leave_the_answer_open() {
+    let format = deltamark::load::Format::by_name("lna").expect("a format");
+    let bodies = ["int y := 0; while (x < 2) y := 1; return y;", "return f(x) + 1;"];
+    let bindings = [("f(x)", ""), ("x", "guard : f(x) = 0;"), ("x", "priority : f(x);")];
+    for body in bodies {
+        for (token, attribute) in bindings {
+            let text = format!(
+                "a {{ function f (int x) -> int {{ {body} }} place p {{ dom : int; init : <( 0 )>; }} \
+                 place q {{ dom : int; }} \
+                 transition t {{ in {{ p : <( x )>; }} out {{ q : <( {token} )>; }} {attribute} }} }}"
+            );
+            let net = deltamark::load::parse("a.lna", format, text.as_bytes(), &Default::default())
+                .unwrap_or_else(|wrong| panic!("{wrong}"));
+            let report = deltamark::Check::loaded(&net).run().expect("it runs");
+            let words: Vec<_> = report.answers.iter().map(|answer| answer.verdict.word()).collect();
+            assert!(words.iter().all(|&word| word == "unknown") && !words.is_empty(), "{text}: {words:?}");
+            assert_eq!(report.stopped_by, Some(Stop::Count), "{text}");
+        }
+        let text = format!(
+            "a {{ function f (int x) -> int {{ {body} }} place p {{ dom : int; init : <( 0 )>; }} \
+             proposition odd : forall (x in p | f(x->1) = 1); }}"
+        );
+        let net = deltamark::load::parse("a.lna", format, text.as_bytes(), &Default::default())
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+        let asked = deltamark::Check::loaded(&net).invariant("odd").and_then(|check| check.reachable("not odd"));
+        let report = asked.expect("properties").run().expect("it runs");
+        let words: Vec<_> = report.answers.iter().map(|answer| answer.verdict.word()).collect();
+        assert_eq!((words, report.stopped_by), (vec!["unknown"; 2], Some(Stop::Count)), "{text}");
+    }
+}

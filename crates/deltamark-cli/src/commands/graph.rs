@@ -288,7 +288,9 @@ fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
             let why = match stop {
                 Stop::Memory => format!("the memory limit of {memory} was reached"),
                 Stop::Time => "the time limit was reached".into(),
-                Stop::Count => "a number grew beyond what is counted".into(),
+                Stop::Count => {
+                    "a number grew beyond what is counted, or an expression takes too long to evaluate".into()
+                }
                 Stop::Cancelled => "you stopped the run".into(),
                 _ => "the run ended early".into(),
             };

@@ -137,17 +137,24 @@ impl<'a> Drafts<'a> {
         self.words.len() + self.ends.len()
     }
 
-    /// Frees those drafts from number `floor` on that none of the `roots` is made of, and renumbers the
-    /// others, in the roots as well. Does nothing before there are twice as many words as the last time.
+    /// Whether there are twice as many words as after the last collection.
     #[inline]
-    pub fn collect(&mut self, floor: usize, roots: &mut [Code]) {
-        if self.size() >= self.due {
-            self.collect_now(floor, roots);
-        }
+    pub fn is_due(&self) -> bool {
+        self.size() >= self.due
     }
 
+    /// The words that are allocated anew when a draft of so many elements is made: a list that grows is
+    /// copied to one of twice the size.
+    #[inline]
+    pub fn growth(&self, elements: usize) -> usize {
+        let of = |len: usize, capacity: usize, more: usize| if len + more > capacity { 2 * capacity } else { 0 };
+        of(self.words.len(), self.words.capacity(), elements) + of(self.ends.len(), self.ends.capacity(), 1)
+    }
+
+    /// Frees those drafts from number `floor` on that none of the `roots` is made of, and renumbers the
+    /// others, in the roots as well.
     #[cold]
-    fn collect_now(&mut self, floor: usize, roots: &mut [Code]) {
+    pub fn collect(&mut self, floor: usize, roots: &mut [Code]) {
         const DEAD: usize = usize::MAX;
         const LIVE: usize = usize::MAX - 1;
         let number_of = |code: Code| {

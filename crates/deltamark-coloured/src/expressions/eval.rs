@@ -1,8 +1,8 @@
 //! Evaluates expressions and functions.
 //!
 //! In: an expression, the values of its variables, perhaps a marking. Out: a value, or a [`Fault`] with its
-//! span. What stays true: every evaluation terminates. Steps and nesting depth are bounded, and exceeding a
-//! bound is a fault.
+//! span. What stays true: every evaluation terminates. Steps, nesting
+//! depth and memory are bounded; exceeding a bound says nothing about the model ([`FaultKind::is_limit`]).
 //!
 //! Temporaries of functions are freed when they return, and collected in loops ([`Drafts`]); only the result
 //! enters the table of values.
@@ -30,6 +30,8 @@ const MOST_STEPS: u64 = 50_000_000;
 /// The steps charged for making a structure, vector, list or set, and for each of its elements.
 const SEQUENCE_STEPS: u64 = 16;
 const ELEMENT_STEPS: u64 = 4;
+/// The words allocated between two requests for memory: 256 kilobytes.
+const ASKED_WORDS: usize = 1 << 15;
 /// Elements read in one step.
 const LOOKED_AT: u64 = 8;
 
@@ -56,6 +58,8 @@ pub(crate) struct Eval<'a> {
     calls: u32,
     /// The number of drafts that callers and loops over elements may refer to.
     floor: usize,
+    /// The words allocated since memory was asked for.
+    unasked: usize,
 }
 
 type Evaluated = Result<Code, Fault>;
@@ -95,7 +99,7 @@ fn variables_of(expression: &Expr) -> usize {
 impl<'a> Eval<'a> {
     /// An evaluator, perhaps with a marking.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
-        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0, floor: 0 }
+        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0, floor: 0, unasked: 0 }
     }
 
     /// The value of a boolean expression.
@@ -206,6 +210,7 @@ impl<'a> Eval<'a> {
 
     /// A sequence of these elements.
     fn make(&mut self, elements: &[Code], span: Span) -> Evaluated {
+        self.ask(elements.len() + self.drafts.growth(elements.len()), span)?;
         self.steps += SEQUENCE_STEPS + ELEMENT_STEPS * elements.len() as u64;
         if self.steps > MOST_STEPS {
             return fault(FaultKind::Endless, span);
@@ -220,8 +225,24 @@ impl<'a> Eval<'a> {
         if self.steps > MOST_STEPS { fault(FaultKind::Endless, span) } else { Ok(()) }
     }
 
+    /// Asks for memory before words are allocated. Only large requests, and many small ones, cost more than
+    /// an addition.
+    #[inline]
+    fn ask(&mut self, words: usize, span: Span) -> Result<(), Fault> {
+        self.unasked += words;
+        if self.unasked >= ASKED_WORDS {
+            let bytes = size_of::<Code>() * std::mem::take(&mut self.unasked);
+            if !self.drafts.values.allows(bytes as u64) {
+                return fault(FaultKind::Memory, span);
+            }
+        }
+        Ok(())
+    }
+
     fn elements(&mut self, sequence: Code, span: Span) -> Result<Vec<Code>, Fault> {
-        self.charge(self.drafts.len(sequence), span)?;
+        let len = self.drafts.len(sequence);
+        self.charge(len, span)?;
+        self.ask(len, span)?;
         Ok(self.drafts.elements(sequence))
     }
 
@@ -392,7 +413,10 @@ impl<'a> Eval<'a> {
             let flow = match stat {
                 Stat::Assign(var, value) => {
                     frame[var.0 as usize] = self.eval(value, frame)?;
-                    self.drafts.collect(self.floor, frame);
+                    if self.drafts.is_due() {
+                        self.ask(self.drafts.count() - self.floor, value.span)?;
+                        self.drafts.collect(self.floor, frame);
+                    }
                     Flow::Next
                 }
                 Stat::If(condition, one, other) => {

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{Action, Control, Describe, Measure, Observable, Observe, Progress, Scratch, Slot, Stop, Value};
+use deltamark_core::{
+    Action, Control, Describe, Measure, NoValue, Observable, Observe, Progress, Scratch, Slot, Stop, Value,
+};
 
 use crate::engine::{Engine, Marking};
 use crate::expressions::eval::{Eval, Look};
@@ -335,7 +337,7 @@ impl Observe for ColouredSystem {
         }
     }
 
-    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+    fn why_undefined(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> NoValue {
         let work = self.work(scratch);
         work.markings.clear();
         work.current.markings(state, &mut work.markings);

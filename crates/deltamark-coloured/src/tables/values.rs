@@ -17,9 +17,10 @@
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use deltamark_core::hash::mix;
+use deltamark_core::{Control, Stop};
 
 use crate::net::{Type, TypeId, Value, ValueShape};
 use crate::tables::chunks::{Chunks, Index, Meter};
@@ -37,6 +38,8 @@ pub(crate) struct Values {
     words: Chunks<AtomicU64>,
     hashes: Chunks<AtomicU64>,
     growing: Mutex<Growing>,
+    /// What limits the memory of the process, if anything does.
+    limited: OnceLock<Control>,
 }
 
 struct Growing {
@@ -50,7 +53,21 @@ impl Values {
     pub fn new(meter: &Meter) -> Self {
         let growing = Growing { len: 0, used: 0, index: Index::new(meter) };
         let [heads, words, hashes] = [(); 3].map(|()| Chunks::new(meter));
-        Values { heads, words, hashes, growing: Mutex::new(growing) }
+        Values { heads, words, hashes, growing: Mutex::new(growing), limited: OnceLock::new() }
+    }
+
+    /// Lets evaluations ask this control for memory, unless they have one already or it has no limit.
+    #[inline]
+    pub fn limit(&self, control: &Control) {
+        if control.limits.memory.is_some() && self.limited.get().is_none() {
+            let _ = self.limited.set(control.clone());
+        }
+    }
+
+    /// Whether an evaluation may allocate so many bytes.
+    #[cold]
+    pub fn allows(&self, bytes: u64) -> bool {
+        self.limited.get().is_none_or(|control| control.ask_for(bytes) != Err(Stop::Memory))
     }
 
     /// The code of the sequence of these elements.

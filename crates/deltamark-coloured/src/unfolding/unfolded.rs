@@ -16,7 +16,7 @@ use std::sync::{PoisonError, RwLock};
 use deltamark_core::facts::{Form, joined};
 use deltamark_core::{
     Action, ActionFacts, BLOCK, Batch, Block, Bound, Bytes, Change, Control, Diagnostic, Facts, Fired, Layer, Measure,
-    Observable, Observe, Portable, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen,
+    NoValue, Observable, Observe, Portable, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen,
     survey_by_reading,
 };
 use deltamark_nets::NetSystem;
@@ -292,7 +292,7 @@ impl Layer for UnfoldedSystem {
         }
     }
 
-    fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> String {
+    fn why_undefined(&self, _scratch: &mut Scratch, state: &[Slot], observable: Observable) -> NoValue {
         let counts = self.inner.marking(state);
         self.engine.why_undefined(Observed::of(observable), &Unfolded { system: self, counts: &counts })
     }
@@ -424,13 +424,13 @@ impl UnfoldedSystem {
 
 impl Engine {
     /// Why a proposition has no value in a marking.
-    pub fn why_undefined(&self, observed: Observed, look: &dyn Look) -> String {
-        let Observed::Proposition(number) = observed else { return String::new() };
+    pub fn why_undefined(&self, observed: Observed, look: &dyn Look) -> NoValue {
+        let Observed::Proposition(number) = observed else { return NoValue::default() };
         let proposition = &self.net.propositions[number as usize];
         let mut frame = vec![0; proposition.frame as usize];
         match Eval::new(&self.net.functions, &self.values, Some(look)).truth(&proposition.holds, &mut frame) {
-            Ok(_) => String::new(),
-            Err(fault) => self.message(&fault, None),
+            Ok(_) => NoValue::default(),
+            Err(fault) => NoValue { message: self.message(&fault, None), limit: fault.kind.is_limit() },
         }
     }
 

@@ -1,8 +1,9 @@
 //! Functions: their values, their faults, and what is refused.
 
+use super::explored::stopped;
 use super::guards::DECLARED;
 use super::{Found, complaints, explore, unfolded};
-use deltamark_core::System;
+use deltamark_core::{Stop, System};
 
 /// A net whose guard calls a function; `z` is 0 there.
 fn net(function: &str, expression: &str) -> String {
@@ -181,8 +182,13 @@ fn functions_go_wrong() {
         ("function f (int x) -> int { return x / 0; }", "f(1)=4", "division by zero"),
     ];
     for (function, expression, message) in rows {
-        let found = explore(&net(function, expression), "");
-        let (told, _) = found.fault.unwrap_or_else(|| panic!("no fault: {function}"));
+        let text = net(function, expression);
+        // A bound of the evaluation says nothing about the model.
+        if ["50 million steps", "nested too deeply"].iter().any(|bound| message.contains(bound)) {
+            assert_eq!(stopped(&super::system(&text, "")), Some(Stop::Count), "{function}");
+            continue;
+        }
+        let (told, _) = explore(&text, "").fault.unwrap_or_else(|| panic!("no fault: {function}"));
         assert!(told.contains(message), "{function}: {told}");
     }
 }
@@ -301,7 +307,7 @@ fn assertions_of_functions_called_from_everywhere() {
     }
 }
 
-/// An endless loop is a fault before it takes much memory, whatever it allocates.
+/// An endless loop reaches its bound before it takes much memory, whatever it allocates.
 #[test]
 fn loops_without_end_take_little() {
     let loops = [
@@ -319,9 +325,7 @@ fn loops_without_end_take_little() {
             transition t {{ in {{ p : <( x )>; }} out {{ p : <( f(x) )>; }} }} }}"
         );
         let system = super::system(&text, "");
-        let found = super::explore_system(&system, "plain");
-        let (message, _) = found.fault.unwrap_or_else(|| panic!("no fault: {body}"));
-        assert!(message.starts_with("the evaluation takes more than 50 million steps"), "{body}: {message}");
+        assert_eq!(stopped(&system), Some(Stop::Count), "{body}");
         let bytes = system.table_bytes();
         assert!(bytes < 8 << 20, "{body}: {bytes} bytes");
     }

@@ -44,7 +44,7 @@ impl<F: Fn(u64, bool) -> Result<bool, String> + Send + Sync> Predicate for ByHas
         let mut word = 0;
         for (index, state) in block.states().iter().enumerate() {
             let value = (self.0)(system.hash(scratch, state), dead >> index & 1 == 1);
-            word |= u64::from(value.map_err(|message| Undefined { state: index, message })?) << index;
+            word |= u64::from(value.map_err(|message| Undefined { state: index, message, limit: false })?) << index;
         }
         Ok(word)
     }

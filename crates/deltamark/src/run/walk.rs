@@ -87,6 +87,12 @@ impl Visitor for Asker<'_, '_> {
             let decided = property.goal.look(self.system, scratch, block, dead, faults);
             note(&mut found.states, &mut found.any, block, decided.states);
             note(&mut found.undefined, &mut found.any_undefined, block, decided.undefined);
+            if decided.unknown {
+                self.stopped_by = Some(Stop::Count);
+            }
+        }
+        if self.stopped_by.is_some() {
+            return Ok(false);
         }
         if let Some(surveyor) = &mut self.surveyor {
             surveyor.look(self.system, scratch, block);
