@@ -60,8 +60,8 @@
 use crate::facts::{Change, Lists};
 use crate::formula::Formula;
 use crate::{
-    Action, BLOCK, Batch, Block, Control, Exchange, Facts, Fired, Goal, Layer, Observable, Portable, Property, Scratch, Sleep,
-    Slot, StateId, States, Stop, System, Undone, Widen, sleep,
+    Action, BLOCK, Batch, Block, Control, Exchange, Facts, Fired, Goal, Layer, Observable, Portable, Property, Scratch,
+    Sleep, Slot, StateId, States, Stop, System, Undone, Widen, sleep,
 };
 use std::cell::Cell;
 
@@ -482,7 +482,13 @@ impl<'s> Stubborn<'s> {
     }
 
     /// The states of a list in which the action of the same index is followed, a bit each, 64 at a time.
-    fn followed(&self, scratch: &mut Scratch, states: &States, range: std::ops::Range<usize>, action: impl Fn(usize) -> Action) -> Vec<bool> {
+    fn followed(
+        &self,
+        scratch: &mut Scratch,
+        states: &States,
+        range: std::ops::Range<usize>,
+        action: impl Fn(usize) -> Action,
+    ) -> Vec<bool> {
         let mut kept = Vec::with_capacity(range.len());
         let mut block = Block::new(Layer::width(self));
         let mut start = range.start;
