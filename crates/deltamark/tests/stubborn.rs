@@ -2,6 +2,7 @@
 //! same deadlocks and the same nearest states as a full one, at the same distances, whatever the store, the search
 //! and the number of threads.
 
+use deltamark::Reduce;
 use deltamark_core::{
     Batch, Block, Control, Goal, Kind, Manner, Outcome, Property, Slot, StateId, Strength, Stubborn, System, Verdict,
 };
@@ -346,4 +347,22 @@ fn small_nets_keep_their_deadlocks() {
 #[ignore = "takes minutes; part of the long run"]
 fn nets_keep_their_deadlocks() {
     corpus("nets_keep_their_deadlocks", 1_000_000);
+}
+
+#[test]
+fn a_check_says_what_was_reduced_and_answers_the_same() {
+    for (family, size, large) in [("philosophers", 4, false), ("philosophers", 10, true), ("kanban", 3, true)] {
+        let net = deltamark_nets::generate::generate(family, size).expect("a family");
+        let system = NetSystem::new(net);
+        let run = |reduce| deltamark::Check::new(&system).deadlock_free().reduce(reduce).run().expect("a run");
+        let [off, auto, stubborn] = [Reduce::Off, Reduce::Auto, Reduce::Stubborn].map(run);
+        assert!(off.reduction.is_none() && stubborn.reduction.is_some(), "{family} {size}");
+        assert!(large || auto.reduction.is_none(), "{family} {size} is small");
+        for report in [&auto, &stubborn] {
+            let [one, two] = [&off, report].map(|report| &report.answers[0].verdict);
+            assert_eq!((one.word(), steps(one)), (two.word(), steps(two)), "{family} {size}");
+            assert_eq!(report.to_json().contains("\"reduction\""), report.reduction.is_some());
+        }
+        assert!(stubborn.statistics.states < off.statistics.states, "{family} {size}");
+    }
 }
