@@ -351,6 +351,9 @@ pub struct Check {
     pub ctl: Vec<String>,
     #[command(flatten)]
     pub explore: Explore,
+    /// Leave states away that the properties do not need: auto decides when there are many, off, stubborn
+    #[arg(long, value_name = "NAME", default_value_t = deltamark::Reduce::Auto)]
+    pub reduce: deltamark::Reduce,
     /// Write the traces to a file, as JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,

@@ -367,15 +367,18 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
         (Some(Stop::Answered), _) => "ended when every property had its answer".into(),
         (Some(_), _) => "not all explored".to_string(),
     };
-    let mut counts = format!(
-        "{}, {}, {}{}; {extent}; {}",
-        show_counted(statistics.states, "state"),
-        show_counted(statistics.edges, "edge"),
-        show_counted(statistics.deadlocks, "deadlock"),
-        // A sweep has no distances.
-        if report.sweep.is_some() { String::new() } else { format!(", depth {}", show_count(statistics.depth)) },
-        show_duration(report.total_time),
-    );
+    let mut found = format!("{}, {}", show_counted(statistics.states, "state"), show_counted(statistics.edges, "edge"));
+    if report.reduction.is_some() {
+        found += " of the reduced system";
+    }
+    if report.reduction.as_ref().is_none_or(|reduction| reduction.keeps_deadlocks) {
+        let _ = write!(found, ", {}", show_counted(statistics.deadlocks, "deadlock"));
+    }
+    // A sweep has no distances, and a reduced system not all of them.
+    if report.sweep.is_none() && report.reduction.is_none() {
+        let _ = write!(found, ", depth {}", show_count(statistics.depth));
+    }
+    let mut counts = format!("{found}; {extent}; {}", show_duration(report.total_time));
     let mut memory = format!("store {}: ", report.store);
     if statistics.states >= FEW {
         let _ = write!(counts, " ({} states/s)", show_count(report.states_per_second().round() as u64));
@@ -392,6 +395,10 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
     }
     if let Some(peak) = report.peak_resident {
         let _ = write!(memory, "; process at most {}", show_bytes(peak));
+    }
+    if let Some(reduction) = &report.reduction {
+        let line = format!("reduced by {} sets ({})", reduction.kind, reduction.decided_by);
+        let _ = writeln!(out, "{}", if look.terminal { wrap(&line, "", look.width) } else { line });
     }
     // Scripts take figures from these lines by their position, so they are wrapped for people only.
     for line in [counts, memory] {

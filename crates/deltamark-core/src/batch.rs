@@ -427,6 +427,18 @@ impl Batch {
         self.left_out += self.remove_where(out);
     }
 
+    /// Says that these sources have successors that a reduction leaves away: they are no deadlocks. Nobody follows
+    /// such an edge, so it is not counted, other than one that is [skipped](Self::leave_out).
+    #[inline]
+    pub fn leave_away(&mut self, sources: u64) {
+        self.moved |= sources;
+    }
+
+    /// Keeps the successors whose source and action satisfy `keep`; the others are [left away](Self::leave_away).
+    pub fn keep_where(&mut self, mut keep: impl FnMut(usize, Action) -> bool) {
+        self.remove_where(|source, action| !keep(source, action));
+    }
+
     /// Removes the successors and faults whose action does not satisfy `keep`, for a layer that
     /// forbids steps. Faults of states stay.
     pub fn retain(&mut self, mut keep: impl FnMut(Action) -> bool) {

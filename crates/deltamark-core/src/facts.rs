@@ -27,14 +27,18 @@
 //! * F5: an action that is a fault anywhere is stated to be one that may fail.
 //! * F6: if the value of an observable differs in `p` and `s`, `a` is stated to change it, in that
 //!   direction.
+//! * F7, of systems that say so: states are vectors of integers, an action adds the same vector
+//!   everywhere, and a condition compares one component with a constant. An action is stated to enable
+//!   or disable a condition if and only if it adds to that component in that direction. No action writes a variable or may
+//!   fail.
 //!
 //! A variable is whatever effects compete for; its numbers mean nothing else. Effects that commute
 //! by nature, such as the additions of a net, name none. What can make an action a fault counts as read.
 
-use crate::{Action, Observable, Scratch, Slot};
+use crate::{Action, Block, Observable, Scratch, Slot};
 
 /// What a system states about its actions, which are numbered from 0.
-pub trait Facts {
+pub trait Facts: Send + Sync {
     /// What each action needs and changes.
     fn actions(&self) -> &ActionFacts;
 
@@ -44,6 +48,28 @@ pub trait Facts {
     /// The actions that may change the value of an observable, ascending; `None` if any may. An action
     /// that may do both, in different states, [changes](Change::Either) it.
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>>;
+
+    /// Writes a word for each condition, with a bit for each state of the block in which it holds. Override it where
+    /// conditions are decided for a block at once: [stubborn sets](crate::stubborn) ask for every block.
+    fn truths(&self, scratch: &mut Scratch, block: &Block, out: &mut Vec<u64>) {
+        out.clear();
+        out.resize(self.actions().conditions as usize, 0);
+        for (condition, word) in (0..).zip(out) {
+            for (lane, state) in block.states().iter().enumerate() {
+                *word |= u64::from(self.holds(scratch, state, condition)) << lane;
+            }
+        }
+    }
+
+    /// Whether effects are additions (F7).
+    fn adds(&self) -> bool {
+        false
+    }
+
+    /// Whether an observable may be [undefined](crate::UNDEFINED) in some state.
+    fn may_be_undefined(&self, _observable: Observable) -> bool {
+        false
+    }
 
     /// The form in which [`System::expand_awake`](crate::System::expand_awake) reads sleep sets.
     fn form(&self) -> Form {

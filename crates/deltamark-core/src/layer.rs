@@ -21,9 +21,9 @@
 //! Inheritance cannot know which methods a change affects. A layer that changes
 //!
 //! * *hashes* overrides whatever hands them out: `initial`, `successors`, `expand`, `hash`,
-//!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`;
+//!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`, `expand_chosen`;
 //! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
-//!   `unfire_each` and `expand_awake`, and hides `facts` and `exchange` unless they still hold;
+//!   `unfire_each`, `expand_awake` and `expand_chosen`, and hides `facts` and `exchange` unless they still hold;
 //! * *the layout of states* overrides whatever takes or gives a state, `portable` among them, and hides `facts` and
 //!   `as_any`;
 //! * *which states there are* overrides `portable`, which must refuse all others;
@@ -105,6 +105,17 @@ pub trait Layer: Send + Sync {
         out: &mut Batch,
     ) -> Result<(), Widen> {
         self.inner().expand_awake(scratch, block, sleep, arrivals, out)
+    }
+
+    /// See [`System::expand_chosen`].
+    fn expand_chosen(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        chosen: &[u64],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.inner().expand_chosen(scratch, block, chosen, out)
     }
 
     /// See [`System::fire`].
@@ -370,6 +381,16 @@ impl<L: Layer> System for L {
         out: &mut Batch,
     ) -> Result<(), Widen> {
         Layer::expand_awake(self, scratch, block, sleep, arrivals, out)
+    }
+
+    fn expand_chosen(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        chosen: &[u64],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        Layer::expand_chosen(self, scratch, block, chosen, out)
     }
 
     fn fire(

@@ -2,7 +2,7 @@
 //!
 //! In: predicates over states. Out: [`Property`], a named goal that a search decides.
 
-use crate::{Block, Scratch, System};
+use crate::{Block, Formula, Scratch, System};
 
 /// A state predicate, evaluated for a block at a time.
 pub trait Predicate: Send + Sync {
@@ -10,6 +10,12 @@ pub trait Predicate: Send + Sync {
     /// for each state without successors. An error gives the reason why the predicate is undefined
     /// (a division by zero, for example) and the state of the block.
     fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined>;
+
+    /// What a state must satisfy for the predicate to be true in it, or not to be true, as `wanted` says; having no
+    /// value counts as both. `None` if it cannot say, so that no [reduction](crate::stubborn) can keep it.
+    fn formula(&self, _wanted: bool) -> Option<Formula> {
+        None
+    }
 }
 
 /// A predicate is undefined in a state.

@@ -79,6 +79,24 @@ pub trait System: Send + Sync {
         sleep::expand_then_skip(self, scratch, block, sleep, arrivals, out)
     }
 
+    /// Appends the successors of the states of `block` by the actions that are chosen for them: `chosen` has for each
+    /// action a word with a bit for each state. A state all of whose successors are left away is
+    /// [marked](Batch::leave_away) as one that has some. Faults may be reported of any action. For systems whose actions are numbered
+    /// beforehand.
+    ///
+    /// Provided by removing the others; worth overriding where they need not be made.
+    fn expand_chosen(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        chosen: &[u64],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        self.expand(scratch, block, out)?;
+        out.keep_where(|source, action| chosen[action.0 as usize] >> source & 1 == 1);
+        Ok(())
+    }
+
     /// Writes the successor of `source` under `action` to `target`, replacing what it held.
     ///
     /// The default searches the successors. Override it if single actions can be fired directly:

@@ -56,6 +56,7 @@
 mod ast;
 mod check;
 mod file;
+mod formula;
 mod lanes;
 mod measure;
 mod parse;

@@ -13,7 +13,7 @@
 use std::cell::Cell;
 
 use deltamark_core::property::Undefined;
-use deltamark_core::{Block, NoValue, Observable, Observe, Predicate, Scratch, Span, System, UNDEFINED};
+use deltamark_core::{Block, Formula, NoValue, Observable, Observe, Predicate, Scratch, Span, System, UNDEFINED};
 
 use crate::ast::{Arithmetic, Comparison};
 use crate::lanes::{self, Lanes};
@@ -112,6 +112,10 @@ impl Predicate for Compiled {
         let result = self.run(&mut stacks, system, scratch, block, dead);
         STACKS.set(stacks);
         result
+    }
+
+    fn formula(&self, wanted: bool) -> Option<Formula> {
+        crate::formula::formula(self, wanted)
     }
 }
 

@@ -8,9 +8,10 @@
 //! of higher priority, so that almost any transition may enable or disable it. Nor do nets with places
 //! that many transitions compare with many different weights: the lists would outgrow the net.
 
+use crate::fire::at_least;
 use crate::{NetSystem, Transition};
 use deltamark_core::facts::Form;
-use deltamark_core::{Action, ActionFact, ActionFacts, Change, Control, Facts, Observable, Scratch, Slot, Stop};
+use deltamark_core::{Action, ActionFact, ActionFacts, Block, Change, Control, Facts, Observable, Scratch, Slot, Stop};
 
 /// The maximum average number of conditions that a transition may enable or disable.
 const MOST_CHANGED: usize = 1024;
@@ -89,6 +90,26 @@ impl Facts for NetFacts<'_> {
     fn holds(&self, scratch: &mut Scratch, state: &[Slot], condition: u32) -> bool {
         let Condition { place, below, weight } = self.conditions[condition as usize];
         (self.system.count(scratch, state, place) >= u64::from(weight)) != below
+    }
+
+    fn truths(&self, scratch: &mut Scratch, block: &Block, out: &mut Vec<u64>) {
+        let (compiled, planes) = self.system.planes_of(scratch, block);
+        let layout = &compiled.layout;
+        out.clear();
+        out.extend(self.conditions.iter().map(|condition| {
+            let field = layout.fields[condition.place as usize];
+            let first = 64 * field.word() as usize + usize::from(field.word_shift());
+            let reached = match field.bits() {
+                0 if field.least() as u64 >= u64::from(condition.weight) => u64::MAX,
+                bits if u64::from(condition.weight) > field.mask() || bits == 0 => 0,
+                bits => at_least(&planes[first..first + usize::from(bits)], condition.weight.into()),
+            };
+            if condition.below { !reached } else { reached }
+        }));
+    }
+
+    fn adds(&self) -> bool {
+        true
     }
 
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {

@@ -32,6 +32,8 @@ pub(crate) struct Workspace {
     /// For each transition the states of the block in which it is skipped; empty if there are none.
     asleep: Vec<u64>,
     runs: Vec<(u32, u64)>,
+    /// Whether what is skipped is left away, and so not counted.
+    leaves_away: bool,
 }
 
 impl Workspace {
@@ -44,6 +46,7 @@ impl Workspace {
             truths: Vec::new(),
             asleep: Vec::new(),
             runs: Vec::new(),
+            leaves_away: false,
         }
     }
 
@@ -79,7 +82,8 @@ impl Workspace {
         self.truths[compiled.always as usize] = u64::MAX;
         let (planes, thresholds) = self.truths.split_at_mut(64 * words + 1);
         for (truth, threshold) in thresholds.iter_mut().zip(&compiled.thresholds) {
-            *truth = at_least(planes, threshold);
+            let Threshold { plane, bits, at_least: least, .. } = *threshold;
+            *truth = at_least(&planes[plane as usize..][..usize::from(bits)], least);
         }
         self.loaded = Some(block.serial());
     }
@@ -132,7 +136,11 @@ impl Workspace {
     fn awake(&self, step: &CompiledStep, mask: u64, out: &mut Batch) -> u64 {
         match self.asleep.get(step.transition as usize) {
             Some(&asleep) => {
-                out.leave_out(mask & asleep);
+                if self.leaves_away {
+                    out.leave_away(mask & asleep);
+                } else {
+                    out.leave_out(mask & asleep);
+                }
                 mask & !asleep
             }
             None => mask,
@@ -160,7 +168,16 @@ impl Workspace {
         arrivals: &[Action],
         out: &mut Batch,
     ) -> Result<(), Widen> {
+        self.leaves_away = false;
         sleep.fill(arrivals, &mut self.runs, &mut self.asleep);
+        self.fire_all(block, out)
+    }
+
+    /// Appends the successors of all states of `block` by the transitions that are chosen for them.
+    pub fn expand_chosen(&mut self, block: &Block, chosen: &[u64], out: &mut Batch) -> Result<(), Widen> {
+        self.leaves_away = true;
+        self.asleep.clear();
+        self.asleep.extend(chosen.iter().map(|chosen| !chosen));
         self.fire_all(block, out)
     }
 
@@ -269,14 +286,13 @@ pub(crate) fn apply(state: &mut [Slot], index: usize, add: u64) {
     }
 }
 
-/// Compares a field of all 64 states with a constant, lowest bit first: a set bit of the constant requires the
-/// field's bit, a clear one is exceeded by it.
+/// Compares a field of all 64 states, given by its planes, with a constant that it can hold, lowest bit first: a set bit
+/// of the constant requires the field's bit, a clear one is exceeded by it.
 #[inline]
-fn at_least(planes: &[u64], threshold: &Threshold) -> u64 {
-    let first = threshold.plane as usize;
+pub(crate) fn at_least(planes: &[u64], least: u64) -> u64 {
     let mut result = u64::MAX;
-    for (bit, &plane) in planes[first..first + usize::from(threshold.bits)].iter().enumerate() {
-        result = if threshold.at_least >> bit & 1 == 1 { plane & result } else { plane | result };
+    for (bit, &plane) in planes.iter().enumerate() {
+        result = if least >> bit & 1 == 1 { plane & result } else { plane | result };
     }
     result
 }

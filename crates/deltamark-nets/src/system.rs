@@ -210,12 +210,65 @@ impl NetSystem {
 
     /// Appends the successors of the states of a block state by state, where counts may be cut off.
     #[cold]
-    fn expand_singly(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
+    fn expand_singly(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        chosen: Option<&[u64]>,
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
         for (number, state) in block.states().iter().enumerate() {
             out.begin(number);
-            self.successors(scratch, state, out)?;
+            let is_chosen = |transition: u32| chosen.is_none_or(|words| words[transition as usize] >> number & 1 == 1);
+            self.successors_by(scratch, state, is_chosen, out)?;
         }
         Ok(())
+    }
+
+    /// Appends the successors of a state by the transitions that are chosen.
+    fn successors_by(
+        &self,
+        scratch: &mut Scratch,
+        source: &[Slot],
+        is_chosen: impl Fn(u32) -> bool,
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        let compiled = Arc::clone(&self.workspace(scratch).compiled);
+        let layout = &compiled.layout;
+        let hash = compiled.hash(source);
+        let mut overflow = Vec::new();
+        let mut target = source.to_vec();
+        for step in &compiled.steps {
+            if out.is_stopped() {
+                break;
+            }
+            let number = step.transition as usize;
+            if self.enabled(layout, source, &self.net.transitions[number]) {
+                if !is_chosen(step.transition) {
+                    out.leave_away(1 << out.current());
+                    continue;
+                }
+                self.overflow_of(layout, source, number, &mut overflow);
+                if counts_end(&overflow) {
+                    out.cut_off(1 << out.current());
+                    overflow.clear();
+                    continue;
+                }
+                if !overflow.is_empty() {
+                    return Err(self.note_overflows(layout, std::iter::once(source), || out.is_stopped()));
+                }
+                target.copy_from_slice(source);
+                compiled.single.do_in(&mut target, number);
+                out.push_hashed(Action(step.transition), &target, hash.wrapping_add(step.hash));
+            }
+        }
+        Ok(())
+    }
+
+    /// The layout of states, and a block as bit planes.
+    pub(crate) fn planes_of<'s>(&self, scratch: &'s mut Scratch, block: &Block) -> (Arc<Compiled>, &'s [u64]) {
+        let workspace = self.workspace(scratch);
+        (Arc::clone(&workspace.compiled), workspace.planes(block))
     }
 }
 
@@ -252,37 +305,12 @@ impl System for NetSystem {
     }
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
-        let compiled = Arc::clone(&self.workspace(scratch).compiled);
-        let layout = &compiled.layout;
-        let hash = compiled.hash(source);
-        let mut overflow = Vec::new();
-        let mut target = source.to_vec();
-        for step in &compiled.steps {
-            if out.is_stopped() {
-                break;
-            }
-            let number = step.transition as usize;
-            if self.enabled(layout, source, &self.net.transitions[number]) {
-                self.overflow_of(layout, source, number, &mut overflow);
-                if counts_end(&overflow) {
-                    out.cut_off(1 << out.current());
-                    overflow.clear();
-                    continue;
-                }
-                if !overflow.is_empty() {
-                    return Err(self.note_overflows(layout, std::iter::once(source), || out.is_stopped()));
-                }
-                target.copy_from_slice(source);
-                compiled.single.do_in(&mut target, number);
-                out.push_hashed(Action(step.transition), &target, hash.wrapping_add(step.hash));
-            }
-        }
-        Ok(())
+        self.successors_by(scratch, source, |_| true, out)
     }
 
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         if self.workspace(scratch).compiled.widest {
-            return self.expand_singly(scratch, block, out);
+            return self.expand_singly(scratch, block, None, out);
         }
         let workspace = self.workspace(scratch);
         workspace.expand(block, out).map_err(|Widen| {
@@ -303,10 +331,27 @@ impl System for NetSystem {
             return sleep::expand_then_skip(self, scratch, block, sleep, arrivals, out);
         };
         if self.workspace(scratch).compiled.widest {
-            return self.expand_singly(scratch, block, out);
+            return self.expand_singly(scratch, block, None, out);
         }
         let workspace = self.workspace(scratch);
         workspace.expand_awake(lists, block, arrivals, out).map_err(|Widen| {
+            let compiled = Arc::clone(&workspace.compiled);
+            self.note_overflows(&compiled.layout, block.states().iter(), || out.is_stopped())
+        })
+    }
+
+    fn expand_chosen(
+        &self,
+        scratch: &mut Scratch,
+        block: &Block,
+        chosen: &[u64],
+        out: &mut Batch,
+    ) -> Result<(), Widen> {
+        if self.workspace(scratch).compiled.widest {
+            return self.expand_singly(scratch, block, Some(chosen), out);
+        }
+        let workspace = self.workspace(scratch);
+        workspace.expand_chosen(block, chosen, out).map_err(|Widen| {
             let compiled = Arc::clone(&workspace.compiled);
             self.note_overflows(&compiled.layout, block.states().iter(), || out.is_stopped())
         })

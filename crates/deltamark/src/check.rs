@@ -12,7 +12,9 @@ use crate::ends::{Ends, FinalStates};
 use crate::load::{Loaded, ModelInfo, Source};
 use crate::memory::AddressSpace;
 use crate::plan::{Plan, Setting};
+use crate::reduction::Reduce;
 use crate::report::{PropertyKind, Report};
+use crate::run::reduced::Reduced;
 use crate::run::store::OverStore;
 use crate::run::sweep::{self, BySweep};
 use crate::run::walk::AlongGraph;
@@ -67,6 +69,7 @@ pub struct Check<'a> {
     pub(crate) listener: Arc<dyn Listener>,
     explore_all: bool,
     pub(crate) explain: bool,
+    reduce: Reduce,
     pub(crate) since: Instant,
     /// Where the graph goes.
     pub(crate) graph: Option<String>,
@@ -194,6 +197,7 @@ impl<'a> Check<'a> {
             listener: Arc::new(Silent),
             explore_all: false,
             explain: false,
+            reduce: Reduce::Off,
             since: Instant::now(),
             graph: None,
             walked: None,
@@ -303,6 +307,14 @@ impl<'a> Check<'a> {
     /// Has every candidate tried when the run chooses its store, whether that is needed or not.
     pub fn explain(mut self, explain: bool) -> Self {
         self.explain = explain;
+        self
+    }
+
+    /// Lets the run leave states away that its properties do not need. Verdicts stay the same, and so do the lengths of shortest
+    /// traces; counts are then those of the reduced system, and the [report](Report::reduction) says so. A run that is to explore
+    /// all, or to write a graph, is never reduced.
+    pub fn reduce(mut self, reduce: Reduce) -> Self {
+        self.reduce = reduce;
         self
     }
 
@@ -453,9 +465,17 @@ impl<'a> Check<'a> {
                 graph,
             };
             Plan::single(self.system, kinds, run)
+        } else if self.reduce != Reduce::Off && !self.explore_all && surveyor.is_none() && graph.is_none() {
+            let run = OverStore {
+                properties: properties.into(),
+                threads: self.threads,
+                explain: self.explain,
+                ..OverStore::new(self.store, self.search)
+            };
+            Plan::single(self.system, kinds, Reduced { run, reduce: self.reduce })
         } else {
             let run = OverStore {
-                properties,
+                properties: properties.into(),
                 threads: self.threads,
                 explain: self.explain,
                 explore_all: self.explore_all,
@@ -505,6 +525,13 @@ impl<'a> Check<'a> {
 
     /// Refuses options that do not go with each other.
     fn refuse_mixtures(&self) -> Result<(), CheckError> {
+        if self.reduce == Reduce::Stubborn && (self.sweeps || self.explore_all) {
+            let what = if self.sweeps { "a sweep" } else { "a run that is to explore every state" };
+            return Err(CheckError::Misfit {
+                message: format!("`--reduce stubborn` leaves states away, which {what} does not allow"),
+                help: "leave one of them out".into(),
+            });
+        }
         if self.sweeps {
             return sweep::refuse(&self.store, self.limits.depth);
         }

@@ -4,7 +4,7 @@
 //! true: every deadlock is counted, final or not; where an expression has no value in a deadlock, that is a violation with its reason.
 
 use deltamark_core::property::Undefined;
-use deltamark_core::{Block, Goal, Predicate, Property, Scratch, System};
+use deltamark_core::{Block, Formula, Goal, Predicate, Property, Scratch, System};
 use std::sync::Arc;
 
 /// The most characters of an expression that are shown.
@@ -70,6 +70,11 @@ impl Predicate for Ends {
     fn evaluate(&self, system: &dyn System, scratch: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined> {
         let stuck = dead & block.mask();
         Ok(block.mask() & !(stuck & !self.true_in(system, scratch, block, dead, stuck)?))
+    }
+
+    /// It is false in deadlocks only, and where one of them is final is seen there.
+    fn formula(&self, wanted: bool) -> Option<Formula> {
+        (!wanted).then_some(Formula::Deadlock(true))
     }
 }
 

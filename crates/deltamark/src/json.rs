@@ -62,8 +62,10 @@ struct Contract<'a> {
     model: ModelJson<'a>,
     states: u64,
     edges: u64,
-    deadlocks: u64,
-    depth: u64,
+    /// Not known of a reduced system, unless its deadlocks are those of the model.
+    deadlocks: Option<u64>,
+    /// Not known of a reduced system.
+    depth: Option<u64>,
     complete: bool,
     stopped_by: Option<&'static str>,
     properties: Vec<AnswerJson<'a>>,
@@ -85,21 +87,34 @@ struct Contract<'a> {
     graph: Option<GraphJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reduction: Option<ReductionJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
+}
+
+/// What was left away. Places and transitions are those that are left, where some are not.
+#[derive(serde::Serialize)]
+struct ReductionJson<'a> {
+    kind: &'static str,
+    rules: [&'static str; 1],
+    places: Option<u64>,
+    transitions: Option<u64>,
+    decided_by: &'a str,
 }
 
 impl<'a> Contract<'a> {
     fn new(report: &'a Report, survey: Option<&'a Survey>) -> Self {
         let statistics = &report.statistics;
+        let reduction = report.reduction.as_ref();
         Contract {
             schema: SCHEMA,
             tool: ToolJson::new(),
             model: ModelJson(&report.model),
             states: statistics.states,
             edges: statistics.edges,
-            deadlocks: statistics.deadlocks,
-            depth: statistics.depth,
+            deadlocks: reduction.is_none_or(|reduction| reduction.keeps_deadlocks).then_some(statistics.deadlocks),
+            depth: reduction.is_none().then_some(statistics.depth),
             complete: report.stopped_by.is_none(),
             stopped_by: report.stopped_by.map(deltamark_core::Stop::word),
             properties: report.answers.iter().map(AnswerJson::new).collect(),
@@ -127,6 +142,13 @@ impl<'a> Contract<'a> {
             stopped_while: report.stopped_while,
             graph: report.graph.as_ref().map(GraphJson::new),
             sweep: report.sweep.as_ref().map(SweepJson::new),
+            reduction: reduction.map(|reduction| ReductionJson {
+                kind: reduction.kind,
+                rules: [reduction.kind],
+                places: None,
+                transitions: None,
+                decided_by: &reduction.decided_by,
+            }),
             survey: survey.map(SurveyJson::new),
         }
     }

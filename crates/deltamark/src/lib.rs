@@ -46,6 +46,7 @@ pub mod memory;
 pub mod model;
 pub mod pack;
 mod plan;
+pub mod reduction;
 pub mod report;
 mod run;
 pub mod simulate;
@@ -64,6 +65,7 @@ pub use deltamark_store::StoreSpec;
 pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, Unfold, load, load_under, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
+pub use reduction::{Reduce, Reduction};
 pub use report::{Answer, Overall, PropertyKind, Report};
 
 /// A system by hand: what it takes to write a language or a layer, and questions in terms of it.

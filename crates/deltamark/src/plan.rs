@@ -100,7 +100,7 @@ impl<'r> Plan<'r> {
         }
         answers.sort_by_key(|(place, _)| *place);
         let blank = Report::blank(model, memory_limit, since);
-        let Some(Ran { outcome, store, choice, search, growth, sweep, graph }) = all else {
+        let Some(Ran { outcome, store, choice, search, growth, sweep, reduction, graph }) = all else {
             return Ok(Report { notes, ..blank });
         };
         Ok(Report {
@@ -116,6 +116,7 @@ impl<'r> Plan<'r> {
             search,
             growth,
             sweep,
+            reduction,
             graph,
             notes,
             ..blank
@@ -160,6 +161,7 @@ fn merged(one: Ran, two: Ran) -> Ran {
         search: if two.search.is_shortest() { one.search } else { two.search },
         growth: one.growth.or(two.growth),
         sweep: one.sweep.or(two.sweep),
+        reduction: one.reduction.or(two.reduction),
         graph: one.graph.or(two.graph),
     }
 }
@@ -271,6 +273,7 @@ mod tests {
             search: Strategy::default(),
             growth: None,
             sweep: None,
+            reduction: None,
             graph: None,
         }
     }

@@ -8,6 +8,7 @@
 use crate::auto::Choice;
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
+use crate::reduction::Reduction;
 use crate::story::Story;
 use crate::sweep::SweepReport;
 pub use deltamark_core::Growth;
@@ -158,6 +159,8 @@ pub struct Report {
     pub growth: Option<Growth>,
     /// What is to be said of a sweep.
     pub sweep: Option<SweepReport>,
+    /// What was left away, if the figures are those of a reduced system.
+    pub reduction: Option<Reduction>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
     /// What else a reader must know to read the answers: sentences without full stops.
@@ -239,6 +242,7 @@ impl Report {
             total_time: since.elapsed(),
             growth: None,
             sweep: None,
+            reduction: None,
             graph: None,
             notes: Vec::new(),
         }

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! store    a search over a store, which the run may choose itself
+//! reduced  the same, over a reduced system
 //! sweep    by the sweep-line method, over a window
 //! walk     along a condensed graph, instead of a search
 //! ```
@@ -13,6 +14,7 @@
 //! `crate::soundness` has a run of its own, over the first of these. A [`Plan`](crate::plan::Plan) is
 //! made of one or several.
 
+pub(crate) mod reduced;
 pub(crate) mod store;
 pub(crate) mod sweep;
 pub(crate) mod walk;
@@ -21,6 +23,7 @@ use crate::auto::Choice;
 use crate::check::CheckError;
 use crate::condensed::EdgeLog;
 use crate::load::ModelInfo;
+use crate::reduction::Reduction;
 use crate::report::GraphFile;
 use crate::stats::Surveyor;
 use crate::sweep::SweepReport;
@@ -45,6 +48,8 @@ pub(crate) struct Ran {
     /// What grows without end, or seems to.
     pub growth: Option<Growth>,
     pub sweep: Option<SweepReport>,
+    /// What was left away, and why.
+    pub reduction: Option<Reduction>,
     /// The file of the graph that was written or walked.
     pub graph: Option<GraphFile>,
 }

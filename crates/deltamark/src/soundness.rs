@@ -268,7 +268,7 @@ impl Run for Soundness<'_> {
             fired: vec![false; net.transitions.len()],
             undefined: None,
         };
-        let search = OverStore { properties, watchers: vec![&mut marker], ..search };
+        let search = OverStore { properties: properties.into(), watchers: vec![&mut marker], ..search };
         let mut ran = Box::new(search).make(system, control)?;
         let Marker { log, fired, undefined, mark, .. } = marker;
         if let Some(why) = undefined {

@@ -11,7 +11,7 @@ use deltamark::control::{Control, Stop, steering};
 use deltamark::diagnostic::{Diagnostic, Span};
 use deltamark::graph::GraphFormat;
 use deltamark::load::{self, LARGEST_FILE, LoadError, ModelInfo, Source};
-use deltamark::{Check, CheckError, Loaded, Report};
+use deltamark::{Check, CheckError, Loaded, Reduce, Report};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -29,6 +29,10 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         arguments.say.json,
     )?;
     refuse_drawings(arguments.explore.graph.as_deref())?;
+    if arguments.soundness && arguments.reduce == Reduce::Stubborn {
+        return Err(Failure::new("soundness is a question about all states, which `--reduce stubborn` leaves away")
+            .help("leave one of them out"));
+    }
     let say = &arguments.say;
     let memory = arguments.explore.memory();
     let control = steering(&arguments.explore.limits(), &signals::cancel(), since);
@@ -46,7 +50,7 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         }
         check => check?,
     };
-    let (check, live) = explored_as(check, &arguments.explore, say, since);
+    let (check, live) = explored_as(check.reduce(arguments.reduce), &arguments.explore, say, since);
     let result = if arguments.soundness { check.soundness() } else { check.run() };
     live.clear();
     let report = result?;

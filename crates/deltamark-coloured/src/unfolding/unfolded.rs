@@ -348,6 +348,20 @@ impl Facts for UnfoldedFacts<'_> {
         self.inner.holds(scratch, state, condition)
     }
 
+    fn truths(&self, scratch: &mut Scratch, block: &Block, out: &mut Vec<u64>) {
+        self.inner.truths(scratch, block, out);
+    }
+
+    fn adds(&self) -> bool {
+        self.inner.adds()
+    }
+
+    fn may_be_undefined(&self, observable: Observable) -> bool {
+        // Propositions come after places and transitions.
+        let net = &self.system.engine.net;
+        observable.index as usize >= net.places.len() + net.transitions.len()
+    }
+
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {
         let UnfoldedSystem { engine, parts, .. } = self.system;
         let transition = (observable.index as usize).wrapping_sub(engine.net.places.len());

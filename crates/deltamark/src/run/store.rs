@@ -10,10 +10,12 @@ use crate::check::{CheckError, threads, traffic};
 use deltamark_core::{Control, Property, System};
 use deltamark_search::{Observer, Search, Task};
 use deltamark_store::StoreSpec;
+use std::sync::Arc;
 
 /// A search over a store.
 pub(crate) struct OverStore<'r> {
-    pub properties: Vec<Property>,
+    /// Shared: a run may be made several times.
+    pub properties: Arc<[Property]>,
     pub store: StoreSpec,
     pub search: Search,
     /// The threads that the user asked for.
@@ -34,7 +36,7 @@ impl OverStore<'_> {
     /// A run that asks nothing.
     pub fn new(store: StoreSpec, search: Search) -> Self {
         OverStore {
-            properties: Vec::new(),
+            properties: Arc::new([]),
             store,
             search,
             threads: None,
@@ -97,6 +99,7 @@ impl Run for OverStore<'_> {
             choice,
             search: search.into(),
             sweep: None,
+            reduction: None,
             graph,
         })
     }

@@ -101,6 +101,7 @@ impl Run for BySweep<'_> {
             choice: None,
             search: Strategy::Sweep,
             sweep: Some(report),
+            reduction: None,
             graph,
         })
     }

@@ -203,6 +203,7 @@ impl Run for AlongGraph<'_> {
             // A graph that was written has an end.
             growth: None,
             sweep: None,
+            reduction: None,
             graph: Some(GraphFile { path: condensed.path().into(), walked: true, contents }),
         })
     }

@@ -1,0 +1,368 @@
+//! Stubborn sets: on random nets and random DVE models, and on nets with answers from outside, a reduced run finds the
+//! same deadlocks and the same nearest states as a full one, at the same distances, whatever the store, the search
+//! and the number of threads.
+
+use deltamark::Reduce;
+use deltamark_core::{
+    Batch, Block, Control, Goal, Kind, Manner, Outcome, Property, Slot, StateId, Strength, Stubborn, System, Verdict,
+};
+use deltamark_dve::DveSystem;
+use deltamark_nets::{Net, NetSystem};
+use deltamark_search::{Search, Task, Threads, run_on};
+use deltamark_store::{CATALOGUE, Need, StoreSpec, build};
+use deltamark_testkit::check_system;
+use deltamark_testkit::corpus::Corpus;
+use deltamark_testkit::oracle::{Explored, explore, explore_up_to};
+use deltamark_testkit::random::{Rng, bounded_nets};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const MANNERS: [Manner; 5] = [
+    Manner { strength: Strength::Weak, keys: 1 },
+    Manner { strength: Strength::Weak, keys: 4 },
+    Manner { strength: Strength::Weak, keys: usize::MAX },
+    Manner { strength: Strength::Strong, keys: 1 },
+    Manner { strength: Strength::Strong, keys: 16 },
+];
+
+fn reduced<'s>(system: &'s dyn System, properties: &[Property], manner: Manner) -> Stubborn<'s> {
+    Stubborn::new(system, properties, manner, &Control::new()).expect("no limit").expect("facts")
+}
+
+/// The deadlocks with their distances.
+fn deadlocks(explored: &Explored) -> BTreeMap<&[Slot], u64> {
+    explored.deadlocks.iter().map(|&number| (&*explored.states[number], explored.distances[number])).collect()
+}
+
+/// The distance of the nearest state that decides a property, by looking at all.
+fn nearest(system: &dyn System, full: &Explored, property: &Property) -> Option<u64> {
+    let mut scratch = system.scratch();
+    let mut block = Block::new(system.width());
+    let mut batch = Batch::new(system.width());
+    let mut found: Option<u64> = None;
+    for (state, &distance) in full.states.iter().zip(&full.distances) {
+        block.reset(system.width());
+        block.push(StateId::NAMELESS, state);
+        batch.reset(system.width());
+        system.expand(&mut scratch, &block, &mut batch).expect("the layout fits");
+        let dead = 1 & !batch.moved();
+        let decided = property.goal.look(system, &mut scratch, &block, dead, batch.faults());
+        let undefined = if property.goal.is_existential() { 0 } else { decided.undefined };
+        if decided.states | undefined != 0 {
+            // A fault is a step more.
+            let far = distance + u64::from(decided.fault.is_some_and(|fault| fault.action.is_some()));
+            found = Some(found.map_or(far, |found| found.min(far)));
+        }
+    }
+    found
+}
+
+fn search(system: &dyn System, spec: &str, search: Search, threads: usize, properties: &[Property]) -> Outcome {
+    let control = Control::new();
+    let spec: StoreSpec = spec.parse().expect("a store");
+    let traffic = deltamark_store::Traffic {
+        order: search.order(),
+        threads,
+        samplers: deltamark_search::SAMPLERS,
+        control: control.clone(),
+    };
+    let store = build(&spec, system, traffic, Arc::clone(&control.budget)).expect("a store");
+    let task = Task { system, store: &*store, properties, control: &control, explore_all: true, observer: None };
+    run_on(Threads { count: threads, small: 0 }, search, task)
+}
+
+fn steps(verdict: &Verdict) -> Option<u64> {
+    verdict.trace().map(|trace| trace.len() as u64)
+}
+
+/// A random state property over these names of numbers, and these truth values.
+fn expression(rng: &mut Rng, names: &[String], truths: &[String], depth: usize) -> String {
+    let pick = |rng: &mut Rng, list: &[String]| deltamark_logic::quote(&list[rng.below(list.len())]);
+    match rng.below(if depth == 0 { 4 } else { 8 }) {
+        0 if !truths.is_empty() => truths[rng.below(truths.len())].clone(),
+        1 if rng.below(4) == 0 => "deadlock".into(),
+        0..=2 => {
+            let operator = ["=", "!=", "<", "<=", ">", ">="][rng.below(6)];
+            let (name, number) = (pick(rng, names), rng.below(5));
+            format!("{name} {operator} {number}")
+        }
+        3 => {
+            let sign = ["+", "-", "+ 2 *"][rng.below(3)];
+            let (one, two, three) = (pick(rng, names), pick(rng, names), pick(rng, names));
+            let operator = [">=", "<", "="][rng.below(3)];
+            format!("{one} {sign} {two} {operator} {three} + {}", rng.below(3))
+        }
+        4 => format!("not ({})", expression(rng, names, truths, depth - 1)),
+        5 if rng.below(6) == 0 => format!("{} / {} > 1", pick(rng, names), pick(rng, names)),
+        kind => {
+            let operator = ["and", "or", "implies", "iff"][(kind + rng.below(3)) % 4];
+            let part = |rng: &mut Rng| expression(rng, names, truths, depth - 1);
+            format!("({}) {operator} ({})", part(rng), part(rng))
+        }
+    }
+}
+
+fn questions(system: &dyn System, rng: &mut Rng) -> Vec<Property> {
+    let observe = system.observe().expect("names");
+    let is_number = |name: &String| observe.resolve(name).is_some_and(|found| found.kind == Kind::Int);
+    let (names, truths): (Vec<String>, Vec<String>) = observe.names().into_iter().partition(is_number);
+    let quoted = |name: &String| deltamark_logic::quote(name);
+    let fireable = |name: &String| format!("fireable({})", deltamark_logic::quote(name));
+    let actions = truths.iter().map(quoted).chain(observe.action_names().iter().map(fireable)).collect::<Vec<_>>();
+    let mut properties = Vec::new();
+    for number in 0..1 + rng.below(3) {
+        let text = expression(rng, &names, &actions, 3);
+        let parse = if number % 2 == 0 { deltamark_logic::reachable } else { deltamark_logic::invariant };
+        properties.push(parse(None, &text, observe).unwrap_or_else(|error| panic!("{text}: {error:?}")));
+    }
+    match rng.below(4) {
+        0 => properties.push(Property::deadlock_free()),
+        1 => properties.push(Property::fault_free()),
+        _ => {}
+    }
+    properties
+}
+
+/// Compares a system with what is left of it, for deadlocks and for random questions.
+fn compare(system: &dyn System, seed: u64) -> (usize, usize) {
+    let Some(full) = explore_up_to(system, 3_000) else { return (0, 0) };
+    let deadlock = [Property::deadlock_free(), Property::fault_free()];
+    let mut left = 0;
+    for manner in MANNERS {
+        let layer = reduced(system, &deadlock[..1], manner);
+        let found = explore(&layer);
+        assert_eq!(deadlocks(&found), deadlocks(&full), "{manner:?}");
+        left = found.states.len();
+        let faults = explore(&reduced(system, &deadlock[1..], manner));
+        assert_eq!(faults.nearest_fault(), full.nearest_fault(), "{manner:?}");
+    }
+    let mut rng = Rng::new(seed);
+    for _ in 0..4 {
+        let properties = questions(system, &mut rng);
+        let expected: Vec<_> = properties.iter().map(|property| nearest(system, &full, property)).collect();
+        for manner in MANNERS {
+            let layer = reduced(system, &properties, manner);
+            let outcome = search(&layer, "plain", Search::Bfs, 1, &properties);
+            for ((property, &expected), found) in properties.iter().zip(&expected).zip(&outcome.properties) {
+                // A goal that has no value somewhere, and is true nowhere, is refuted by that state.
+                if expected.is_some() || !matches!(property.goal, Goal::Reachable(_)) {
+                    assert_eq!(steps(&found.verdict), expected, "{}, {manner:?}", property.text);
+                } else {
+                    assert_eq!(found.verdict.word(), "violated", "{}, {manner:?}", property.text);
+                }
+            }
+        }
+    }
+    (full.states.len(), left)
+}
+
+fn net_system(net: &Net) -> NetSystem {
+    NetSystem::new(net.clone())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn random_nets_keep_deadlocks_and_goals(net in bounded_nets(6, 8), seed in any::<u64>()) {
+        compare(&net_system(&net), seed);
+    }
+
+    #[test]
+    fn random_nets_of_several_parts_keep_deadlocks_and_goals(
+        one in bounded_nets(3, 4), two in bounded_nets(3, 4), seed in any::<u64>(),
+    ) {
+        compare(&net_system(&beside(one, two, seed)), seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_layer_is_a_system_like_any_other(one in bounded_nets(3, 3), two in bounded_nets(3, 3), seed in any::<u64>()) {
+        let system = net_system(&beside(one, two, seed));
+        prop_assume!(explore_up_to(&system, 300).is_some());
+        for manner in [MANNERS[1], MANNERS[4]] {
+            check_system(&reduced(&system, &[Property::deadlock_free()], manner));
+        }
+        // Without keys there may be states that have successors of which none is followed.
+        let mut properties = questions(&system, &mut Rng::new(seed));
+        properties.push(Property::deadlock_free());
+        check_system(&reduced(&system, &properties, Manner::default()));
+    }
+
+    #[test]
+    fn every_store_search_and_number_of_threads_agrees(
+        one in bounded_nets(4, 6), two in bounded_nets(4, 6), seed in any::<u64>(),
+    ) {
+        let system = net_system(&beside(one, two, seed));
+        let full = explore_up_to(&system, 3_000);
+        prop_assume!(full.as_ref().is_some_and(|full| full.states.len() > 6));
+        let full = full.expect("it was explored");
+        let properties = [Property::deadlock_free()];
+        let layer = reduced(&system, &properties, Manner::default());
+        let expected = explore(&layer);
+        let mut specs: Vec<String> = (1..=4).map(|bits| format!("breadcrumb:tag={bits}")).collect();
+        specs.extend(CATALOGUE.iter().filter(|info| info.guarantee.starts_with("exact")).map(|info| info.name.into()));
+        for spec in specs {
+            let name = spec.split(':').next().unwrap_or_default();
+            let info = CATALOGUE.iter().find(|info| info.name == name).expect("a name of the catalogue");
+            for &order in Search::ALL {
+                if order == Search::Dfs && info.needs.contains(&Need::Levels) {
+                    continue;
+                }
+                let threads: &[usize] = if info.threads && order == Search::Bfs { &[1, 2] } else { &[1] };
+                for &threads in threads {
+                    let outcome = search(&layer, &spec, order, threads, &properties);
+                    let label = format!("{spec}, {order:?}, {threads} threads");
+                    prop_assert_eq!(outcome.statistics.states, expected.states.len() as u64, "{}", label);
+                    prop_assert_eq!(outcome.statistics.edges, expected.edges.len() as u64, "{}", label);
+                    prop_assert_eq!(outcome.statistics.deadlocks, full.deadlocks.len() as u64, "{}", label);
+                    if order == Search::Bfs {
+                        prop_assert_eq!(steps(&outcome.properties[0].verdict), full.nearest_deadlock(), "{}", label);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Both nets side by side, joined at one place at most: parts that hardly depend on each other.
+fn beside(mut one: Net, two: Net, seed: u64) -> Net {
+    let shift = one.places.len() as u32 - u32::from(seed.is_multiple_of(2));
+    let joined = one.places.len() as u32 - shift;
+    for place in two.places.into_iter().skip(joined as usize) {
+        let name = format!("second {}", place.name);
+        one.places.push(deltamark_nets::Place { id: name.clone(), name, ..place });
+    }
+    for mut transition in two.transitions {
+        for arcs in [&mut transition.inputs, &mut transition.outputs, &mut transition.reads, &mut transition.inhibitors]
+        {
+            arcs.iter_mut().for_each(|arc| arc.place += shift);
+        }
+        transition.name = format!("second {}", transition.name);
+        transition.id = transition.name.clone();
+        one.transitions.push(transition);
+    }
+    one
+}
+
+/// A random DVE model: processes with own and shared variables, guards, and steps that may be faults.
+fn dve(seed: u64) -> String {
+    use std::fmt::Write;
+    let mut rng = Rng::new(seed);
+    let processes = 2 + rng.below(2);
+    let mut text = String::from("byte a = 0;\nbyte b = 1;\nint c = 0;\nbyte d[2];\nchannel q;\n");
+    let shared = ["a", "b", "c", "d[0]", "d[1]"];
+    for process in 0..processes {
+        let locations = 2 + rng.below(3);
+        let names: Vec<String> = (0..locations).map(|number| format!("s{number}")).collect();
+        write!(text, "process P{process} {{\nbyte x = 0;\nstate {};\ninit s0;\ntrans\n", names.join(", "))
+            .expect("text");
+        let count = 2 + rng.below(4);
+        for number in 0..count {
+            let pick = |rng: &mut Rng| if rng.below(2) == 0 { "x" } else { shared[rng.below(shared.len())] };
+            let mut guards = Vec::new();
+            for _ in 0..rng.below(3) {
+                let operator = ["==", "<", "!=", ">="][rng.below(4)];
+                guards.push(format!("{} {operator} {}", pick(&mut rng), rng.below(3)));
+            }
+            let (from, to) = (rng.below(locations), rng.below(locations));
+            write!(text, "  s{from} -> s{to} {{ ").expect("text");
+            if !guards.is_empty() {
+                write!(text, "guard {}; ", guards.join(" and ")).expect("text");
+            }
+            if rng.below(5) == 0 {
+                write!(text, "sync q{}; ", ["!", "?"][process % 2]).expect("text");
+            }
+            let target = pick(&mut rng);
+            let value = match rng.below(6) {
+                0 => format!("({} + 1) % 3", pick(&mut rng)),
+                1 => pick(&mut rng).to_string(),
+                2 if rng.below(3) == 0 => format!("2 / {}", pick(&mut rng)),
+                3 if rng.below(3) == 0 => format!("d[{}] % 3", pick(&mut rng)),
+                _ => rng.below(3).to_string(),
+            };
+            let end = if number + 1 == count { ";\n}\n" } else { ",\n" };
+            write!(text, "effect {target} = {value}; }}{end}").expect("text");
+        }
+    }
+    text.push_str("system async;\n");
+    text
+}
+
+#[test]
+fn random_dve_models_keep_deadlocks_faults_and_goals() {
+    let (mut all, mut left, mut faulty) = (0, 0, 0);
+    for seed in 0..300 {
+        let text = dve(seed);
+        let program = deltamark_dve::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error:?}"));
+        let system = DveSystem::new(program);
+        let (full, reduced) = compare(&system, seed);
+        (all, left) = (all + full, left + reduced);
+        faulty += usize::from(full > 0 && !explore(&system).faults.is_empty());
+    }
+    assert!(left * 10 < all * 9, "{left} of {all} states are left");
+    assert!(faulty > 20, "{faulty} models have faults");
+}
+
+/// Compares the runs of a corpus net; gives the numbers of states.
+fn corpus(test: &str, most: u64) {
+    let Some(corpus) = Corpus::find(test) else { return };
+    let mut factors = Vec::new();
+    for row in corpus.expected("pnml") {
+        let small = row.number("states").is_some_and(|states| states <= most);
+        if row.text("kind") != Some("PT") || !small {
+            continue;
+        }
+        let model = row.text("model").expect("every row names its model");
+        let path = corpus.file("pnml", &format!("{model}.pnml"));
+        let loaded = deltamark::load(&path.to_string_lossy(), None).unwrap_or_else(|error| panic!("{model}: {error}"));
+        let system = loaded.system.as_ref();
+        let properties = [Property::deadlock_free()];
+        let Ok(layer) = Stubborn::new(system, &properties, Manner::default(), &Control::new()).expect("no limit")
+        else {
+            continue;
+        };
+        let full = search(system, "plain", Search::Bfs, 1, &properties);
+        let reduced = search(&layer, "plain", Search::Bfs, 1, &properties);
+        assert_eq!(reduced.statistics.deadlocks, full.statistics.deadlocks, "{model}");
+        let [few, all] = [&reduced, &full].map(|outcome| &outcome.properties[0].verdict);
+        assert_eq!((few.word(), steps(few)), (all.word(), steps(all)), "{model}");
+        factors.push(full.statistics.states as f64 / reduced.statistics.states as f64);
+    }
+    factors.sort_by(f64::total_cmp);
+    let mean = factors.iter().map(|factor| factor.ln()).sum::<f64>() / factors.len() as f64;
+    println!("{} nets: median {:.1}, geometric mean {:.1}", factors.len(), factors[factors.len() / 2], mean.exp());
+}
+
+#[test]
+fn small_nets_keep_their_deadlocks() {
+    corpus("small_nets_keep_their_deadlocks", 10_000);
+}
+
+#[test]
+#[ignore = "takes minutes; part of the long run"]
+fn nets_keep_their_deadlocks() {
+    corpus("nets_keep_their_deadlocks", 1_000_000);
+}
+
+#[test]
+fn a_check_says_what_was_reduced_and_answers_the_same() {
+    for (family, size, large) in [("philosophers", 4, false), ("philosophers", 10, true), ("kanban", 3, true)] {
+        let net = deltamark_nets::generate::generate(family, size).expect("a family");
+        let system = NetSystem::new(net);
+        let run = |reduce| deltamark::Check::new(&system).deadlock_free().reduce(reduce).run().expect("a run");
+        let [off, auto, stubborn] = [Reduce::Off, Reduce::Auto, Reduce::Stubborn].map(run);
+        assert!(off.reduction.is_none() && stubborn.reduction.is_some(), "{family} {size}");
+        assert!(large || auto.reduction.is_none(), "{family} {size} is small");
+        for report in [&auto, &stubborn] {
+            let [one, two] = [&off, report].map(|report| &report.answers[0].verdict);
+            assert_eq!((one.word(), steps(one)), (two.word(), steps(two)), "{family} {size}");
+            assert_eq!(report.to_json().contains("\"reduction\""), report.reduction.is_some());
+        }
+        assert!(stubborn.statistics.states < off.statistics.states, "{family} {size}");
+    }
+}
