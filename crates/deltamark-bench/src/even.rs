@@ -229,7 +229,10 @@ fn compared(rounds: &[(Record, Record)]) -> Compared {
     let over = |of: &dyn Fn(&Record, &Record) -> f64| median(rounds.iter().map(|(plain, own)| of(plain, own)));
     Compared {
         // The clock of several threads goes in steps of ten milliseconds.
-        times: over(&|plain, own| own.whole_time().max(0.001) / plain.whole_time().max(0.001)),
+        times: over(&|plain, own| {
+            let least = if own.threads > 1 { 0.01 } else { 0.001 };
+            own.whole_time().max(least) / plain.whole_time().max(least)
+        }),
         seconds: over(&|_, own| own.whole_time()),
         beyond: over(&|plain, own| own.whole_time() - plain.whole_time()),
         bytes: over(&|_, own| own.per_state(own.total())),
