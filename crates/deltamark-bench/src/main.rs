@@ -8,6 +8,7 @@
 //! cargo run --release -p deltamark-bench -- table            about a minute
 //! cargo run --release -p deltamark-bench -- table --long     nets of up to 44 million states too
 //! cargo run --release -p deltamark-bench -- stores           every store against `plain`, half an hour
+//! cargo run --release -p deltamark-bench -- even             every store on every model: where each is worst
 //! cargo run --release -p deltamark-bench -- dve              models in DVE: native code, interpreter, SPIN
 //! cargo run --release -p deltamark-bench -- tools            SPIN and rumur beside us, where they are installed
 //! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
@@ -16,6 +17,7 @@
 //! ```
 
 mod dve;
+mod even;
 mod instructions;
 mod nets;
 mod once;
@@ -43,6 +45,8 @@ enum Command {
     Table(table::Options),
     /// Runs every store next to `plain` and prints a table for each net
     Stores(stores::Options),
+    /// Runs every store on every model of the outside corpus and prints where each is worst
+    Even(even::Options),
     /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
     Dve(dve::Options),
     /// Runs SPIN and rumur, where they are installed, and Deltamark on the same systems
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Table(options) => table::run(&options).map_err(Failure::Refused),
         Command::Stores(options) => stores::run(&options),
+        Command::Even(options) => even::run(&options),
         Command::Dve(options) => dve::run(&options),
         Command::Tools(options) => tools::run(&options),
         Command::Sweep(options) => sweep::run_all(&options),

@@ -3,6 +3,7 @@
 //! In: `FAMILY-N` (from our generators), `cells-N` (a system with states of N slots) or the name of a net of the
 //! outside corpus. Out: its system, and its known numbers of states and edges.
 
+use deltamark::{LoadOptions, load_with};
 use deltamark_core::System;
 use deltamark_nets::{Net, NetSystem, generate::generate, pnml};
 use deltamark_testkit::{Corpus, systems::Cells};
@@ -55,11 +56,29 @@ pub fn system(name: &str) -> Result<(Box<dyn System>, Option<Counts>), String> {
         let counts = cells.counts();
         return Ok((Box::new(cells), Some(counts)));
     }
+    if let Some(model) = name.strip_prefix("corpus:") {
+        return Ok((of_corpus(model)?, None));
+    }
     if let Some(model) = name.strip_prefix("dve:") {
         return dve(model);
     }
     let (net, counts) = load(name)?;
     Ok((Box::new(NetSystem::new(net)), counts))
+}
+
+/// Any model of the corpus, as every user loads it: `pnml/Anderson-PT-06`, `lna/dbm?N=10,M=3`.
+fn of_corpus(name: &str) -> Result<Box<dyn System>, String> {
+    let corpus = Corpus::find(name).ok_or("there is no corpus")?;
+    let (path, parameters) = name.split_once('?').unwrap_or((name, ""));
+    let (folder, model) = path.split_once('/').ok_or_else(|| format!("`{name}` names no folder"))?;
+    let parameters = parameters.split(',').filter_map(|text| text.split_once('='));
+    let options = LoadOptions {
+        parameters: parameters.map(|(name, value)| (name.into(), value.into())).collect(),
+        ..LoadOptions::default()
+    };
+    let file = corpus.file(folder, &format!("{model}.{folder}"));
+    let loaded = load_with(&file.to_string_lossy(), &options).map_err(|error| format!("{name}: {error}"))?;
+    Ok(loaded.system)
 }
 
 /// A model of the corpus in DVE, or a file: `lamport.5`, `lamport.5@interpreter`, `my/model.dve`.

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 #[derive(clap::Args)]
 pub struct Options {
     /// A generated net such as `kanban-5`, states of many slots such as `cells-200`, a net of the outside corpus, or a
-    /// model in DVE such as `dve:lamport.5@native` (or `@interpreter`)
+    /// model in DVE such as `dve:lamport.5@native` (or `@interpreter`), or any model of the corpus such as
+    /// `corpus:lna/dbm?N=10`
     net: String,
     /// The store
     #[arg(long, default_value = "plain")]
@@ -53,6 +54,9 @@ pub struct Record {
     pub seconds: f64,
     /// Processor time, if the system reports it: it excludes what other processes take on a busy machine.
     pub cpu_seconds: Option<f64>,
+    /// The same, with what the store did before the search.
+    #[serde(default)]
+    pub whole_seconds: Option<f64>,
     pub store_bytes: BTreeMap<String, u64>,
     /// The peak of the frontier.
     pub frontier_bytes: u64,
@@ -69,6 +73,11 @@ impl Record {
     /// Processor time if it is known, else wall-clock time.
     pub fn time(&self) -> f64 {
         self.cpu_seconds.unwrap_or(self.seconds)
+    }
+
+    /// Processor time, if it is known, of the search and of what the store did before it.
+    pub fn whole_time(&self) -> f64 {
+        self.whole_seconds.unwrap_or_else(|| self.time())
     }
 
     /// The bytes of the store at the end.
@@ -101,12 +110,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let parts = if options.partitioned { options.threads.max(1) } else { 1 };
     let traffic =
         Traffic { order: order.order(), threads: options.threads, samplers: SAMPLERS, control: Control::new() };
+    let cpu_time = if several { process_time } else { thread_time };
+    let began = cpu_time();
     let make = |_| build(&spec, &*system, traffic.clone(), control.budget.clone()).map_err(|error| format!("{error}"));
     let stores = (0..parts).map(make).collect::<Result<Vec<_>, _>>()?;
     let stores: Vec<&dyn Store> = stores.iter().map(|store| &**store).collect();
     // There is a property, as in every real run; it does not end the search.
     let properties = [Property::deadlock_free()];
-    let cpu_time = if several { process_time } else { thread_time };
     let before = cpu_time();
     let (system, store) = (&*system, stores[0]);
     let (control, properties, explore_all) = (&control, &properties[..], true);
@@ -119,7 +129,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let task = Task { system, store, properties, control, explore_all, observer: None };
         run_on(Threads::new(options.threads), order, task)
     };
-    let cpu_seconds = before.and_then(|before| Some(cpu_time()? - before));
+    let since = |before: Option<f64>| before.and_then(|before| Some(cpu_time()? - before));
+    let (cpu_seconds, whole_seconds) = (since(before), since(began));
     let found = &outcome.statistics;
     let omission = match outcome.guarantee {
         Guarantee::Exact => None,
@@ -148,6 +159,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         depth: found.depth,
         seconds: found.search_time.as_secs_f64(),
         cpu_seconds,
+        whole_seconds,
         store_bytes: outcome.store_bytes.parts().iter().map(|&(part, bytes)| (part.to_string(), bytes)).collect(),
         frontier_bytes: found.frontier_peak_bytes,
         peak_bytes: control.budget.peak(),

@@ -332,7 +332,7 @@ fn is_text(header: &str) -> bool {
     matches!(header, "store" | "by part")
 }
 
-fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_FULL_CONDENSED).set_header(header);
     for (column, name) in header.iter().enumerate() {
@@ -344,7 +344,7 @@ fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
     table
 }
 
-fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+pub fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let rule: Vec<&str> = header.iter().map(|name| if is_text(name) { "---" } else { "---:" }).collect();
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = format!("| {} |\n|{}|\n", header.join(" | "), rule.join("|"));
@@ -358,7 +358,7 @@ fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A number in groups of three digits.
-fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
