@@ -75,6 +75,9 @@ pub struct Model {
     /// Value of a parameter of the model, for instance N=5; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub param: Vec<(String, String)>,
+    /// Initial marking of a place of a net of CPN Tools, for instance "Top'Limit 1=2`e"; may be given several times
+    #[arg(long, value_name = "PLACE=EXPR", value_parser = parameter)]
+    pub marking: Vec<(String, String)>,
     /// Run a coloured net as the P/T net it unfolds to: yes, no, or auto, which does so if it is small
     #[arg(long, value_name = "yes|no|auto", default_value = "auto", hide_default_value = true, hide_possible_values = true, value_parser = offered::unfoldings())]
     pub unfold: Unfold,
@@ -116,6 +119,7 @@ impl Model {
         let options = LoadOptions {
             format: self.format.clone(),
             parameters: self.param.clone(),
+            markings: self.marking.clone(),
             unfold: self.unfold,
             engine: self.engine,
             limit,

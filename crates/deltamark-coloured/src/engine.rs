@@ -144,7 +144,7 @@ impl Engine {
     /// The diagnostic for a faulty term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
         let message =
-            format!("{}, in the initial marking of place `{}`", fault.kind.message(), self.net.places[number].name);
+            format!("{}, in the initial marking of place `{}`", self.words(fault.kind), self.net.places[number].name);
         let diagnostic = Diagnostic::at(fault.span, message);
         let within =
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
@@ -182,6 +182,16 @@ impl Engine {
         if let Some(condition) = &term.condition
             && !eval.truth(condition, frame)?
         {
+            return Ok(());
+        }
+        if term.spread {
+            let component = &term.token[0];
+            let list = eval.eval(component, frame)?;
+            let table = &self.places[term.place.0 as usize];
+            for code in self.values.elements(list).collect::<Vec<_>>() {
+                self.storable(code, component.span)?;
+                *counts.entry((term.place.0, table.token(&self.values, &[code]))).or_default() += term.factor;
+            }
             return Ok(());
         }
         let token = self.token_of(term, &mut eval, frame)?;
@@ -512,9 +522,25 @@ impl Engine {
         After::Marking(table.marking_of_hash(&list, before.wrapping_add(change)))
     }
 
+    /// What a fault is; the code of the front end knows its own.
+    fn words(&self, kind: FaultKind) -> String {
+        match (kind, &self.net.host) {
+            (FaultKind::Host(number), Some(host)) => host.0.message(number),
+            _ => kind.message().into(),
+        }
+    }
+
+    /// Prints a value of this type.
+    pub fn print_value(&self, of: crate::net::TypeId, code: Code, out: &mut String) {
+        match &self.net.host {
+            Some(host) => host.0.print(of, &self.values.value(code), out),
+            None => self.values.print(&self.net.types, of, code, out),
+        }
+    }
+
     /// A fault as a message to the modeller.
     pub fn message(&self, fault: &Fault, transition: Option<u32>) -> String {
-        let mut message = fault.kind.message().to_string();
+        let mut message = self.words(fault.kind);
         if let Some(transition) = transition {
             message.push_str(&format!(" in transition `{}`", self.net.transitions[transition as usize].name));
         }
@@ -536,7 +562,7 @@ impl Engine {
             if position > 0 {
                 out.push(',');
             }
-            self.values.print(&self.net.types, of, code, out);
+            self.print_value(of, code, out);
         }
         if several {
             out.push(')');
@@ -638,6 +664,7 @@ fn same_labels(one: &[crate::net::Label], other: &[crate::net::Label]) -> bool {
             let plain = |term: &crate::net::Term| term.iterations.is_empty() && term.condition.is_none();
             plain(one)
                 && plain(other)
+                && one.spread == other.spread
                 && one.factor == other.factor
                 && one.token.iter().zip(&other.token).all(|(one, other)| match (&one.kind, &other.kind) {
                     (ExprKind::Var(one), ExprKind::Var(other)) => one == other,

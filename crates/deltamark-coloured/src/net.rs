@@ -96,6 +96,11 @@ pub enum ValueShape {
         /// The maximum number of elements.
         capacity: u32,
     },
+    /// One of several alternatives: the sequence of its number, and its value if it has one.
+    Union {
+        /// The type of each alternative's value.
+        alternatives: Vec<Option<TypeId>>,
+    },
     /// At most `capacity` distinct elements.
     Set {
         /// The elements' type.
@@ -233,10 +238,42 @@ pub enum ExprKind {
         /// The value of one combination. [`Fold::Exists`] and [`Fold::Count`] have none.
         body: Option<Box<Expr>>,
     },
+    /// A value that the code of the front end computes.
+    Host {
+        /// The code.
+        host: Host,
+        /// Which of its expressions.
+        number: u32,
+        /// What it is given.
+        arguments: Vec<Expr>,
+        /// Whether it always has a value.
+        total: bool,
+    },
     /// The number of distinct tokens in a place.
     Distinct(PlaceId),
     /// The number of tokens in a place, with multiplicity.
     Total(PlaceId),
+}
+
+/// Code of a front end whose language has more than this one: higher-order functions, exceptions. It has no side
+/// effects, and the same arguments give the same result.
+pub trait HostCode: std::fmt::Debug + Send + Sync {
+    /// The value of expression `number`; the error is the number of a message. Bounded in time, depth and memory.
+    fn eval(&self, number: u32, arguments: &[Value]) -> Result<Value, u32>;
+    /// A message, as a sentence without a full stop.
+    fn message(&self, fault: u32) -> String;
+    /// Prints a value of this type.
+    fn print(&self, of: TypeId, value: &Value, out: &mut String);
+}
+
+/// Shared [`HostCode`]. Two are equal if they are one.
+#[derive(Clone, Debug)]
+pub struct Host(pub Shared<dyn HostCode>);
+
+impl PartialEq for Host {
+    fn eq(&self, other: &Self) -> bool {
+        Shared::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// Operations on one integer.
@@ -407,6 +444,8 @@ pub enum FaultKind {
     Capacity,
     /// A label subtracts more of a token than it adds: `x - y` with unexpected values.
     NegativeCount,
+    /// The code of the front end has no value; it knows why.
+    Host(u32),
 }
 
 /// One term of a label: a token with a factor, perhaps for several values and under a condition.
@@ -422,6 +461,8 @@ pub struct Term {
     pub factor: i64,
     /// The components, one for each type of the place's domain.
     pub token: Vec<Expr>,
+    /// Whether the one component is a list of tokens, each with this factor. Such a term binds nothing.
+    pub spread: bool,
     /// Its position in the text.
     pub span: Span,
 }
@@ -574,6 +615,8 @@ pub struct Net {
     pub properties: Vec<Property>,
     /// Names of temporal properties given with the net, which cannot be checked yet.
     pub temporal: Vec<String>,
+    /// The code of the front end, which also prints values.
+    pub host: Option<Host>,
 }
 
 /// A failed evaluation: its kind and position.
@@ -704,6 +747,9 @@ impl Net {
 
     fn check_label(&self, label: &Label, components: usize, frame: u32, what: &str) -> Result<(), String> {
         for term in label {
+            if term.spread && components != 1 {
+                return Err(format!("a label at {what} is a list, and the place has {components} components"));
+            }
             if term.token.len() != components {
                 return Err(format!("a label at {what} has {} components, not {components}", term.token.len()));
             }
@@ -772,6 +818,7 @@ impl FaultKind {
             FaultKind::Memory => "the evaluation takes more memory than the limit leaves",
             FaultKind::Untried => "there are more values to pick from than are tried",
             FaultKind::Capacity => "capacity exceeded",
+            FaultKind::Host(_) => "an expression has no value",
             FaultKind::NegativeCount => "a label takes away more tokens than it has",
         }
     }
@@ -814,6 +861,7 @@ impl Expr {
             ExprKind::Row(several)
             | ExprKind::List(several, _)
             | ExprKind::Set(several, _)
+            | ExprKind::Host { arguments: several, .. }
             | ExprKind::Call(_, several) => {
                 several.iter().for_each(|one| one.visit(see));
             }

@@ -201,6 +201,12 @@ fn parsed(
             help: "leave the parameter out".into(),
         });
     }
+    if let Some((place, _)) = options.markings.first().filter(|_| format.name != "cpn") {
+        return Err(LoadError::Meaningless {
+            message: format!("the marking of `{place}` can be replaced in models of CPN Tools only"),
+            help: "leave `--marking` out, and change the initial marking in the file".into(),
+        });
+    }
     if let Some(engine) = options.engine.filter(|_| !format.engines) {
         return Err(LoadError::Meaningless {
             message: format!(

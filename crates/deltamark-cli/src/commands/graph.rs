@@ -211,6 +211,7 @@ fn refuse_what_the_graph_knows(arguments: &args::Graph) -> Result<(), Failure> {
     let model = &arguments.model;
     let given = [
         ("--param", !model.param.is_empty()),
+        ("--marking", !model.marking.is_empty()),
         ("--unfold", model.unfold != deltamark::Unfold::Auto),
         ("--engine", model.engine.is_some()),
     ];

@@ -491,10 +491,16 @@ impl Binder {
         let mut frame = node.frame.to_vec();
         let before = node.claims.to_vec();
         let table = &engine.places[place.0 as usize];
+        let mut equal = Vec::new();
         for (at, part) in parts.iter().enumerate() {
             let code = table.component(token, at);
             match part {
                 ComponentMatch::Bind(var) => frame[var.0 as usize] = code,
+                ComponentMatch::Parts(pattern) => {
+                    if !pattern.take(&engine.values, code, &mut frame, &mut equal) {
+                        return DEAD;
+                    }
+                }
                 ComponentMatch::Back { variable, low, high, by } => {
                     if !(Code::from(*low)..=Code::from(*high)).contains(&code) {
                         return DEAD;
@@ -513,11 +519,14 @@ impl Binder {
         let mut wrong = None;
         for (at, part) in parts.iter().enumerate() {
             if let ComponentMatch::Match(expression) = part {
-                match eval.eval(expression, &mut frame) {
-                    Ok(code) if code == table.component(token, at) => {}
-                    Ok(_) => return DEAD,
-                    Err(fault) => wrong = wrong.or(Some(fault)),
-                }
+                equal.push((expression, table.component(token, at)));
+            }
+        }
+        for (expression, expected) in equal {
+            match eval.eval(expression, &mut frame) {
+                Ok(code) if code == expected => {}
+                Ok(_) => return DEAD,
+                Err(fault) => wrong = wrong.or(Some(fault)),
             }
         }
         let mut claims = before.clone();

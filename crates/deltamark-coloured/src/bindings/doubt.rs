@@ -178,9 +178,17 @@ impl Search<'_> {
         token: impl Fn() -> I,
         binding: &mut Binding,
     ) -> bool {
+        let mut wanted = Vec::new();
         for (part, code) in parts.iter().zip(token()) {
             match part {
                 ComponentMatch::Bind(var) => binding.frame[var.0 as usize] = code,
+                ComponentMatch::Parts(pattern) => {
+                    let mut equal = Vec::new();
+                    if !pattern.take(&self.engine.values, code, &mut binding.frame, &mut equal) {
+                        return false;
+                    }
+                    wanted.append(&mut equal);
+                }
                 ComponentMatch::Back { variable, low, high, by } => {
                     let (low, high) = (Code::from(*low), Code::from(*high));
                     if !(low..=high).contains(&code) {
@@ -192,8 +200,11 @@ impl Search<'_> {
                 ComponentMatch::Key(_) | ComponentMatch::Match(_) => {}
             }
         }
+        if !wanted.into_iter().all(|(value, code)| self.value(value, binding).is_none_or(|value| value == code)) {
+            return false;
+        }
         parts.iter().zip(token()).all(|(part, code)| match part {
-            ComponentMatch::Bind(_) | ComponentMatch::Back { .. } => true,
+            ComponentMatch::Bind(_) | ComponentMatch::Back { .. } | ComponentMatch::Parts(_) => true,
             ComponentMatch::Key(value) | ComponentMatch::Match(value) => {
                 self.value(value, binding).is_none_or(|value| value == code)
             }
@@ -217,7 +228,7 @@ impl Search<'_> {
                 if self.engine.count(term, &mut binding.frame, &mut counts).is_err() {
                     return false;
                 }
-            } else if term.factor >= 0 && !self.any(term, &values, &binding.claims) {
+            } else if term.factor >= 0 && !term.spread && !self.any(term, &values, &binding.claims) {
                 return false;
             }
         }

@@ -44,6 +44,8 @@ pub(crate) struct FlatTerm {
     pub condition: Option<Expr>,
     pub factor: i64,
     pub token: Vec<Expr>,
+    /// Whether the component is a list of tokens.
+    pub spread: bool,
     pub span: Span,
 }
 
@@ -58,6 +60,61 @@ pub(crate) enum ComponentMatch {
     Key(Expr),
     /// Must equal a value that is known once the others are bound.
     Match(Expr),
+    /// Is taken apart.
+    Parts(Pattern),
+}
+
+/// How a value is taken apart.
+#[derive(Clone, Debug)]
+pub(crate) enum Pattern {
+    /// Gives its value to a variable.
+    Bind(Var),
+    /// Must equal a value that is known once the others are bound.
+    Equal(Expr),
+    /// A sequence of exactly these elements.
+    Row(Vec<Pattern>),
+    /// A list of a first element and the others.
+    Cons(Box<Pattern>, Box<Pattern>),
+}
+
+impl Pattern {
+    /// Binds the variables of the pattern; appends what must be equal. Returns whether the value has the form.
+    pub fn take<'p>(
+        &'p self,
+        values: &Values,
+        code: Code,
+        frame: &mut [Code],
+        equal: &mut Vec<(&'p Expr, Code)>,
+    ) -> bool {
+        match self {
+            Pattern::Bind(var) => frame[var.0 as usize] = code,
+            Pattern::Equal(expression) => equal.push((expression, code)),
+            _ if !Values::is_sequence(code) => return false,
+            Pattern::Row(parts) => {
+                return values.len(code) == parts.len()
+                    && parts.iter().zip(values.elements(code)).all(|(part, code)| part.take(values, code, frame, equal));
+            }
+            Pattern::Cons(head, tail) => {
+                let elements: Vec<Code> = values.elements(code).collect();
+                let Some((&first, rest)) = elements.split_first() else { return false };
+                return head.take(values, first, frame, equal)
+                    && tail.take(values, values.sequence(rest), frame, equal);
+            }
+        }
+        true
+    }
+}
+
+/// The parts of an expression that builds a value, if it can be taken apart: rows, lists, and lists with a first element.
+fn parts_of(expression: &Expr) -> Option<(bool, Vec<&Expr>)> {
+    match &expression.kind {
+        ExprKind::Row(parts) | ExprKind::List(parts, _) => Some((false, parts.iter().collect())),
+        ExprKind::Concat(head, tail, _) => match &head.kind {
+            ExprKind::List(one, _) if one.len() == 1 => Some((true, vec![&one[0], tail])),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// One step.
@@ -222,6 +279,7 @@ fn flatten_from(
             condition,
             factor: term.factor,
             token: term.token.clone(),
+            spread: term.spread,
             span: term.span,
         });
         return Ok(());
@@ -416,7 +474,8 @@ fn needs(steps: &[PlanStep]) -> Vec<u32> {
                 places.insert(place.0);
             }
             PlanStep::Require(terms) if terms.iter().all(|term| term.factor >= 0) => {
-                places.extend(terms.iter().filter(|term| term.condition.is_none()).map(|term| term.place.0));
+                let certain = |term: &&FlatTerm| term.condition.is_none() && !term.spread;
+                places.extend(terms.iter().filter(certain).map(|term| term.place.0));
             }
             PlanStep::Require(_) | PlanStep::Test(_) | PlanStep::Let(..) | PlanStep::Pick(..) => {}
         }
@@ -517,11 +576,16 @@ impl Planner<'_> {
     /// cycle away.
     fn binds(&self, pending: &Pending, back: bool) -> Option<BTreeSet<u32>> {
         let term = &pending.term;
-        if term.condition.is_some() || term.factor < 0 {
+        if term.condition.is_some() || term.factor < 0 || term.spread {
             return None;
         }
         let mut new = BTreeSet::new();
-        for component in &term.token {
+        let mut components: Vec<&Expr> = term.token.iter().collect();
+        while let Some(component) = components.pop() {
+            if let Some((_, parts)) = parts_of(component) {
+                components.extend(parts);
+                continue;
+            }
             match &component.kind {
                 ExprKind::Var(var) if self.bindable(term, *var) => {
                     new.insert(var.0);
@@ -580,6 +644,7 @@ impl Planner<'_> {
                     new.insert(var.0);
                     ComponentMatch::Bind(*var)
                 }
+                _ if parts_of(component).is_some() => ComponentMatch::Parts(self.take_apart(&term, component, &mut new)),
                 _ => ComponentMatch::Match(component.clone()),
             };
             parts.push(part);
@@ -608,6 +673,27 @@ impl Planner<'_> {
         self.bound.extend(new);
         self.steps.push(PlanStep::Bind { place: term.place, factor: term.factor as u32, parts, given: term.given });
         true
+    }
+
+    /// How a component is taken apart, `new` being the variables bound before.
+    fn take_apart(&self, term: &FlatTerm, component: &Expr, new: &mut BTreeSet<u32>) -> Pattern {
+        match (&component.kind, parts_of(component)) {
+            (ExprKind::Var(var), _) if self.bindable(term, *var) && new.insert(var.0) => Pattern::Bind(*var),
+            (_, Some((cons, parts))) => {
+                let mut parts = parts.into_iter().map(|part| self.take_apart(term, part, new)).collect::<Vec<_>>();
+                match (cons, parts.pop()) {
+                    (true, Some(tail)) => {
+                        let head = parts.pop().unwrap_or(Pattern::Row(Vec::new()));
+                        Pattern::Cons(Box::new(head), Box::new(tail))
+                    }
+                    (_, last) => {
+                        parts.extend(last);
+                        Pattern::Row(parts)
+                    }
+                }
+            }
+            _ => Pattern::Equal(component.clone()),
+        }
     }
 
     fn pick(&mut self) -> bool {

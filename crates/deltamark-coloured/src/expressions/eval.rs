@@ -163,6 +163,14 @@ impl<'a> Eval<'a> {
             ExprKind::Fold { fold, iterations, filter, body } => {
                 self.fold(*fold, iterations, filter.as_deref(), body.as_deref(), span, frame)
             }
+            ExprKind::Host { host, number, arguments, .. } => {
+                let codes = self.all(arguments, frame)?;
+                let arguments: Vec<Value> = codes.into_iter().map(|code| self.drafts.values.value(code)).collect();
+                match host.0.eval(*number, &arguments) {
+                    Ok(value) => Ok(self.drafts.values.code(&value)),
+                    Err(number) => fault(FaultKind::Host(number), span),
+                }
+            }
             ExprKind::Component { token, place, index } => {
                 let token = frame[token.0 as usize] as u32;
                 Ok(self.look().map_or(0, |marking| marking.component(*place, token, *index)))

@@ -63,6 +63,7 @@ impl Faults<'_> {
             ExprKind::Check { of, low, high, .. } => {
                 self.interval(of).is_none_or(|(least, most)| least < i64::from(*low) || most > i64::from(*high))
             }
+            ExprKind::Host { total, .. } => !total,
             _ => true,
         }
     }

@@ -239,7 +239,7 @@ impl<'t> Checker<'t, '_> {
                 None
             }
         };
-        Some(Term { iterations, condition, factor: factor?, token: token?, span: tuple.span })
+        Some(Term { iterations, condition, factor: factor?, token: token?, spread: false, span: tuple.span })
     }
 
     fn component(&mut self, part: &Expr<'t>, of: TypeId, side: LabelUse) -> net::Expr {

@@ -111,7 +111,7 @@ impl Engine {
             ValueShape::Discrete { .. } => SortKey::Discrete(code),
             _ => {
                 let mut shown = String::new();
-                self.values.print(&self.net.types, *of, code, &mut shown);
+                self.print_value(*of, code, &mut shown);
                 SortKey::Text(words(&shown))
             }
         };
@@ -132,10 +132,12 @@ impl Engine {
         let mut sorted = tokens.to_vec();
         sorted.sort_by_cached_key(|&(token, _)| self.parts(place, token));
         for (token, count) in sorted {
+            // CPN Tools writes a coefficient with a backquote, and no blanks.
+            let (plus, times) = if self.net.host.is_some() { ("++", '`') } else { (" ++ ", '\'') };
             if !out.is_empty() {
-                out.push_str(" ++ ");
+                out.push_str(plus);
             }
-            out.push_str(&format!("{count}'"));
+            out.push_str(&format!("{count}{times}"));
             self.print_token(place, token, &mut out);
         }
         Some((known.name.clone(), Value::Text(out)))
@@ -152,7 +154,7 @@ impl Engine {
             out.push(if position == 0 { '(' } else { ',' });
             out.push_str(&variable.name);
             out.push('=');
-            self.values.print(&self.net.types, variable.of, code, &mut out);
+            self.print_value(variable.of, code, &mut out);
         }
         if !plan.binding.is_empty() {
             out.push(')');
@@ -172,7 +174,7 @@ impl Engine {
             match piece {
                 Piece::Text(text) => out.push_str(text),
                 Piece::Value(value, of) => match eval.eval(value, &mut frame) {
-                    Ok(code) => self.values.print(&self.net.types, *of, code, &mut out),
+                    Ok(code) => self.print_value(*of, code, &mut out),
                     Err(_) => out.push('?'),
                 },
             }

@@ -99,7 +99,7 @@ impl<'a, 'd> Terms<'a, 'd> {
 
     /// One black token.
     pub fn dot(&self, span: Span) -> Label {
-        vec![Term { iterations: Vec::new(), condition: None, factor: 1, token: Vec::new(), span }]
+        vec![Term { iterations: Vec::new(), condition: None, factor: 1, token: Vec::new(), spread: false, span }]
     }
 
     /// The label that a multiset term denotes, with tokens of this domain.
@@ -122,7 +122,7 @@ impl<'a, 'd> Terms<'a, 'd> {
                 if of == wanted { expression } else { self.checked(expression, wanted) }
             });
             let token = token.collect();
-            label.push(Term { iterations: part.iterations, condition: None, factor: part.factor, token, span });
+            label.push(Term { iterations: part.iterations, condition: None, factor: part.factor, token, spread: false, span });
         }
         label
     }

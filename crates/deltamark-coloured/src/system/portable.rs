@@ -131,6 +131,18 @@ impl Engine {
             ValueShape::Struct { fields } => length == fields.len() as u64,
             ValueShape::Vector { indices, .. } => Some(length) == self.vector_length(indices),
             ValueShape::List { capacity, .. } | ValueShape::Set { capacity, .. } => length <= u64::from(*capacity),
+            ValueShape::Union { alternatives } => {
+                let tag = bytes.signed().ok_or(Misread::SHORT)?;
+                let of = usize::try_from(tag).ok().and_then(|tag| alternatives.get(tag)).ok_or(FOREIGN)?;
+                if length != 1 + u64::from(of.is_some()) {
+                    return Err(FOREIGN);
+                }
+                let mut elements = vec![tag];
+                if let Some(of) = of {
+                    elements.push(self.read_value(*of, bytes, depth + 1)?);
+                }
+                return Ok(self.values.sequence(&elements));
+            }
             ValueShape::Discrete { .. } => false,
         };
         if !right {
@@ -143,7 +155,7 @@ impl Engine {
                 ValueShape::Vector { element, .. }
                 | ValueShape::List { element, .. }
                 | ValueShape::Set { element, .. } => *element,
-                ValueShape::Discrete { .. } => return Err(FOREIGN),
+                ValueShape::Union { .. } | ValueShape::Discrete { .. } => return Err(FOREIGN),
             };
             let element = self.read_value(of, bytes, depth + 1)?;
             // The elements of a set are in order, each once.

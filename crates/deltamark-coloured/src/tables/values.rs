@@ -208,6 +208,14 @@ impl Values {
             ValueShape::Struct { fields } => {
                 list("{", "}", out, &mut fields.iter().map(|&(_, of)| of).zip(self.elements(code)));
             }
+            ValueShape::Union { alternatives } => {
+                let tag = self.element(code, 0).unwrap_or_default();
+                out.push_str(&tag.to_string());
+                let of = usize::try_from(tag).ok().and_then(|tag| *alternatives.get(tag)?);
+                if let Some((of, code)) = of.zip(self.element(code, 1)) {
+                    list("(", ")", out, &mut std::iter::once((of, code)));
+                }
+            }
             ValueShape::Vector { element, .. } => {
                 list("[", "]", out, &mut self.elements(code).map(|code| (*element, code)))
             }

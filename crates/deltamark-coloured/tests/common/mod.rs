@@ -71,7 +71,7 @@ pub fn binary(op: Binary, one: Expr, other: Expr) -> Expr {
 }
 
 pub fn term(factor: i64, token: Vec<Expr>) -> Term {
-    Term { iterations: Vec::new(), condition: None, factor, token, span: Span::at(0) }
+    Term { iterations: Vec::new(), condition: None, factor, token, spread: false, span: Span::at(0) }
 }
 
 /// A type of integers.

@@ -5,7 +5,7 @@
 
 use super::LoadError;
 use super::error::shown;
-use super::readers::{Parsed, Text, Wrong, dve, library, lna, net, pnml};
+use super::readers::{Parsed, Text, Wrong, cpn, dve, library, lna, net, pnml};
 use super::recognise::{Recognised, by_ending, recognise};
 use deltamark_core::diagnostic::did_you_mean;
 use std::path::Path;
@@ -65,6 +65,17 @@ pub static FORMATS: &[Format] = &[
         engines: false,
         companion: Some("prop.lna"),
         parse: lna,
+    },
+    Format {
+        name: "cpn",
+        extensions: &["cpn"],
+        help: "coloured nets of CPN Tools with CPN ML, without time",
+        can_fault: true,
+        counts_tokens: true,
+        parameters: true,
+        engines: false,
+        companion: None,
+        parse: cpn,
     },
     Format {
         name: "dve",

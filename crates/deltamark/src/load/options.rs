@@ -13,6 +13,8 @@ pub struct LoadOptions {
     pub format: Option<String>,
     /// Values of its parameters, by name. A later one of the same name counts.
     pub parameters: Vec<(String, String)>,
+    /// Initial markings of places, by name, in the language of the model. A later one of the same name counts.
+    pub markings: Vec<(String, String)>,
     /// What makes successors, where there is a choice.
     pub engine: Option<EngineChoice>,
     /// Whether a coloured net runs as the P/T net it unfolds to.
@@ -48,7 +50,14 @@ impl std::str::FromStr for Unfold {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { format: None, parameters: Vec::new(), unfold: Unfold::Auto, engine: None, limit: LARGEST_FILE }
+        LoadOptions {
+            format: None,
+            parameters: Vec::new(),
+            markings: Vec::new(),
+            unfold: Unfold::Auto,
+            engine: None,
+            limit: LARGEST_FILE,
+        }
     }
 }
 
@@ -59,6 +68,8 @@ impl LoadOptions {
         let mut words: Vec<(String, String)> = Vec::new();
         let parameter = |(name, value): &(String, String)| ("param".into(), format!("{name}={value}"));
         words.extend(self.parameters.iter().map(parameter));
+        let marking = |(name, value): &(String, String)| ("marking".into(), format!("{name}={value}"));
+        words.extend(self.markings.iter().map(marking));
         words.extend(match self.unfold {
             Unfold::Auto => None,
             Unfold::Yes => Some(("unfold".into(), "yes".into())),
@@ -75,6 +86,10 @@ impl LoadOptions {
                 "param" => {
                     let (name, value) = value.split_once('=')?;
                     self.parameters.push((name.into(), value.into()));
+                }
+                "marking" => {
+                    let (name, value) = value.split_once('=')?;
+                    self.markings.push((name.into(), value.into()));
                 }
                 "unfold" => self.unfold = value.parse().ok()?,
                 "engine" => self.engine = Some(value.parse().ok()?),

@@ -105,6 +105,26 @@ pub(super) fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     }
 }
 
+/// A net of CPN Tools, which always runs as coloured: its expressions are code.
+pub(super) fn cpn(text: &Text<'_>) -> Result<Parsed, Wrong> {
+    let options = text.options;
+    if options.unfold == Unfold::Yes {
+        let diagnostic = Diagnostic::new("nets of CPN Tools cannot be unfolded: their inscriptions are code");
+        return Err(vec![diagnostic.help("leave out `--unfold yes`; the net then runs as coloured")].into());
+    }
+    let words = deltamark_core::text::utf8(text.bytes).map_err(Vec::from)?;
+    let net = deltamark_cpn::parse_under(words, &options.parameters, &options.markings, text.control)?;
+    let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
+    let coloured = Coloured {
+        can_fault: net.can_fault(),
+        note: "run as coloured".into(),
+        properties: Vec::new(),
+        propositions: Vec::new(),
+    };
+    let system = ColouredSystem::under(net, words, text.control)?;
+    Ok(Parsed { coloured: Some(coloured), ..Parsed::new(system, sizes) })
+}
+
 /// A coloured net, run as such or unfolded.
 fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Result<Parsed, Wrong> {
     let (options, control) = (text.options, text.control);

@@ -36,7 +36,6 @@ const REWRITE: &str =
 
 /// The formats that are known, but not read.
 static FOREIGN: &[Foreign] = &[
-    Foreign { what: "a coloured net of CPN Tools", endings: &["cpn"], help: EXPORT },
     Foreign { what: "a project of GreatSPN", endings: &["pnpro"], help: EXPORT },
     Foreign { what: "a net in the older format of GreatSPN", endings: &["def"], help: EXPORT },
     Foreign {
@@ -129,7 +128,7 @@ fn root(text: &str) -> Option<&str> {
 fn xml(root: &str, text: &str) -> Option<Recognised> {
     match root {
         "pnml" => Some(Recognised::Ours("pnml")),
-        "workspaceElements" => foreign("cpn"),
+        "workspaceElements" => Some(Recognised::Ours("cpn")),
         "nta" => foreign("xta"),
         "project" if text.contains("<gspn") || text.contains("GreatSPN") => foreign("pnpro"),
         "TPN" | "romeo" => foreign("cts"),
@@ -220,6 +219,7 @@ mod tests {
         let ours: &[(&str, &str)] = &[
             ("<pnml/>", "pnml"),
             ("<?xml version='1.0'?>\n<!-- x -->\n<!DOCTYPE pnml>\n<n:pnml xmlns:n='x'>", "pnml"),
+            ("<?xml version='1.0'?><!DOCTYPE workspaceElements PUBLIC 'x'><workspaceElements>", "cpn"),
             ("# a net\nnet n\ntr a p -> q\n   r\npl p (1)\n", "tina"),
             ("byte x;\nprocess P { state s; init s; }\nsystem async;\n", "dve"),
             ("define(N, 3)\nprocess P {\n}\nsystem async;\n", "mdve"),
@@ -232,7 +232,6 @@ mod tests {
             assert_eq!(recognise(text.as_bytes()), Some(Recognised::Ours(expected)), "{text}");
         }
         let foreign: &[(&[u8], &str)] = &[
-            (b"<?xml version='1.0'?><!DOCTYPE workspaceElements PUBLIC 'x'><workspaceElements>", "CPN Tools"),
             (b"<nta><declaration>clock x;</declaration></nta>", "UPPAAL"),
             (b"clock x;\nprocess P() { state s; init s; }\nsystem P;\n", "UPPAAL"),
             (b"<project name='x'><gspn name='y'/></project>", "project of GreatSPN"),
@@ -261,7 +260,7 @@ mod tests {
             let found = recognise(text.as_bytes()).filter(|_| text != "pl");
             assert_eq!(found, None, "{text}");
         }
-        assert!(by_ending("CPN").is_some() && by_ending("txt").is_none());
+        assert!(by_ending("PNPRO").is_some() && by_ending("txt").is_none());
     }
 
     #[test]
@@ -290,7 +289,7 @@ mod tests {
         let cases = [
             ("dve", &["dve"][..], "dve"),
             ("lna", &["lna"], "lna"),
-            ("cpn", &["cpn"], "CPN Tools"),
+            ("cpn", &["cpn"], "cpn"),
             ("promela", &["pml", "prm", "prom", "spin", "pm"], "Promela"),
             ("llvm", &["ll"], "LLVM"),
             ("timed", &["xml", "xta"], "UPPAAL"),
