@@ -61,6 +61,8 @@ pub(crate) const FUNCTIONS: &[(&str, usize, &str)] = &[
     ("ext_col", 2, "('a -> 'b) -> 'a list -> 'b list"),
     ("ext_ms", 2, "('a -> 'b list) -> 'a list -> 'b list"),
     ("filter", 2, "('a -> bool) -> 'a list -> 'a list"),
+    ("list_to_ms", 1, "'a list -> 'a list"),
+    ("ms_to_list", 1, "'a list -> 'a list"),
     ("ms_to_col", 1, "'a list -> 'a"),
     ("mem", 2, "'a list -> 'a -> bool"),
     ("rm", 2, "'a -> 'a list -> 'a list"),
@@ -131,7 +133,9 @@ pub(crate) fn refused(name: &str) -> Option<&'static str> {
         ":=" | "ref" => "references that are written are not supported: they are state outside the marking",
         "@" | "@+" | "@++" | "+++" => "time stamps are not supported; lists are appended with `^^`",
         "real" | "floor" | "ceil" | "round" | "trunc" | "/" => "numbers with a point are not supported",
-        "remdupl" | "contains" | "contains_all" | "intersect" | "union" | "listsub" => "this list function of CPN Tools is not supported yet",
+        "remdupl" | "contains" | "contains_all" | "intersect" | "union" | "listsub" => {
+            "this list function of CPN Tools is not supported yet"
+        }
         "print" => "output is not supported",
         _ if name.starts_with("TextIO.") || name.starts_with("OS.") => "input and output are not supported",
         _ if name.starts_with("Real.") || name.starts_with("Math.") => "numbers with a point are not supported",
@@ -343,13 +347,14 @@ pub(crate) fn apply(machine: &mut Machine<'_>, number: u16, before: &Arc<[Val]>,
             let mut sum = b;
             let items = all[2].items().to_vec();
             machine.make(items.len())?;
-            let ordered: Vec<Val> =
-                if name.ends_with('r') { items.into_iter().rev().collect() } else { items };
+            let ordered: Vec<Val> = if name.ends_with('r') { items.into_iter().rev().collect() } else { items };
             for item in ordered {
                 sum = machine.apply(&a, Val::Tuple(vec![item, sum].into()))?;
             }
             Ok(sum)
         }
+        // Multisets are lists.
+        "list_to_ms" | "ms_to_list" => Ok(a),
         "ms_to_col" => match a.items() {
             [one] => Ok(one.clone()),
             _ => raise(EMPTY),
@@ -409,7 +414,9 @@ pub(crate) fn apply(machine: &mut Machine<'_>, number: u16, before: &Arc<[Val]>,
         }
         "List.take" | "List.drop" => {
             let items = x.items();
-            let Some(at) = usize::try_from(y.int()).ok().filter(|at| *at <= items.len()) else { return raise(SUBSCRIPT) };
+            let Some(at) = usize::try_from(y.int()).ok().filter(|at| *at <= items.len()) else {
+                return raise(SUBSCRIPT);
+            };
             machine.make(items.len())?;
             Ok(list(if name == "List.take" { items[..at].to_vec() } else { items[at..].to_vec() }))
         }
@@ -436,7 +443,12 @@ pub(crate) fn apply(machine: &mut Machine<'_>, number: u16, before: &Arc<[Val]>,
         }
         "implode" => {
             machine.make(a.items().len())?;
-            Ok(text(a.items().iter().filter_map(|item| if let Val::Char(c) = item { Some(*c) } else { None }).collect::<String>()))
+            Ok(text(
+                a.items()
+                    .iter()
+                    .filter_map(|item| if let Val::Char(c) = item { Some(*c) } else { None })
+                    .collect::<String>(),
+            ))
         }
         "concat" | "String.concat" => {
             let mut out = String::new();
@@ -461,7 +473,13 @@ pub(crate) fn apply(machine: &mut Machine<'_>, number: u16, before: &Arc<[Val]>,
         "String.isSubstring" => truth(b.text().contains(a.text())),
         "Int.toString" => Ok(text(shown(a.int()))),
         "Bool.toString" => Ok(text(if a.truth() { "true" } else { "false" })),
-        "valOf" => if let Val::Con(SOME, Some(of)) = &a { Ok((**of).clone()) } else { raise(OPTION) },
+        "valOf" => {
+            if let Val::Con(SOME, Some(of)) = &a {
+                Ok((**of).clone())
+            } else {
+                raise(OPTION)
+            }
+        }
         "isSome" => truth(matches!(a, Val::Con(SOME, _))),
         "ignore" => Ok(Val::Unit),
         _ => Err(Halt::Limit("a function of the basis is missing")),

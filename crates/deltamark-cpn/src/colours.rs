@@ -24,7 +24,11 @@ pub(crate) enum Form {
     Str,
     /// The constructors.
     Enum(Vec<u32>),
-    Index { con: u32, low: i64, high: i64 },
+    Index {
+        con: u32,
+        low: i64,
+        high: i64,
+    },
     Product(Vec<u32>),
     /// Labels as declared, and their colour sets.
     Record(Vec<(String, u32)>),
@@ -153,12 +157,16 @@ impl Colours {
                 machine.make(text.len())?;
                 Some(Value::Seq(text.chars().map(|c| Value::Int(c as i32)).collect()))
             }
-            (Form::Enum(names), Val::Con(con, None)) => names.iter().position(|name| name == con).map(|at| int(at as i64)),
+            (Form::Enum(names), Val::Con(con, None)) => {
+                names.iter().position(|name| name == con).map(|at| int(at as i64))
+            }
             (Form::Index { con, low, high }, Val::Con(own, Some(of))) if own == con => {
                 let number = of.int();
                 (machine.lenient || (*low..=*high).contains(&number)).then(|| int(number))
             }
-            (Form::Product(parts), Val::Tuple(values)) => self.each(machine, parts.iter().copied().zip(values.iter()))?,
+            (Form::Product(parts), Val::Tuple(values)) => {
+                self.each(machine, parts.iter().copied().zip(values.iter()))?
+            }
             (Form::Record(fields), Val::Record(labels, values)) => {
                 let order = field_order(fields);
                 debug_assert_eq!(labels.len(), order.len());
@@ -186,7 +194,9 @@ impl Colours {
                 let Some(inner) = self.to_state(machine, *of, value)? else { return Ok(None) };
                 (machine.lenient || machine.apply(test, value.clone())?.truth()).then_some(inner)
             }
-            (Form::With(of, values), _) => self.to_state(machine, *of, value)?.filter(|inner| machine.lenient || values.contains(inner)),
+            (Form::With(of, values), _) => {
+                self.to_state(machine, *of, value)?.filter(|inner| machine.lenient || values.contains(inner))
+            }
             _ => None,
         })
     }
@@ -259,15 +269,15 @@ impl Colours {
             }
             Form::Product(parts) => {
                 let parts = parts.clone();
-                self.combined(machine, &parts, most)?.map(|all| all.into_iter().map(|all| Val::Tuple(all.into())).collect())
+                self.combined(machine, &parts, most)?
+                    .map(|all| all.into_iter().map(|all| Val::Tuple(all.into())).collect())
             }
             Form::Record(fields) => {
                 let order = field_order(fields);
                 let labels: Arc<[String]> = order.iter().map(|&at| fields[at].0.clone()).collect();
                 let of: Vec<u32> = fields.iter().map(|field| field.1).collect();
-                let value = |all: Vec<Val>| {
-                    Val::Record(labels.clone(), order.iter().map(|&at| all[at].clone()).collect())
-                };
+                let value =
+                    |all: Vec<Val>| Val::Record(labels.clone(), order.iter().map(|&at| all[at].clone()).collect());
                 self.combined(machine, &of, most)?.map(|all| all.into_iter().map(value).collect())
             }
             Form::Union(alternatives) => {
@@ -311,7 +321,8 @@ impl Colours {
                 return Ok(None);
             }
             machine.make(out.len() * all.len())?;
-            let add = |before: &Vec<Val>| all.iter().map(|one| [&before[..], &[one.clone()]].concat()).collect::<Vec<_>>();
+            let add =
+                |before: &Vec<Val>| all.iter().map(|one| [&before[..], &[one.clone()]].concat()).collect::<Vec<_>>();
             out = out.iter().flat_map(add).collect();
         }
         Ok(Some(out))
@@ -401,7 +412,9 @@ impl Colours {
                 out.push('"');
             }
             Form::Enum(names) => {
-                out.push_str(usize::try_from(number(value)).ok().and_then(|at| names.get(at)).map_or("?", |&con| name(con)));
+                out.push_str(
+                    usize::try_from(number(value)).ok().and_then(|at| names.get(at)).map_or("?", |&con| name(con)),
+                );
             }
             Form::Index { con, .. } => out.push_str(&format!("{}({})", name(*con), tilde(number(value)))),
             Form::Product(of) => self.print_list("(", ")", &mut of.iter().copied().zip(parts), out),

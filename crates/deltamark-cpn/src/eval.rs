@@ -187,14 +187,22 @@ impl<'a> Machine<'a> {
     /// Charges steps.
     pub fn charge(&mut self, steps: usize) -> Result<(), Halt> {
         self.steps += steps as u64;
-        if self.steps > MOST_STEPS { Err(Halt::Limit("the evaluation takes more than 20 million steps")) } else { Ok(()) }
+        if self.steps > MOST_STEPS {
+            Err(Halt::Limit("the evaluation takes more than 20 million steps"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Charges elements that are made.
     pub fn make(&mut self, elements: usize) -> Result<(), Halt> {
         self.made += elements as u64;
         self.charge(elements)?;
-        if self.made > MOST_MADE { Err(Halt::Limit("the evaluation makes more than 4 million elements")) } else { Ok(()) }
+        if self.made > MOST_MADE {
+            Err(Halt::Limit("the evaluation makes more than 4 million elements"))
+        } else {
+            Ok(())
+        }
     }
 
     pub fn run(&mut self, code: &Code, size: usize) -> Evaluated {
@@ -245,10 +253,18 @@ impl<'a> Machine<'a> {
                 self.eval(chosen, frame)
             }
             Code::And(one, other) => {
-                if self.eval(one, frame)?.truth() { self.eval(other, frame) } else { Ok(Val::Bool(false)) }
+                if self.eval(one, frame)?.truth() {
+                    self.eval(other, frame)
+                } else {
+                    Ok(Val::Bool(false))
+                }
             }
             Code::Or(one, other) => {
-                if self.eval(one, frame)?.truth() { Ok(Val::Bool(true)) } else { self.eval(other, frame) }
+                if self.eval(one, frame)?.truth() {
+                    Ok(Val::Bool(true))
+                } else {
+                    self.eval(other, frame)
+                }
             }
             Code::Case(of, rules) => {
                 let value = self.eval(of, frame)?;
@@ -301,7 +317,12 @@ impl<'a> Machine<'a> {
         Ok(Val::Closure(Arc::new(Closure { group, member })))
     }
 
-    fn rules(&mut self, rules: &[(Pattern, Code)], value: &Val, frame: &mut Vec<Val>) -> Result<Option<Evaluated>, Halt> {
+    fn rules(
+        &mut self,
+        rules: &[(Pattern, Code)],
+        value: &Val,
+        frame: &mut Vec<Val>,
+    ) -> Result<Option<Evaluated>, Halt> {
         for (pattern, body) in rules {
             if self.matches(pattern, value, frame)? {
                 return Ok(Some(self.eval(body, frame)));

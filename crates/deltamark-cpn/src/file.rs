@@ -172,7 +172,10 @@ fn declarations(globbox: Node<'_, '_>, file: &mut File) -> Result<(), Diagnostic
                     (Some(name), Ok(exps)) if exps.len() == 1 => {
                         Declaration::Known(exps.into_iter().map(|exp| Dec::Globref(name.clone(), exp)).collect(), whole)
                     }
-                    _ => Declaration::Refused("this reference is declared in a way that is not understood".into(), span(part)),
+                    _ => Declaration::Refused(
+                        "this reference is declared in a way that is not understood".into(),
+                        span(part),
+                    ),
                 });
             }
             "use" => {
@@ -234,16 +237,23 @@ fn colour(part: Node<'_, '_>) -> Declaration {
         "unit" => Some(ColourSpec::Unit(with.map(|with| ids(with)).unwrap_or(names).first().cloned())),
         "bool" => {
             let names = with.map(|with| ids(with)).unwrap_or(names);
-            Some(ColourSpec::Bool(if let [no, yes] = names.as_slice() { Some((no.clone(), yes.clone())) } else { None }))
+            Some(ColourSpec::Bool(if let [no, yes] = names.as_slice() {
+                Some((no.clone(), yes.clone()))
+            } else {
+                None
+            }))
         }
         "int" => Some(ColourSpec::Int(pair(&mut exps))),
         "string" => Some(ColourSpec::Str(with.is_some())),
         "enum" => Some(ColourSpec::Enum(names)),
-        "index" => names.first().cloned().zip(pair(&mut exps)).map(|(name, (low, high))| ColourSpec::Index(name, low, high)),
+        "index" => {
+            names.first().cloned().zip(pair(&mut exps)).map(|(name, (low, high))| ColourSpec::Index(name, low, high))
+        }
         "product" => Some(ColourSpec::Product(names)),
         "record" => {
             let fields = kind.children().filter(|child| child.has_tag_name("recordfield")).map(ids);
-            let pair = |ids: Vec<String>| if let [label, of] = &ids[..] { Some((label.clone(), of.clone())) } else { None };
+            let pair =
+                |ids: Vec<String>| if let [label, of] = &ids[..] { Some((label.clone(), of.clone())) } else { None };
             fields.map(pair).collect::<Option<Vec<_>>>().map(ColourSpec::Record)
         }
         "list" => names.first().cloned().map(|of| ColourSpec::List(of, pair(&mut exps))),
@@ -258,9 +268,11 @@ fn colour(part: Node<'_, '_>) -> Declaration {
         }
         "subset" => {
             let by = child(kind, "by").is_some();
-            names.first().cloned().zip(exps.next()).map(|(of, exp)| {
-                if by { ColourSpec::SubsetBy(of, exp) } else { ColourSpec::SubsetWith(of, exp) }
-            })
+            names
+                .first()
+                .cloned()
+                .zip(exps.next())
+                .map(|(of, exp)| if by { ColourSpec::SubsetBy(of, exp) } else { ColourSpec::SubsetWith(of, exp) })
         }
         "alias" => names.first().cloned().map(ColourSpec::Alias),
         kind @ ("real" | "time" | "intinf") => Some(ColourSpec::Other(kind.into())),
@@ -270,8 +282,12 @@ fn colour(part: Node<'_, '_>) -> Declaration {
     match spec {
         Some(ColourSpec::Enum(names)) if names.is_empty() => refused(format!("the colour set `{name}` has no values")),
         Some(ColourSpec::Union(names)) if names.is_empty() => refused(format!("the colour set `{name}` has no values")),
-        Some(ColourSpec::Product(parts)) if parts.len() < 2 => refused(format!("the colour set `{name}` has too few parts")),
-        Some(ColourSpec::Record(parts)) if parts.is_empty() => refused(format!("the colour set `{name}` has no fields")),
+        Some(ColourSpec::Product(parts)) if parts.len() < 2 => {
+            refused(format!("the colour set `{name}` has too few parts"))
+        }
+        Some(ColourSpec::Record(parts)) if parts.is_empty() => {
+            refused(format!("the colour set `{name}` has no fields"))
+        }
         Some(spec) => Declaration::Known(vec![Dec::Colour { name, spec, timed, at: 0 }], position),
         None => refused(format!("the colour set `{name}` is declared in a way that is not understood")),
     }

@@ -50,7 +50,12 @@ fn join(group: &mut [usize], one: usize, other: usize) {
 /// Makes the instances.
 pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let by_id: HashMap<&str, usize> = file.pages.iter().enumerate().map(|(at, page)| (page.id.as_str(), at)).collect();
-    let used = |id: &str| file.pages.iter().flat_map(|page| &page.transitions).any(|trans| trans.subst.as_ref().is_some_and(|subst| subst.0 == id));
+    let used = |id: &str| {
+        file.pages
+            .iter()
+            .flat_map(|page| &page.transitions)
+            .any(|trans| trans.subst.as_ref().is_some_and(|subst| subst.0 == id))
+    };
     let mut flat = Flat { instances: Vec::new(), places: Vec::new(), assigned: Vec::new(), group: Vec::new() };
     let mut counts = vec![0; file.pages.len()];
     // The page, the depth, and for its ports the place instances that are their sockets.
@@ -59,7 +64,9 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     waiting.extend(primes.into_iter().rev().map(|page| (page, 0, Vec::new())));
     while let Some((page, depth, sockets)) = waiting.pop() {
         if flat.instances.len() >= MOST_INSTANCES || depth > 200 {
-            return Err(Diagnostic::new(format!("the pages have more than {MOST_INSTANCES} instances, or contain themselves")));
+            return Err(Diagnostic::new(format!(
+                "the pages have more than {MOST_INSTANCES} instances, or contain themselves"
+            )));
         }
         counts[page] += 1;
         let of = &file.pages[page];
@@ -82,7 +89,10 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
             let Some((subpage, pairs)) = &trans.subst else { continue };
             let at = deltamark_core::Span::new(trans.span.0, trans.span.1);
             let Some(&subpage) = by_id.get(subpage.as_str()) else {
-                let message = format!("the subpage of the substitution transition `{}'{}` is not in the file", of.name, trans.name);
+                let message = format!(
+                    "the subpage of the substitution transition `{}'{}` is not in the file",
+                    of.name, trans.name
+                );
                 return Err(Diagnostic::at(at, message));
             };
             let mut sockets = Vec::new();
@@ -90,7 +100,10 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
                 match place(socket) {
                     Some(socket) => sockets.push((port.clone(), socket)),
                     None => {
-                        let message = format!("a socket of the substitution transition `{}'{}` is not on its page", of.name, trans.name);
+                        let message = format!(
+                            "a socket of the substitution transition `{}'{}` is not on its page",
+                            of.name, trans.name
+                        );
                         return Err(Diagnostic::at(at, message));
                     }
                 }
@@ -102,7 +115,12 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     for number in 0..flat.places.len() {
         let (instance, at) = flat.places[number];
         let place = &file.pages[flat.instances[instance].page].places[at];
-        let sets = file.fusions.iter().enumerate().filter(|(_, set)| set.contains(&place.id)).map(|(set, _)| format!("set {set}"));
+        let sets = file
+            .fusions
+            .iter()
+            .enumerate()
+            .filter(|(_, set)| set.contains(&place.id))
+            .map(|(set, _)| format!("set {set}"));
         for name in sets.chain(place.fusion.iter().map(|name| format!("name {name}"))).collect::<Vec<_>>() {
             let first = *by_name.entry(name).or_insert(number);
             join(&mut flat.group, first, number);

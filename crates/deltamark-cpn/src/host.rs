@@ -15,7 +15,6 @@ use crate::infer::{Ready, why};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gives {
     Truth,
-    Int,
     /// A token that is produced, of this colour set.
     Token(u32),
     /// A token that is consumed.
@@ -86,8 +85,9 @@ impl CpnHost {
         };
         match expression.gives {
             Gives::Truth => Ok(Value::Int(value.truth().into())),
-            Gives::Int => Ok(Value::Int(value.int() as i32)),
-            Gives::Token(of) => self.colours.to_state(&mut machine, of, &value).map_err(say)?.ok_or_else(|| outside(of)),
+            Gives::Token(of) => {
+                self.colours.to_state(&mut machine, of, &value).map_err(say)?.ok_or_else(|| outside(of))
+            }
             Gives::Taken(of) => {
                 machine.lenient = true;
                 self.colours.to_state(&mut machine, of, &value).map_err(say)?.ok_or_else(|| outside(of))

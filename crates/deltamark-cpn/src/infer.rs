@@ -147,7 +147,8 @@ impl Model {
         let ty = of.map_or(result, |of| self.types.arrow(of, result));
         let mut any = Vec::new();
         self.types.variables(ty, &mut any);
-        self.names.push((name.into(), Entry { scheme: Scheme { any, ty }, meaning: Meaning::Con(number, of.is_some()) }));
+        self.names
+            .push((name.into(), Entry { scheme: Scheme { any, ty }, meaning: Meaning::Con(number, of.is_some()) }));
         number
     }
 
@@ -477,7 +478,10 @@ impl Model {
                 let (right, ty) = self.exp(other)?;
                 self.unify(bool_, ty, other.at)?;
                 let (left, right) = (Box::new(left), Box::new(right));
-                (if matches!(exp.kind, ExpKind::And(..)) { Code::And(left, right) } else { Code::Or(left, right) }, bool_)
+                (
+                    if matches!(exp.kind, ExpKind::And(..)) { Code::And(left, right) } else { Code::Or(left, right) },
+                    bool_,
+                )
             }
             ExpKind::Case(of, rules) => {
                 let (code, from) = self.exp(of)?;
@@ -623,7 +627,9 @@ impl Model {
             let mut any = Vec::new();
             self.types.variables(ty, &mut any);
             let level = self.types.level;
-            any.retain(|&var| !waiting.contains(&var) && matches!(self.types.node(var), Node::Var(own) if *own > level));
+            any.retain(|&var| {
+                !waiting.contains(&var) && matches!(self.types.node(var), Node::Var(own) if *own > level)
+            });
             self.names[at].1.scheme.any = any;
         }
     }
@@ -803,7 +809,9 @@ impl Model {
                     self.global(name, Scheme { any: Vec::new(), ty }, Val::Ref(Arc::new(value)));
                 }
                 Dec::Vars { names, of, at } => {
-                    let Some(colour) = self.colour(of) else { return wrong(*at, format!("there is no colour set `{of}`")) };
+                    let Some(colour) = self.colour(of) else {
+                        return wrong(*at, format!("there is no colour set `{of}`"));
+                    };
                     let ty = self.colours.get(colour).ty;
                     for (name, _) in names {
                         let scheme = Scheme { any: Vec::new(), ty };
@@ -852,10 +860,17 @@ impl Model {
         let mut values = Vec::new();
         {
             let world = World { globals: &self.globals, colours: &self.colours };
-            let slots: Vec<Code> = bound
-                .iter()
-                .map(|(_, entry)| if let Meaning::Local(slot) = entry.meaning { Code::Local(slot) } else { Code::Const(Val::Unit) })
-                .collect();
+            let slots: Vec<Code> =
+                bound
+                    .iter()
+                    .map(|(_, entry)| {
+                        if let Meaning::Local(slot) = entry.meaning {
+                            Code::Local(slot)
+                        } else {
+                            Code::Const(Val::Unit)
+                        }
+                    })
+                    .collect();
             if let Ok(shape) = Arc::try_unwrap(shape) {
                 let code = Code::LetVal(shape, Box::new(Code::Const(value_of)), Box::new(Code::List(slots)));
                 let found = Machine::new(&world, &[]).run(&code, self.most);
@@ -903,9 +918,10 @@ impl Model {
             }
             ColourSpec::Int(bounds) => (Form::Int(range(self, bounds)?), int),
             ColourSpec::Str(false) => (Form::Str, self.basic(1)),
-            ColourSpec::Str(true) => {
-                (Form::Refused(format!("the colour set `{name}` restricts strings, which is not supported")), self.basic(1))
-            }
+            ColourSpec::Str(true) => (
+                Form::Refused(format!("the colour set `{name}` restricts strings, which is not supported")),
+                self.basic(1),
+            ),
             ColourSpec::Enum(names) => {
                 let ty = self.types.con(name);
                 (Form::Enum(names.iter().map(|one| self.constructor(one, None, ty)).collect()), ty)
@@ -1051,7 +1067,12 @@ pub(crate) fn why(colours: &Colours, halt: &Halt) -> String {
 /// Whether an expression may be generalised: evaluating it does nothing.
 fn is_value(exp: &Exp) -> bool {
     match &exp.kind {
-        ExpKind::Fn(_) | ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Str(_) | ExpKind::Char(_) | ExpKind::Select(_) => true,
+        ExpKind::Fn(_)
+        | ExpKind::Name(_)
+        | ExpKind::Int(_)
+        | ExpKind::Str(_)
+        | ExpKind::Char(_)
+        | ExpKind::Select(_) => true,
         ExpKind::Tuple(parts) | ExpKind::List(parts) => parts.iter().all(is_value),
         ExpKind::Typed(of, _) => is_value(of),
         _ => false,
@@ -1083,7 +1104,8 @@ fn curried(clauses: &[Clause]) -> Done<Exp> {
     }
     // Names that no model can have.
     let name = |number: usize| format!("argument {number}");
-    let tuple = Exp { kind: ExpKind::Tuple((0..count).map(|n| Exp { kind: ExpKind::Name(name(n)), at }).collect()), at };
+    let tuple =
+        Exp { kind: ExpKind::Tuple((0..count).map(|n| Exp { kind: ExpKind::Name(name(n)), at }).collect()), at };
     let rule = |clause: &Clause| (Pat { kind: PatKind::Tuple(clause.patterns.clone()), at: clause.at }, body(clause));
     let mut exp = Exp { kind: ExpKind::Case(Box::new(tuple), clauses.iter().map(rule).collect()), at };
     for number in (0..count).rev() {

@@ -86,7 +86,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<(Word, usize)>, Wrong> {
             if i == start {
                 return wrong(pos, "digits are missing");
             }
-            let real = at(i) == '.' && at(i + 1).is_ascii_digit() || matches!(at(i), 'e' | 'E') && at(i + 1).is_ascii_digit();
+            let real =
+                at(i) == '.' && at(i + 1).is_ascii_digit() || matches!(at(i), 'e' | 'E') && at(i + 1).is_ascii_digit();
             if real {
                 return wrong(pos, "numbers with a point are not supported");
             }
@@ -149,7 +150,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<(Word, usize)>, Wrong> {
             }
         } else if SYMBOLIC.contains(c) {
             let mut sign = String::new();
-            while SYMBOLIC.contains(at(i)) && i < chars.len() && !(at(i) == '#' && at(i + 1) == '"' && !sign.is_empty()) {
+            while SYMBOLIC.contains(at(i)) && i < chars.len() && !(at(i) == '#' && at(i + 1) == '"' && !sign.is_empty())
+            {
                 // `~` before a digit begins a number, unless it continues a symbolic name.
                 sign.push(at(i));
                 i += 1;

@@ -220,7 +220,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// The terms of a multiset.
-    fn terms(&mut self, exp: &Exp, of: u32, taken: bool, what: &str, frame: &mut Frame, out: &mut Vec<PieceTerm>) -> Result<(), Wrong> {
+    fn terms(
+        &mut self,
+        exp: &Exp,
+        of: u32,
+        taken: bool,
+        what: &str,
+        frame: &mut Frame,
+        out: &mut Vec<PieceTerm>,
+    ) -> Result<(), Wrong> {
         match &exp.kind {
             ExpKind::Name(name) if name == "empty" => return Ok(()),
             ExpKind::List(items) => {
@@ -258,7 +266,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// The terms of an inscription at a place of this colour set: one token if it has the type of one, else a multiset.
-    fn inscription(&mut self, exp: &Exp, of: u32, taken: bool, what: &str, frame: &mut Frame) -> Result<Vec<PieceTerm>, Wrong> {
+    fn inscription(
+        &mut self,
+        exp: &Exp,
+        of: u32,
+        taken: bool,
+        what: &str,
+        frame: &mut Frame,
+    ) -> Result<Vec<PieceTerm>, Wrong> {
         let ty = self.model.colours.get(of).ty;
         let set = self.model.types.list(ty);
         // What is produced is checked as a whole where the colour set leaves values out.
@@ -358,7 +373,12 @@ impl<'a> Lowering<'a> {
         Ok(net)
     }
 
-    fn places(&mut self, file: &File, flat: &Flat, markings: &[(String, String)]) -> (Vec<FlatPlace>, HashMap<usize, u32>) {
+    fn places(
+        &mut self,
+        file: &File,
+        flat: &Flat,
+        markings: &[(String, String)],
+    ) -> (Vec<FlatPlace>, HashMap<usize, u32>) {
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); flat.places.len()];
         for (number, &group) in flat.group.iter().enumerate() {
             members[group].push(number);
@@ -394,7 +414,8 @@ impl<'a> Lowering<'a> {
                         flat_place.of = colour;
                         let refusal = self.model.colours.refusal(colour);
                         let refusal = refusal.or_else(|| {
-                            timed(&self.model.colours, colour).then(|| "its colour set is timed, and time is not supported".into())
+                            timed(&self.model.colours, colour)
+                                .then(|| "its colour set is timed, and time is not supported".into())
                         });
                         if let Some(why) = refusal {
                             self.refuse(span, format!("place `{name}`: {why}"));
@@ -415,10 +436,14 @@ impl<'a> Lowering<'a> {
                 out.push(flat_place);
                 continue;
             }
-            let texts: Vec<&Inscription> = own.iter().map(|&number| &text(number).2.initial).filter(|text| !text.is_blank()).collect();
+            let texts: Vec<&Inscription> =
+                own.iter().map(|&number| &text(number).2.initial).filter(|text| !text.is_blank()).collect();
             let squeeze = |text: &str| text.split_whitespace().collect::<String>();
             if texts.iter().any(|one| squeeze(&one.text) != squeeze(&texts[0].text)) {
-                self.refuse(span, format!("the members of the fusion set of place `{name}` have different initial markings"));
+                self.refuse(
+                    span,
+                    format!("the members of the fusion set of place `{name}` have different initial markings"),
+                );
             }
             let mut initial = texts.first().map(|text| (*text).clone()).unwrap_or_default();
             // Any member's name is good.
@@ -427,7 +452,9 @@ impl<'a> Lowering<'a> {
                     let (page, number, place) = text(member);
                     let (full, first) = (format!("{}'{} {number}", page.name, place.name), number == 1);
                     full == *wanted
-                        || first && (format!("{}'{}", page.name, place.name) == *wanted || place.name == *wanted && only_name(file, wanted))
+                        || first
+                            && (format!("{}'{}", page.name, place.name) == *wanted
+                                || place.name == *wanted && only_name(file, wanted))
                 };
                 if members.iter().any(called) {
                     used[at] = true;
@@ -455,7 +482,8 @@ impl<'a> Lowering<'a> {
                 if !used {
                     let known: Vec<&str> = out.iter().map(|place| place.name.as_str()).collect();
                     let close = deltamark_core::diagnostic::did_you_mean(name, known);
-                    let help = close.map_or("places are called `Page'Name 1`".into(), |close| format!("did you mean `{close}`?"));
+                    let help = close
+                        .map_or("places are called `Page'Name 1`".into(), |close| format!("did you mean `{close}`?"));
                     let message = format!("`--marking` names `{name}`, and there is no such place, or several");
                     self.findings.add(|| Diagnostic::new(message).help(help));
                 }
@@ -490,12 +518,15 @@ impl<'a> Lowering<'a> {
                 words.iter().any(|(word, _)| matches!(word, Word::Name(name) if name == "output" || reference(name)))
             });
             if output {
-                let message = format!("the code of {named} has outputs or uses references, which is not supported: it is more than a log");
+                let message = format!(
+                    "the code of {named} has outputs or uses references, which is not supported: it is more than a log"
+                );
                 self.refuse(trans.code.span(self.source, 0), message);
             }
         }
         let mut frame = Frame::default();
-        let mut out = FlatTransition { name, id: trans.id.clone(), priority: priority_default(), span, ..FlatTransition::new() };
+        let mut out =
+            FlatTransition { name, id: trans.id.clone(), priority: priority_default(), span, ..FlatTransition::new() };
         for arc in arcs {
             let Some(at) = place(&arc.place) else {
                 self.refuse(arc.span, format!("an arc of {named} leads to no place"));
@@ -584,7 +615,10 @@ impl<'a> Lowering<'a> {
                             }
                         }
                     }
-                    Ok(_) => self.refuse(trans.priority.span(self.source, 0), format!("the priority of {named} uses variables, which is not supported")),
+                    Ok(_) => self.refuse(
+                        trans.priority.span(self.source, 0),
+                        format!("the priority of {named} uses variables, which is not supported"),
+                    ),
                     Err(wrong) => self.wrong(&trans.priority, &format!("the priority of {named}"), &wrong),
                 }
             }
@@ -649,9 +683,11 @@ impl<'a> Lowering<'a> {
                 None => {
                     let (name, of) = &frame.names[var];
                     let colour = &self.model.colours.get(*of).name;
-                    let message = format!("{named} cannot bind the variable `{name}` from the large colour set `{colour}`");
+                    let message =
+                        format!("{named} cannot bind the variable `{name}` from the large colour set `{colour}`");
                     self.findings.add(|| {
-                        Diagnostic::at(out.span, message).help("an input arc or an equation in the guard must give its value")
+                        Diagnostic::at(out.span, message)
+                            .help("an input arc or an equation in the guard must give its value")
                     });
                     return None;
                 }
@@ -690,7 +726,9 @@ impl<'a> Lowering<'a> {
                     let at = frame.names.iter().position(|known| known.0 == *name);
                     at.filter(|at| !bound.contains(at))
                 };
-                let Some((name, var)) = names.iter().find_map(|name| unknown(name).map(|at| (name.clone(), at))) else { continue };
+                let Some((name, var)) = names.iter().find_map(|name| unknown(name).map(|at| (name.clone(), at))) else {
+                    continue;
+                };
                 let of = frame.names[var].1;
                 let at = value.at;
                 let choice = Exp { kind: ExpKind::List(vec![Exp { kind: ExpKind::Name(name), at }]), at };
@@ -913,7 +951,9 @@ impl FlatTransition {
             let role = match from {
                 None => Role::Bound,
                 Some(PickFrom::All(all)) => elements(Expr::new(ExprKind::Const(Value::Seq(all.clone())), span)),
-                Some(PickFrom::Host(number, used)) => elements(Piece::Host(*number, used.clone()).build(host, span, false)),
+                Some(PickFrom::Host(number, used)) => {
+                    elements(Piece::Host(*number, used.clone()).build(host, span, false))
+                }
             };
             Variable { name: name.clone(), of: TypeId(*of), role }
         };

@@ -25,10 +25,53 @@ fn infix(name: &str) -> Option<(u8, bool)> {
 }
 
 const RESERVED: &[&str] = &[
-    "val", "fun", "fn", "let", "in", "end", "local", "case", "of", "if", "then", "else", "andalso", "orelse", "op",
-    "raise", "handle", "exception", "datatype", "type", "and", "as", "rec", "with", "structure", "open", "infix",
-    "infixr", "nonfix", "colset", "color", "var", "globref", "abstype", "eqtype", "functor", "sig", "signature", "struct",
-    "withtype", "do", "while", "include", "sharing", "where",
+    "val",
+    "fun",
+    "fn",
+    "let",
+    "in",
+    "end",
+    "local",
+    "case",
+    "of",
+    "if",
+    "then",
+    "else",
+    "andalso",
+    "orelse",
+    "op",
+    "raise",
+    "handle",
+    "exception",
+    "datatype",
+    "type",
+    "and",
+    "as",
+    "rec",
+    "with",
+    "structure",
+    "open",
+    "infix",
+    "infixr",
+    "nonfix",
+    "colset",
+    "color",
+    "var",
+    "globref",
+    "abstype",
+    "eqtype",
+    "functor",
+    "sig",
+    "signature",
+    "struct",
+    "withtype",
+    "declare",
+    "timed",
+    "do",
+    "while",
+    "include",
+    "sharing",
+    "where",
 ];
 
 /// The parser of one text.
@@ -696,7 +739,8 @@ impl Parser {
                     let timed = self.take("timed");
                     decs.push(Dec::Colour { name, spec, timed, at });
                 }
-                "datatype" | "structure" | "open" | "infix" | "infixr" | "nonfix" | "abstype" | "functor" | "signature" => {
+                "datatype" | "structure" | "open" | "infix" | "infixr" | "nonfix" | "abstype" | "functor"
+                | "signature" => {
                     return wrong(at, format!("`{word}` is not supported"));
                 }
                 _ => return Ok(decs),

@@ -256,7 +256,8 @@ impl Types {
                 format!("{{{}}}", fields.iter().map(part).collect::<Vec<_>>().join(", "))
             }
             Node::Arrow(from, to) => {
-                let text = format!("{} -> {}", self.show_at(*from, depth + 1, true), self.show_at(*to, depth + 1, false));
+                let text =
+                    format!("{} -> {}", self.show_at(*from, depth + 1, true), self.show_at(*to, depth + 1, false));
                 if inside { format!("({text})") } else { text }
             }
         }

@@ -92,7 +92,10 @@ impl Pattern {
             _ if !Values::is_sequence(code) => return false,
             Pattern::Row(parts) => {
                 return values.len(code) == parts.len()
-                    && parts.iter().zip(values.elements(code)).all(|(part, code)| part.take(values, code, frame, equal));
+                    && parts
+                        .iter()
+                        .zip(values.elements(code))
+                        .all(|(part, code)| part.take(values, code, frame, equal));
             }
             Pattern::Cons(head, tail) => {
                 let elements: Vec<Code> = values.elements(code).collect();
@@ -644,7 +647,9 @@ impl Planner<'_> {
                     new.insert(var.0);
                     ComponentMatch::Bind(*var)
                 }
-                _ if parts_of(component).is_some() => ComponentMatch::Parts(self.take_apart(&term, component, &mut new)),
+                _ if parts_of(component).is_some() => {
+                    ComponentMatch::Parts(self.take_apart(&term, component, &mut new))
+                }
                 _ => ComponentMatch::Match(component.clone()),
             };
             parts.push(part);

@@ -122,7 +122,14 @@ impl<'a, 'd> Terms<'a, 'd> {
                 if of == wanted { expression } else { self.checked(expression, wanted) }
             });
             let token = token.collect();
-            label.push(Term { iterations: part.iterations, condition: None, factor: part.factor, token, spread: false, span });
+            label.push(Term {
+                iterations: part.iterations,
+                condition: None,
+                factor: part.factor,
+                token,
+                spread: false,
+                span,
+            });
         }
         label
     }
