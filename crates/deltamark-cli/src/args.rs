@@ -355,8 +355,8 @@ pub struct Check {
     pub ctl: Vec<String>,
     #[command(flatten)]
     pub explore: Explore,
-    /// Leave states away that the properties do not need: auto decides when there are many, off, stubborn
-    #[arg(long, value_name = "NAME", default_value_t = deltamark::Reduce::Auto)]
+    /// Leave states away that the properties do not need: off, stubborn, or auto, which decides when there are many
+    #[arg(long, value_name = "NAME", default_value_t = deltamark::Reduce::Off)]
     pub reduce: deltamark::Reduce,
     /// Write the traces to a file, as JSON
     #[arg(long, value_name = "FILE")]
