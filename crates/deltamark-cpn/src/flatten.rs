@@ -47,6 +47,9 @@ fn join(group: &mut [usize], one: usize, other: usize) {
     group[high] = low;
 }
 
+/// Ports by their ids, and the place instances that are their sockets.
+type Sockets = Vec<(String, usize)>;
+
 /// Makes the instances.
 pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let by_id: HashMap<&str, usize> = file.pages.iter().enumerate().map(|(at, page)| (page.id.as_str(), at)).collect();
@@ -59,7 +62,7 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let mut flat = Flat { instances: Vec::new(), places: Vec::new(), assigned: Vec::new(), group: Vec::new() };
     let mut counts = vec![0; file.pages.len()];
     // The page, the depth, and for its ports the place instances that are their sockets.
-    let mut waiting: Vec<(usize, u32, Vec<(String, usize)>)> = Vec::new();
+    let mut waiting: Vec<(usize, u32, Sockets)> = Vec::new();
     let primes: Vec<usize> = (0..file.pages.len()).filter(|&at| !used(&file.pages[at].id)).collect();
     waiting.extend(primes.into_iter().rev().map(|page| (page, 0, Vec::new())));
     while let Some((page, depth, sockets)) = waiting.pop() {
