@@ -55,6 +55,14 @@ pub enum Node {
     Fireable(Vec<Name>),
     /// The sum of these numbers.
     Tokens(Vec<Name>),
+    /// The state is an initial one; in temporal formulas only, as are all that follow.
+    Initial,
+    /// `X a`, `F a` or `G a`.
+    Along(PathOperator, Box<Expr>),
+    /// `a U b`, `a R b`, `a W b` or `a M b`.
+    Until(UntilOperator, Box<Expr>, Box<Expr>),
+    /// `A a` or `E a`.
+    Paths(PathQuantifier, Box<Expr>),
     /// `not a`.
     Not(Box<Expr>),
     /// `a and b and c`: at least two.
@@ -71,6 +79,77 @@ pub enum Node {
     Negate(Box<Expr>),
     /// `a + b - c` or `a * b / c`, left-associative: at least one operator, all of them of equal precedence.
     Arithmetic(Box<Expr>, Vec<(Arithmetic, Expr)>),
+}
+
+/// Temporal operators before a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathOperator {
+    /// `X`: from the next state on.
+    Next,
+    /// `F`: from some state on.
+    Finally,
+    /// `G`: from every state on.
+    Globally,
+}
+
+impl PathOperator {
+    /// Its letter.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            PathOperator::Next => "X",
+            PathOperator::Finally => "F",
+            PathOperator::Globally => "G",
+        }
+    }
+}
+
+/// Temporal operators between formulas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UntilOperator {
+    /// `a U b`: `b` comes, and until then `a` holds.
+    Until,
+    /// `a R b`: `b` holds up to and including the first state with `a`, for ever if there is none.
+    Release,
+    /// `a W b`: as `U`, but `b` need not come.
+    Weak,
+    /// `a M b`: as `R`, but `a` must come.
+    Strong,
+}
+
+impl UntilOperator {
+    /// Its letter.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            UntilOperator::Until => "U",
+            UntilOperator::Release => "R",
+            UntilOperator::Weak => "W",
+            UntilOperator::Strong => "M",
+        }
+    }
+
+    /// The operator of this letter.
+    pub(crate) fn by_symbol(symbol: &str) -> Option<Self> {
+        [Self::Until, Self::Release, Self::Weak, Self::Strong].into_iter().find(|one| one.symbol() == symbol)
+    }
+}
+
+/// Path quantifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathQuantifier {
+    /// `A`: on all paths.
+    All,
+    /// `E`: on some path.
+    Exists,
+}
+
+impl PathQuantifier {
+    /// Its letter.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            PathQuantifier::All => "A",
+            PathQuantifier::Exists => "E",
+        }
+    }
 }
 
 /// Comparison operators.
@@ -139,6 +218,7 @@ pub(crate) enum Level {
     Implies,
     Or,
     And,
+    Until,
     Not,
     Compare,
     Sum,
@@ -154,7 +234,8 @@ impl Level {
             Level::Iff => Level::Implies,
             Level::Implies => Level::Or,
             Level::Or => Level::And,
-            Level::And => Level::Not,
+            Level::And => Level::Until,
+            Level::Until => Level::Not,
             Level::Not => Level::Compare,
             Level::Compare => Level::Sum,
             Level::Sum => Level::Product,
@@ -182,14 +263,19 @@ impl Node {
             Node::Implies(..) => Level::Implies,
             Node::Or(_) => Level::Or,
             Node::And(_) => Level::And,
-            Node::Not(_) => Level::Not,
+            Node::Until(..) => Level::Until,
+            Node::Not(_) | Node::Along(..) | Node::Paths(..) => Level::Not,
             Node::Compare(..) => Level::Compare,
             Node::Arithmetic(_, rest) => rest.first().map_or(Level::Atom, |(operator, _)| operator.level()),
             Node::Negate(_) => Level::Sign,
             Node::Number(number) if *number < 0 => Level::Sign,
-            Node::Truth(_) | Node::Number(_) | Node::Name(_) | Node::Deadlock | Node::Fireable(_) | Node::Tokens(_) => {
-                Level::Atom
-            }
+            Node::Truth(_)
+            | Node::Number(_)
+            | Node::Name(_)
+            | Node::Deadlock
+            | Node::Initial
+            | Node::Fireable(_)
+            | Node::Tokens(_) => Level::Atom,
         }
     }
 }

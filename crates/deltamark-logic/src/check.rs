@@ -24,6 +24,17 @@ pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagno
 /// expression.
 pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Result<(Expr, Compiled), Vec<Diagnostic>> {
     let expr = parse(text)?;
+    let compiled = compile_expr(kind, text, &expr, observe)?;
+    Ok((expr, compiled))
+}
+
+/// Compiles an expression that was parsed from `text`, or from a part of it.
+pub(crate) fn compile_expr(
+    kind: Kind,
+    text: &str,
+    expr: &Expr,
+    observe: &dyn Observe,
+) -> Result<Compiled, Vec<Diagnostic>> {
     let mut checker = Checker {
         text,
         observe,
@@ -35,24 +46,29 @@ pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Resul
         now: Depths::default(),
         most: Depths::default(),
     };
-    let numeric = kind == Kind::Int && checker.kind(&expr) != Some(Kind::Bool);
+    let numeric = kind == Kind::Int && checker.kind(expr) != Some(Kind::Bool);
     if numeric {
-        checker.number(&expr);
+        checker.number(expr);
     } else {
-        checker.truth(&expr);
+        checker.truth(expr);
     }
     checker.findings.or(())?;
     let written = &text[expr.span.range()];
-    let compiled = Compiled {
-        source: text.to_string(),
+    Ok(Compiled {
+        // Of a long text only the part that it was compiled from.
+        source: written.to_string(),
         // Comments inside end with their lines, so printing the expression again drops them.
         text: if written.contains('\n') { expr.to_string() } else { written.to_string() },
         operations: checker.operations,
-        places: checker.places,
+        places: checker.places.iter().map(|place| within(*place, expr.span)).collect(),
         depths: checker.most,
         numeric,
-    };
-    Ok((expr, compiled))
+    })
+}
+
+/// A span in the text of an expression, as one in that expression.
+fn within(place: Span, whole: Span) -> Span {
+    Span::new(place.start.saturating_sub(whole.start), place.end.saturating_sub(whole.start))
 }
 
 /// One of the two namespaces: observables and transitions.
@@ -124,6 +140,10 @@ impl Checker<'_> {
                 }
             }
             Node::Compare(comparison, left, right) => self.comparison(*comparison, left, right, span),
+            Node::Initial | Node::Along(..) | Node::Until(..) | Node::Paths(..) => self.wrong(
+                Diagnostic::at(span, "this speaks of paths, so it cannot be part of a comparison")
+                    .help("compare the values of formulas by `<->`"),
+            ),
             Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => {
                 // Checked all the same, so that wrong names inside are found as well.
                 self.number(expr);
@@ -181,6 +201,10 @@ impl Checker<'_> {
             | Node::Or(_)
             | Node::Implies(..)
             | Node::Iff(_)
+            | Node::Initial
+            | Node::Along(..)
+            | Node::Until(..)
+            | Node::Paths(..)
             | Node::Compare(..) => {
                 self.truth(expr);
                 self.no_number(expr, None);
@@ -313,6 +337,10 @@ impl Checker<'_> {
             | Node::Or(_)
             | Node::Implies(..)
             | Node::Iff(_)
+            | Node::Initial
+            | Node::Along(..)
+            | Node::Until(..)
+            | Node::Paths(..)
             | Node::Compare(..) => Some(Kind::Bool),
         }
     }

@@ -35,6 +35,18 @@
 //! `true`, `false`, `deadlock` and the operators' words are names only when quoted;
 //! `fireable` and `tokens` are special only before a parenthesis.
 //!
+//! Temporal formulas ([`parse_temporal`], [`temporal`]) have more operators. They are words, so that names of these
+//! letters must be quoted there; everywhere else they are names as ever.
+//!
+//! ```text
+//! both       = until { and until }
+//! until      = negated [ (U | R | W | M) until ]        right-associative
+//! negated    = not negated | compared
+//!            | (X | F | G | [] | <>) negated            also written together: GF p
+//!            | (A | E) negated | (A | E) [ expr ]       AG p, A[p U q]
+//! atom       = ... | initial                            the state is an initial one
+//! ```
+//!
 //! # Semantics
 //! Numbers are 64-bit integers. `/` rounds towards zero and `%` has the sign of the dividend. `deadlock` is true
 //! in states without successors. `and`, `or` and `implies` short-circuit, so `q != 0 and p / q > 1` is defined
@@ -54,6 +66,7 @@
 //! ```
 
 mod ast;
+pub mod automaton;
 mod check;
 mod file;
 mod formula;
@@ -63,13 +76,14 @@ mod parse;
 mod print;
 mod program;
 mod property;
+pub mod temporal;
 mod token;
 
-pub use ast::{Arithmetic, Comparison, Expr, Name, Node};
+pub use ast::{Arithmetic, Comparison, Expr, Name, Node, PathOperator, PathQuantifier, UntilOperator};
 pub use check::compile;
 pub use file::{MAX_FILE_LENGTH, parse_file, parse_file_under};
 pub use measure::{MAX_PARTS, measure};
-pub use parse::{MAX_DEPTH, MAX_LENGTH, parse};
+pub use parse::{MAX_DEPTH, MAX_LENGTH, parse, parse_temporal};
 pub use program::Compiled;
 pub use property::{PropertyKind, invariant, reachable};
 pub use token::quote;

@@ -10,7 +10,7 @@ use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::parser::{Cursor, Pratt};
 use deltamark_core::{Diagnostic, Findings, Span};
 
-use crate::ast::{Arithmetic, Expr, Level, Name, Node};
+use crate::ast::{Arithmetic, Expr, Level, Name, Node, PathOperator, PathQuantifier, UntilOperator};
 use crate::token::{self, Token};
 
 /// The maximum depth of expressions.
@@ -28,6 +28,15 @@ const EITHER: &str =
 
 /// Parses an expression. Names are not resolved: that takes a model.
 pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
+    parse_as(text, false)
+}
+
+/// Parses a formula of temporal logic: an expression, with temporal operators and path quantifiers anywhere.
+pub fn parse_temporal(text: &str) -> Result<Expr, Vec<Diagnostic>> {
+    parse_as(text, true)
+}
+
+fn parse_as(text: &str, temporal: bool) -> Result<Expr, Vec<Diagnostic>> {
     if text.len() > MAX_LENGTH {
         return Err(vec![Diagnostic::new(format!(
             "the expression is {} bytes long; at most {MAX_LENGTH} are accepted",
@@ -41,7 +50,7 @@ pub fn parse(text: &str) -> Result<Expr, Vec<Diagnostic>> {
                 .help("an expression reads like `p >= 1 and not deadlock`"),
         ]);
     }
-    let mut parser = Parser { cursor: Cursor::new(text, tokens), depth: 0, findings: Findings::default() };
+    let mut parser = Parser { cursor: Cursor::new(text, tokens), depth: 0, findings: Findings::default(), temporal };
     // Where reading stopped, there is a finding.
     let expr = parser.whole().unwrap_or(Expr { node: Node::Deadlock, span: Span::at(0) });
     parser.findings.or_as_found(expr)
@@ -57,6 +66,8 @@ struct Parser<'t> {
     /// How many calls of `climb` are under way.
     depth: usize,
     findings: Findings,
+    /// Whether the letters of temporal logic are operators.
+    temporal: bool,
 }
 
 impl Pratt for Parser<'_> {
@@ -85,7 +96,8 @@ impl Pratt for Parser<'_> {
     }
 
     fn operator(&self) -> Option<(Level, ())> {
-        self.cursor.peek().and_then(Token::level).map(|level| (level, ()))
+        let level = if self.until().is_some() { Some(Level::Until) } else { self.cursor.peek().and_then(Token::level) };
+        level.map(|level| (level, ()))
     }
 
     fn extend(&mut self, left: Expr, level: Level, (): ()) -> Parsed<Expr> {
@@ -94,6 +106,12 @@ impl Pratt for Parser<'_> {
                 self.cursor.at += 1;
                 let right = self.climb(Level::Implies)?;
                 Ok(join(left, right, |left, right| Node::Implies(left.into(), right.into())))
+            }
+            Level::Until => {
+                let Some(operator) = self.until() else { return self.unexpected("an operator") };
+                self.cursor.at += 1;
+                let right = self.climb(Level::Until)?;
+                Ok(join(left, right, |left, right| Node::Until(operator, left.into(), right.into())))
             }
             Level::Compare => self.comparison(left),
             Level::Sum | Level::Product => self.arithmetic(left, level),
@@ -175,9 +193,108 @@ impl Parser<'_> {
         Ok(Expr { node, span: Span::new(start, self.cursor.last_end()) })
     }
 
+    /// The operator between formulas that is next.
+    fn until(&self) -> Option<UntilOperator> {
+        let bare = self.temporal && self.cursor.peek() == Some(Token::Word);
+        UntilOperator::by_symbol(self.slice(self.cursor.at)).filter(|_| bare)
+    }
+
+    /// The temporal operators and path quantifiers that are next, as letters, and how many tokens they take.
+    fn prefix_letters(&self) -> Option<(String, usize)> {
+        if !self.temporal {
+            return None;
+        }
+        if self.is_box(self.cursor.at) {
+            let is_always = self.slice(self.cursor.at) == "[";
+            return Some(if is_always { ("G".into(), 2) } else { ("F".into(), 1) });
+        }
+        let word = self.slice(self.cursor.at);
+        let alone = token::name_length(self.cursor.text, &self.cursor.tokens[self.cursor.at..]) == Some(1);
+        let letters = alone && word.bytes().all(|letter| b"AEFGX".contains(&letter));
+        (letters && self.cursor.peek() == Some(Token::Word)).then(|| (word.to_string(), 1))
+    }
+
+    /// Reads what temporal operators stand before.
+    fn temporal_prefix(&mut self, letters: &str, tokens: usize, min: Level) -> Parsed<Expr> {
+        let span = self.cursor.here();
+        if min > Level::Not {
+            self.findings.add(|| {
+                Diagnostic::at(span, format!("`{letters}` needs parentheses here"))
+                    .help(format!("write `({letters} …)`; if it is a name, put it in quotes: \"{letters}\""))
+            });
+        }
+        self.cursor.at += tokens;
+        let begins = match self.cursor.peek() {
+            None => false,
+            Some(Token::OpenIndex) => true,
+            Some(Token::Compare(_)) => self.is_box(self.cursor.at),
+            Some(Token::Arithmetic(operator)) => operator == Arithmetic::Subtract,
+            Some(Token::Word) => self.until().is_none(),
+            Some(token) => token.level().is_none() && !matches!(token, Token::Close | Token::Comma | Token::CloseIndex),
+        };
+        if !begins {
+            return self.stop(
+                Diagnostic::at(span, format!("`{letters}` is a temporal operator, and no formula follows it"))
+                    .help(format!("write `{letters} p`; if it is a name, put it in quotes: \"{letters}\"")),
+            );
+        }
+        let quantified = letters.ends_with(['A', 'E']);
+        let mut expr = if quantified && self.cursor.peek() == Some(Token::OpenIndex) && !self.is_box(self.cursor.at) {
+            // As in A[p U q].
+            let open = self.cursor.here();
+            self.cursor.at += 1;
+            let inner = self.climb(Level::Iff)?;
+            if !self.cursor.take(Token::CloseIndex) {
+                return match self.cursor.peek() {
+                    None => self.stop(
+                        Diagnostic::at(open, "this bracket is never closed").help("put a `]` where it should end"),
+                    ),
+                    Some(_) => self.unexpected("an operator or `]`"),
+                };
+            }
+            inner
+        } else {
+            self.climb(min.max(Level::Not))?
+        };
+        let end = self.cursor.last_end();
+        for (index, letter) in letters.char_indices().rev() {
+            let inner = Box::new(expr);
+            let node = match letter {
+                'A' => Node::Paths(PathQuantifier::All, inner),
+                'E' => Node::Paths(PathQuantifier::Exists, inner),
+                'X' => Node::Along(PathOperator::Next, inner),
+                'F' => Node::Along(PathOperator::Finally, inner),
+                _ => Node::Along(PathOperator::Globally, inner),
+            };
+            expr = Expr { node, span: Span::new(span.start + index, end) };
+        }
+        Ok(expr)
+    }
+
     /// Parses an operand: an atom after any number of `not` and `-`.
     fn prefix(&mut self, min: Level) -> Parsed<Expr> {
         let start = self.cursor.here().start;
+        if let Some((letters, tokens)) = self.prefix_letters() {
+            // Every letter is a level of its own.
+            let deeper = letters.len() - 1;
+            if self.depth + deeper >= MAX_DEPTH {
+                return self.stop(
+                    Diagnostic::at(self.cursor.here(), format!("the expression nests deeper than {MAX_DEPTH} levels"))
+                        .help("remove parentheses, or split it into several properties"),
+                );
+            }
+            self.depth += deeper;
+            let read = self.temporal_prefix(&letters, tokens, min);
+            self.depth -= deeper;
+            return read;
+        }
+        if let Some(operator) = self.until() {
+            let (span, symbol) = (self.cursor.here(), operator.symbol());
+            return self.stop(
+                Diagnostic::at(span, format!("`{symbol}` stands between two formulas, and none is to its left"))
+                    .help(format!("write `p {symbol} q`; if it is a name, put it in quotes: \"{symbol}\"")),
+            );
+        }
         match self.cursor.peek() {
             Some(Token::Not) => {
                 if min > Level::Not {
@@ -217,6 +334,7 @@ impl Parser<'_> {
                 // The parentheses belong to the place, so that a caret covers them.
                 return Ok(Expr { node: inner.node, span: Span::new(span.start, self.cursor.last_end()) });
             }
+            Some(Token::Word) if self.temporal && self.is_word("initial") => Node::Initial,
             Some(Token::Word) if self.cursor.ahead(1) == Some(Token::Open) => {
                 return self.call();
             }
@@ -342,7 +460,7 @@ impl Parser<'_> {
 
     #[cold]
     fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        if let Some(first) = self.temporal_operator() {
+        if let Some(first) = self.temporal_operator().filter(|_| !self.temporal) {
             let finding = self.temporal(first);
             return self.stop(finding);
         }
@@ -352,6 +470,12 @@ impl Parser<'_> {
         let mut finding = Diagnostic::at(span, format!("expected {expected}, found {found}"));
         finding.help = self.advice(slice);
         self.stop(finding)
+    }
+
+    /// Whether the next token is this word, and not the beginning of a longer name.
+    fn is_word(&self, word: &str) -> bool {
+        self.slice(self.cursor.at) == word
+            && token::name_length(self.cursor.text, &self.cursor.tokens[self.cursor.at..]) == Some(1)
     }
 
     fn slice(&self, at: usize) -> &str {

@@ -27,6 +27,20 @@ impl Display for Expr {
                 f.write_str("not ")?;
                 operand(f, inner, Level::Not)
             }
+            Node::Initial => f.write_str("initial"),
+            Node::Along(operator, inner) => {
+                write!(f, "{} ", operator.symbol())?;
+                operand(f, inner, Level::Not)
+            }
+            Node::Paths(quantifier, inner) => {
+                write!(f, "{} ", quantifier.symbol())?;
+                operand(f, inner, Level::Not)
+            }
+            Node::Until(operator, left, right) => {
+                operand(f, left, Level::Not)?;
+                write!(f, " {} ", operator.symbol())?;
+                operand(f, right, Level::Until)
+            }
             Node::And(list) => joined(f, list, " and ", Level::And),
             Node::Or(list) => joined(f, list, " or ", Level::Or),
             Node::Iff(list) => joined(f, list, " iff ", Level::Iff),

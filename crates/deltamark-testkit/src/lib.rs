@@ -20,6 +20,7 @@ pub mod random;
 pub mod scaled;
 pub mod stores;
 pub mod systems;
+pub mod temporal;
 pub mod wrappers;
 
 pub use conformance::portable::check_portable;
