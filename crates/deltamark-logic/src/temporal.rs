@@ -8,8 +8,10 @@
 //! As in the Model Checking Contest. For [`Logic::Ltl`] the last state of a finite path repeats for ever. For
 //! [`Logic::Ctl`] paths are maximal and may be finite: `X a` is false at the end of one, so `EX a` is false and
 //! `AX a` true in a deadlock, and `EG a` and `AF a` mean `a` there. Both are the same graph in which the last
-//! state repeats, if `X a` is taken for `(not end) and X a` in CTL: from the last position of a finite path on, all
-//! suffixes are equal, so there `a U b` is `b` in both readings, and by induction every other operator agrees too.
+//! state repeats, if in CTL `X a` under `E` is taken for `(not end) and X a`, and under `A`, its dual, for
+//! `end or X a`; under a negation the other way round, so that `E (not X a)` is `E (X (not a))`, as it is on infinite
+//! paths. From the last position of a finite path on, all suffixes are equal, so there `a U b` is `b` in both
+//! readings, and by induction every other operator agrees too.
 
 mod lasso;
 mod pool;
@@ -93,6 +95,7 @@ pub fn path_formula(text: &str) -> Result<(Pool, FormulaId, Vec<String>), Vec<Di
         findings: &mut findings,
         atoms: Vec::new(),
         split: true,
+        strong: false,
         atom: &mut |part: &Expr| {
             atoms.push(part.to_string());
             Ok(())
@@ -118,6 +121,7 @@ fn lower(
         findings: &mut findings,
         atoms: Vec::new(),
         split: false,
+        strong: false,
         atom: &mut atom,
     };
     let root = match logic {
@@ -182,6 +186,8 @@ struct Lowering<'a> {
     atoms: Vec<Expr>,
     /// Whether Boolean operators are part of the formula, not of its atoms.
     split: bool,
+    /// Whether `X` needs a next state: under `E`, or under `A` and a negation.
+    strong: bool,
     atom: &'a mut dyn FnMut(&Expr) -> Result<(), Vec<Diagnostic>>,
 }
 
@@ -191,14 +197,14 @@ impl Lowering<'_> {
             expr.node,
             Node::Truth(_) | Node::Not(_) | Node::And(_) | Node::Or(_) | Node::Implies(..) | Node::Iff(_)
         );
-        if !is_temporal(expr) && !(self.split && joins) {
+        if !(is_temporal(expr) || self.split && joins) {
             return self.leaf(expr);
         }
         match &expr.node {
             Node::Truth(truth) => self.pool.truth(*truth),
             Node::Initial => self.pool.atom(INITIAL),
             Node::Not(inner) => {
-                let inner = self.path(inner);
+                let inner = self.negated(inner);
                 self.pool.not(inner)
             }
             Node::And(list) => {
@@ -210,12 +216,15 @@ impl Lowering<'_> {
                 self.pool.or(list)
             }
             Node::Iff(list) => {
-                let list: Vec<FormulaId> = list.iter().map(|one| self.path(one)).collect();
-                let first = list[0];
-                list[1..].iter().fold(first, |left, &right| self.pool.iff(left, right))
+                // Each part as it is and for its negation, which differ where there is an `X`.
+                let list: Vec<_> = list.iter().map(|one| (self.path(one), self.negated(one))).collect();
+                let equal = |left: (FormulaId, FormulaId), right: &(FormulaId, FormulaId)| {
+                    (self.pool.same(left, *right), self.pool.same((left.1, left.0), (right.1, right.0)))
+                };
+                list[1..].iter().fold(list[0], equal).0
             }
             Node::Implies(left, right) => {
-                let (left, right) = (self.path(left), self.path(right));
+                let (left, right) = (self.negated(left), self.path(right));
                 let left = self.pool.not(left);
                 self.pool.or([left, right])
             }
@@ -250,7 +259,9 @@ impl Lowering<'_> {
                             ))
                     });
                 }
+                let around = std::mem::replace(&mut self.strong, matches!(quantifier, PathQuantifier::Exists));
                 let inner = self.path(inner);
+                self.strong = around;
                 match quantifier {
                     PathQuantifier::All => self.pool.all(inner),
                     PathQuantifier::Exists => self.pool.exists(inner),
@@ -261,9 +272,18 @@ impl Lowering<'_> {
         }
     }
 
+    /// A part that will be negated.
+    fn negated(&mut self, expr: &Expr) -> FormulaId {
+        self.strong = !self.strong;
+        let path = self.path(expr);
+        self.strong = !self.strong;
+        path
+    }
+
     fn along(&mut self, operator: PathOperator, inner: FormulaId) -> FormulaId {
         match operator {
-            PathOperator::Next if self.logic == Logic::Ctl => self.pool.strong_next(inner),
+            PathOperator::Next if self.logic == Logic::Ctl && self.strong => self.pool.strong_next(inner),
+            PathOperator::Next if self.logic == Logic::Ctl => self.pool.weak_next(inner),
             PathOperator::Next => self.pool.next(inner),
             PathOperator::Finally => self.pool.finally(inner),
             PathOperator::Globally => self.pool.always(inner),
@@ -291,10 +311,115 @@ impl Lowering<'_> {
 }
 
 impl Pool {
-    /// `X a` of CTL: there is a next state, and `a` from there on.
+    /// Whether two formulas are equal, each given as it is and for its negation.
+    fn same(&mut self, left: (FormulaId, FormulaId), right: (FormulaId, FormulaId)) -> FormulaId {
+        let negations = [self.not(left.1), self.not(right.1)];
+        let (both, neither) = (self.and([left.0, right.0]), self.and(negations));
+        self.or([both, neither])
+    }
+
+    /// There is no next state, or `a` holds from there on.
+    pub fn weak_next(&mut self, inner: FormulaId) -> FormulaId {
+        let (end, next) = (self.atom(END), self.next(inner));
+        self.or([end, next])
+    }
+
+    /// There is a next state, and `a` holds from there on.
     pub fn strong_next(&mut self, inner: FormulaId) -> FormulaId {
         let end = self.atom(END);
         let (goes_on, next) = (self.not(end), self.next(inner));
         self.and([goes_on, next])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two texts that mean the same have the same formula, in one pool.
+    #[test]
+    fn next_needs_a_next_state_where_a_path_is_asked_for() {
+        let rows = [
+            ("E X p", "E (!end & X p)"),
+            ("A X p", "A (end | X p)"),
+            ("E not X p", "E (!end & X !p)"),
+            ("A (X p implies q)", "A (end | X !p | q)"),
+            ("A (X p and E X q)", "A ((end | X p) & E (!end & X q))"),
+            ("E (X p iff q)", "E (((!end & X p) & q) | ((!end & X !p) & !q))"),
+        ];
+        for (text, expected) in rows {
+            let expr = parse_temporal(text).expect(text);
+            let (mut pool, root) = lower(Logic::Ctl, text, &expr, |_| Ok(())).expect(text);
+            // As its author would write it, by hand.
+            let atom = |name: &str| if name == "end" { END } else { u32::from(name == "q" && text.contains('p')) };
+            let mut parts = Plain { text: expected.as_bytes(), pool: &mut pool, atom: &atom };
+            let by_hand = parts.either();
+            assert_eq!(root, by_hand, "{text}: {expected}");
+        }
+    }
+
+    /// Reads formulas of `A E X & | !`, names and parentheses, without any rule about ends.
+    struct Plain<'p> {
+        text: &'p [u8],
+        pool: &'p mut Pool,
+        atom: &'p dyn Fn(&str) -> u32,
+    }
+
+    impl Plain<'_> {
+        fn next(&mut self) -> Option<u8> {
+            while self.text.first() == Some(&b' ') {
+                self.text = &self.text[1..];
+            }
+            self.text.first().copied()
+        }
+
+        fn take(&mut self, sign: u8) -> bool {
+            let found = self.next() == Some(sign);
+            self.text = &self.text[usize::from(found)..];
+            found
+        }
+
+        fn either(&mut self) -> FormulaId {
+            let mut list = vec![self.both()];
+            while self.take(b'|') {
+                list.push(self.both());
+            }
+            self.pool.or(list)
+        }
+
+        fn both(&mut self) -> FormulaId {
+            let mut list = vec![self.single()];
+            while self.take(b'&') {
+                list.push(self.single());
+            }
+            self.pool.and(list)
+        }
+
+        fn single(&mut self) -> FormulaId {
+            if self.take(b'!') {
+                let inner = self.single();
+                self.pool.not(inner)
+            } else if self.take(b'A') {
+                let inner = self.single();
+                self.pool.all(inner)
+            } else if self.take(b'E') {
+                let inner = self.single();
+                self.pool.exists(inner)
+            } else if self.take(b'X') {
+                let inner = self.single();
+                self.pool.next(inner)
+            } else if self.take(b'(') {
+                let inner = self.either();
+                assert!(self.take(b')'));
+                inner
+            } else {
+                self.next();
+                let length = self.text.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+                let (name, rest) = self.text.split_at(length);
+                let name = std::str::from_utf8(name).expect("ASCII");
+                self.text = rest;
+                self.pool.atom((self.atom)(name))
+            }
+        }
     }
 }

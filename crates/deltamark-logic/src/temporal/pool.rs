@@ -351,13 +351,6 @@ impl Pool {
         if self.is_state(inner) { inner } else { self.node(Formula::All(inner)) }
     }
 
-    /// `a` and `b` have the same value.
-    pub fn iff(&mut self, one: FormulaId, two: FormulaId) -> FormulaId {
-        let (not_one, not_two) = (self.not(one), self.not(two));
-        let (both, neither) = (self.and([one, two]), self.and([not_one, not_two]));
-        self.or([both, neither])
-    }
-
     /// Whether `one` implies `two` for a syntactic reason. `false` means that none was found.
     pub fn implies(&mut self, one: FormulaId, two: FormulaId) -> bool {
         if one == two {
