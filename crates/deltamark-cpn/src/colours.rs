@@ -321,8 +321,9 @@ impl Colours {
                 return Ok(None);
             }
             machine.make(out.len() * all.len())?;
-            let add =
-                |before: &Vec<Val>| all.iter().map(|one| [&before[..], &[one.clone()]].concat()).collect::<Vec<_>>();
+            let add = |before: &Vec<Val>| {
+                all.iter().map(|one| [&before[..], std::slice::from_ref(one)].concat()).collect::<Vec<_>>()
+            };
             out = out.iter().flat_map(add).collect();
         }
         Ok(Some(out))
@@ -357,7 +358,10 @@ impl Colours {
                 for set in sets.iter() {
                     machine.make(out.len().saturating_mul(set.items().len()))?;
                     let add = |before: &Vec<Val>| {
-                        set.items().iter().map(|one| [&before[..], &[one.clone()]].concat()).collect::<Vec<_>>()
+                        set.items()
+                            .iter()
+                            .map(|one| [&before[..], std::slice::from_ref(one)].concat())
+                            .collect::<Vec<_>>()
                     };
                     out = out.iter().flat_map(add).collect();
                 }

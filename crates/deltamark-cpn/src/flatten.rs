@@ -12,6 +12,9 @@ use crate::file::File;
 /// The most instances of pages.
 const MOST_INSTANCES: usize = 10_000;
 
+/// Ports and the place instances that are their sockets.
+type Sockets = Vec<(String, usize)>;
+
 /// A page instance.
 pub(crate) struct Instance {
     /// Its page.
@@ -59,7 +62,7 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let mut flat = Flat { instances: Vec::new(), places: Vec::new(), assigned: Vec::new(), group: Vec::new() };
     let mut counts = vec![0; file.pages.len()];
     // The page, the depth, and for its ports the place instances that are their sockets.
-    let mut waiting: Vec<(usize, u32, Vec<(String, usize)>)> = Vec::new();
+    let mut waiting: Vec<(usize, u32, Sockets)> = Vec::new();
     let primes: Vec<usize> = (0..file.pages.len()).filter(|&at| !used(&file.pages[at].id)).collect();
     waiting.extend(primes.into_iter().rev().map(|page| (page, 0, Vec::new())));
     while let Some((page, depth, sockets)) = waiting.pop() {
