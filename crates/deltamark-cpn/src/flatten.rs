@@ -12,6 +12,9 @@ use crate::file::File;
 /// The most instances of pages.
 const MOST_INSTANCES: usize = 10_000;
 
+/// Ports and the place instances that are their sockets.
+type Sockets = Vec<(String, usize)>;
+
 /// A page instance.
 pub(crate) struct Instance {
     /// Its page.

@@ -95,7 +95,7 @@ fn larger_state_spaces_are_those_of_others() {
     const LARGE: &[Row] = &[
         ("database.cpn", &[("p", "10")], 196832, 1181001, 0),
         ("protocol.cpn", &[("no", "7"), ("Limit", "4`e")], 215196, 1133846, 1),
-        ("telephones.cpn", &[("Inactive", FIVE), ("All", FIVE)], 107648, 1017490, 0),
+        ("telephones.cpn", &[("Phone'Inactive 1", FIVE), ("Dialing'All 1", FIVE)], 107648, 1017490, 0),
     ];
     check("larger_state_spaces_are_those_of_others", LARGE, &["plain", "compact"]);
 }
