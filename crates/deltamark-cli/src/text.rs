@@ -440,9 +440,10 @@ pub fn trials(choice: &Choice) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let states = choice.trials.iter().filter_map(|trial| Some(trial.taken.as_ref().ok()?.states)).max();
+    // The first row is the run that came before the trials.
+    let states = choice.trials.iter().skip(1).filter_map(|trial| Some(trial.taken.as_ref().ok()?.states)).max();
     let states = show_counted(states.unwrap_or(0), "state");
-    format!("\nTried on the first {states}; frontiers come on top; * was chosen.\n{table}\n")
+    format!("\nTried on the first {states}, plain on all it found; frontiers come on top; * was chosen.\n{table}\n")
 }
 
 /// The maximum number of characters shown of a measure.
