@@ -380,8 +380,8 @@ fn bitstate<'a>(
 /// cannot be built.
 pub static AUTO: StoreInfo = StoreInfo {
     name: "auto",
-    idea: "begins with plain; where its memory will not last, some exact stores are tried on the first states, and \
-           the quickest whose memory lasts goes on, or the one with most room",
+    idea: "plain, as long as memory lasts; when it is full, smaller exact stores are tried on the first states, and \
+           the run is repeated with the best",
     guarantee: "exact",
     when: "it is the default; `--explain` shows what was tried",
     threads: true,
