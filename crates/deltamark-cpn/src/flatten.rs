@@ -50,9 +50,6 @@ fn join(group: &mut [usize], one: usize, other: usize) {
     group[high] = low;
 }
 
-/// Ports by their ids, and the place instances that are their sockets.
-type Sockets = Vec<(String, usize)>;
-
 /// Makes the instances.
 pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let by_id: HashMap<&str, usize> = file.pages.iter().enumerate().map(|(at, page)| (page.id.as_str(), at)).collect();
@@ -86,10 +83,18 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
         }
         let place = |id: &str| of.places.iter().position(|place| place.id == id).map(|at| first + at);
         for (port, socket) in sockets {
-            if let Some(port) = place(&port) {
-                flat.assigned[port] = true;
-                join(&mut flat.group, port, socket);
+            let Some(port) = place(&port) else {
+                return Err(Diagnostic::new(format!("a port that has a socket is not on the page `{}`", of.name)));
+            };
+            // Tools disagree: the places may be one, or the last pair may count alone.
+            if std::mem::replace(&mut flat.assigned[port], true) {
+                let name = &of.places[port - first].name;
+                let message = format!("the port `{}'{name}` has two sockets, which is not supported", of.name);
+                return Err(
+                    Diagnostic::new(message).help("assign one socket to it, and put the places into a fusion set")
+                );
             }
+            join(&mut flat.group, port, socket);
         }
         for trans in of.transitions.iter().rev() {
             let Some((subpage, pairs)) = &trans.subst else { continue };
