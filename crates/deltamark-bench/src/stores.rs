@@ -388,6 +388,7 @@ mod tests {
             depth: 7,
             seconds: 9.0,
             cpu_seconds: Some(seconds),
+            whole_seconds: Some(seconds),
             store_bytes: [("index".to_string(), bytes / 4), ("vectors".to_string(), bytes - bytes / 4)].into(),
             frontier_bytes: 50,
             peak_bytes: 2 * bytes,
