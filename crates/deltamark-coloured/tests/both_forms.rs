@@ -6,6 +6,7 @@
 //! # A sentence of the language.
 //! the text of the net
 //! > N=3: 4/3/1; 2 steps: division by zero    with this parameter; states/edges/deadlocks, and a fault
+//! > 1/0/0; stopped by count                  beyond the bounds of evaluations
 //! > wrong 1:11 message (advice)              what is refused, a line for each diagnostic
 //! > not unfolded: a reason                   otherwise it must unfold, to the same answers
 //! ```
@@ -17,7 +18,7 @@ use deltamark_coloured::lna::parse;
 use deltamark_coloured::{ColouredSystem, NotUnfolded, UnfoldLimits, UnfoldedSystem};
 use deltamark_core::diagnostic::line_column;
 use deltamark_core::{Diagnostic, System};
-use explored::{Found, explore_system};
+use explored::{Found, explore_system, stopped};
 
 /// A net and the expected answers.
 struct Case<'t> {
@@ -58,7 +59,7 @@ fn answer(system: &dyn System) -> String {
     let Found { states, edges, deadlocks, fault } = explore_system(system, "plain");
     let counts = format!("{states}/{edges}/{deadlocks}");
     match fault {
-        None => counts,
+        None => stopped(system).map_or(counts.clone(), |by| format!("{counts}; stopped by {}", by.word())),
         Some((message, 1)) => format!("{counts}; 1 step: {message}"),
         Some((message, steps)) => format!("{counts}; {steps} steps: {message}"),
     }

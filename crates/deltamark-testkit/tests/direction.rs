@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "deltamark-bench",
         &[
+            "deltamark",
             "deltamark-core",
             "deltamark-nets",
             "deltamark-dve",

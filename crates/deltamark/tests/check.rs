@@ -291,7 +291,7 @@ fn evaluations_beyond_their_bounds_leave_the_answer_open() {
         }
         let text = format!(
             "a {{ function f (int x) -> int {{ {body} }} place p {{ dom : int; init : <( 0 )>; }} \
-             proposition odd : forall (x in p | f(x->1) = 1); }}"
+             proposition odd : forall (x in p : f(x->1) = 1); }}"
         );
         let net = deltamark::load::parse("a.lna", format, text.as_bytes(), &Default::default())
             .unwrap_or_else(|wrong| panic!("{wrong}"));
