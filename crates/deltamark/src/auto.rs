@@ -25,12 +25,12 @@
 //! A store that takes `b` bytes a state has room for `M / b` states in the memory `M`. `plain` had room for `n`, and
 //! nobody knows how many there are beyond. So:
 //!
-//! 1. Of the candidates with room for at least [`MUCH`] times `n` states, the fastest is taken.
+//! 1. Of the candidates with room for at least `MUCH` times `n` states, the fastest is taken.
 //! 2. If there is none, room decides: of those with nearly the most, the fastest.
 //! 3. If memory gets full all the same, the run is made again with what the second rule says. The states that were
-//!    found in vain are at most a part in [`MUCH`] of those that follow, in a store at least as slow.
+//!    found in vain are at most a part in `MUCH` of those that follow, in a store at least as slow.
 //!
-//! Which of two stores is faster is taken from the order of [`CANDIDATES`], not from the trials: a trial of a fraction
+//! Which of two stores is faster is taken from the order of `CANDIDATES`, not from the trials: a trial of a fraction
 //! of a second on a busy machine measures the others on it. For the same reason trials run on one thread, on a number of
 //! states that is a power of two: how many states several threads store before memory is full varies a little.
 //!
