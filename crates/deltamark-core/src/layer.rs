@@ -24,10 +24,19 @@
 //!   `hashes`, `predecessors`, `unfire_each`, `expand_awake`, `expand_chosen`;
 //! * *which steps there are* overrides `successors`, `expand`, `fire`, `predecessors`, `unfire` and
 //!   `unfire_each`, `expand_awake` and `expand_chosen`, and hides `facts` and `exchange` unless they still hold;
-//! * *the layout of states* overrides whatever takes or gives a state, `portable` among them, and hides `facts` and
-//!   `as_any`;
+//! * *the layout of states* overrides whatever takes or gives a state: `width`, `initial`, `successors`, `expand`,
+//!   `expand_awake`, `expand_chosen`, `fire`, `fire_each`, `hash`, `hashes`, `widen` (see
+//!   [`Recoding::with_tail`]), `describe_state`, `describe_action`, `read`, `why_undefined`, `read_block` and
+//!   `survey_block`; `unfire`, `predecessors` and `unfire_each`; `measures`; `portable` and `components`; and hides
+//!   `exchange` unless it still holds, and `as_any`. `facts` are hidden, or wrapped in a [`Facts`] of the layer that
+//!   passes on the states of the system below, if all that they state still holds: `UnfoldedFacts` in the crate
+//!   `deltamark-coloured` wraps them for other observables;
 //! * *which states there are* overrides `portable`, which must refuse all others;
 //! * *observables* overrides `facts`, which states what changes them.
+//!
+//! The methods of a capability that the layer hides need no override: whoever hides `reversible`, `observe` or
+//! `progress` leaves those of [`Reversible`], [`Observe`] or [`Progress`] as they are, and nobody calls
+//! `expand_awake` or `expand_chosen` of a layer without `facts` and `exchange`.
 //!
 //! The suite `check_system` of the test kit compares all of these with each other.
 

@@ -67,6 +67,16 @@ impl Recoding {
         Self::new(old.slots, new.slots, reason, pairs)
     }
 
+    /// The same recoding for states that have `tail` more slots at their end, which stay as they are: for a
+    /// [layer](crate::Layer) that appends slots to the states of the system below.
+    pub fn with_tail(&self, tail: usize) -> Self {
+        let (from, to) = (Self::slots(self.from), Self::slots(self.to));
+        let slot = |slot: usize| Field::new(slot as u32, 0, Slot::BITS as u8, 0);
+        let tails = (0..tail).map(|index| (slot(from + index), slot(to + index)));
+        let pairs = self.moves.iter().map(|step| (step.from, step.to)).chain(tails);
+        Self::new(from + tail, to + tail, self.reason.clone(), pairs)
+    }
+
     fn checked(from: usize, to: usize, reason: String, moves: Vec<Move>) -> Result<Self, &'static str> {
         if !moves.iter().all(|step| step.from.fits(from) && step.to.fits(to)) {
             return Err("a field is outside of its state");
@@ -239,6 +249,24 @@ mod tests {
                 assert_eq!(again, translated);
                 (layout, state) = (wider, translated);
             }
+        }
+    }
+
+    #[test]
+    fn a_tail_stays_as_it_is() {
+        let sizes: Vec<(u8, i64)> = (0..40).map(|number| (1 + (number % 7) as u8, number - 9)).collect();
+        let wider = sizes.iter().map(|&(bits, least)| (bits + 1, least - 1));
+        let (old, new) = (Layout::in_words(sizes.iter().copied()), Layout::in_words(wider));
+        let below = Recoding::between(&old, &new, "wider".into());
+        let state = packed(&old, &numbers(&old, 3));
+        let mut expected = Vec::new();
+        below.translate(&state, &mut expected);
+        for tail in [&[][..], &[Slot::MAX], &[1, 0, 0x8000_0001]] {
+            let above = through_bytes(&below.with_tail(tail.len()));
+            assert_eq!(above.reason, below.reason);
+            let mut translated = vec![7; 3];
+            above.translate(&[&state, tail].concat(), &mut translated);
+            assert_eq!(translated, [&expected, tail].concat());
         }
     }
 

@@ -16,21 +16,21 @@
 use crate::Task;
 use crate::log::Log;
 use crate::run::{Plan, Recode, Run, Step};
-use deltamark_core::{Insert, Outcome, Recoding, Slot, Snapshot, StateId, States, Stop, Trace};
+use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, States, Stop, Trace};
 
 /// The states to be expanded.
 struct Waiting {
     states: States,
-    /// Of each state its number in the log, and the length of the path to it.
-    found: Vec<(u64, u64)>,
+    /// Of each state its id in the store, its number in the log, and the length of the path to it.
+    found: Vec<(StateId, u64, u64)>,
     /// How each state was found, waiting or not.
     log: Log,
 }
 
 impl Waiting {
-    fn push(&mut self, state: &[Slot], parent: u64, action: deltamark_core::Action, depth: u64) {
+    fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action, depth: u64) {
         self.states.push(state);
-        self.found.push((self.log.len(), depth));
+        self.found.push((id, self.log.len(), depth));
         self.log.push(parent, action);
     }
 
@@ -39,21 +39,23 @@ impl Waiting {
         self.states.truncate(self.found.len());
     }
 
-    /// Fills the block of the run with the newest state.
+    /// Fills the block of the run with the newest state, under the id that the store gave it: a store that rebuilds
+    /// states would have to look up a nameless parent by its state.
     fn fill(&self, run: &mut Run<'_>) {
         run.block.reset(run.system.width());
-        run.block.push(StateId::NAMELESS, self.states.get(self.found.len() - 1));
+        let newest = self.found.len() - 1;
+        run.block.push(self.found[newest].0, self.states.get(newest));
     }
 
     fn held_bytes(&self) -> u64 {
-        let found = self.found.capacity() * size_of::<(u64, u64)>();
+        let found = self.found.capacity() * size_of::<(StateId, u64, u64)>();
         self.states.held_bytes() + found as u64 + self.log.held_bytes()
     }
 
     /// Bytes that it may hold, for a moment, while it takes the batch of the run.
     fn growth(&self, run: &Run<'_>) -> u64 {
         let more = run.batch.len();
-        let found = 2 * (self.found.len() + more) * size_of::<(u64, u64)>();
+        let found = 2 * (self.found.len() + more) * size_of::<(StateId, u64, u64)>();
         self.states.growth(more, run.batch.targets().slots().len()) + found as u64 + self.log.growth(more)
     }
 
@@ -92,13 +94,13 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
     // A layout that was widened by the first states is that of the list from now on.
     waiting.states = States::new(run.system.width());
     for root in &roots {
-        waiting.push(&root.state, waiting.log.len(), root.action, 0);
+        waiting.push(root.id, &root.state, waiting.log.len(), root.action, 0);
     }
     if let Step::Stop(stop) = begun {
         return Some(stop);
     }
     let mut beyond = false;
-    while let Some(&(number, depth)) = waiting.found.last() {
+    while let Some(&(_, number, depth)) = waiting.found.last() {
         run.statistics.depth = run.statistics.depth.max(depth);
         // Memory, time, cancellation and progress.
         let (frontier, frontier_bytes) = (waiting.found.len() as u64, waiting.held_bytes());
@@ -135,9 +137,9 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
         // Insert; what is new waits. The block counts once all its successors are in the store.
         let step = run.insert();
         for (index, answer) in run.answers.iter().enumerate() {
-            if let Insert::New(_) = answer {
+            if let Insert::New(id) = *answer {
                 run.statistics.states += 1;
-                waiting.push(run.batch.target(index), number, run.batch.action(index), depth + 1);
+                waiting.push(id, run.batch.target(index), number, run.batch.action(index), depth + 1);
             }
         }
         if let Step::Stop(stop) = step {
