@@ -4,7 +4,7 @@
 //!
 //! # How a state is expanded
 //! The cells of the source are unpacked once. Only the transitions of the current locations are tried; a send or
-//! receive only if another process is in a location with the other half (one bit a channel, see `Spot`). A step
+//! receive only if another process is in a location with the other half (one bit a channel, see `LocationSteps`). A step
 //! changes the unpacked cells and, at the same time, a packed copy of the source, writes the copy into the batch,
 //! and restores the changed cells from an undo log.
 //!
@@ -26,7 +26,7 @@ pub struct Interpreter {
     held: Vec<u32>,
     constants: Vec<i32>,
     processes: Vec<Process>,
-    spots: Vec<Spot>,
+    spots: Vec<LocationSteps>,
     moves: Vec<Move>,
     effects: Vec<Assignment>,
     /// Whether some location is committed.
@@ -57,7 +57,7 @@ struct Process {
 
 /// A location: its transitions, and one bit (the number modulo 64) for each unbuffered channel it sends to or
 /// receives from. Two channels may share a bit: it is only a filter.
-struct Spot {
+struct LocationSteps {
     start: u32,
     end: u32,
     sends: u64,
@@ -153,7 +153,7 @@ impl Interpreter {
                 let bits = |kind: MoveKind| {
                     moves[range.clone()].iter().filter(|one| one.kind == kind).fold(0, |bits, one| bits | one.bit)
                 };
-                spots.push(Spot {
+                spots.push(LocationSteps {
                     start: location.transitions.start,
                     end: location.transitions.end,
                     sends: bits(MoveKind::Send),
@@ -204,7 +204,7 @@ impl Interpreter {
 
     /// The location of a process.
     #[inline]
-    fn spot(&self, process: &Process, values: &[i32]) -> &Spot {
+    fn spot(&self, process: &Process, values: &[i32]) -> &LocationSteps {
         &self.spots[(process.first + values[process.location as usize] as u32) as usize]
     }
 

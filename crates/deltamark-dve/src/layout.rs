@@ -67,10 +67,10 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
 }
 
 /// The slot and the lowest bit.
-type Spot = (u32, u8);
+type SlotBits = (u32, u8);
 
 /// Where the next field of this size goes.
-fn put(bins: &mut FirstFit, bits: u8) -> Spot {
+fn put(bins: &mut FirstFit, bits: u8) -> SlotBits {
     let field = bins.put(bits, 0);
     (field.slot(), field.shift())
 }
@@ -129,7 +129,7 @@ fn widest_first(cells: impl Iterator<Item = usize>, codes: &[Code]) -> Vec<usize
 }
 
 /// Packs component by component.
-fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
+fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<SlotBits>, usize) {
     let mut places = vec![(0, 0); state];
     let bits = |cells: &[usize]| cells.iter().map(|&cell| u32::from(codes[cell].bits)).sum::<u32>();
     let (large, mut small): (Vec<_>, Vec<_>) = components.iter().partition(|cells| bits(cells) > SLOT);
@@ -168,7 +168,7 @@ fn whole(components: &[Vec<usize>], codes: &[Code], state: usize) -> (Vec<Spot>,
 }
 
 /// Packs field by field.
-fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<Spot>, usize) {
+fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (Vec<SlotBits>, usize) {
     let mut places = vec![(0, 0); state];
     let mut bins = FirstFit::default();
     for cell in cells {
@@ -178,7 +178,7 @@ fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (
 }
 
 /// The slots at which a state may be cut: no component lies on both sides of one.
-fn boundaries(components: &[Vec<usize>], places: &[Spot], slots: usize, codes: &[Code]) -> Vec<usize> {
+fn boundaries(components: &[Vec<usize>], places: &[SlotBits], slots: usize, codes: &[Code]) -> Vec<usize> {
     let mut inside = vec![false; slots];
     for cells in components {
         let spots = cells.iter().filter(|&&cell| codes[cell].bits > 0).map(|&cell| places[cell].0 as usize);

@@ -82,7 +82,7 @@ pub struct Native {
     facts: Facts,
     processes: Vec<Process>,
     /// All locations of all processes.
-    spots: Vec<Spot>,
+    spots: Vec<NativeLocation>,
     /// For each step the spot and the part of it that can fire it.
     fired_by: Vec<(u32, u32)>,
     /// An empty set of steps.
@@ -111,7 +111,7 @@ struct Process {
 }
 
 /// A location of a process.
-struct Spot {
+struct NativeLocation {
     parts: Vec<LocationPart>,
     /// The maximum number of steps of a state from here, including faults.
     most: usize,
@@ -216,7 +216,7 @@ impl Native {
             });
             for (location, place) in process.locations.iter().enumerate() {
                 let parts = parts(program, number as u32, location as u32, place.transitions.clone());
-                spots.push(Spot {
+                spots.push(NativeLocation {
                     parts,
                     most: most_steps(program, place.transitions.clone()),
                     committed: place.committed,
@@ -283,7 +283,7 @@ impl Native {
         if compiler.failed {
             return false;
         }
-        let missing: Vec<&Spot> =
+        let missing: Vec<&NativeLocation> =
             spots.iter().map(|&spot| &self.spots[spot as usize]).filter(|spot| spot.expand.get().is_none()).collect();
         let parts: Vec<LocationPart> = missing.iter().flat_map(|spot| spot.parts.iter().copied()).collect();
         let Ok(Some(made)) = compiler.expand(program, &self.facts, &parts, stopped) else { return false };
@@ -297,7 +297,7 @@ impl Native {
 
     /// The same for the firing functions of one spot.
     #[cold]
-    fn make_fire(&self, program: &Program, spot: &Spot) -> bool {
+    fn make_fire(&self, program: &Program, spot: &NativeLocation) -> bool {
         let mut compiler = self.compiler();
         if spot.fire.get().is_none() {
             if compiler.failed {

@@ -357,25 +357,25 @@ impl<'p> Analysis<'p> {
     }
 
     /// The cells that may be assigned; `None` if the index is always out of bounds.
-    fn place(&mut self, moment: &mut Moment, target: Target) -> Option<Spot> {
+    fn place(&mut self, moment: &mut Moment, target: Target) -> Option<AssignedCells> {
         match target {
-            Target::Cell(cell) => Some(Spot::Cell(cell.0)),
+            Target::Cell(cell) => Some(AssignedCells::Cell(cell.0)),
             Target::Element { array, index, .. } => {
                 let array = &self.program.arrays[array.0 as usize];
                 let index = evaluate(self, moment, index).clip(0, array.length as i32 - 1);
                 match index.single() {
                     _ if index.is_empty() => None,
-                    Some(index) => Some(Spot::Cell(array.first.0 + index as u32)),
-                    None => Some(Spot::Some(array.first.0, array.length)),
+                    Some(index) => Some(AssignedCells::Cell(array.first.0 + index as u32)),
+                    None => Some(AssignedCells::Some(array.first.0, array.length)),
                 }
             }
         }
     }
 
     /// Assigns. Returns whether some value fits.
-    fn assign(&mut self, moment: &mut Moment, place: Spot, values: Values) -> bool {
+    fn assign(&mut self, moment: &mut Moment, place: AssignedCells, values: Values) -> bool {
         let cell = match place {
-            Spot::Cell(cell) | Spot::Some(cell, _) => cell,
+            AssignedCells::Cell(cell) | AssignedCells::Some(cell, _) => cell,
         };
         let (least, most) = self.program.cells[cell as usize].allowed;
         let values = values.clip(least, most);
@@ -384,8 +384,10 @@ impl<'p> Analysis<'p> {
         }
         self.add(cell, values.clone());
         match place {
-            Spot::Cell(cell) => moment.set(cell, values),
-            Spot::Some(first, length) => moment.known.retain(|(cell, _)| !(first..first + length).contains(cell)),
+            AssignedCells::Cell(cell) => moment.set(cell, values),
+            AssignedCells::Some(first, length) => {
+                moment.known.retain(|(cell, _)| !(first..first + length).contains(cell))
+            }
         }
         true
     }
@@ -439,7 +441,7 @@ impl<'p> Analysis<'p> {
 
 /// Cells that are assigned.
 #[derive(Clone, Copy)]
-enum Spot {
+enum AssignedCells {
     Cell(u32),
     /// Some elements of an array: its first cell and its length.
     Some(u32, u32),

@@ -129,7 +129,7 @@ struct Inner<'a> {
     /// The most steps from a state back to an anchor.
     longest: u64,
     recent: Recent,
-    work: Work,
+    work: BreadcrumbScratch,
 }
 
 /// A level in full.
@@ -144,7 +144,7 @@ struct Level<'a> {
 }
 
 /// What is used again from batch to batch.
-struct Work {
+struct BreadcrumbScratch {
     scratch: Scratch,
     /// For each state its number in `next`, or nothing.
     found: Vec<u64>,
@@ -203,7 +203,7 @@ impl<'a> Breadcrumb<'a> {
             steps: 0,
             longest: 0,
             recent: Recent::new(),
-            work: Work::new(system.scratch(), width),
+            work: BreadcrumbScratch::new(system.scratch(), width),
         };
         Some(Breadcrumb { system, reversible, budget, which, near, key_bits, least_tag, inner: Mutex::new(inner) })
     }
@@ -304,9 +304,9 @@ impl<'a> Level<'a> {
     }
 }
 
-impl Work {
+impl BreadcrumbScratch {
     fn new(scratch: Scratch, width: Width) -> Self {
-        Work {
+        BreadcrumbScratch {
             scratch,
             found: Vec::new(),
             claims: Claims::default(),
@@ -328,7 +328,7 @@ impl Work {
     /// Lists the states that were not found: the first places of walks. A state that stands
     /// twice in the batch is seldom, and walks that meet go on as one anyway.
     fn list_leaders(&mut self, states: &States, hashes: &[u64]) {
-        let Work { found, leaders, walks, .. } = self;
+        let BreadcrumbScratch { found, leaders, walks, .. } = self;
         leaders.clear();
         leaders.extend((0..states.len() as u32).filter(|&index| found[index as usize] == NONE));
         walks.reset(states.width());
@@ -362,7 +362,7 @@ impl<'a> Inner<'a> {
     /// hand, and collects the first steps of walks.
     fn first_steps(&mut self, width: Width) {
         let now = self.ended - 1;
-        let Work { steps, asked, walks, numbers, probes, .. } = &mut self.work;
+        let BreadcrumbScratch { steps, asked, walks, numbers, probes, .. } = &mut self.work;
         probes.reset();
         for &hash in &walks.hashes {
             self.recent.prefetch(mix(hash));
@@ -411,7 +411,8 @@ impl<'a> Inner<'a> {
     fn walk(&mut self, store: &Breadcrumb<'_>) {
         let now = self.ended - 1;
         let width = store.system.width();
-        let Work { scratch, claims, steps, undone, asked, actions, walks, numbers, probes, .. } = &mut self.work;
+        let BreadcrumbScratch { scratch, claims, steps, undone, asked, actions, walks, numbers, probes, .. } =
+            &mut self.work;
         for taken in 0..=self.longest {
             // Places with an anchor's crumb are asked for in full.
             asked.reset(width);
@@ -535,7 +536,7 @@ impl<'a> Inner<'a> {
         self.steps = 0;
         let code = if anchor { ANCHOR } else { (self.ended % 3) as u8 };
         let first = self.anchors.len();
-        let Work { scratch, fresh, fresh_hashes, answers, .. } = &mut self.work;
+        let BreadcrumbScratch { scratch, fresh, fresh_hashes, answers, .. } = &mut self.work;
         let mut start = 0;
         while start < count {
             fresh.reset(store.system.width());

@@ -61,7 +61,7 @@ use fresh::Fresh;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tables::{Successors, Tables, read};
+use tables::{CollapseTables, Successors, read};
 
 /// Components interned, a state as the tuple of their numbers.
 pub struct Collapse<'a> {
@@ -70,12 +70,12 @@ pub struct Collapse<'a> {
     len: Apart<AtomicU64>,
     /// Of states, and of slots of fresh states of varying width (I3).
     promises: Promises<2>,
-    gate: Gate<Tables>,
+    gate: Gate<CollapseTables>,
     attached: Attached,
 }
 
 /// Working memory of a thread.
-struct Work {
+struct CollapseScratch {
     room: Room<2>,
     /// Whether many of its last successors were new.
     expects_new: bool,
@@ -106,8 +106,14 @@ impl<'a> Collapse<'a> {
         }
         let width = system.width();
         let tuples = Tuples::new(width, Arc::clone(&budget));
-        let tables =
-            Tables { tuples, fresh: Fresh::new(width, 0), index, width, growth: Growth::default(), lost: false };
+        let tables = CollapseTables {
+            tuples,
+            fresh: Fresh::new(width, 0),
+            index,
+            width,
+            growth: Growth::default(),
+            lost: false,
+        };
         let (gate, attached) = (Gate::new(tables), Attached::new(Ids::Dense, &budget));
         Collapse { system, budget, len: Apart::default(), promises: Promises::default(), gate, attached }
     }
@@ -159,7 +165,7 @@ impl Store for Collapse<'_> {
         if let Some(seen) = tight.then(find).flatten() {
             return seen;
         }
-        let Work { room, expects_new, single, answers } = scratch.get();
+        let CollapseScratch { room, expects_new, single, answers } = scratch.get();
         single.reset(self.system.width());
         single.push(state);
         answers.clear();
@@ -174,7 +180,7 @@ impl Store for Collapse<'_> {
         let each = 4 * batch.targets().slots().len() / batch.len().max(1);
         let together = (TOGETHER_BYTES / each.max(1)).clamp(8, TOGETHER);
         for start in (0..batch.len()).step_by(together) {
-            let Work { room, expects_new, .. } = scratch.get();
+            let CollapseScratch { room, expects_new, .. } = scratch.get();
             let range = start..batch.len().min(start + together);
             if self.insert_range(room, expects_new, (batch.targets(), batch.hashes()), range, out) {
                 continue;
@@ -221,7 +227,7 @@ impl Store for Collapse<'_> {
     fn scratch(&self) -> Scratch {
         self.gate.help.enrol();
         let single = States::new(self.system.width());
-        Scratch::new(Work { room: Room::default(), expects_new: false, single, answers: Vec::new() })
+        Scratch::new(CollapseScratch { room: Room::default(), expects_new: false, single, answers: Vec::new() })
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -89,7 +89,7 @@ const TOGETHER: usize = 1024;
 const RECENT: usize = 1 << 14;
 
 /// What a thread needs for a batch.
-struct Work {
+struct CompactionScratch {
     room: Room<1>,
     /// Whether many of its last signatures were new, so that lines are fetched for writing.
     expects_new: bool,
@@ -101,10 +101,10 @@ struct Work {
     which: Vec<u32>,
 }
 
-impl Work {
+impl CompactionScratch {
     fn new() -> Self {
         let (recent, signatures, which) = (Vec::new(), Vec::new(), Vec::new());
-        let mut work = Work { room: Room::default(), expects_new: false, recent, signatures, which };
+        let mut work = CompactionScratch { room: Room::default(), expects_new: false, recent, signatures, which };
         work.forget();
         work
     }
@@ -275,7 +275,7 @@ fn enter<const W: usize>(
 impl Store for Compaction {
     fn insert(&self, scratch: &mut Scratch, _state: &[Slot], hash: u64, _arrival: &Arrival<'_>) -> Insert {
         let signature = self.signature(mix(hash));
-        let room = &mut scratch.get::<Work>().room;
+        let room = &mut scratch.get::<CompactionScratch>().room;
         let table = self.set_aside(room, 1);
         let Some(set) = table.as_ref().and_then(|table| table.set.as_ref()) else {
             // No room, but it may be there.
@@ -293,8 +293,8 @@ impl Store for Compaction {
     }
 
     fn insert_batch(&self, scratch: &mut Scratch, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
-        let work = scratch.get::<Work>();
-        let Work { room, expects_new, recent, signatures, which } = work;
+        let work = scratch.get::<CompactionScratch>();
+        let CompactionScratch { room, expects_new, recent, signatures, which } = work;
         signatures.clear();
         which.clear();
         let first = out.len();
@@ -367,7 +367,7 @@ impl Store for Compaction {
 
     fn scratch(&self) -> Scratch {
         self.gate.help.enrol();
-        Scratch::new(Work::new())
+        Scratch::new(CompactionScratch::new())
     }
 
     fn recode(&self, _recoding: &Recoding) -> bool {

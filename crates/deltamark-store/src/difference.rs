@@ -53,7 +53,7 @@ mod patch;
 mod record;
 
 use crate::difference::expand::Path;
-use crate::difference::journal::{Journal, Spot};
+use crate::difference::journal::{Journal, JournalSpot};
 use crate::difference::record::{Back, Coder, Kind, Written};
 use crate::states::unpacked::Unpacked;
 use crate::tables::bucket::prefetch;
@@ -76,11 +76,11 @@ const NONE: u64 = u64::MAX;
 
 /// States as differences from their predecessors.
 pub struct Difference {
-    tables: Mutex<Tables>,
+    tables: Mutex<DifferenceTables>,
     attached: Attached,
 }
 
-struct Tables {
+struct DifferenceTables {
     budget: Arc<Budget>,
     /// Every so many states of a path one is whole.
     every: u64,
@@ -100,7 +100,7 @@ struct Tables {
 
 /// What a thread keeps from call to call.
 #[derive(Default)]
-struct Work {
+struct DifferenceScratch {
     /// The layout of the states it has expanded.
     layout: u64,
     path: Path,
@@ -130,7 +130,7 @@ struct Walk {
     number: u64,
     /// Where it has come to.
     at: u64,
-    spot: Spot,
+    spot: JournalSpot,
     end: End,
 }
 
@@ -146,7 +146,7 @@ enum End {
 /// Where walks meet: for each number modulo its size the walk that is there.
 type Meeting = [u16; 1024];
 
-impl Tables {
+impl DifferenceTables {
     fn len(&self) -> u64 {
         self.journal.len()
     }
@@ -180,7 +180,7 @@ impl Tables {
     }
 
     /// Whether the state of this number is this one.
-    fn same(&self, number: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> bool {
+    fn same(&self, number: u64, state: &[Slot], batch: Option<&Batch>, work: &mut DifferenceScratch) -> bool {
         if let Some(held) = self.unpacked(number) {
             return held == state;
         }
@@ -208,7 +208,7 @@ impl Tables {
     }
 
     /// The number of a state that is there.
-    fn search(&self, mixed: u64, state: &[Slot], batch: Option<&Batch>, work: &mut Work) -> Option<u64> {
+    fn search(&self, mixed: u64, state: &[Slot], batch: Option<&Batch>, work: &mut DifferenceScratch) -> Option<u64> {
         let mut found = None;
         self.index.probe(mixed, |number| {
             if found.is_none() && self.same(number, state, batch, work) {
@@ -246,7 +246,7 @@ impl Tables {
         batch: Option<&Batch>,
         parent: Option<(u64, &[Slot])>,
         chain: &mut Option<u64>,
-        work: &mut Work,
+        work: &mut DifferenceScratch,
     ) -> Insert {
         if let Some(number) = self.search(mixed, state, batch, work) {
             return Insert::Seen(StateId::new(number));
@@ -295,7 +295,7 @@ impl Tables {
     ///
     /// In groups: fetch the lines of the index; read them and fetch what the first number under
     /// each key leads to; compare with states held in full; walk the others back together.
-    fn look_up(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
+    fn look_up(&self, batch: &Batch, answers: &mut [Insert], work: &mut DifferenceScratch) {
         let mut mixed = [0; GROUP];
         let mut guesses = [NONE; GROUP];
         work.fresh.clear();
@@ -341,8 +341,8 @@ impl Tables {
 
     /// Walks states back in step and writes what is found. Successors of one block have common
     /// ancestors a few steps back, so most walks meet another before they come to a whole state.
-    fn walk_back(&self, batch: &Batch, answers: &mut [Insert], work: &mut Work) {
-        let Work { walks, states, active, fresh: not_found, .. } = work;
+    fn walk_back(&self, batch: &Batch, answers: &mut [Insert], work: &mut DifferenceScratch) {
+        let DifferenceScratch { walks, states, active, fresh: not_found, .. } = work;
         active.clear();
         active.extend(0..walks.len() as u16);
         let mut meeting: Meeting = [0; 1024];
@@ -401,7 +401,7 @@ impl Tables {
     }
 
     /// Inserts the successors of a block.
-    fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>, work: &mut Work) {
+    fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>, work: &mut DifferenceScratch) {
         let first = out.len();
         out.resize(first + batch.len(), Insert::Full);
         let answers = &mut out[first..];
@@ -435,7 +435,7 @@ impl Tables {
     }
 
     /// Appends the state of this number to `out`.
-    fn recall(&self, number: u64, work: &mut Work, out: &mut States) {
+    fn recall(&self, number: u64, work: &mut DifferenceScratch, out: &mut States) {
         assert!(number < self.len(), "#{number} is not one of {} states", self.len());
         match self.unpacked(number) {
             Some(held) => out.push(held),
@@ -494,7 +494,7 @@ fn fresh(batch: &Batch, index: usize) -> u64 {
     (batch.source(index) as u64) << 32 | index as u64
 }
 
-impl Work {
+impl DifferenceScratch {
     /// The path, empty if it was expanded in another layout.
     fn path(&mut self, layout: u64) -> &mut Path {
         if self.layout != layout {
@@ -511,7 +511,7 @@ impl Difference {
     pub fn new(system: &dyn System, order: Order, every: u64, budget: Arc<Budget>) -> Self {
         let (width, attached) = (system.width(), Attached::new(Ids::Dense, &budget));
         let levels = (order == Order::Levels).then(|| [Unpacked::new(width, 0), Unpacked::new(width, 0)]);
-        let tables = Tables {
+        let tables = DifferenceTables {
             index: Quotient::new(KEY_BITS, 1, Arc::clone(&budget)),
             every: every.max(1),
             width,
@@ -526,7 +526,7 @@ impl Difference {
         Difference { tables: Mutex::new(tables), attached }
     }
 
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+    fn tables(&self) -> MutexGuard<'_, DifferenceTables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -571,7 +571,7 @@ impl Store for Difference {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch::new(Work::default())
+        Scratch::new(DifferenceScratch::default())
     }
 
     fn recall(&self) -> Option<&dyn Recall> {

@@ -53,7 +53,7 @@ use shape::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tables::Tables;
+use tables::PlainTables;
 
 /// Full packed vectors with an index.
 pub struct Plain<'a> {
@@ -63,7 +63,7 @@ pub struct Plain<'a> {
     /// Insertions that room was set aside for and that are not finished (I3): states, and, where
     /// their width varies, slots.
     pending: Apart<[AtomicU64; 2]>,
-    gate: Gate<Tables>,
+    gate: Gate<PlainTables>,
     attached: Attached,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Plain<'a> {
         let buckets = buckets.unwrap_or(Index::FEWEST);
         let index = Index::new(buckets).expect("a few kilobytes");
         let expects_new = AtomicBool::new(false);
-        let mut tables = Tables { vectors: Vectors::new(system.width()), granted: 0, index, expects_new };
+        let mut tables = PlainTables { vectors: Vectors::new(system.width()), granted: 0, index, expects_new };
         // States of no slots never ask for memory, but need an address.
         if system.width() == Width::Fixed(0) {
             assert!(tables.vectors.extend(0, 1, 0), "one page");
@@ -111,7 +111,7 @@ impl<'a> Plain<'a> {
 
     /// Sets room aside for `states` more states of `slots` slots in all and hands out the
     /// tables, growing them first if need be (I3). Nothing, if the budget is spent.
-    fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_, Tables>> {
+    fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_, PlainTables>> {
         loop {
             let guard = self.gate.shared();
             let tables = &*guard;
@@ -138,7 +138,7 @@ impl<'a> Plain<'a> {
     }
 
     /// Says that an insertion for which room was set aside is finished.
-    fn done(&self, tables: &Tables, states: u64, slots: u64) {
+    fn done(&self, tables: &PlainTables, states: u64, slots: u64) {
         self.pending.0[0].fetch_sub(states, Ordering::AcqRel);
         if let Vectors::Varying { .. } = tables.vectors {
             self.pending.0[1].fetch_sub(slots, Ordering::AcqRel);
@@ -182,7 +182,7 @@ impl<'a> Plain<'a> {
         true
     }
 
-    fn insert_into(&self, tables: &Tables, states: &States, hashes: &[u64], out: &mut Vec<Insert>) {
+    fn insert_into(&self, tables: &PlainTables, states: &States, hashes: &[u64], out: &mut Vec<Insert>) {
         let len = &self.len.0;
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {

@@ -60,7 +60,7 @@ use deltamark_core::{
 use group::Working;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tables::{More, Tables};
+use tables::{More, TreeTables};
 
 /// Recursive sharing: nodes of `K` children, roots of `R` words.
 struct Tree<'a, const K: usize, const R: usize> {
@@ -68,7 +68,7 @@ struct Tree<'a, const K: usize, const R: usize> {
     budget: Arc<Budget>,
     /// Of roots and nodes (I2).
     promises: Promises<2>,
-    gate: Gate<Tables<K, R>>,
+    gate: Gate<TreeTables<K, R>>,
     attached: Attached,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn make<'a>(system: &'a dyn System, arity: u64, budget: Arc<Budget>) 
 
 impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     fn new(system: &'a dyn System, budget: Arc<Budget>) -> Self {
-        let tables = Tables::new(system, system.width(), &budget);
+        let tables = TreeTables::new(system, system.width(), &budget);
         let (gate, attached) = (Gate::new(tables), Attached::new(Ids::Dense, &budget));
         Tree { system, budget, promises: Promises::default(), gate, attached }
     }
@@ -104,10 +104,10 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     /// need be (I2). Nothing, if the budget is spent.
     fn set_aside<'t>(
         &'t self,
-        mut tables: Shared<'t, Tables<K, R>>,
+        mut tables: Shared<'t, TreeTables<K, R>>,
         room: &mut Room<2>,
         more: &More<K>,
-    ) -> Option<Shared<'t, Tables<K, R>>> {
+    ) -> Option<Shared<'t, TreeTables<K, R>>> {
         loop {
             tables.both.as_ref()?;
             let missing = room.missing(tables.growth, more.counts, || tables.lens());

@@ -6,7 +6,7 @@
 
 use super::Collapse;
 use super::fresh::Fresh;
-use super::tables::{Tables, read};
+use super::tables::{CollapseTables, read};
 use crate::tables::index::Index;
 use crate::threads::cooperate::Help;
 use crate::threads::gate::Shared;
@@ -29,7 +29,7 @@ const TOGETHER_BYTES: u64 = 1 << 17;
 impl Collapse<'_> {
     /// Sets room aside for so many more states and slots (those only where the width of states varies), and hands
     /// out the tables, growing them first if need be (I3). Nothing, if the budget is spent.
-    pub(super) fn set_aside(&self, room: &mut Room<2>, wanted: [u64; 2]) -> Option<Shared<'_, Tables>> {
+    pub(super) fn set_aside(&self, room: &mut Room<2>, wanted: [u64; 2]) -> Option<Shared<'_, CollapseTables>> {
         loop {
             let tables = self.gate.shared();
             let missing = room.missing(tables.growth, wanted, || self.lens(&tables));
@@ -64,12 +64,12 @@ impl Collapse<'_> {
     }
 
     /// How many states there are, and how many slots fresh ones have.
-    fn lens(&self, tables: &Tables) -> [u64; 2] {
+    fn lens(&self, tables: &CollapseTables) -> [u64; 2] {
         [self.count(), tables.fresh.slots()]
     }
 
     /// Makes room for so many more states and slots than these.
-    fn make_room(&self, tables: &mut Tables, lens: [u64; 2], more: [u64; 2]) -> bool {
+    fn make_room(&self, tables: &mut CollapseTables, lens: [u64; 2], more: [u64; 2]) -> bool {
         let wanted = [lens[0] + more[0], lens[1] + more[1]];
         let held = tables.tuples.bytes().total() + Index::bytes(tables.index.buckets);
         let each = match tables.width {
@@ -86,7 +86,7 @@ impl Collapse<'_> {
 
     /// Replaces the index by one with room for `wanted` numbers.
     #[cold]
-    fn grow_index(&self, tables: &mut Tables, len: u64, wanted: u64) -> bool {
+    fn grow_index(&self, tables: &mut CollapseTables, len: u64, wanted: u64) -> bool {
         if self.budget.is_over() {
             return false;
         }
@@ -107,8 +107,8 @@ impl Collapse<'_> {
     }
 
     /// Enters every state into an empty index; `false` if the run is over before that is done.
-    fn enter_all(&self, tables: &mut Tables, len: u64) -> bool {
-        let Tables { tuples, fresh, index, width, .. } = tables;
+    fn enter_all(&self, tables: &mut CollapseTables, len: u64) -> bool {
+        let CollapseTables { tuples, fresh, index, width, .. } = tables;
         let (system, width, tuples, fresh): (_, _, _, &Fresh) = (self.system, *width, &*tuples, fresh);
         index.fill(len, &self.budget, &self.gate.help, || {
             let (mut scratch, mut states) = (system.scratch(), States::new(width));
@@ -123,11 +123,11 @@ impl Collapse<'_> {
     }
 }
 
-impl Tables {
+impl CollapseTables {
     /// Packs fresh states, of which there are so many together with those that are packed. Where there is no memory
     /// for one, it stays as it is, and so do those behind it.
     fn pack(&mut self, system: &dyn System, len: u64, help: &Help) {
-        let Tables { tuples, fresh, width, .. } = self;
+        let CollapseTables { tuples, fresh, width, .. } = self;
         let mut states = States::new(*width);
         let slots = match *width {
             Width::Fixed(slots) => slots as u64,

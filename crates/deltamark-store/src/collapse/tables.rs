@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What changes only while the gate is held alone, but for fresh states and entries of the index.
-pub(super) struct Tables {
+pub(super) struct CollapseTables {
     pub tuples: Tuples,
     pub fresh: Fresh,
     pub index: Index,
@@ -43,7 +43,7 @@ pub(super) struct Successors<'s> {
 
 /// Some of them that are inserted together.
 struct Newcomers<'g, 't, S: Shape> {
-    tables: &'t Tables,
+    tables: &'t CollapseTables,
     fresh: S::View<'t>,
     successors: Successors<'g>,
     /// The position, in the list, of the first.
@@ -93,7 +93,7 @@ impl<S: Shape> Group for Newcomers<'_, '_, S> {
 
     #[inline(always)]
     fn confirm(&self, guesses: &mut [u64]) {
-        let Tables { tuples, width, .. } = self.tables;
+        let CollapseTables { tuples, width, .. } = self.tables;
         let mut together = tuples::Group::new(tuples);
         for (slot, guess) in guesses.iter_mut().enumerate() {
             if *guess == NONE {
@@ -116,7 +116,7 @@ impl<S: Shape> Group for Newcomers<'_, '_, S> {
     }
 }
 
-impl Tables {
+impl CollapseTables {
     /// Whether the state of a number is `state`.
     ///
     /// # Safety

@@ -5,7 +5,7 @@
 //! from it. Consecutive numbers have equal or neighbouring predecessors, and take a step or two
 //! each.
 
-use crate::difference::journal::{Journal, Spot};
+use crate::difference::journal::{Journal, JournalSpot};
 use crate::difference::record::{Coder, Kind};
 use deltamark_core::Slot;
 
@@ -18,7 +18,7 @@ pub(crate) struct Path {
     numbers: Vec<u64>,
     /// As many states, and perhaps unused ones behind them.
     states: Vec<Vec<Slot>>,
-    steps: Vec<(u64, Spot)>,
+    steps: Vec<(u64, JournalSpot)>,
 }
 
 impl Path {

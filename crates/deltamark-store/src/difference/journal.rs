@@ -139,7 +139,7 @@ impl Log {
 
 /// Where a record lies, and the base of its share.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct JournalSpot {
     at: u64,
     len: usize,
     marked: bool,
@@ -254,13 +254,13 @@ impl Journal {
 
     /// The address of the record itself, to prefetch it.
     #[inline(always)]
-    pub fn record_address(&self, spot: Spot) -> *const u8 {
+    pub fn record_address(&self, spot: JournalSpot) -> *const u8 {
         self.records.address(spot.at)
     }
 
     /// Where a record lies.
     #[inline(always)]
-    pub fn spot(&self, number: u64) -> Spot {
+    pub fn spot(&self, number: u64) -> JournalSpot {
         let place = self.places.bytes(number / SHARE * PLACE, PLACE as usize - SLACK);
         let word = |at: usize| u64::from_le_bytes(place[at..at + 8].try_into().expect("eight bytes"));
         let before = (number % SHARE) as u32;
@@ -278,7 +278,7 @@ impl Journal {
             - u64::from(place[LENGTHS + 15] & !MARK);
         let low = (1 << 40) - 1;
         let length = place[LENGTHS + before as usize];
-        Spot {
+        JournalSpot {
             at: (word(0) & low) + lengths,
             len: usize::from(length & !MARK),
             marked: length & MARK != 0,
@@ -288,8 +288,8 @@ impl Journal {
 
     /// The record at a spot.
     #[inline(always)]
-    pub fn at(&self, spot: Spot) -> Record<'_> {
-        let Spot { at, len, marked, base } = spot;
+    pub fn at(&self, spot: JournalSpot) -> Record<'_> {
+        let JournalSpot { at, len, marked, base } = spot;
         let bytes = self.records.bytes(at, len);
         if bytes[0] != ELSEWHERE {
             return Record { bytes, len, marked, base };

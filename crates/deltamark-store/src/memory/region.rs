@@ -18,7 +18,7 @@ const LARGE: usize = 4 << 20;
 
 /// A cache line, for its alignment.
 #[repr(C, align(64))]
-struct Line([u64; 8]);
+struct CacheLine([u64; 8]);
 
 /// The fewest bytes of a chunk.
 const LEAST_CHUNK: usize = 256 << 10;
@@ -52,7 +52,7 @@ enum Memory {
     #[cfg(not(miri))]
     Pages(memmap2::MmapMut),
     /// The allocator. (A vector and not a box: a box that moves makes its pointers invalid.)
-    Lines(Vec<std::mem::MaybeUninit<Line>>),
+    Lines(Vec<std::mem::MaybeUninit<CacheLine>>),
 }
 
 /// Zeroed memory that does not move, aligned to 64 bytes at least.
@@ -113,7 +113,7 @@ impl Region {
     }
 
     fn lines(bytes: usize) -> Region {
-        let mut memory = Box::<[Line]>::new_zeroed_slice(bytes.div_ceil(size_of::<Line>()).max(1)).into_vec();
+        let mut memory = Box::<[CacheLine]>::new_zeroed_slice(bytes.div_ceil(size_of::<CacheLine>()).max(1)).into_vec();
         let pointer = NonNull::new(memory.as_mut_ptr().cast()).expect("a vector's pointer is not null");
         Region { memory: Memory::Lines(memory), pointer }
     }

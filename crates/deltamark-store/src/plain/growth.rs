@@ -4,7 +4,7 @@
 //! Invariant: one thread grows at a time; it holds the gate exclusively, and its helpers have left
 //! before it opens the gate (I3 of `plain.rs`, and `threads/cooperate.rs`).
 
-use super::tables::Tables;
+use super::tables::PlainTables;
 use super::{AHEAD, Plain, VECTOR_STEP};
 use crate::tables::index::Index;
 use deltamark_core::{States, hash::mix};
@@ -21,7 +21,7 @@ impl Plain<'_> {
     }
 
     /// Makes room for `states` more states of `slots` slots in all.
-    fn grow(&self, tables: &mut Tables, states: u64, slots: u64) -> bool {
+    fn grow(&self, tables: &mut PlainTables, states: u64, slots: u64) -> bool {
         let len = self.len.0.load(Ordering::Acquire);
         let used = tables.vectors.used_bytes(len) + tables.vectors.needed_bytes(states, slots);
         let mut asked = 0;
@@ -45,7 +45,7 @@ impl Plain<'_> {
     }
 
     /// Replaces the index by one with room for `wanted` numbers.
-    fn grow_index(&self, tables: &mut Tables, wanted: u64) -> bool {
+    fn grow_index(&self, tables: &mut PlainTables, wanted: u64) -> bool {
         let old = tables.index.buckets;
         if old == 0 || self.budget.is_over() {
             return false;
@@ -66,8 +66,8 @@ impl Plain<'_> {
     }
 
     /// Enters every state into an empty index; `false` if the run is over before that is done.
-    fn enter_all(&self, tables: &mut Tables) -> bool {
-        let Tables { vectors, index, .. } = tables;
+    fn enter_all(&self, tables: &mut PlainTables) -> bool {
+        let PlainTables { vectors, index, .. } = tables;
         let (system, vectors) = (self.system, &*vectors);
         index.fill(self.len.0.load(Ordering::Acquire), &self.budget, &self.gate.help, || {
             let (mut scratch, mut states) = (system.scratch(), States::new(system.width()));

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What changes only while the gate is held alone.
-pub(super) struct Tables {
+pub(super) struct PlainTables {
     pub vectors: Vectors,
     /// Bytes of vectors that the budget granted.
     pub granted: u64,
@@ -28,7 +28,7 @@ pub(super) struct Tables {
 
 /// States that are inserted together, and where.
 struct Newcomers<'g, 't, S: Shape> {
-    tables: &'t Tables,
+    tables: &'t PlainTables,
     vectors: S::View<'t>,
     len: &'g AtomicU64,
     states: &'g States,
@@ -77,7 +77,7 @@ impl<S: Shape> Group for Newcomers<'_, '_, S> {
     }
 }
 
-impl Tables {
+impl PlainTables {
     /// The number of a state, looked for from its home on.
     #[inline(always)]
     pub fn search<L: Lanes, S: Shape>(&self, lanes: L, _shape: S, mixed: u64, state: &[Slot]) -> Option<u64> {

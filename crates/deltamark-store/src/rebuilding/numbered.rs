@@ -26,7 +26,7 @@
 mod batch;
 
 use crate::rebuilding::spanning::{Exception, Exceptions, From, NONE, Spanning};
-use crate::rebuilding::walk::{Candidates, Coded, PIECE, Rebuilder, Work};
+use crate::rebuilding::walk::{Candidates, Coded, PIECE, Rebuilder, WalkScratch};
 use crate::states::cache::Cache;
 use crate::states::checkpoints::Kept;
 use crate::states::window::Window;
@@ -177,7 +177,7 @@ impl<'a> Numbered<'a> {
             cache: Cache::new(config.cache, &budget),
             table: Quotient::new(config.signature, 1, Arc::clone(&budget)),
             coded,
-            work: Work::new(width),
+            work: WalkScratch::new(width),
         };
         let batch = Lookup {
             mixed: Vec::new(),

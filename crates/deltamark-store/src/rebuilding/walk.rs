@@ -85,7 +85,7 @@ pub(crate) struct Rebuilder<'a> {
     pub table: Quotient<128>,
     /// Set when the tree holds only some bits of each action.
     pub coded: Option<Coded>,
-    pub work: Work,
+    pub work: WalkScratch,
 }
 
 /// What is needed where a back edge holds only some bits of its action: see `comback.rs`.
@@ -113,7 +113,7 @@ enum Anchor {
 }
 
 /// Working memory.
-pub(crate) struct Work {
+pub(crate) struct WalkScratch {
     // Walking back.
     states: States,
     hashes: Vec<u64>,
@@ -155,9 +155,9 @@ struct Round {
     slots: Vec<u32>,
 }
 
-impl Work {
+impl WalkScratch {
     pub fn new(width: Width) -> Self {
-        Work {
+        WalkScratch {
             states: States::new(width),
             hashes: Vec::new(),
             numbers: Vec::new(),
@@ -260,7 +260,7 @@ impl Rebuilder<'_> {
     ) {
         let width = self.system.width();
         let Rebuilder { scratch, order, tree, kept, window, cache, work, .. } = self;
-        let Work {
+        let WalkScratch {
             states,
             hashes,
             numbers,
@@ -408,7 +408,7 @@ impl Rebuilder<'_> {
     /// Climbs from these numbers until all ancestors are in full; says in which round that is.
     fn climb(&mut self, numbers: &[u64], rounds: &mut Vec<Round>) -> usize {
         let Rebuilder { order, tree, kept, window, cache, work, .. } = self;
-        let Work { parents, sorted, next_numbers: unknown, .. } = work;
+        let WalkScratch { parents, sorted, next_numbers: unknown, .. } = work;
         let mut hint = Hint::new();
         if rounds.is_empty() {
             rounds.push(Round::default());
@@ -477,7 +477,7 @@ impl Rebuilder<'_> {
     fn descend(&mut self, round: &mut Round, above: Option<&Round>) {
         let width = self.system.width();
         let Rebuilder { system, scratch, kept, window, cache, table, coded, work, .. } = self;
-        let Work { above: held, states, sources, places, full, .. } = work;
+        let WalkScratch { above: held, states, sources, places, full, .. } = work;
         states.reset(width);
         round.slots.clear();
         round.slots.resize(round.numbers.len(), 0);

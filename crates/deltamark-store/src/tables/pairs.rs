@@ -47,7 +47,7 @@ use crate::tables::tiles::Added;
 use crate::threads::cooperate::Help;
 use deltamark_core::Budget;
 use layout::Shape;
-use line::{COUNT, FOREIGN_SHIFT, Line, OVERFLOWN, STASHED};
+use line::{COUNT, FOREIGN_SHIFT, OVERFLOWN, PairLine, STASHED};
 use numbers::Numbers;
 pub(crate) use numbers::Signatures;
 use std::sync::atomic::Ordering;
@@ -71,7 +71,7 @@ pub(crate) type Pairs = Set<Reach, 16>;
 impl<R: Numbers, const W: usize> Set<R, W> {
     const LINE_BYTES: u64 = {
         assert!(W == 8 || W == 16, "one or two lines of the cache");
-        size_of::<Line<W>>() as u64
+        size_of::<PairLine<W>>() as u64
     };
 
     /// An empty set for numbers of this reach, if the budget allows it.
@@ -112,14 +112,14 @@ impl<R: Numbers, const W: usize> Set<R, W> {
     }
 
     #[inline(always)]
-    fn line(&self, at: u64) -> &Line<W> {
+    fn line(&self, at: u64) -> &PairLine<W> {
         debug_assert!(at <= self.shape.lines());
         let view = self.lines.view();
         // Known when this is compiled.
         let address = if W == 16 { view.address::<32>(at) } else { view.address::<16>(at) };
         // SAFETY: lines up to one behind the last have addresses (see `new` and `rearrange`),
         // aligned, as items of 64 or 128 bytes; zero is valid, and they are used as atomics only.
-        unsafe { &*address.cast::<Line<W>>() }
+        unsafe { &*address.cast::<PairLine<W>>() }
     }
 
     /// Asks for the memory in which a number would be found, or entered if it is expected to be new.

@@ -51,7 +51,7 @@ use crate::memory::arena::Arena;
 use deltamark_core::Budget;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use line::has_avx512;
-use line::{Line, OVERFLOWN, bits, equal_bytes, prefetch_line, scan};
+use line::{OVERFLOWN, QuotientLine, bits, equal_bytes, prefetch_line, scan};
 use shape::Shape;
 use stash::Stash;
 use std::sync::Arc;
@@ -263,7 +263,7 @@ impl<const N: usize> Quotient<N> {
     fn write_line(&mut self, home: u64, waiting: &mut Waiting) {
         let shape = self.shape;
         let fitting = waiting.len.min(shape.slots as usize);
-        let mut line = Line([0; N]);
+        let mut line = QuotientLine([0; N]);
         line.fill(&shape, &waiting.values[..fitting]);
         if fitting < waiting.len {
             line.0[0] |= OVERFLOWN;
@@ -280,19 +280,19 @@ impl<const N: usize> Quotient<N> {
     }
 
     #[inline(always)]
-    fn line(&self, number: u64) -> &Line<N> {
+    fn line(&self, number: u64) -> &QuotientLine<N> {
         debug_assert!(number <= self.shape.lines());
         // SAFETY: the arena was extended to one line more than the shape has, its items are
         // lines of `N` bytes at multiples of 64, and any bytes are a line; `&self` says that
         // nobody writes.
-        unsafe { &*self.lines.address(number).cast::<Line<N>>() }
+        unsafe { &*self.lines.address(number).cast::<QuotientLine<N>>() }
     }
 
     #[inline(always)]
-    fn line_mut(&mut self, number: u64) -> &mut Line<N> {
+    fn line_mut(&mut self, number: u64) -> &mut QuotientLine<N> {
         debug_assert!(number <= self.shape.lines());
         // SAFETY: as above, and `&mut self` says that nobody else reads or writes.
-        unsafe { &mut *self.lines.address(number).cast::<Line<N>>() }
+        unsafe { &mut *self.lines.address(number).cast::<QuotientLine<N>>() }
     }
 
     /// Puts an entry into its place (I1). `false` means that there is none.

@@ -5,7 +5,7 @@
 //! successors. Out: whether each is new. Invariant: only nodes above changed slots are looked up;
 //! the others have the numbers of their sources.
 
-use super::tables::{More, Tables, key, root_key};
+use super::tables::{More, TreeTables, key, root_key};
 use super::{GROUP, told};
 use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -86,7 +86,7 @@ impl<const K: usize> Working<K> {
     }
 }
 
-impl<const K: usize, const R: usize> Tables<K, R> {
+impl<const K: usize, const R: usize> TreeTables<K, R> {
     /// The first rounds for a group of successors: which nodes are to be looked up. Says how
     /// many there are and what they are made of; nothing, if there is no memory for a shape.
     pub fn compare(

@@ -22,7 +22,7 @@ const RELEASED: u64 = 1 << 15;
 const SHAPES: usize = 1 << 12;
 
 /// What changes only while the gate is held alone, but for shapes.
-pub(super) struct Tables<const K: usize, const R: usize> {
+pub(super) struct TreeTables<const K: usize, const R: usize> {
     /// Nothing, if the budget did not even allow the first bytes.
     pub both: Option<(Table<R, Narrow<R>>, Table<K, Narrow<K>>)>,
     pub shapes: Mutex<Shapes<K>>,
@@ -92,11 +92,11 @@ pub(super) fn root_key<W: Copy, const K: usize, const R: usize>(shape: W, childr
     key
 }
 
-impl<const K: usize, const R: usize> Tables<K, R> {
+impl<const K: usize, const R: usize> TreeTables<K, R> {
     pub fn new(system: &dyn System, width: Width, budget: &Arc<Budget>) -> Self {
         let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
         let mut tables =
-            Tables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: Growth::default() };
+            TreeTables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: Growth::default() };
         if let Some(roots) = Table::new(budget) {
             match Table::new(budget) {
                 Some(nodes) => tables.both = Some((roots, nodes)),
@@ -378,7 +378,7 @@ impl<const K: usize, const R: usize> Tables<K, R> {
     /// Both trees are never there in full: the indexes of this one are given back first, then its
     /// roots, as they are entered into the other.
     pub fn recoded(&mut self, system: &dyn System, recoding: &Recoding, budget: &Arc<Budget>) -> Option<Self> {
-        let mut new = Tables::new(system, recoding.to, budget);
+        let mut new = TreeTables::new(system, recoding.to, budget);
         (new.layout, new.growth.number) = (self.layout + 1, self.growth.number + 1);
         let (mut known, mut new_known) = (Vec::new(), Vec::new());
         let (mut state, mut translated, mut row) = (Vec::new(), Vec::new(), Vec::new());

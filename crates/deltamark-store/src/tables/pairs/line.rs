@@ -27,9 +27,9 @@ const BUSY: u64 = 1 << 14;
 
 /// One line of `W` words: one or two lines of the cache.
 #[repr(C, align(64))]
-pub(super) struct Line<const W: usize>(pub [AtomicU64; W]);
+pub(super) struct PairLine<const W: usize>(pub [AtomicU64; W]);
 
-impl<const W: usize> Line<W> {
+impl<const W: usize> PairLine<W> {
     /// What a slot holds.
     #[inline(always)]
     pub fn get<R: Numbers>(&self, shape: &Shape<R, W>, slot: u32) -> u64 {
@@ -155,7 +155,7 @@ impl<const W: usize> Line<W> {
 
 /// An entry on its way into a line.
 struct Slots<'l, R: Numbers, const W: usize> {
-    line: &'l Line<W>,
+    line: &'l PairLine<W>,
     shape: &'l Shape<R, W>,
     foreign: bool,
     entry: u64,
@@ -180,7 +180,7 @@ impl<R: Numbers, const W: usize> Place for Slots<'_, R, W> {
     #[inline(always)]
     fn marked(&self, first: u64) -> Option<u64> {
         let mark = if self.foreign { STASHED } else { OVERFLOWN };
-        Line::<W>::is_full(self.shape, first).then_some(first | mark)
+        PairLine::<W>::is_full(self.shape, first).then_some(first | mark)
     }
 
     #[inline(always)]
@@ -213,7 +213,7 @@ impl<R: Numbers, const W: usize> Place for Slots<'_, R, W> {
 /// The slots of a line whose tag is this one, a bit each.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-fn equal<const W: usize>(line: &Line<W>, tag: u8) -> u64 {
+fn equal<const W: usize>(line: &PairLine<W>, tag: u8) -> u64 {
     use std::arch::x86_64::*;
     let bytes = line.0.as_ptr().cast::<__m128i>();
     // SAFETY: SSE2 is part of x86-64, and the four parts lie within the line, which has 64 bytes
@@ -230,7 +230,7 @@ fn equal<const W: usize>(line: &Line<W>, tag: u8) -> u64 {
 /// The slots of a line whose tag is this one, a bit each.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
-fn equal<const W: usize>(line: &Line<W>, tag: u8) -> u64 {
+fn equal<const W: usize>(line: &PairLine<W>, tag: u8) -> u64 {
     (0..8).fold(0, |equal, word| {
         let bytes = line.0[word].load(Ordering::Relaxed).to_le_bytes();
         bytes.iter().enumerate().fold(equal, |equal, (at, &byte)| equal | u64::from(byte == tag) << (8 * word + at))

@@ -10,9 +10,9 @@ use crate::tables::bucket::prefetch;
 pub(super) const OVERFLOWN: u8 = 0x80;
 /// One or two lines of the cache.
 #[repr(C, align(64))]
-pub(super) struct Line<const N: usize>(pub [u8; N]);
+pub(super) struct QuotientLine<const N: usize>(pub [u8; N]);
 
-impl<const N: usize> Line<N> {
+impl<const N: usize> QuotientLine<N> {
     /// The bytes with the tags.
     #[inline(always)]
     pub fn tags(&self) -> &[u8; 64] {
@@ -136,7 +136,7 @@ impl<const N: usize> Line<N> {
 #[inline(always)]
 pub(super) fn scan<const N: usize>(
     shape: &Shape,
-    line: &Line<N>,
+    line: &QuotientLine<N>,
     slots: u64,
     remainder: u64,
     equal: impl Fn(&[u8; 64], u8, u8) -> u64,
@@ -154,7 +154,7 @@ pub(super) fn scan<const N: usize>(
 
 /// Asks for a line to be fetched.
 #[inline(always)]
-pub(super) fn prefetch_line<const N: usize>(line: &Line<N>) {
+pub(super) fn prefetch_line<const N: usize>(line: &QuotientLine<N>) {
     prefetch(line);
     if N > 64 {
         prefetch(&line.0[64]);
