@@ -1,19 +1,68 @@
 //! A file that is read, and the same with one element or attribute renamed: it is refused, or the net is the same,
-//! because the name was a harmless one. The first two bytes choose the name.
+//! because the name was a harmless one. The first two bytes choose the name. P/T nets of all dialects in XML, and nets of
+//! CPN Tools; symmetric nets are renamed by the target `renamed`.
 #![no_main]
 
-use deltamark_nets::{pnml, xml};
+use deltamark_coloured::ColouredSystem;
+use deltamark_core::{Batch, Control, Slot, System, Widen};
+use deltamark_nets::{Net, pnml, xml};
 use libfuzzer_sys::fuzz_target;
+use std::collections::HashSet;
+
+/// States of a net of CPN Tools that are explored.
+const STATES: usize = 100;
+
+/// What a text means.
+#[derive(Debug, PartialEq)]
+enum Meaning {
+    Net(Box<Net>),
+    /// States and edges, as far as was explored.
+    Explored(usize, usize),
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[low, high], text)) = bytes.split_first_chunk::<2>() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let Ok(before) = pnml::parse(text) else { return };
+    let Some(before) = meaning(text) else { return };
     let renamed = renamed(text, usize::from(u16::from_le_bytes([low, high])));
-    if let Some(after) = renamed.and_then(|renamed| pnml::parse(&renamed).ok()) {
+    if let Some(after) = renamed.and_then(|renamed| meaning(&renamed)) {
         assert_eq!(after, before);
     }
 });
+
+fn meaning(text: &str) -> Option<Meaning> {
+    if let Ok(net) = pnml::parse(text) {
+        return Some(Meaning::Net(Box::new(net)));
+    }
+    let net = deltamark_cpn::parse_under(text, &[], &[], &Control::new()).ok()?;
+    let system = ColouredSystem::new(net, text).ok()?;
+    loop {
+        match explored(&system) {
+            Ok((states, edges)) => return Some(Meaning::Explored(states, edges)),
+            Err(Widen) => drop(system.widen()),
+        }
+    }
+}
+
+fn explored(system: &dyn System) -> Result<(usize, usize), Widen> {
+    let (mut scratch, mut batch) = (system.scratch(), Batch::new(system.width()));
+    system.initial(&mut scratch, &mut batch)?;
+    let mut waiting: Vec<Vec<Slot>> = (0..batch.len()).map(|index| batch.target(index).to_vec()).collect();
+    let mut seen: HashSet<Vec<Slot>> = waiting.iter().cloned().collect();
+    let mut edges = 0;
+    while let Some(state) = waiting.pop() {
+        batch.reset(system.width());
+        system.successors(&mut scratch, &state, &mut batch)?;
+        edges += batch.len();
+        for index in 0..batch.len() {
+            let target = batch.target(index).to_vec();
+            if seen.len() < STATES && seen.insert(target.clone()) {
+                waiting.push(target);
+            }
+        }
+    }
+    Ok((seen.len(), edges))
+}
 
 /// The text with one name made another that means nothing anywhere.
 fn renamed(text: &str, choice: usize) -> Option<String> {

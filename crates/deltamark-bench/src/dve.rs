@@ -30,7 +30,7 @@ use std::time::Instant;
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct DveOptions {
     /// Models of the corpus, or files [default: all of the corpus with 1 to 20 million states]
     #[arg(long, value_delimiter = ',')]
     models: Vec<String>,
@@ -76,7 +76,7 @@ fn models(states: std::ops::RangeInclusive<u64>) -> Vec<String> {
 }
 
 /// Measures and prints.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &DveOptions) -> Result<(), Failure> {
     let mut names = options.models.clone();
     if names.is_empty() {
         names = models(if options.code_only { 0..=u64::MAX } else { 1_000_000..=20_000_000 });
@@ -163,7 +163,7 @@ fn geometric(values: &[f64]) -> Option<f64> {
 }
 
 /// The fastest of several runs.
-fn best(options: &Options, net: &str) -> Result<Record, Failure> {
+fn best(options: &DveOptions, net: &str) -> Result<Record, Failure> {
     let mut quickest: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
         let record = measure(net, &options.store, "bfs", &[], None)?;

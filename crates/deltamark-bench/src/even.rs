@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct EvenOptions {
     /// Folders of the corpus
     #[arg(long, value_delimiter = ',', default_value = "pnml,dve,lna")]
     folders: Vec<String>,
@@ -99,7 +99,7 @@ struct Compared {
 }
 
 /// Measures and prints.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &EvenOptions) -> Result<(), Failure> {
     let Some(corpus) = Corpus::find("deltamark-bench even") else {
         return Err(Failure::Refused("there is no corpus".into()));
     };
@@ -122,7 +122,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// The models that are wanted, from the smallest to the largest.
-fn models(options: &Options, corpus: &Corpus) -> Vec<Model> {
+fn models(options: &EvenOptions, corpus: &Corpus) -> Vec<Model> {
     let mut models: Vec<Model> = Vec::new();
     for folder in &options.folders {
         models.extend(corpus.expected(folder).iter().filter_map(|row| model(folder, row)));
@@ -147,7 +147,7 @@ fn model(folder: &str, row: &Row) -> Option<Model> {
     Some(Model { name, states: row.number("states")?, edges: row.number("edges") })
 }
 
-fn columns(options: &Options) -> Result<Vec<Column>, String> {
+fn columns(options: &EvenOptions) -> Result<Vec<Column>, String> {
     let mut specs: Vec<StoreSpec> = Vec::new();
     for text in &options.stores {
         specs.push(text.trim().parse::<StoreSpec>().map_err(|error| error.to_string())?);
@@ -171,7 +171,7 @@ const PLAIN: &str = "plain";
 
 /// Runs `plain` and all stores on a model, round by round.
 fn compare(
-    options: &Options,
+    options: &EvenOptions,
     model: &Model,
     number: usize,
     threads: usize,
@@ -205,7 +205,7 @@ fn compare(
 }
 
 /// One run, its counts checked.
-fn once(options: &Options, model: &Model, store: &str, threads: usize) -> Result<Result<Record, Failure>, String> {
+fn once(options: &EvenOptions, model: &Model, store: &str, threads: usize) -> Result<Result<Record, Failure>, String> {
     let (threads, limit) = (threads.to_string(), Duration::from_secs(options.limit));
     let result = measure(&model.name, store, "bfs", &["--threads", &threads], Some(limit)).and_then(|record| {
         append(&options.history, &record)?;
@@ -256,13 +256,13 @@ impl Column {
     }
 
     /// The limit on its time that was given.
-    fn limit(&self, options: &Options) -> Option<f64> {
+    fn limit(&self, options: &EvenOptions) -> Option<f64> {
         let name = self.store.split(':').next();
         options.times.iter().rev().find(|(store, _)| Some(store.as_str()) == name).map(|&(_, times)| times)
     }
 }
 
-fn show(options: &Options, header: &[&str], rows: Vec<Vec<String>>) {
+fn show(options: &EvenOptions, header: &[&str], rows: Vec<Vec<String>>) {
     if options.markdown {
         println!("{}", markdown(header, &rows));
     } else {
@@ -270,7 +270,7 @@ fn show(options: &Options, header: &[&str], rows: Vec<Vec<String>>) {
     }
 }
 
-fn print_summary(options: &Options, models: usize, columns: &[Column]) {
+fn print_summary(options: &EvenOptions, models: usize, columns: &[Column]) {
     let header = [
         "store",
         "threads",
@@ -306,7 +306,7 @@ fn print_summary(options: &Options, models: usize, columns: &[Column]) {
     show(options, &header, rows.collect());
 }
 
-fn print_worst(options: &Options, models: &[Model], column: &Column) {
+fn print_worst(options: &EvenOptions, models: &[Model], column: &Column) {
     let mut worst: Vec<(usize, &Compared)> = column.compared().collect();
     worst.sort_by(|(_, one), (_, other)| other.times.total_cmp(&one.times));
     worst.truncate(options.worst);
@@ -331,7 +331,7 @@ fn print_worst(options: &Options, models: &[Model], column: &Column) {
 }
 
 /// A fault, or a limit that was passed.
-fn verdict(options: &Options, models: &[Model], columns: &[Column]) -> Result<(), Failure> {
+fn verdict(options: &EvenOptions, models: &[Model], columns: &[Column]) -> Result<(), Failure> {
     for column in columns {
         for (model, result) in &column.results {
             let name = &models[*model].name;

@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// What to count.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct InstructionsOptions {
     /// The store
     #[arg(long, default_value = "plain")]
     store: String,
@@ -24,7 +24,7 @@ const PAIRS: &[(&str, &str)] =
     &[("kanban-2", "kanban-3"), ("philosophers-7", "philosophers-9"), ("database-managers-6", "database-managers-8")];
 
 /// Counts and prints.
-pub fn run(options: &Options) -> Result<(), String> {
+pub fn run(options: &InstructionsOptions) -> Result<(), String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Err("this needs valgrind (Debian: `apt-get install valgrind`)".into());
     }
@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn count(options: &Options, net: &str) -> Result<(u64, Record), String> {
+fn count(options: &InstructionsOptions, net: &str) -> Result<(u64, Record), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

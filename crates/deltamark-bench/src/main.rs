@@ -13,6 +13,7 @@
 //! cargo run --release -p deltamark-bench -- tools            SPIN and rumur beside us, where they are installed
 //! cargo run --release -p deltamark-bench -- threads          one thread, two, two parts: ten minutes
 //! cargo run --release -p deltamark-bench -- sweep            sweeps: what they hold at once, and their time
+//! cargo run --release -p deltamark-bench -- reduce           reductions: states and time by question
 //! cargo run --release -p deltamark-bench -- instructions     needs valgrind
 //! ```
 
@@ -22,6 +23,7 @@ mod instructions;
 mod nets;
 mod once;
 mod process;
+mod reduce;
 mod stores;
 mod sweep;
 mod table;
@@ -42,23 +44,27 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Runs a list of nets and prints a table
-    Table(table::Options),
+    Table(table::TableOptions),
     /// Runs every store next to `plain` and prints a table for each net
-    Stores(stores::Options),
+    Stores(stores::StoresOptions),
     /// Runs every store on every model of the outside corpus and prints where each is worst
-    Even(even::Options),
+    Even(even::EvenOptions),
     /// Runs models in DVE by native code and by the interpreter, and SPIN beside them
-    Dve(dve::Options),
+    Dve(dve::DveOptions),
     /// Runs SPIN and rumur, where they are installed, and Deltamark on the same systems
-    Tools(tools::Options),
+    Tools(tools::ToolsOptions),
     /// Sweeps over nets with the measure that is found for each, and prints a table
-    Sweep(sweep::Options),
+    Sweep(sweep::SweepOptions),
     /// Runs nets with one thread, with several that share a store, and in parts
-    Threads(threads::Options),
+    Threads(threads::ThreadsOptions),
+    /// Asks P/T nets of the outside corpus questions, by each kind of reduction
+    Reduce(reduce::ReduceOptions),
+    /// Asks one question of one net and prints one line of JSON
+    Question(reduce::QuestionOptions),
     /// Counts instructions per edge on small nets, with valgrind
-    Instructions(instructions::Options),
+    Instructions(instructions::InstructionsOptions),
     /// Runs one net once and prints one line of JSON
-    Once(once::Options),
+    Once(once::OnceOptions),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +76,8 @@ fn main() -> ExitCode {
         Command::Tools(options) => tools::run(&options),
         Command::Sweep(options) => sweep::run_all(&options),
         Command::Threads(options) => threads::run(&options),
+        Command::Reduce(options) => reduce::run(&options),
+        Command::Question(options) => reduce::single(&options),
         Command::Instructions(options) => instructions::run(&options).map_err(Failure::Refused),
         Command::Once(options) => once::run(&options),
     };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// What to run.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct OnceOptions {
     /// A generated net such as `kanban-5`, states of many slots such as `cells-200`, a net of the outside corpus, or a
     /// model in DVE such as `dve:lamport.5@native` (or `@interpreter`), or any model of the corpus such as
     /// `corpus:lna/dbm?N=10`
@@ -98,7 +98,7 @@ pub fn search_named(name: &str) -> Result<Search, String> {
 }
 
 /// Runs and prints.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &OnceOptions) -> Result<(), Failure> {
     let (system, known) = nets::system(&options.net)?;
     let order = search_named(&options.search)?;
     let spec: StoreSpec = options.store.parse().map_err(|error| format!("{error}"))?;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct StoresOptions {
     /// Nets to measure, instead of the fixed list
     #[arg(long, value_delimiter = ',')]
     nets: Vec<String>,
@@ -68,7 +68,7 @@ struct Measured {
 }
 
 /// Measures and prints.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &StoresOptions) -> Result<(), Failure> {
     search_named(&options.search)?;
     let stores = stores(&options.stores)?;
     // A typing error should not show after half an hour.
@@ -115,7 +115,7 @@ fn stores(given: &[String]) -> Result<Vec<String>, String> {
     Ok(stores)
 }
 
-fn names(options: &Options) -> Vec<String> {
+fn names(options: &StoresOptions) -> Vec<String> {
     let mut names: Vec<&str> = options.nets.iter().map(String::as_str).collect();
     if names.is_empty() {
         names.extend(nets::COMPARED);
@@ -130,7 +130,7 @@ fn names(options: &Options) -> Vec<String> {
 }
 
 /// All stores on one net, `plain` first.
-fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) -> Result<Vec<StoreRow>, String> {
+fn rows(options: &StoresOptions, net: &str, stores: &[String], recorded: &[Record]) -> Result<Vec<StoreRow>, String> {
     let mut plain: Option<Result<Record, Failure>> = None;
     let mut rows = Vec::new();
     for store in stores.iter().filter(|store| *store != PLAIN) {
@@ -170,7 +170,7 @@ fn rows(options: &Options, net: &str, stores: &[String], recorded: &[Record]) ->
 
 /// Runs once more and keeps the fastest result, or the failure. Returns the time, if it ran.
 fn again(
-    options: &Options,
+    options: &StoresOptions,
     net: &str,
     store: &str,
     best: &mut Option<Result<Record, Failure>>,
@@ -231,7 +231,7 @@ fn point(net: &str, row: &StoreRow, plain: &StoreRow) -> Option<Point> {
 const HEADER: [&str; 9] =
     ["store", "bytes/state", "by part", "frontier", "peak", "resident", "seconds", "time", "missed"];
 
-fn print_net(options: &Options, net: &str, rows: &[StoreRow]) {
+fn print_net(options: &StoresOptions, net: &str, rows: &[StoreRow]) {
     let plain = rows[0].result.as_ref().ok().map(|measured| &measured.record);
     let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, plain)).collect();
     let what = plain.map_or(String::new(), |plain| {
@@ -302,7 +302,7 @@ fn probability(value: f64) -> String {
     }
 }
 
-fn print_means(options: &Options, series: &[Series]) {
+fn print_means(options: &StoresOptions, series: &[Series]) {
     const HEADER: [&str; 6] = ["store", "nets", "memory", "at most", "time", "at most"];
     let rows: Vec<Vec<String>> = series
         .iter()

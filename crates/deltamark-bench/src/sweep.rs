@@ -15,7 +15,7 @@ use deltamark_testkit::Corpus;
 
 /// What to run.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct SweepOptions {
     /// Nets: generated ones such as `kanban-5`, nets of the outside corpus, or models such as `dve:lamport.5`; all P/T nets of the corpus without any
     nets: Vec<String>,
     /// Leave out nets with more states than this
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 /// Runs and prints.
-pub fn run_all(options: &Options) -> Result<(), Failure> {
+pub fn run_all(options: &SweepOptions) -> Result<(), Failure> {
     let names = if options.nets.is_empty() { corpus(options.most)? } else { options.nets.clone() };
     println!(
         "{:<34} {:>10} {:>5} {:>7} {:>10} {:>6} {:>6} {:>7} {:>9} {:>7} {:>7} {:>7} {:>7}",
@@ -76,7 +76,7 @@ fn corpus(most: u64) -> Result<Vec<String>, String> {
     Ok(rows.into_iter().map(|(_, name)| name).collect())
 }
 
-fn one(name: &str, options: &Options) -> Result<f64, String> {
+fn one(name: &str, options: &SweepOptions) -> Result<f64, String> {
     let (system, known) = nets::system(name)?;
     let best = trial::best(&*system, options.sample, &Control::new());
     let (measure, trial) = best.ok().flatten().ok_or("no measure")?;

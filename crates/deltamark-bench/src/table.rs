@@ -12,7 +12,7 @@ use deltamark_testkit::Corpus;
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct TableOptions {
     /// Nets to measure, instead of the fixed list
     #[arg(long, value_delimiter = ',')]
     nets: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 /// Measures and prints.
-pub fn run(options: &Options) -> Result<(), String> {
+pub fn run(options: &TableOptions) -> Result<(), String> {
     let mut names = options.nets.clone();
     if names.is_empty() {
         names.extend(nets::GENERATED.iter().map(ToString::to_string));
@@ -77,7 +77,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn best(options: &Options, net: &str, store: &str, search: &str) -> Result<Record, String> {
+fn best(options: &TableOptions, net: &str, store: &str, search: &str) -> Result<Record, String> {
     let mut best: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
         let record = measure(net, store, search, &[], None).map_err(|failure| failure.to_string())?;

@@ -13,7 +13,7 @@ use deltamark_testkit::Corpus;
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct ThreadsOptions {
     /// Nets to measure, instead of those above two million states
     #[arg(long, value_delimiter = ',')]
     nets: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 /// Measures and prints.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ThreadsOptions) -> Result<(), Failure> {
     let mut names = options.nets.clone();
     if names.is_empty() {
         names.extend(["kanban-5", "kanban-6", "philosophers-15"].map(String::from));
@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
 /// The fastest run of each variant; `None` if it does not work.
 fn best(
-    options: &Options,
+    options: &ThreadsOptions,
     net: &str,
     store: &str,
     ways: &[(String, Vec<&str>)],

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// What to measure.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct ToolsOptions {
     /// A folder with the same systems as `NAME.mdve`, `NAME.pml` and `NAME.m`
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/systems"))]
     systems: PathBuf,
@@ -54,7 +54,7 @@ pub struct Reading {
 }
 
 /// Measures.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ToolsOptions) -> Result<(), Failure> {
     let mut names: Vec<String> = fs::read_dir(&options.systems)
         .map_err(|error| Failure::Refused(format!("{}: {error}", options.systems.display())))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".mdve").map(str::to_string))
@@ -131,7 +131,7 @@ fn row(table: &mut Table, name: &str, tool: &str, reading: &Reading, first: &Rea
 }
 
 /// The fastest of several runs of ours.
-fn best(options: &Options, model: &Path, store: &str) -> Result<Record, Failure> {
+fn best(options: &ToolsOptions, model: &Path, store: &str) -> Result<Record, Failure> {
     let mut quickest: Option<Record> = None;
     for _ in 0..options.repeat.max(1) {
         let record = measure(&format!("dve:{}", model.display()), store, "bfs", &[], None)?;

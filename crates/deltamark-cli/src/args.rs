@@ -46,6 +46,10 @@ pub enum Command {
     Check(Check),
     /// Explore everything and show the state space in figures
     Stats(Stats),
+    /// Answer an examination of the Model Checking Contest, in the contest's own lines
+    Mcc(Mcc),
+    /// Show the automaton of a formula of linear temporal logic
+    Automaton(Automaton),
     /// Write the state space as a graph, or answer questions from one that was written
     Graph(Graph),
     /// Step through a model, by hand or at random
@@ -160,9 +164,10 @@ pub struct Explore {
     /// Show what `--store auto` tries and why it chooses as it does
     #[arg(long, conflicts_with = "quiet")]
     pub explain: bool,
-    /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line
-    #[arg(long, value_name = "NAME", default_value = Strategy::default().name(), value_parser = offered::searches())]
-    search: Strategy,
+    /// Order in which states are visited; bfs gives shortest traces, sweep forgets states behind a line. If it is not
+    /// given, check also looks aside for errors that are deep [default: bfs]
+    #[arg(long, value_name = "NAME", value_parser = offered::searches())]
+    search: Option<Strategy>,
     /// Progress measure of a sweep: a number such as 'sent + received', several such as '(round, sent)', @FILE, or auto, which finds one [default: auto]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression)]
     progress: Option<String>,
@@ -204,7 +209,17 @@ impl LimitOptions {
 impl Explore {
     /// The order in which states are visited.
     pub fn search(&self) -> Strategy {
+        self.search.unwrap_or_default()
+    }
+
+    /// The order that the user chose.
+    pub fn chosen_search(&self) -> Option<Strategy> {
         self.search
+    }
+
+    /// Whether probes may look for deep errors: the user has asked for no order.
+    pub fn probes(&self) -> bool {
+        self.search.is_none()
     }
 
     /// The user's progress measure.
@@ -268,6 +283,8 @@ pub enum Asked {
     Deadlock,
     Invariant(String),
     Reach(String),
+    Ltl(String),
+    Ctl(String),
     /// All questions of a file.
     File(String),
 }
@@ -284,6 +301,12 @@ struct PropertyOptions {
     /// Check that an expression is true in some reachable state
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
     reach: Vec<String>,
+    /// Check that a formula of linear temporal logic is true on all paths
+    #[arg(long, value_name = "FORMULA", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
+    ltl: Vec<String>,
+    /// Check that a formula of branching temporal logic (CTL, CTL*) is true in the initial states
+    #[arg(long, value_name = "FORMULA", allow_hyphen_values = true, value_parser = expression, help_heading = "Properties")]
+    ctl: Vec<String>,
     /// Check all properties of a file
     #[arg(long, value_name = "FILE", help_heading = "Properties")]
     properties: Option<String>,
@@ -301,6 +324,8 @@ impl FromArgMatches for Properties {
         asked.extend(places("deadlock").take(usize::from(options.deadlock)).map(|place| (place, Asked::Deadlock)));
         asked.extend(places("invariant").zip(options.invariant.into_iter().map(Asked::Invariant)));
         asked.extend(places("reach").zip(options.reach.into_iter().map(Asked::Reach)));
+        asked.extend(places("ltl").zip(options.ltl.into_iter().map(Asked::Ltl)));
+        asked.extend(places("ctl").zip(options.ctl.into_iter().map(Asked::Ctl)));
         asked.extend(places("properties").zip(options.properties.into_iter().map(Asked::File)));
         asked.sort_by_key(|&(place, _)| place);
         Ok(Properties { asked: asked.into_iter().map(|(_, asked)| asked).collect(), finals: options.finals })
@@ -347,17 +372,23 @@ pub struct Check {
     /// Ask whether a workflow net is sound: option to complete, proper completion, no dead transitions
     #[arg(long, help_heading = "Properties")]
     pub soundness: bool,
-    /// Temporal properties of paths; refused by this version.
-    #[arg(long, value_name = "FORMULA", hide = true)]
-    pub ltl: Vec<String>,
-    /// Temporal properties of trees; refused by this version.
-    #[arg(long, value_name = "FORMULA", hide = true)]
-    pub ctl: Vec<String>,
     #[command(flatten)]
     pub explore: Explore,
-    /// Leave states away that the properties do not need: off, stubborn, or auto, which decides when there are many
-    #[arg(long, value_name = "NAME", default_value_t = deltamark::Reduce::Off)]
+    /// Leave states away that the properties do not need: off, stubborn, structure, all, symmetry, or auto, which
+    /// decides when there are many
+    #[arg(long, value_name = "NAME", default_value_t = deltamark::Reduce::Auto)]
     pub reduce: deltamark::Reduce,
+    /// How formulas of temporal logic are answered: graph, which explores all states first, fly, which does not, or
+    /// auto: a single formula of LTL first on the fly, several on the graph
+    #[arg(long, value_name = "NAME", default_value_t = deltamark::RouteKind::Auto)]
+    pub route: deltamark::RouteKind,
+    /// Have formulas of LTL speak of fair paths alone: weak, strong; to each process (DVE) or transition:
+    /// weak:process, strong:transition
+    #[arg(long, value_name = "NAME")]
+    pub fair: Option<deltamark::Fair>,
+    /// Show shortest traces: nothing is reduced that does not keep their lengths
+    #[arg(long)]
+    pub shortest: bool,
     /// Write the traces to a file, as JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
@@ -374,12 +405,42 @@ pub fn explained(error: &clap::Error) -> Option<Failure> {
         ));
     }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
-    let known =
-        ["--deadlock", "--invariant", "--reach", "--properties", "--final", "--soundness"].contains(&option.as_str());
+    let known = ["--deadlock", "--invariant", "--reach", "--ltl", "--ctl", "--properties", "--final", "--soundness"]
+        .contains(&option.as_str());
     (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
         Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
             .help("properties belong to `deltamark check`")
     })
+}
+
+/// Arguments of `automaton`.
+#[derive(Args, Debug)]
+pub struct Automaton {
+    /// The formula; what has neither temporal nor Boolean operators is an atom, whatever its names are
+    #[arg(allow_hyphen_values = true, value_parser = expression)]
+    pub formula: String,
+    /// Write it in the Hanoi Omega-Automata format
+    #[arg(long)]
+    pub hoa: bool,
+    /// Write it for Graphviz
+    #[arg(long, conflicts_with = "hoa")]
+    pub dot: bool,
+    #[command(flatten)]
+    pub limits: LimitOptions,
+}
+
+/// Arguments of `mcc`.
+#[derive(Args, Debug)]
+pub struct Mcc {
+    /// File with the net
+    pub model: String,
+    /// The examination, for instance StateSpace or LTLFireability
+    pub examination: String,
+    /// File with the formulas [default: the one of the examination's name beside the model]
+    #[arg(long, value_name = "FILE.xml")]
+    pub properties: Option<String>,
+    #[command(flatten)]
+    pub limits: LimitOptions,
 }
 
 /// Arguments of `stats`.
@@ -392,6 +453,9 @@ pub struct Stats {
     /// Show every row of long tables
     #[arg(long)]
     pub all: bool,
+    /// Report as CPN Tools does: bounds, home and dead markings, live transitions, fairness
+    #[arg(long, conflicts_with_all = ["json", "all", "graph", "progress", "depth"])]
+    pub report: bool,
     #[command(flatten)]
     pub say: Say,
 }

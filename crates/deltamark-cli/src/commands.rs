@@ -3,11 +3,13 @@
 //! In: the arguments of a command. Out: its exit. What stays true: a command prints its result and returns;
 //! it never ends the process itself.
 
+mod automaton;
 mod check;
 mod dump;
 mod extras;
 mod generate;
 mod graph;
+mod mcc;
 mod reproduce;
 mod simulate;
 mod stats;
@@ -31,12 +33,22 @@ const LARGEST_MEASURE: u64 = 1 << 20;
 /// Runs a command that began at `since`.
 pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     // Explorations poll the flag; others end when a signal comes.
-    if !matches!(command, Command::Check(_) | Command::Stats(_) | Command::Graph(_) | Command::Reproduce(_)) {
+    if !matches!(
+        command,
+        Command::Check(_)
+            | Command::Stats(_)
+            | Command::Automaton(_)
+            | Command::Mcc(_)
+            | Command::Graph(_)
+            | Command::Reproduce(_)
+    ) {
         signals::unwatched();
     }
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
+        Command::Automaton(arguments) => automaton::run(&arguments, since),
+        Command::Mcc(arguments) => mcc::run(&arguments, since),
         Command::Graph(arguments) => graph::run(&arguments, since),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
@@ -71,7 +83,10 @@ fn progressing<'a>(
     }
     let control = steering(&explore.limits(), &signals::cancel(), since);
     match measure(given, &model.info, &control, since)? {
-        Some((name, text)) => Ok(check.progress(&name, &text)?),
+        Some((name, text)) => {
+            let ended = |error| check::unread(error, &model.info, &control, since);
+            check.reading_under(&control).progress(&name, &text).map_err(ended)
+        }
         None => Ok(check),
     }
 }
@@ -117,11 +132,14 @@ fn explored_as<'a>(
     let check = check
         .store(explore.store.clone())
         .explain(explore.explain)
-        .search(explore.search())
         .limits(limits)
         .cancel(signals::cancel())
         .listener(live.clone())
         .since(since);
+    let check = match explore.chosen_search() {
+        Some(search) => check.search(search),
+        None => check,
+    };
     let check = match explore.threads() {
         Some(threads) => check.threads(threads),
         None => check,

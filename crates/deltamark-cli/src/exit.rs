@@ -162,7 +162,7 @@ impl From<CheckError> for Failure {
         match error {
             CheckError::Property { source, diagnostics } => Failure::Text { source, diagnostics },
             CheckError::Store(_) => Failure::new(message),
-            CheckError::Graph(_) => Failure::new(message),
+            CheckError::Graph(_) | CheckError::Asymmetric(_) => Failure::new(message),
             CheckError::Stopped(_) => Failure::new(message).no_answer(),
             CheckError::GraphTooLarge(_) => Failure::new(message).help("give a larger `--memory`").no_answer(),
             CheckError::Threads(_) => Failure::new(message).help("leave `--threads` out, or choose another"),

@@ -8,14 +8,15 @@ use crate::multiset;
 use crate::output::{Colour, Look, wrap};
 use crate::units::{show_bytes, show_count, show_counted, show_duration};
 use comfy_table::{CellAlignment, Table};
-use deltamark::auto::{Choice, Trial};
+use deltamark::auto::{StoreChoice, Trial};
 use deltamark::condensed::ComponentsReport;
+use deltamark::memory::AddressSpace;
 use deltamark::report::{Answer, GraphContents, PropertyKind, Report};
 use deltamark::stats::Survey;
 use deltamark::store::Guarantee;
 use deltamark::story::{Change, StateWords, Story, StoryStep};
 use deltamark::sweep::SweepReport;
-use deltamark::{Condensed, Stop, Strategy, Value, Verdict};
+use deltamark::{Again, Condensed, Route, RouteKind, Stop, Value, Verdict};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -46,6 +47,7 @@ pub fn answer(answer: &Answer, look: &Look) -> String {
         (PropertyKind::Invariant | PropertyKind::Reachable, name, text) => {
             format!("{name}: {} {text}", answer.kind.word())
         }
+        (PropertyKind::Other(kind), name, text) if name == text => format!("{kind}: {text}"),
         (_, name, text) => format!("{name}: {text}"),
     };
     let doubt = match answer.verdict {
@@ -78,7 +80,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
         } else {
             found.name.clone()
         };
-        trace(&mut out, found, &label, report.search, look);
+        trace(&mut out, found, &label, report.is_shortest(), look);
     }
     out.push('\n');
     ending(&mut out, report, memory_given, look);
@@ -95,7 +97,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
 }
 
 /// The evidence of an answer: the trace, or why there is none.
-fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look: &Look) {
+fn trace(out: &mut String, answer: &Answer, label: &str, shortest: bool, look: &Look) {
     let violated = matches!(answer.verdict, Verdict::Violated(..));
     let Some(story) = &answer.story else {
         if let Some(stop) = answer.untraced {
@@ -116,8 +118,13 @@ fn trace(out: &mut String, answer: &Answer, label: &str, search: Strategy, look:
         }
         return;
     };
-    let kind = if search.is_shortest() { "a shortest path" } else { "a path" };
-    let done = if violated { "violated" } else { "reached" };
+    let temporal = matches!(answer.kind, PropertyKind::Other(_));
+    let kind = if shortest && !answer.probed && !temporal { "a shortest path" } else { "a path" };
+    let done = match (violated, temporal) {
+        (true, _) => "violated",
+        (false, true) => "shown",
+        (false, false) => "reached",
+    };
     let steps = |count: usize| show_counted(count as u64, "step");
     let title = match (story.len(), story.cycle()) {
         (count, Some(0)) => format!("{done} by a cycle of {}", steps(count)),
@@ -201,7 +208,9 @@ pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
     for (index, item) in list.iter().enumerate() {
         let length = item.chars().count() + 2;
         if index > 0 && line + length > look.width {
-            let _ = write!(out, ",\n{:indent$}", "");
+            // A long head leaves room beside what follows below it.
+            let indent = indent.min(look.width / 2);
+            let _ = write!(out, ",\n{}", " ".repeat(indent));
             line = indent;
         } else if index > 0 {
             out.push_str(", ");
@@ -215,10 +224,10 @@ pub fn row(out: &mut String, head: &str, list: &[String], look: &Look) {
 /// Why a run was stopped before there was anything to search.
 pub fn stopped(report: &Report) -> String {
     let why = match report.stopped_by {
-        Some(Stop::Memory) => {
+        Some(Stop::Memory) => spent(report).unwrap_or_else(|| {
             let limit = report.memory_limit.map(show_bytes).unwrap_or_default();
             format!("the memory limit of {limit} was reached")
-        }
+        }),
         Some(Stop::Time) => "the time limit was reached".into(),
         _ => "you ended the run".into(),
     };
@@ -226,9 +235,17 @@ pub fn stopped(report: &Report) -> String {
         Some("unfolding") => "unfolding the model",
         Some("properties") => "reading the properties",
         Some("measuring") => "looking for a progress measure",
+        Some("preparing") => "preparing the search",
         _ => "loading the model",
     };
     format!("{why} while {what}")
+}
+
+/// That the address space is what ran out, if it has a limit below that on memory.
+fn spent(report: &Report) -> Option<String> {
+    let space =
+        AddressSpace::of_this_process().filter(|space| report.memory_limit.is_none_or(|most| space.limit < most))?;
+    Some(format!("the address space, which `ulimit -v` limits to {}, was used up", show_bytes(space.limit)))
 }
 
 /// Why the run was stopped, and what to try.
@@ -256,9 +273,11 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
         Stop::Cancelled => ("you asked for it".into(), ""),
         other => (format!("the run ended early ({})", other.word()), ""),
     };
-    let why = match report.stopped_while {
-        Some(_) => stopped(report),
-        None => why,
+    let (why, advice) = match (spent(report), report.stopped_while) {
+        (Some(spent), None) if stop == Stop::Memory => (spent, "a larger `ulimit -v`"),
+        (Some(_), Some(_)) if stop == Stop::Memory => (stopped(report), "a larger `ulimit -v`"),
+        (_, Some(_)) => (stopped(report), advice),
+        (_, None) => (why, advice),
     };
     let open = statistics.states.saturating_sub(statistics.expanded);
     let _ = writeln!(
@@ -292,10 +311,16 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     if report.growth.is_some() {
         try_next.insert(0, "bounding the net");
     }
-    if stop == Stop::Memory && report.stopped_while.is_none() && deltamark::store::CATALOGUE.len() > 1 {
-        try_next.push("another `--store` (`deltamark stores` lists them)");
+    // The graph of formulas is over one store, and in one order.
+    let on_graph = report.route.as_ref().is_some_and(|route| route.kind == RouteKind::Graph);
+    if stop == Stop::Memory && report.stopped_while.is_none() {
+        try_next.push(if on_graph {
+            "`check --route fly`, which visits only what a formula needs, over any `--store`"
+        } else {
+            "another `--store` (`deltamark stores` lists them)"
+        });
     }
-    let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States);
+    let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States) && !on_graph;
     if open_ended
         && report.search.is_shortest()
         && report.overall() == deltamark::Overall::NoAnswer
@@ -340,6 +365,15 @@ pub fn graph(graph: &Condensed) -> String {
     out
 }
 
+/// How formulas of temporal logic were answered.
+pub fn route(route: &Route) -> String {
+    let way = match route.kind {
+        RouteKind::Fly => "on the fly, in the product of the model and an automaton",
+        _ => "on the graph of all states",
+    };
+    format!("formulas were answered {way}: {}\n", route.why)
+}
+
 /// The components of a graph.
 pub fn components(found: &ComponentsReport) -> String {
     let mut out = String::new();
@@ -367,15 +401,22 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
         (Some(Stop::Answered), _) => "ended when every property had its answer".into(),
         (Some(_), _) => "not all explored".to_string(),
     };
+    let extent = match statistics.again {
+        Again::Counted(0) => extent,
+        Again::Counted(again) => format!("{extent}, {} again that had been forgotten", show_counted(again, "state")),
+        Again::Unknown => format!("{extent}; states that had been forgotten may be counted several times"),
+    };
     let mut found = format!("{}, {}", show_counted(statistics.states, "state"), show_counted(statistics.edges, "edge"));
     if report.reduction.is_some() {
         found += " of the reduced system";
     }
-    if report.reduction.as_ref().is_none_or(|reduction| reduction.keeps_deadlocks) {
+    if report.is_of_products() {
+        found += " of the product with an automaton";
+    } else if report.reduction.as_ref().is_none_or(|reduction| reduction.keeps_deadlocks) {
         let _ = write!(found, ", {}", show_counted(statistics.deadlocks, "deadlock"));
     }
     // A sweep has no distances, and a reduced system not all of them.
-    if report.sweep.is_none() && report.reduction.is_none() {
+    if report.sweep.is_none() && report.reduction.is_none() && !report.is_of_products() {
         let _ = write!(found, ", depth {}", show_count(statistics.depth));
     }
     let mut counts = format!("{found}; {extent}; {}", show_duration(report.total_time));
@@ -397,7 +438,7 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
         let _ = write!(memory, "; process at most {}", show_bytes(peak));
     }
     if let Some(reduction) = &report.reduction {
-        let line = format!("reduced by {} sets ({})", reduction.kind, reduction.decided_by);
+        let line = format!("reduced {} ({})", reduction.summary(), reduction.decided_by);
         let _ = writeln!(out, "{}", if look.terminal { wrap(&line, "", look.width) } else { line });
     }
     // Scripts take figures from these lines by their position, so they are wrapped for people only.
@@ -414,7 +455,7 @@ fn choice(out: &mut String, report: &Report, look: &Look) {
 }
 
 /// The trials before a store was chosen, as a table.
-pub fn trials(choice: &Choice) -> String {
+pub fn trials(choice: &StoreChoice) -> String {
     if choice.trials.is_empty() {
         return String::new();
     }
@@ -553,7 +594,7 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
         }
     }
     bounds(&mut out, survey, all);
-    token_bounds(&mut out, survey, all);
+    token_bounds(&mut out, survey, multiset::Notation::of(report.model.format), all);
     out.push('\n');
     ending(&mut out, report, memory_given, look);
     summary(&mut out, report, look);
@@ -563,7 +604,8 @@ pub fn stats(report: &Report, survey: &Survey, all: bool, memory_given: bool, lo
 }
 
 /// The largest count of each token in each place, as multisets.
-fn token_bounds(out: &mut String, survey: &Survey, all: bool) {
+fn token_bounds(out: &mut String, survey: &Survey, notation: multiset::Notation, all: bool) {
+    let multiset::Notation { times, plus } = notation;
     if survey.token_bounds.is_empty() {
         return;
     }
@@ -573,11 +615,11 @@ fn token_bounds(out: &mut String, survey: &Survey, all: bool) {
     let _ = writeln!(out, "\n{:width$}  most of each token", "place");
     for (name, tokens) in &survey.token_bounds[..shown] {
         let few = if all { tokens.len() } else { tokens.len().min(ROWS) };
-        let mut row: Vec<String> = tokens[..few].iter().map(|(token, most)| format!("{most}'{token}")).collect();
+        let mut row: Vec<String> = tokens[..few].iter().map(|(token, most)| format!("{most}{times}{token}")).collect();
         if few < tokens.len() {
             row.push(format!("{} more (`--all` shows them)", tokens.len() - few));
         }
-        let _ = writeln!(out, "{name:width$}  {}", if row.is_empty() { "none".into() } else { row.join(" ++ ") });
+        let _ = writeln!(out, "{name:width$}  {}", if row.is_empty() { "none".into() } else { row.join(plus) });
     }
     if shown < survey.token_bounds.len() {
         let _ = writeln!(out, "and {} more (`--all` shows them)", survey.token_bounds.len() - shown);
@@ -619,9 +661,10 @@ mod tests {
             let story = Some(Story::tell(net.system.as_ref(), &trace).expect("it replays"));
             let (name, text) = ("p".to_string(), "p".to_string());
             let verdict = Verdict::Violated(Some(trace), None);
-            let answer = Answer { kind: PropertyKind::Invariant, name, text, verdict, story, untraced: None };
+            let answer =
+                Answer { kind: PropertyKind::Invariant, name, text, verdict, story, untraced: None, probed: false };
             let mut out = String::new();
-            super::trace(&mut out, &answer, "p", Strategy::default(), &Look::plain());
+            super::trace(&mut out, &answer, "p", true, &Look::plain());
             out
         };
         let lasso = "

@@ -75,6 +75,29 @@ fn many_processes(count: usize) -> String {
     text + "system async;\n"
 }
 
+/// A net of CPN Tools with 500 places. Each of its initial markings takes this expression, and so does the guard for each
+/// of 2,000 tokens: a few tenths of a second if it is `SLOW`.
+fn slow_code(marking: &str, guard: &str) -> String {
+    let places: String = (0..500)
+        .map(|number| {
+            format!(
+                "<place id='p{number}'><text>P{number}</text><type><text>I</text></type>\
+                 <initmark><text>{marking}</text></initmark></place>"
+            )
+        })
+        .collect();
+    format!(
+        "<workspaceElements><generator tool='CPN Tools' version='4.0.1' format='6'/><cpnet><globbox>\
+         <ml id='a'>colset I = int; var n : I; fun spin 0 = 0 | spin k = spin (k-1);</ml><ml id='b'>fun slow k = foldl \
+         (fn (i, a) =&gt; a + spin 100) 0 (List.tabulate (10000, fn i =&gt; i));</ml></globbox><page id='g'>\
+         <pageattr name='top'/>{places}<place id='q'><text>Q</text><type><text>I</text></type><initmark>\
+         <text>List.tabulate (2000, fn i =&gt; i)</text></initmark></place><trans id='t'><text>T</text><cond>\
+         <text>{guard}</text></cond></trans><arc id='x' orientation='PtoT'><transend idref='t'/>\
+         <placeend idref='q'/><annot><text>n</text></annot></arc></page><instances><instance id='i' page='g'/>\
+         </instances></cpnet></workspaceElements>"
+    )
+}
+
 #[test]
 fn a_limit_that_is_reached_while_a_model_is_loaded_ends_the_run_with_a_report() {
     let folder = folder("loading");
@@ -86,6 +109,7 @@ fn a_limit_that_is_reached_while_a_model_is_loaded_ends_the_run_with_a_report() 
     let net = write("ring.net", ring(100_000, false));
     let pnml = write("ring.pnml", ring(60_000, true));
     let dve = write("many.dve", many_processes(3000));
+    let cpn = write("slow.cpn", slow_code("1`(slow 0)", ""));
     let own = |name: &str| format!("{}/../../models/{name}", env!("CARGO_MANIFEST_DIR"));
     let (sieve, philosophers) = (own("sieve.lna"), own("philosophers.lna"));
     // The model, its options, and the expected limit and phase.
@@ -93,6 +117,7 @@ fn a_limit_that_is_reached_while_a_model_is_loaded_ends_the_run_with_a_report() 
         (&net, &["--memory", "32MiB"], "memory", "loading"),
         (&pnml, &["--memory", "40MiB"], "memory", "loading"),
         (&dve, &["--memory", "24MiB"], "memory", "loading"),
+        (&cpn, &["--time", "500ms"], "time", "loading"),
         (&sieve, &["--unfold", "yes", "--memory", "24MiB"], "memory", "unfolding"),
         (&sieve, &["--unfold", "yes", "--time", "500ms"], "time", "unfolding"),
         (&philosophers, &["--param", "N=20000", "--unfold", "yes", "--time", "500ms"], "time", "unfolding"),
@@ -183,7 +208,7 @@ fn many_arcs(count: usize) -> String {
 
 /// Runs `check`, and returns by how much the peak of memory exceeds the limit, according to the kernel.
 fn bytes_above_limit(arguments: &[&str]) -> u64 {
-    let done = run(&[&["check", "--json"], arguments].concat());
+    let done = run(&[&["check", "--json", "--reduce", "off"], arguments].concat());
     assert_eq!(done.exit, 3, "{arguments:?}: {}{}", done.stdout, done.stderr);
     let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
     let [peak, limit] = ["peak_rss_bytes", "memory_limit_bytes"].map(|name| report[name].as_u64().expect("a figure"));
@@ -193,7 +218,21 @@ fn bytes_above_limit(arguments: &[&str]) -> u64 {
 #[test]
 fn wide_models_keep_to_their_memory() {
     let folder = folder("wide");
-    let cases: [(&str, String, &[&str]); 4] = [
+    let array = "byte x[700000]; process P { state a; init a; trans a -> a { effect x[x[0]] = 1; }; } system async;";
+    let buffer = "channel {int} c[700000]; process P { state a; init a; trans a -> a { sync c!1; }; } system async;";
+    // One state with two million successors: the store's answers to them took 24 MiB more.
+    let synchronous: String = (0..1500)
+        .map(|n| format!("process P{n} {{ state s; init s; trans s -> s {{ sync c!; }}, s -> s {{ sync c?; }}; }}\n"))
+        .collect();
+    let synchronous = format!("channel c;\n{synchronous}system async;\n");
+    let cases: [(&str, String, &[&str]); 7] = [
+        (
+            "synchronous.dve",
+            synchronous,
+            &["--memory", "100MiB", "--store", "plain", "--search", "bfs", "--threads", "1"],
+        ),
+        ("array.dve", array.into(), &["--memory", "200MiB"]),
+        ("buffer.dve", buffer.into(), &["--memory", "24MiB"]),
         ("processes.dve", independent_processes(3000), &["--memory", "64MiB", "--threads", "8", "--store", "plain"]),
         ("transitions.net", independent_transitions(5000), &["--memory", "32MiB", "--store", "plain"]),
         ("arcs.lna", many_arcs(2500), &["--memory", "32MiB", "--unfold", "no"]),
@@ -338,8 +377,8 @@ fn nothing_that_is_read_written_or_looked_for_keeps_a_run_beyond_its_limits() {
 #[test]
 fn every_signal_ends_a_run_with_its_report() {
     for name in ["INT", "TERM", "HUP"] {
-        let child = command(&["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--json"]).spawn();
-        let child = child.expect("the command starts");
+        let arguments = ["check", "grow.net", "--memory", "1GiB", "--time", "120s", "--json", "--reduce", "off"];
+        let child = command(&arguments).spawn().expect("the command starts");
         std::thread::sleep(Duration::from_millis(300));
         signal(&child, name);
         let (exit, stdout, stderr) = ended(child);
@@ -493,6 +532,9 @@ fn limits_hold_over_kinds_of_models_and_limits() {
             ),
             vec![],
         ),
+        (write("initially.cpn", slow_code("1`(slow 0)", "")), vec![]),
+        (write("guard.cpn", slow_code("", "slow n &gt;= 0")), vec![]),
+        (write("guard-unfolded.cpn", slow_code("", "slow n &gt;= 0")), vec!["--unfold", "yes"]),
         (own("sieve.lna"), vec!["--unfold", "yes"]),
         (own("philosophers.lna"), vec!["--param", "N=60000"]),
         (own("telephones.lna"), vec!["--param", "N=200"]),
@@ -517,5 +559,17 @@ fn limits_hold_over_kinds_of_models_and_limits() {
             let (limit, peak) = (report["memory_limit_bytes"].as_u64(), report["peak_rss_bytes"].as_u64());
             assert!(peak <= limit.map(|limit| limit + SLACK), "{label}: {peak:?}");
         }
+    }
+}
+
+#[test]
+fn very_long_names_are_shown() {
+    let folder = folder("long-names");
+    let path = folder.join("long.net").to_string_lossy().into_owned();
+    let (step, place) = ("t".repeat(65_535), "p".repeat(70_000));
+    std::fs::write(&path, format!("tr {step} {place} -> q r s t u v w x y z\npl {place} (1)\n")).expect("a net");
+    for arguments in [&["check", &path][..], &["stats", &path, "--report"], &["simulate", &path, "--random", "1"]] {
+        let done = run(arguments);
+        assert!(done.exit < 2 && done.stdout.contains(&place), "{arguments:?}: {}", done.stderr);
     }
 }

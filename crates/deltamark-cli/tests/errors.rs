@@ -100,6 +100,11 @@ fn a_wrong_option_is_told() {
             2,
             &["the search `dfs` runs with one thread; several can share `--search bfs`"],
         ),
+        (
+            &["check", "../../../../models/philosophers.lna", "--param", "N=2", "--param", "N=3"],
+            2,
+            &["`--param` gives `N` two values", "leave one of them out"],
+        ),
         (&["check", "ring.net", "--final", "nope = 1"], 2, &["the model has nothing called `nope`", "--final:1:1"]),
         (&["check", "ring.net", "--final", "a"], 2, &["this is a number, but a truth value is needed here"]),
         (
@@ -115,8 +120,58 @@ fn a_wrong_option_is_told() {
         ),
         (&["check", "ring.net", "--soundness", "--deadlock"], 2, &["cannot be asked together with other properties"]),
         (&["check", "ring.net", "--soundness", "--search", "sweep"], 2, &["together with the search `sweep`"]),
-        (&["check", "ring.net", "--ltl", "G a"], 2, &["no temporal formulas", "--invariant"]),
-        (&["check", "ring.net", "--ctl", "AG a"], 2, &["no temporal formulas", "--invariant"]),
+        (&["check", "ring.net", "--ltl", "G a"], 2, &["this is a number, but a truth value is needed"]),
+        (&["check", "ring.net", "--ltl", "A G (a > 0)"], 2, &["an LTL formula has none"]),
+        (&["check", "ring.net", "--ctl", "F (a > 0)"], 2, &["in CTL a path quantifier says of which"]),
+        (&["check", "ring.net", "--ctl", "E G F (a > 0)", "--search", "dfs"], 2, &["after a search by `bfs`"]),
+        (&["check", "ring.net", "--ctl", "E G F (a > 0)", "--store", "tree"], 2, &["over `plain`"]),
+        (
+            &["check", "ring.net", "--ctl", "EF (a > 0)", "--route", "fly", "--store", "compact"],
+            2,
+            &["the store `compact` cannot serve a formula of CTL on the fly: it does not number states"],
+        ),
+        (
+            &["check", "ring.net", "--ltl", "G F (a > 0)", "--store", "breadcrumb"],
+            2,
+            &["the store `breadcrumb` cannot serve this formula on the fly", "plain"],
+        ),
+        (
+            &["check", "ring.net", "--ltl", "G F (a > 0)", "--fair", "weak", "--threads", "2"],
+            2,
+            &["fair cycles are searched for by one thread"],
+        ),
+        (&["check", "ring.net", "--ctl", "E G F (a > 0)", "--route", "fly"], 2, &["`--route fly` is not possible"]),
+        (
+            &["check", "ring.net", "--ctl", "EF (a > 0)", "--route", "fly", "--threads", "2"],
+            2,
+            &["`--route fly` is not possible", "by one thread"],
+        ),
+        (
+            &["check", "ring.net", "--ctl", "EF (a > 0)", "--route", "fly", "--search", "bfs"],
+            2,
+            &["`--route fly` is not possible", "depth-first"],
+        ),
+        (&["check", "ring.net", "--fair", "weak"], 2, &["`--fair` restricts the paths of formulas of LTL"]),
+        (&["check", "ring.net", "--deadlock", "--route", "fly"], 2, &["`--route` says how", "none is asked"]),
+        (&["check", "ring.net", "--shortest", "--store", "compaction"], 2, &["`compaction` may miss states"]),
+        (&["mcc", "ring.net", "StateSpace", "--properties", "x.xml"], 2, &["`StateSpace` asks for no formulas"]),
+        (
+            &["check", "ring.net", "--ctl", "EF (a > 0)", "--fair", "weak"],
+            2,
+            &["a formula of CTL is answered for all paths"],
+        ),
+        (&["check", "ring.net", "--ltl", "F (a > 0)", "--fair", "weak:process"], 2, &["for models in DVE"]),
+        (&["check", "ring.net", "--ltl", "F (a > 0)", "--fair", "feeble"], 2, &["it is `weak` or `strong`"]),
+        (&["check", "ring.net", "--ltl", "response(a = 1)"], 2, &["1 of 2 formulas", "response(p, s)"]),
+        (
+            &["check", "ring.net", "--ltl", "F (a > 0)", "--reduce", "all"],
+            2,
+            &["with all states", "leave out `--reduce`"],
+        ),
+        (&["check", "ring.net", "--ctl", "EF (a > 0)", "--reduce", "structure"], 2, &["leave out `--reduce`"]),
+        (&["mcc", "ring.net", "UpperBounds"], 2, &["UpperBounds.xml"]),
+        (&["mcc", "ring.net", "CTLCardinality"], 2, &["CTLCardinality.xml"]),
+        (&["automaton", "G (p U"], 2, &["expected a name"]),
         (&["check", "ring.net", "--param", "N=3"], 2, &["has no parameters"]),
         (&["check", "ring.net", "-q", "-v"], 2, &["cannot be used with"]),
         (&["simulate", "ring.net", "--seed", "3"], 2, &["--random"]),
@@ -128,6 +183,21 @@ fn a_wrong_option_is_told() {
         (&["generate", "philosophers", "3", "-o", "x.foo"], 2, &["let it end in .pnml or .net"]),
         (&["completions", "tcsh"], 2, &["invalid value 'tcsh'"]),
     ]);
+}
+
+#[test]
+fn a_formula_that_is_too_large_is_told() {
+    let part = |number: u32| format!("(a = {number} U b = {number})");
+    let formula = (0..33).map(part).collect::<Vec<_>>().join(" or ");
+    // Each member of this conjunction is small.
+    let conjunction = formula.replace(" or ", " and ");
+    let too_large = &["the formula is too large for an automaton", "64 atoms", "^^^^", "asked one by one"];
+    check(&[
+        (&["check", "ring.net", "--ltl", &formula], 2, &[&too_large[..], &["--ltl:1:1"]].concat()),
+        (&["check", "ring.net", "--ctl", &format!("A ({formula})")], 2, &[&too_large[..], &["--ctl:1:1"]].concat()),
+        (&["automaton", &formula], 2, too_large),
+    ]);
+    assert_eq!(run(&["check", "ring.net", "--ltl", &conjunction]).exit, 1);
 }
 
 #[test]
@@ -229,8 +299,9 @@ fn a_limit_that_is_reached_is_an_answer() {
         (&["--memory", "40MiB", "--store", "plain"], &["the memory limit of 40 MiB was reached", "bound the net"]),
     ];
     for (limit, expected) in cases {
-        for command in ["check", "stats"] {
-            let arguments = [&[command, "grow.net"], limit].concat();
+        // Reduced, the net would be seen to have no deadlock before any limit is reached.
+        for command in [&["check", "grow.net", "--reduce", "off"][..], &["stats", "grow.net"]] {
+            let arguments = [command, limit].concat();
             let run = run(&arguments);
             assert_eq!((run.exit, run.stderr.as_str()), (3, ""), "{arguments:?}");
             for text in expected {

@@ -86,7 +86,7 @@ fn a_store_that_may_miss_states_says_so() {
 
 #[test]
 fn a_store_that_is_too_full_is_noted() {
-    let run = run(&["check", "crowd.net", "--json", "--store", "bitstate:bits=13"]);
+    let run = run(&["check", "crowd.net", "--json", "--store", "bitstate:bits=13", "--reduce", "off"]);
     let value: Value = serde_json::from_str(&run.stdout).expect("one object");
     let note = value["notes"][0].as_str().expect("a note");
     assert!(note.contains("too full to mean much"), "{note}");
@@ -177,7 +177,7 @@ fn traces_are_written_to_a_file() {
 
 #[test]
 fn very_long_traces_carry_changes_between_their_ends() {
-    let value = object(&["check", "grow.net", "--json", "--reach", "heap >= 10001"]);
+    let value = object(&["check", "grow.net", "--json", "--reach", "heap >= 10001", "--reduce", "off"]);
     let trace = value["properties"][0]["trace"].as_array().expect("a list");
     assert_eq!(trace.len(), 10_002);
     assert_eq!(trace[0], serde_json::json!({"action": null, "state": {"go": 1}}));

@@ -21,8 +21,10 @@ fn generated(folder: &Path, family: &str, size: u32) -> String {
 }
 
 /// The report of a run, and its exit code.
+/// All states are explored, so that there is something to limit.
 fn report(arguments: &[&str]) -> (Value, i32) {
-    let run = run(&[arguments, &["--json"]].concat());
+    let off: &[&str] = if arguments[0] == "check" { &["--reduce", "off"] } else { &[] };
+    let run = run(&[arguments, off, &["--json"]].concat());
     let value = serde_json::from_str(&run.stdout);
     (value.unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{}{}", run.stdout, run.stderr)), run.exit)
 }
@@ -36,13 +38,13 @@ fn number(report: &Value, path: &str) -> u64 {
 fn keeps_memory_limit(model: &str, search: &str, mebibytes: u64) -> Value {
     let label = format!("{search}, {mebibytes} MiB, {model}");
     let limit = format!("{mebibytes}MiB");
-    let (report, exit) = report(&["check", model, "--store", "plain", "--search", search, "--memory", &limit]);
+    // Close to the limit a table may grow in small steps, but the run must end, on a busy machine too.
+    let limits = ["--memory", &limit, "--time", "10m"];
+    let (report, exit) = report(&[&["check", model, "--store", "plain", "--search", search][..], &limits].concat());
     assert_eq!((exit, &report["stopped_by"]), (3, &"memory".into()), "{label}");
     assert_eq!(number(&report, "/memory_limit_bytes"), mebibytes * MIB, "{label}");
     let peak = number(&report, "/peak_rss_bytes");
     assert!(peak <= mebibytes * MIB, "{label}: the process held {peak} bytes");
-    // Close to the limit a table may grow in small steps, but it must terminate.
-    assert!(report["seconds"]["total"].as_f64() < Some(60.0), "{label}: {}", report["seconds"]);
     assert_eq!((&report["complete"], &report["properties"][0]["verdict"]), (&false.into(), &"unknown".into()));
     report
 }
@@ -189,7 +191,8 @@ fn an_interrupted_run_gives_an_honest_report() {
         for search in SEARCHES {
             let arguments =
                 [command, "grow.net", "--store", "plain", "--search", search, "--time", "60s", "--memory", "1GiB"];
-            let (exit, stdout, stderr) = interrupted(&[&arguments[..], &["--json"]].concat());
+            let off: &[&str] = if command == "check" { &["--reduce", "off"] } else { &[] };
+            let (exit, stdout, stderr) = interrupted(&[&arguments[..], off, &["--json"]].concat());
             assert_eq!(exit, Some(3), "{arguments:?}");
             let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
             assert_eq!((&report["stopped_by"], &report["complete"]), (&"cancelled".into(), &false.into()));
@@ -203,7 +206,7 @@ fn an_interrupted_run_gives_an_honest_report() {
             assert!(stderr.contains("once more to end at once"), "{stderr}");
         }
     }
-    let (exit, stdout, _) = interrupted(&["check", "grow.net", "--memory", "1GiB"]);
+    let (exit, stdout, _) = interrupted(&["check", "grow.net", "--memory", "1GiB", "--reduce", "off"]);
     assert_eq!(exit, Some(3));
     assert!(stdout.starts_with("no answer  deadlock-free") && stdout.contains("not all explored"), "{stdout}");
     assert!(stdout.contains("place `heap` grows without end"), "{stdout}");

@@ -50,8 +50,8 @@ fn a_store_that_may_miss_states_proves_nothing_and_says_so() {
         ("lossy_quiet", "check ring.net --store bitstate:bits=20,hashes=4 --quiet"),
         ("lossy_violated", "check handover.net --store bitstate:bits=20"),
         ("lossy_stats", "stats ring.net --store compaction"),
-        ("lossy_too_full", "check crowd.net --store bitstate:bits=13 --threads 1"),
-        ("lossy_too_short", "check crowd.net --store compaction:bits=16 --quiet --threads 1"),
+        ("lossy_too_full", "check crowd.net --store bitstate:bits=13 --threads 1 --reduce off"),
+        ("lossy_too_short", "check crowd.net --store compaction:bits=16 --quiet --threads 1 --reduce off"),
     ];
     for (name, arguments) in cases {
         snapshot(name, arguments);
@@ -64,10 +64,10 @@ fn a_store_that_may_miss_states_proves_nothing_and_says_so() {
 #[test]
 fn a_net_without_end_is_named_when_a_limit_ends_the_run() {
     let cases = [
-        ("unbounded", "check grow.net --max-states 100000"),
-        ("unbounded_dfs", "check grow.net --max-states 100000 --search dfs"),
-        ("unbounded_many", "check flood.net --max-states 100000 --threads 1"),
-        ("unbounded_unproved", "check inhibited.net --max-states 100000"),
+        ("unbounded", "check grow.net --max-states 100000 --reduce off"),
+        ("unbounded_dfs", "check grow.net --max-states 100000 --reduce off --search dfs"),
+        ("unbounded_many", "check flood.net --max-states 100000 --reduce off --threads 1"),
+        ("unbounded_unproved", "check inhibited.net --max-states 100000 --reduce off"),
         ("bounded_but_limited", "check ring.net --max-states 4"),
     ];
     for (name, arguments) in cases {

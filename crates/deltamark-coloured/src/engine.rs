@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use deltamark_core::diagnostic::line_column;
-use deltamark_core::{Control, Diagnostic};
+use deltamark_core::{Control, Diagnostic, Stop};
 
 use crate::bindings::plan::{BindingPlan, FlatTerm, MOST_TERMS, PlanStep, flatten};
 use crate::expressions::eval::{Eval, Look};
-use crate::net::{Expr, ExprKind, Fault, FaultKind, Net, PlaceId, Role, Transition, Type, ValueShape, Var};
-use crate::tables::actions::{Actions, Claim, Effects, NewAction};
+use crate::net::{
+    Expr, ExprKind, Fault, FaultKind, Net, OverMarkings, PlaceId, Role, Transition, Type, ValueShape, Var,
+};
+use crate::tables::actions::{Actions, Claim, Effects, NewAction, RESET};
 use crate::tables::chunks::Meter;
 use crate::tables::place::PlaceTable;
 use crate::tables::values::{Code, Values};
@@ -29,8 +31,12 @@ pub(crate) struct Engine {
     pub initial: Vec<u32>,
     /// Whether any transition has a priority.
     pub prioritised: bool,
+    /// Whether any transition resets a place.
+    pub resets: bool,
     /// Tokens named in properties: the place, and for each component a value or any.
     pub named: Mutex<Vec<(u32, Vec<Option<Code>>)>>,
+    /// Expressions of the front end named in properties.
+    pub over_markings: Mutex<Vec<OverMarkings>>,
     /// The text that spans point into.
     text: String,
     /// The bytes of the tables, as they grow.
@@ -71,6 +77,7 @@ impl Engine {
             }
         }
         let prioritised = net.transitions.iter().any(|transition| transition.priority.is_some());
+        let resets = net.transitions.iter().any(|transition| !transition.resets.is_empty());
         let mut engine = Engine {
             values,
             places,
@@ -79,7 +86,9 @@ impl Engine {
             effects: Effects::new(&meter),
             initial: Vec::new(),
             prioritised,
+            resets,
             named: Mutex::default(),
+            over_markings: Mutex::default(),
             text: text.into(),
             meter,
             net,
@@ -103,7 +112,11 @@ impl Engine {
         let mut counts = Counts::new();
         for term in &terms {
             control.ask()?;
-            self.count(term, &mut frame, &mut counts).map_err(|fault| self.wrong_initially(number, term, &fault))?;
+            self.count(term, &mut frame, &mut counts, Some(control)).map_err(|fault| match fault.kind {
+                FaultKind::Memory => Stop::Memory.into(),
+                FaultKind::Stopped => control.stop_without_memory().unwrap_or(Stop::Cancelled).into(),
+                _ => self.wrong_initially(number, term, &fault),
+            })?;
         }
         let mut list = Vec::new();
         for ((_, token), count) in counts {
@@ -143,8 +156,10 @@ impl Engine {
 
     /// The diagnostic for a faulty term of a place's initial marking.
     fn wrong_initially(&self, number: usize, term: &FlatTerm, fault: &Fault) -> Diagnostic {
-        let message =
-            format!("{}, in the initial marking of place `{}`", self.words(fault.kind), self.net.places[number].name);
+        let place = format!("in the initial marking of place `{}`", self.net.places[number].name);
+        let words = self.words(fault.kind);
+        // Code says itself where it is.
+        let message = if words.ends_with(&place) { words } else { format!("{words}, {place}") };
         let diagnostic = Diagnostic::at(fault.span, message);
         let within =
             |part: &Expr| (part.span.start..part.span.end.max(part.span.start + 1)).contains(&fault.span.start);
@@ -167,18 +182,25 @@ impl Engine {
                     let here = arcs.iter().filter(|arc| arc.place.0 as usize == number);
                     here.map(|arc| arc.label.clone()).collect()
                 };
-                *changes = *changes || !same_labels(&label(&transition.inputs), &label(&transition.outputs));
+                let resets = transition.resets.iter().any(|place| place.0 as usize == number);
+                *changes = *changes || resets || !same_labels(&label(&transition.inputs), &label(&transition.outputs));
             }
         }
         changing
     }
 
-    /// Adds the tokens of a term to `counts`; with factor 0 an entry of 0.
-    pub fn count(&self, term: &FlatTerm, frame: &mut [Code], counts: &mut Counts) -> Result<(), Fault> {
+    /// Adds the tokens of a term to `counts`, unless `watch` ends the run; with factor 0 an entry of 0.
+    pub fn count(
+        &self,
+        term: &FlatTerm,
+        frame: &mut [Code],
+        counts: &mut Counts,
+        watch: Option<&Control>,
+    ) -> Result<(), Fault> {
         for &(var, value) in &term.given {
             frame[var.0 as usize] = value;
         }
-        let mut eval = Eval::new(&self.net.functions, &self.values, None);
+        let mut eval = Eval::new(&self.net.functions, &self.values, None).under(watch);
         if let Some(condition) = &term.condition
             && !eval.truth(condition, frame)?
         {
@@ -216,12 +238,19 @@ impl Engine {
         if integer || Values::is_sequence(code) { Ok(()) } else { Err(Fault { kind: FaultKind::OutOfRange, span }) }
     }
 
-    /// The action of a transition whose variables are all bound. `claims` are the tokens its inputs take.
-    pub fn action(&self, transition: u32, frame: &mut [Code], claims: &[Claim]) -> u32 {
+    /// The action of a transition whose variables are all bound. `claims` are the tokens its inputs take. If `watch` ends
+    /// the run, there is none: what was not evaluated to its end must not be known to later runs.
+    pub fn action(
+        &self,
+        transition: u32,
+        frame: &mut [Code],
+        claims: &[Claim],
+        watch: Option<&Control>,
+    ) -> Result<u32, Fault> {
         let plan = &self.plans[transition as usize];
         let binding: Vec<Code> = plan.binding.iter().map(|var| frame[var.0 as usize]).collect();
         if let Some(known) = self.actions.find(transition, &binding) {
-            return known;
+            return Ok(known);
         }
         let requirements: Vec<Claim> =
             claims.iter().map(|&(place, token, count)| (place, token, count.max(1))).collect();
@@ -229,16 +258,23 @@ impl Engine {
         let mut gains = Counts::new();
         let mut fault = None;
         for term in &plan.outputs {
-            fault = fault.or_else(|| self.count(term, frame, &mut gains).err());
+            fault = fault.or_else(|| self.count(term, frame, &mut gains, watch).err());
+        }
+        if let Some(stopped) = fault.take_if(|fault| fault.kind == FaultKind::Stopped) {
+            return Err(stopped);
         }
         if let Some((&(place, _), _)) = gains.iter().find(|&(_, &count)| count < 0) {
             let span = plan.outputs.iter().find(|term| term.place.0 == place).map(|term| term.span);
             fault = fault.or(span.map(|span| Fault { kind: FaultKind::NegativeCount, span }));
         }
-        for &(place, token, count) in claims {
+        let resets = &self.net.transitions[transition as usize].resets;
+        let is_reset = |place: u32| resets.contains(&PlaceId(place));
+        // What is taken from a place that is emptied is gone with the rest.
+        for &(place, token, count) in claims.iter().filter(|claim| !is_reset(claim.0)) {
             *gains.entry((place, token)).or_default() -= i64::from(count);
         }
         let mut effects: BTreeMap<u32, Vec<(u32, i32)>> = BTreeMap::new();
+        effects.extend(resets.iter().map(|place| (place.0, vec![(RESET, 0)])));
         let mut ceilings = Vec::new();
         for (&(place, token), &gain) in gains.iter().filter(|&(_, &gain)| gain != 0) {
             match i32::try_from(gain) {
@@ -259,6 +295,7 @@ impl Engine {
         let changes: Vec<(u32, u32)> =
             effects.iter().map(|(&place, gains)| (place, self.effect(place, gains))).collect();
         new.changes = &changes;
+        new.resets = !resets.is_empty();
         new.hash = self.hash_of_changes(&changes);
         new.ceilings = &ceilings;
         let mut eval = Eval::new(&self.net.functions, &self.values, None);
@@ -275,7 +312,7 @@ impl Engine {
             let mut open = false;
             for term in &plan.inhibitors {
                 let mut one = Counts::new();
-                match self.count(term, frame, &mut one) {
+                match self.count(term, frame, &mut one, None) {
                     Ok(()) => {
                         inhibitors.extend(one.keys().map(|&(place, token)| (place, token, (term.factor.max(1)) as u32)))
                     }
@@ -290,14 +327,16 @@ impl Engine {
         }
         new.inhibitors = &inhibitors;
         new.fault = fault;
-        self.actions.add(&new)
+        Ok(self.actions.add(&new))
     }
 
-    /// The number of an effect on a place: tokens, ascending, and how many are gained of each.
+    /// The number of an effect on a place: tokens, ascending, and how many are gained of each; [`RESET`] is first if the
+    /// place is emptied before.
     pub fn effect(&self, place: u32, gains: &[(u32, i32)]) -> u32 {
         let table = &self.places[place as usize];
         let added = |&(token, gain): &(u32, i32)| table.coefficient(token).wrapping_mul(i64::from(gain) as u64);
-        self.effects.add(place, gains, gains.iter().map(added).fold(0, u64::wrapping_add))
+        let tokens = gains.iter().filter(|gain| gain.0 != RESET);
+        self.effects.add(place, gains, tokens.map(added).fold(0, u64::wrapping_add))
     }
 
     /// What changes of places add to the hash of a state.
@@ -323,7 +362,7 @@ impl Engine {
     }
 
     /// Whether the state-dependent conditions allow an action whose requirements are met.
-    pub fn allowed(&self, action: u32, markings: &[u32]) -> Result<bool, Fault> {
+    pub fn allowed(&self, action: u32, markings: &[u32], watch: Option<&Control>) -> Result<bool, Fault> {
         let known = self.actions.get(action);
         if known.inhibited()
             && known
@@ -342,7 +381,7 @@ impl Engine {
             }
             if let Some(guard) = &plan.late_guard {
                 let mut frame = self.frame_of(action)?;
-                return Eval::new(&self.net.functions, &self.values, Some(&look)).truth(guard, &mut frame);
+                return Eval::new(&self.net.functions, &self.values, Some(&look)).under(watch).truth(guard, &mut frame);
             }
         }
         Ok(true)
@@ -474,6 +513,10 @@ impl Engine {
         let mut list: Vec<(u32, u32)> = Vec::with_capacity(table.length(marking) + 4);
         let capacity = self.net.places[place].capacity.unwrap_or(u32::MAX);
         let mut gains = self.effects.get(effect).peekable();
+        let resets = gains.next_if(|&(token, _)| token == RESET).is_some();
+        if resets && undo {
+            return After::Impossible;
+        }
         let signed = |gain: i32| if undo { -i64::from(gain) } else { i64::from(gain) };
         let mut exceeded = false;
         let mut put = |list: &mut Vec<(u32, u32)>, token: u32, count: i64| match u32::try_from(count) {
@@ -489,7 +532,7 @@ impl Engine {
             }
             Err(_) => false,
         };
-        for (token, count) in table.tokens(marking) {
+        for (token, count) in table.tokens(marking).filter(|_| !resets) {
             while let Some(&(new, gain)) = gains.peek().filter(|(new, _)| *new < token) {
                 gains.next();
                 if !put(&mut list, new, signed(gain)) {
@@ -514,7 +557,7 @@ impl Engine {
             return After::Exceeded;
         }
         let change = self.effects.hash(effect);
-        let before = table.marking_hash(marking);
+        let before = if resets { 0 } else { table.marking_hash(marking) };
         if undo {
             let found = table.find_marking(&list, before.wrapping_sub(change));
             return found.map_or(After::Impossible, After::Marking);
@@ -525,7 +568,7 @@ impl Engine {
     /// What a fault is; the code of the front end knows its own.
     fn words(&self, kind: FaultKind) -> String {
         match (kind, &self.net.host) {
-            (FaultKind::Host(number), Some(host)) => host.0.message(number),
+            (FaultKind::Host(number) | FaultKind::HostLimit(number), Some(host)) => host.0.message(number),
             _ => kind.message().into(),
         }
     }

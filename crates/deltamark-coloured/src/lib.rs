@@ -13,6 +13,7 @@
 //! | `expressions` | evaluation of expressions and functions |
 //! | `engine`, `tables` | what threads share: values, tokens, markings, actions |
 //! | `bindings` | the enabled bindings of a state |
+//! | `room` | whether the caches of threads may grow |
 //! | `system` | states, successors, layout, sleep sets |
 //! | `unfolding` | the P/T net, and the system that runs it |
 //! | `observe` | descriptions, observables, largest counts |
@@ -24,13 +25,14 @@ pub mod lna;
 pub mod net;
 mod observe;
 pub mod pnml;
+mod room;
 mod system;
 mod tables;
 mod unfolding;
 
 pub use expressions::eval::constant;
 pub use net::Net;
-pub use observe::tokens::{TokenSurvey, token_survey};
+pub use observe::tokens::{TokenBounds, TokenSurvey, token_survey};
 pub use system::ColouredSystem;
 pub use unfolding::unfold::UnfoldLimits;
 pub use unfolding::unfolded::{NotUnfolded, UnfoldedSystem};

@@ -26,9 +26,14 @@
 //! Every number (type, place, function, variable) is in range, labels have as many components as the place's
 //! domain, and only priorities, propositions and guards read the marking.
 
-use std::sync::Arc as Shared;
+mod expression;
+mod fault;
+
+pub use expression::{Binary, Domain, End, Expr, ExprKind, Fold, Host, HostCode, Iteration, OverMarkings, Unary};
+pub use fault::{Fault, FaultKind};
 
 use deltamark_core::Span;
+use std::sync::Arc as Shared;
 
 /// The number of a type in [`Net::types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,270 +115,6 @@ pub enum ValueShape {
     },
 }
 
-/// An expression and its span in the text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expr {
-    /// The operation and its operands.
-    pub kind: ExprKind,
-    /// The position that faults report.
-    pub span: Span,
-}
-
-/// The kinds of expressions.
-///
-/// Integers are computed in 64 bits; overflow is a fault. The range of a type is checked only by
-/// [`ExprKind::Check`]. Truth values are the integers 0 and 1.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ExprKind {
-    /// A constant.
-    Const(Value),
-    /// The value of a variable.
-    Var(Var),
-    /// Component `index` (from 0) of the token that the variable of a [`Domain::Place`] denotes.
-    Component {
-        /// The variable.
-        token: Var,
-        /// The place of the token.
-        place: PlaceId,
-        /// Which component, from 0.
-        index: u32,
-    },
-
-    /// An integer operation.
-    Unary(Unary, Box<Expr>),
-    /// An operation on two integers; `Eq` and `Ne` compare any two values of one type.
-    Binary(Binary, Box<Expr>, Box<Expr>),
-    /// The value itself if it is an integer from `low` to `high`, otherwise a fault.
-    Check {
-        /// The value.
-        of: Box<Expr>,
-        /// The least value allowed.
-        low: i32,
-        /// The largest value allowed.
-        high: i32,
-        /// The fault if the value is outside.
-        fault: FaultKind,
-    },
-    /// The value modulo a positive number, never negative: `-1` modulo 5 is 4.
-    Wrap(Box<Expr>, i32),
-    /// The next (`by` = 1) or previous (`by` = -1) value from `low` to `high`, cyclically.
-    Cycle {
-        /// The value; one outside is first reduced modulo the number of values.
-        of: Box<Expr>,
-        /// The first value.
-        low: i32,
-        /// The last value.
-        high: i32,
-        /// The distance, forward or back.
-        by: i32,
-    },
-    /// `if` condition `then` one `else` other; only one is evaluated.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
-
-    /// A structure or vector of these elements.
-    Row(Vec<Expr>),
-    /// A list of these elements; a fault if there are more than `capacity`.
-    List(Vec<Expr>, u32),
-    /// A set of these elements, which need not be distinct or in order.
-    Set(Vec<Expr>, u32),
-    /// Element number `index` (from 0) of a sequence; a fault of this kind if there is none. A front end
-    /// subtracts the first value of the index type, and combines several indices into one number.
-    Item {
-        /// The structure, vector or list.
-        of: Box<Expr>,
-        /// Which element, from 0.
-        index: Box<Expr>,
-        /// The fault if there is none.
-        fault: FaultKind,
-    },
-    /// The same sequence with element number `index` (from 0) replaced.
-    Replace {
-        /// The structure, vector or list.
-        of: Box<Expr>,
-        /// Which element, from 0.
-        index: Box<Expr>,
-        /// The new element.
-        value: Box<Expr>,
-        /// The fault if there is no such element.
-        fault: FaultKind,
-    },
-    /// The elements `from` to `to` of a list (from 0, both included); empty if `to` is less
-    /// than `from`.
-    Slice {
-        /// The list.
-        of: Box<Expr>,
-        /// The first element, from 0.
-        from: Box<Expr>,
-        /// The last element, from 0.
-        to: Box<Expr>,
-    },
-    /// Concatenation of lists; a fault ([`FaultKind::ListOverflow`]) above `capacity`. A single element is
-    /// written as a [`ExprKind::List`] of one.
-    Concat(Box<Expr>, Box<Expr>, u32),
-    /// Union of sets; a fault ([`FaultKind::ContainerOverflow`]) above `capacity`.
-    Union(Box<Expr>, Box<Expr>, u32),
-    /// Intersection of sets.
-    Intersect(Box<Expr>, Box<Expr>),
-    /// Difference of sets.
-    Difference(Box<Expr>, Box<Expr>),
-    /// Whether the first is an element of the second, a list or a set.
-    In(Box<Expr>, Box<Expr>),
-    /// Whether the first set is a subset of the second; with `true` a proper one.
-    Subset(Box<Expr>, Box<Expr>, bool),
-    /// The number of elements of a list or set.
-    Size(Box<Expr>),
-    /// The first or last element of a list, or all but one; faults on an empty list.
-    End(End, Box<Expr>),
-
-    /// The result of a function.
-    Call(FunctionId, Vec<Expr>),
-    /// A quantifier or a sum over one or more iterations.
-    Fold {
-        /// How the values are combined.
-        fold: Fold,
-        /// Nested, the first outermost. A domain may use the variables before it.
-        iterations: Vec<Iteration>,
-        /// The combinations that count; `None` for all.
-        filter: Option<Box<Expr>>,
-        /// The value of one combination. [`Fold::Exists`] and [`Fold::Count`] have none.
-        body: Option<Box<Expr>>,
-    },
-    /// A value that the code of the front end computes.
-    Host {
-        /// The code.
-        host: Host,
-        /// Which of its expressions.
-        number: u32,
-        /// What it is given.
-        arguments: Vec<Expr>,
-        /// Whether it always has a value.
-        total: bool,
-    },
-    /// The number of distinct tokens in a place.
-    Distinct(PlaceId),
-    /// The number of tokens in a place, with multiplicity.
-    Total(PlaceId),
-}
-
-/// Code of a front end whose language has more than this one: higher-order functions, exceptions. It has no side
-/// effects, and the same arguments give the same result.
-pub trait HostCode: std::fmt::Debug + Send + Sync {
-    /// The value of expression `number`; the error is the number of a message. Bounded in time, depth and memory.
-    fn eval(&self, number: u32, arguments: &[Value]) -> Result<Value, u32>;
-    /// A message, as a sentence without a full stop.
-    fn message(&self, fault: u32) -> String;
-    /// Prints a value of this type.
-    fn print(&self, of: TypeId, value: &Value, out: &mut String);
-}
-
-/// Shared [`HostCode`]. Two are equal if they are one.
-#[derive(Clone, Debug)]
-pub struct Host(pub Shared<dyn HostCode>);
-
-impl PartialEq for Host {
-    fn eq(&self, other: &Self) -> bool {
-        Shared::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// Operations on one integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    /// Negation of a number.
-    Neg,
-    /// Negation of a truth value.
-    Not,
-}
-
-/// Operations on two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binary {
-    /// Sum.
-    Add,
-    /// Difference.
-    Sub,
-    /// Product.
-    Mul,
-    /// Quotient, truncated toward zero; division by zero is a fault.
-    Div,
-    /// Remainder, with the sign of the dividend; division by zero is a fault.
-    Rem,
-    /// Conjunction; the second operand is evaluated only if the first is true.
-    And,
-    /// Disjunction; the second operand is evaluated only if the first is false.
-    Or,
-    /// Equal, of values of any type.
-    Eq,
-    /// Not equal, of values of any type.
-    Ne,
-    /// Less.
-    Lt,
-    /// Less or equal.
-    Le,
-    /// Greater.
-    Gt,
-    /// Greater or equal.
-    Ge,
-}
-
-/// The part of a list that [`ExprKind::End`] selects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The first element.
-    First,
-    /// The last element.
-    Last,
-    /// All but the last.
-    Prefix,
-    /// All but the first.
-    Suffix,
-    /// The number of the last element, from 0; a fault on an empty list.
-    LastIndex,
-}
-
-/// How [`ExprKind::Fold`] combines the values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
-    /// Universal quantifier over the body.
-    Forall,
-    /// Whether any combination counts.
-    Exists,
-    /// The number of combinations that count.
-    Count,
-    /// The number of tokens with multiplicity. Exactly one iteration, over a place.
-    Mult,
-    /// The least value, or this one if there are none.
-    Min(i32),
-    /// The greatest value, or this one if there are none.
-    Max(i32),
-    /// The sum of all values; 0 if there are none.
-    Sum,
-    /// The product of all values; 1 if there are none.
-    Product,
-}
-
-/// A variable that takes the values of a domain in turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Iteration {
-    /// The variable.
-    pub variable: Var,
-    /// Its values.
-    pub domain: Domain,
-}
-
-/// The domain of an iteration.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Domain {
-    /// Integers from the first to the second, both included; empty if the first is larger. A discrete type is
-    /// written with constants.
-    Range(Expr, Expr),
-    /// The elements of a list or set, in order.
-    Elements(Expr),
-    /// The distinct tokens in a place; the variable may be used in [`ExprKind::Component`] only. Only in
-    /// propositions, priorities and guards.
-    Place(PlaceId),
-}
-
 /// A statement of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stat {
@@ -406,46 +147,6 @@ pub struct Function {
     pub body: Vec<Stat>,
     /// Where it is defined.
     pub span: Span,
-}
-
-/// The faults of a running net.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FaultKind {
-    /// A value is outside the range of the required type.
-    OutOfRange,
-    /// A value cannot be cast.
-    Cast,
-    /// Division by zero.
-    DivisionByZero,
-    /// An index outside a vector or list.
-    Index,
-    /// A slice of a list begins or ends outside it.
-    Slice,
-    /// A list exceeds its capacity.
-    ListOverflow,
-    /// A set exceeds its capacity, or a literal of a list or set is too large.
-    ContainerOverflow,
-    /// The first or last element, or all but one, of an empty list.
-    EmptyList,
-    /// A function reached its end without a result.
-    NoReturn,
-    /// An assertion is false.
-    Assertion,
-    /// Calls are nested too deeply.
-    Recursion,
-    /// An evaluation takes too many steps.
-    Endless,
-    /// An evaluation takes more memory than the limit leaves.
-    Memory,
-    /// There are more values, or combinations of values, than are tried. It says nothing about the model: see
-    /// [`Batch::cut_off`](deltamark_core::Batch::cut_off).
-    Untried,
-    /// A place holds more copies of a token than its capacity allows.
-    Capacity,
-    /// A label subtracts more of a token than it adds: `x - y` with unexpected values.
-    NegativeCount,
-    /// The code of the front end has no value; it knows why.
-    Host(u32),
 }
 
 /// One term of a label: a token with a factor, perhaps for several values and under a condition.
@@ -528,7 +229,7 @@ pub enum Role {
 /// A binding gives a value to every variable. It is enabled if its input tokens are present (for each place
 /// the sum of the label's terms), the guard is true and the inhibitors do not all match together; among all
 /// enabled bindings of all transitions only those of the highest priority may fire. Firing removes the inputs
-/// and then adds the outputs.
+/// and then adds the outputs; in places that it resets it removes all that is left before it adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
     /// Its name, unique among transitions.
@@ -545,6 +246,8 @@ pub struct Transition {
     /// matches a token with multiplicity at least k. A term whose condition is false does not count, and if
     /// none counts nothing is disabled.
     pub inhibitors: Vec<Arc>,
+    /// Places emptied by firing, before outputs are added; whether it is enabled does not depend on them.
+    pub resets: Vec<PlaceId>,
     /// The guard.
     pub guard: Option<Expr>,
     /// The priority; 0 if absent. May read the binding and the marking.
@@ -609,23 +312,18 @@ pub struct Net {
     pub places: Vec<Place>,
     /// Its transitions.
     pub transitions: Vec<Transition>,
+    /// The ids of its places in the file, where the format has ids.
+    pub place_ids: Vec<String>,
+    /// The same of its transitions.
+    pub transition_ids: Vec<String>,
     /// Its propositions.
     pub propositions: Vec<Proposition>,
     /// Properties given with the net.
     pub properties: Vec<Property>,
-    /// Names of temporal properties given with the net, which cannot be checked yet.
-    pub temporal: Vec<String>,
+    /// Temporal properties given with the net: the name of each, and its formula of LTL in the property language.
+    pub temporal: Vec<(String, String)>,
     /// The code of the front end, which also prints values.
     pub host: Option<Host>,
-}
-
-/// A failed evaluation: its kind and position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The kind of fault.
-    pub kind: FaultKind,
-    /// Its position in the text.
-    pub span: Span,
 }
 
 impl Value {
@@ -638,38 +336,34 @@ impl Value {
     }
 }
 
-impl Expr {
-    /// An expression with its span.
-    pub fn new(kind: ExprKind, span: Span) -> Self {
-        Expr { kind, span }
-    }
-
-    /// An integer constant.
-    pub fn int(number: i32, span: Span) -> Self {
-        Expr::new(ExprKind::Const(Value::Int(number)), span)
-    }
-}
-
 impl Net {
-    /// The properties given with the net, as invariants in the property language: name and expression.
-    pub fn property_texts(&self) -> Vec<(String, String)> {
-        let predicate = |predicate: &Predicate| match predicate {
+    /// A predicate in the property language.
+    pub(crate) fn predicate_text(&self, predicate: &Predicate) -> String {
+        match predicate {
             Predicate::Deadlock => "deadlock".to_string(),
             Predicate::Proposition(number) => {
                 let name = self.propositions[*number as usize].name.as_str();
                 // A place of the same name would take precedence.
                 let is_place = self.places.iter().any(|place| place.name == name);
+                // A single letter may be a temporal operator.
                 match name {
                     _ if is_place => format!("\"proposition {name}\""),
-                    "true" | "false" | "deadlock" | "implies" | "iff" | "fireable" | "tokens" => format!("\"{name}\""),
+                    "true" | "false" | "deadlock" | "implies" | "iff" | "fireable" | "tokens" | "initial" => {
+                        format!("\"{name}\"")
+                    }
+                    _ if name.bytes().all(|letter| b"AEFGXURWM".contains(&letter)) => format!("\"{name}\""),
                     _ => name.to_string(),
                 }
             }
-        };
+        }
+    }
+
+    /// The properties given with the net, as invariants in the property language: name and expression.
+    pub fn property_texts(&self) -> Vec<(String, String)> {
         let text = |property: &Property| {
-            let accepted =
-                property.accept.iter().map(|accept| format!(" or {}", predicate(accept))).collect::<String>();
-            (property.name.clone(), format!("not {}{accepted}", predicate(&property.reject)))
+            let accepted = property.accept.iter();
+            let accepted = accepted.map(|accept| format!(" or {}", self.predicate_text(accept))).collect::<String>();
+            (property.name.clone(), format!("not {}{accepted}", self.predicate_text(&property.reject)))
         };
         self.properties.iter().map(text).collect()
     }
@@ -695,6 +389,30 @@ impl Net {
                     || arcs(transition)
                     || transition.guard.iter().chain(&transition.priority).any(|part| faults(transition, part))
             })
+    }
+
+    /// Whether each place has at most `most` different tokens. A type that is declared before its parts has too many.
+    pub fn has_few_tokens(&self, most: u64) -> bool {
+        let mut values: Vec<u64> = Vec::with_capacity(self.types.len());
+        for ty in &self.types {
+            let of = |part: &TypeId| values.get(part.0 as usize).copied().unwrap_or(u64::MAX);
+            let count = match &ty.shape {
+                ValueShape::Discrete { low, high, .. } => (i64::from(*high) - i64::from(*low) + 1) as u64,
+                ValueShape::Struct { fields } => {
+                    fields.iter().fold(1, |count: u64, (_, part)| count.saturating_mul(of(part)))
+                }
+                ValueShape::Union { alternatives } => {
+                    let values = alternatives.iter().map(|part| part.as_ref().map_or(1, of));
+                    values.fold(0, |count: u64, more| count.saturating_add(more))
+                }
+                ValueShape::Vector { .. } | ValueShape::List { .. } | ValueShape::Set { .. } => u64::MAX,
+            };
+            values.push(count);
+        }
+        self.places.iter().all(|place| {
+            let of = |part: &TypeId| values.get(part.0 as usize).copied().unwrap_or(u64::MAX);
+            place.domain.iter().fold(1, |count: u64, part| count.saturating_mul(of(part))) <= most
+        })
     }
 
     /// Checks that the net is well-formed; the error is a sentence.
@@ -731,6 +449,9 @@ impl Net {
                     return Err(format!("an arc of {what} leads nowhere"));
                 };
                 self.check_label(&arc.label, place.domain.len(), transition.frame, &what)?;
+            }
+            if transition.resets.iter().any(|place| place.0 as usize >= self.places.len()) {
+                return Err(format!("{what} resets a place that is not there"));
             }
             let guarded = transition.guard.iter().chain(&transition.priority);
             guarded.into_iter().try_for_each(|expression| self.check(expression, transition.frame, &what))?;
@@ -791,98 +512,5 @@ impl Net {
             _ => true,
         };
         if fine { Ok(()) } else { Err(format!("{what} uses something that is not there")) }
-    }
-}
-
-impl FaultKind {
-    /// Whether it is a bound of the evaluation, not a fault of the model: what follows is unknown.
-    pub fn is_limit(self) -> bool {
-        matches!(self, FaultKind::Recursion | FaultKind::Endless | FaultKind::Untried | FaultKind::Memory)
-    }
-
-    /// The message, as a sentence without a full stop.
-    pub fn message(self) -> &'static str {
-        match self {
-            FaultKind::OutOfRange => "expression out of range",
-            FaultKind::Cast => "cast failed",
-            FaultKind::DivisionByZero => "division by zero",
-            FaultKind::Index => "invalid index",
-            FaultKind::Slice => "invalid first or last index of a slice",
-            FaultKind::ListOverflow => "list overflow",
-            FaultKind::ContainerOverflow => "container capacity exceeded",
-            FaultKind::EmptyList => "an element of an empty list is asked for",
-            FaultKind::NoReturn => "no value returned",
-            FaultKind::Assertion => "assertion failed",
-            FaultKind::Recursion => "calls are nested too deeply",
-            FaultKind::Endless => "the evaluation takes more than 50 million steps",
-            FaultKind::Memory => "the evaluation takes more memory than the limit leaves",
-            FaultKind::Untried => "there are more values to pick from than are tried",
-            FaultKind::Capacity => "capacity exceeded",
-            FaultKind::Host(_) => "an expression has no value",
-            FaultKind::NegativeCount => "a label takes away more tokens than it has",
-        }
-    }
-}
-
-impl Expr {
-    /// Calls `see` for this expression and all its subexpressions.
-    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
-        see(self);
-        match &self.kind {
-            ExprKind::Const(_)
-            | ExprKind::Var(_)
-            | ExprKind::Component { .. }
-            | ExprKind::Distinct(_)
-            | ExprKind::Total(_) => {}
-            ExprKind::Unary(_, of)
-            | ExprKind::Check { of, .. }
-            | ExprKind::Wrap(of, _)
-            | ExprKind::Cycle { of, .. }
-            | ExprKind::Size(of)
-            | ExprKind::End(_, of) => of.visit(see),
-            ExprKind::Binary(_, one, other)
-            | ExprKind::Concat(one, other, _)
-            | ExprKind::Union(one, other, _)
-            | ExprKind::Intersect(one, other)
-            | ExprKind::Difference(one, other)
-            | ExprKind::In(one, other)
-            | ExprKind::Subset(one, other, _)
-            | ExprKind::Item { of: one, index: other, .. } => {
-                one.visit(see);
-                other.visit(see);
-            }
-            ExprKind::If(one, two, three)
-            | ExprKind::Replace { of: one, index: two, value: three, .. }
-            | ExprKind::Slice { of: one, from: two, to: three } => {
-                one.visit(see);
-                two.visit(see);
-                three.visit(see);
-            }
-            ExprKind::Row(several)
-            | ExprKind::List(several, _)
-            | ExprKind::Set(several, _)
-            | ExprKind::Host { arguments: several, .. }
-            | ExprKind::Call(_, several) => {
-                several.iter().for_each(|one| one.visit(see));
-            }
-            ExprKind::Fold { iterations, filter, body, .. } => {
-                iterations.iter().for_each(|iteration| iteration.domain.visit(see));
-                filter.iter().chain(body).for_each(|one| one.visit(see));
-            }
-        }
-    }
-}
-
-impl Domain {
-    /// Calls `see` for all its expressions and their subexpressions.
-    pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
-        match self {
-            Domain::Range(low, high) => {
-                low.visit(see);
-                high.visit(see);
-            }
-            Domain::Elements(of) => of.visit(see),
-            Domain::Place(_) => {}
-        }
     }
 }

@@ -42,6 +42,10 @@ use crate::tables::place::View;
 
 /// The number of changes of an action that is a fault.
 const FAULT: u32 = u32::MAX;
+/// Added to the number of changes of an action that empties a place.
+const RESETS: u32 = 1 << 31;
+/// The changes that are listed between two polls of the control.
+const CHANGES: usize = 256;
 /// The maximum number of places that get unused bits.
 const MOST_FILLED: usize = 64;
 
@@ -111,7 +115,7 @@ pub(crate) struct ColouredWorkspace {
     target: Vec<Slot>,
     /// Steps that are to be taken: which state, which action, how many places it changes, and what it adds to the hash.
     todo: Vec<(u32, u32, u32, u64)>,
-    /// The places that these change, one behind the other, and their effects.
+    /// The places that these change, in one list, and their effects.
     moves: Vec<(u32, u32)>,
     /// Places whose views the search for bindings needs in every state, and the views, one row a state.
     viewed: Vec<u32>,
@@ -275,6 +279,8 @@ impl ColouredSystem {
         arrival: impl Fn(usize) -> Action,
         out: &mut Batch,
     ) -> Result<(), Widen> {
+        work.reuse.room.of(out.control());
+        work.steps.room.of(out.control());
         work.markings.clear();
         work.spots.clear();
         work.todo.clear();
@@ -313,10 +319,14 @@ impl ColouredSystem {
                 out.fault(None, self.engine.message(&fault, Some(transition)));
             }
             let arrival = arrival(row);
+            let mut poll = moves.len() + CHANGES;
             for &number in found.iter() {
                 // The list of all their changes may be larger than the successors.
-                if out.is_stopped() {
-                    return Ok(());
+                if moves.len() >= poll {
+                    poll = moves.len() + CHANGES;
+                    if out.is_stopped() {
+                        return Ok(());
+                    }
                 }
                 if sleep.skips(&self.engine, arrival, number, markings) {
                     out.leave_out(1 << out.current());
@@ -332,7 +342,8 @@ impl ColouredSystem {
                     touched ^= steps.touch(markings[place as usize], effect);
                     moves.push((place, effect));
                 }
-                todo.push((row as u32, number, (moves.len() - before) as u32, action.hash()));
+                let resets = if action.resets() { RESETS } else { 0 };
+                todo.push((row as u32, number, (moves.len() - before) as u32 | resets, action.hash()));
             }
         }
         std::hint::black_box(touched);
@@ -371,7 +382,7 @@ impl ColouredSystem {
                     continue;
                 }
                 let changes;
-                (changes, moves) = moves.split_at(len as usize);
+                (changes, moves) = moves.split_at((len & !RESETS) as usize);
                 target.copy_from_slice(source);
                 let mut beyond = false;
                 for &(place, effect) in changes {
@@ -395,7 +406,15 @@ impl ColouredSystem {
                     out.cut_off(1 << out.current());
                     continue;
                 }
-                out.push_hashed(Action(number), target, hash.wrapping_add(added));
+                // What is lost with a place's tokens is not known beforehand.
+                let hash = if len & RESETS == 0 {
+                    hash.wrapping_add(added)
+                } else {
+                    let add =
+                        |place: u32| self.engine.places[place as usize].marking_hash(current.marking(target, place));
+                    self.constant_hash.wrapping_add(slot_hashes.sum(target, add))
+                };
+                out.push_hashed(Action(number), target, hash);
             }
         }
         self.account(work);
@@ -439,7 +458,7 @@ impl ColouredSystem {
         let there = known.requirements().all(|(place, token, count)| {
             engine.places[place as usize].holds(work.markings[place as usize], token, count)
         });
-        if !there || !engine.allowed(action, &work.markings)? {
+        if !there || !engine.allowed(action, &work.markings, None)? {
             return Ok(false);
         }
         if engine.prioritised {
@@ -654,7 +673,7 @@ impl System for ColouredSystem {
     }
 
     fn reversible(&self) -> Option<&dyn Reversible> {
-        Some(self)
+        if self.engine.resets { None } else { Some(self) }
     }
 
     fn exchange(&self) -> Option<&dyn Exchange> {

@@ -167,6 +167,8 @@ pub struct Batch {
     cut_off: u64,
 }
 
+/// Bytes of a successor beside its target.
+const LISTS: usize = size_of::<u8>() + size_of::<Action>() + size_of::<u64>();
 /// Lists of fewer bytes grow without a question: whoever holds the batch counts them.
 const SMALL: u64 = 1 << 18;
 /// Lists of more bytes grow by an eighth instead of to the next power of two.
@@ -220,10 +222,23 @@ impl Batch {
             self.stop = self.stop.or_else(|| control.check().err());
         }
         if self.stop.is_some() {
-            // Whoever asks again is told again.
+            // Whoever asks again gets the same answer.
             self.until_asked = 0;
         }
         self.stop.is_some()
+    }
+
+    /// Whether there is memory for this many bytes of a list that is filled beside the batch, such as one of faults; stops
+    /// the batch if not.
+    pub fn has_room_beside(&mut self, bytes: usize) -> bool {
+        if bytes as u64 > SMALL
+            && let Some(control) = &self.control
+        {
+            self.stop = self.stop.or_else(|| control.ask_for(bytes as u64).err());
+            // Whoever asks again gets the same answer.
+            self.until_asked = 0;
+        }
+        self.stop.is_none()
     }
 
     /// The control, for systems that poll it where the batch is not accessible.
@@ -284,8 +299,8 @@ impl Batch {
     #[inline]
     pub fn push_hashed(&mut self, action: Action, target: &[Slot], hash: u64) {
         self.len += 1;
-        if self.len > self.hashes.len() {
-            self.enlarge(1);
+        if self.len > self.hashes.len() || !self.targets.has_room(target.len()) {
+            self.enlarge(1, target.len());
         }
         let index = self.len - 1;
         self.targets.push(target);
@@ -302,8 +317,9 @@ impl Batch {
     pub fn grow(&mut self, action: Action, sources: u64) -> (&mut [Slot], &mut [u64]) {
         let count = sources.count_ones() as usize;
         self.len += count;
-        if self.len > self.hashes.len() {
-            self.enlarge(count);
+        // Room for successors is room for their targets, unless the width has changed since.
+        if self.len > self.hashes.len() || !self.targets.has_room_for(count) {
+            self.enlarge(count, 0);
         }
         let start = self.len - count;
         let mut rest = sources;
@@ -317,14 +333,15 @@ impl Batch {
     }
 
     /// Appends successors that `write` writes where they stay, for systems of fixed width. It is given
-    /// room for `most` of them and says how many it wrote, the first ones. They are hashed here,
+    /// room for `most` of them and returns how many it wrote, the first ones. They are hashed here,
     /// for systems that keep [`System::hash`](crate::System::hash) as it is provided. Where the budget has no such room, it is not
     /// called, and the batch is [stopped](Self::stop).
     #[inline]
     pub fn write(&mut self, most: usize, write: impl FnOnce(Room<'_>) -> usize) {
         let start = self.len;
         self.len += most;
-        if self.len > self.hashes.len() && !self.is_granted() {
+        let fits = self.len <= self.hashes.len() && self.targets.has_room_for(most);
+        if !fits && !self.is_granted(0) {
             // There may be far fewer than there should be room for, but nobody knows.
             self.len = start;
             return;
@@ -345,11 +362,12 @@ impl Batch {
         hash::all(&self.targets, start, &mut self.hashes[start..self.len]);
     }
 
-    /// Makes room for `self.len` successors, the last `more` of which are to be written. If that is not granted, they are written
-    /// over the first ones: nobody may use the batch now, and it does not grow whatever the system goes on to make.
+    /// Makes room for `self.len` successors, the last `more` of which are to be written, and where their width varies for this many
+    /// slots. If that is not granted, they are written over the first ones: nobody may use the batch now, and it does not grow whatever
+    /// the system goes on to make.
     #[cold]
-    fn enlarge(&mut self, more: usize) {
-        if self.is_granted() {
+    fn enlarge(&mut self, more: usize, slots: usize) {
+        if self.is_granted(slots) {
             return;
         }
         self.len = more;
@@ -359,13 +377,14 @@ impl Batch {
         }
     }
 
-    /// Makes room for `self.len` successors and some to spare, if the budget grants it; stops the batch otherwise.
+    /// Makes room for `self.len` successors and some to spare, and where their width varies for this many slots more, if the budget
+    /// grants it; stops the batch otherwise.
     #[cold]
-    fn is_granted(&mut self) -> bool {
+    fn is_granted(&mut self, slots: usize) -> bool {
         let each = self.bytes_each();
         let spare = self.len.next_power_of_two().max(256);
         let room = if spare * each <= LARGE { spare } else { self.len + self.len / 8 };
-        let bytes = (room * each) as u64;
+        let bytes = (room.max(self.hashes.len()) * LISTS) as u64 + self.targets.bytes_with(room, slots);
         if bytes > SMALL
             && let Some(control) = &self.control
         {
@@ -378,13 +397,14 @@ impl Batch {
             self.granted += more;
         }
         self.make_room(room);
+        self.targets.make_room_for_slots(slots);
         true
     }
 
     /// Bytes of a successor; of its target only where all take the same.
     fn bytes_each(&self) -> usize {
         let target = if let Width::Fixed(slots) = self.targets.width() { slots * size_of::<Slot>() } else { 0 };
-        target + size_of::<u8>() + size_of::<Action>() + size_of::<u64>()
+        target + LISTS
     }
 
     fn make_room(&mut self, room: usize) {
@@ -583,7 +603,7 @@ mod tests {
     use crate::Budget;
     use std::sync::Arc;
 
-    /// A control with a budget of so many bytes.
+    /// A control with a budget of this many bytes.
     fn control(bytes: u64) -> Control {
         Control { budget: Arc::new(Budget::new(bytes)), ..Control::new() }
     }
@@ -643,6 +663,28 @@ mod tests {
             assert_eq!((batch.len(), batch.stop(), batch.target(0)), (1, None, &state[..]), "{name}");
             drop(batch);
             assert_eq!(control.budget.used(), 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn targets_whose_width_varies_or_has_changed_are_asked_for() {
+        const LIMIT: u64 = 3 << 20;
+        for (before, width) in [(Width::Varies, Width::Varies), (Width::Fixed(1), Width::Fixed(1000))] {
+            let control = control(LIMIT);
+            let mut batch = Batch::new(before).under(&control);
+            (0..3000).for_each(|number| batch.push(Action(number), &[number]));
+            batch.reset(width);
+            let mut pushed = 0;
+            while batch.stop().is_none() {
+                let held = batch.held_bytes();
+                assert!(held <= batch.granted_bytes().max(SMALL), "{width:?}: {held} after {pushed}");
+                batch.push(Action(1), &[7; 1000]);
+                pushed += 1;
+            }
+            // It did not stop long before its limit.
+            assert!((500..800).contains(&pushed), "{width:?}: {pushed}");
+            (0..1000).for_each(|_| batch.push(Action(1), &[7; 1000]));
+            assert!(batch.held_bytes() <= LIMIT, "{width:?}: {}", batch.held_bytes());
         }
     }
 

@@ -66,12 +66,12 @@ pub struct Budget {
     /// What the tables of the system held at first, and what was granted to them since.
     tables_before: OnceLock<u64>,
     tables: AtomicU64,
-    end: Option<End>,
+    end: Option<RunEnd>,
 }
 
 /// When a run must end.
 #[derive(Debug)]
-struct End {
+struct RunEnd {
     cancel: Cancel,
     deadline: Option<Instant>,
     clock: fn() -> Option<Instant>,
@@ -103,7 +103,7 @@ impl Budget {
     /// The same for a run that must end on request, or at a deadline: as its
     /// [`Control`](crate::Control) says.
     pub fn until(mut self, cancel: Cancel, deadline: Option<Instant>, clock: fn() -> Option<Instant>) -> Self {
-        self.end = Some(End { cancel, deadline, clock, over: AtomicBool::new(false) });
+        self.end = Some(RunEnd { cancel, deadline, clock, over: AtomicBool::new(false) });
         self
     }
 

@@ -3,7 +3,7 @@
 //! In: nothing. Out: one small trait per capability; [`System`] returns them as options, so a
 //! search or a store can query them and report precisely what is missing.
 
-use crate::{Action, Batch, Block, Scratch, Slot, States, System, Width};
+use crate::{Action, Batch, Block, Diagnostic, Scratch, Slot, States, System, Width};
 
 /// Actions can be undone.
 pub trait Reversible: System {
@@ -128,7 +128,7 @@ pub trait Describe {
 
 /// The type of an [`Observable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ObservableKind {
     /// An integer.
     Int,
     /// A truth value, read as 0 or 1.
@@ -142,7 +142,7 @@ pub struct Observable {
     /// The number that the system assigned.
     pub index: u32,
     /// The kind of its values.
-    pub kind: Kind,
+    pub kind: ObservableKind,
 }
 
 /// The observables that properties can refer to.
@@ -150,8 +150,24 @@ pub trait Observe {
     /// The observable of this name.
     fn resolve(&self, name: &str) -> Option<Observable>;
 
+    /// The text as an expression of the model's own language, as an observable, or what is wrong with it; `None` if the
+    /// text is none. [`resolve`](Self::resolve) takes it as a name.
+    fn own_expression(&self, _text: &str) -> Option<Result<Observable, Vec<Diagnostic>>> {
+        None
+    }
+
     /// Whether the transition of this name is enabled, as an observable.
     fn fireable(&self, name: &str) -> Option<Observable>;
+
+    /// The observable of this id in the model's file. Where the format has no ids, names are ids.
+    fn resolve_id(&self, id: &str) -> Option<Observable> {
+        self.resolve(id)
+    }
+
+    /// Whether the transition of this id in the model's file is enabled, as an observable.
+    fn fireable_id(&self, id: &str) -> Option<Observable> {
+        self.fireable(id)
+    }
 
     /// If the model's file uses this name for several things, the unambiguous names of each; a
     /// property that uses the name is refused.
@@ -182,10 +198,10 @@ pub trait Observe {
         action.0 as usize
     }
 
-    /// Its value in one state. A truth value that cannot be computed there is [`UNDEFINED`].
+    /// Its value in one state. One that cannot be computed there is [`UNDEFINED`], which is no other value.
     fn read(&self, scratch: &mut Scratch, state: &[Slot], observable: Observable) -> i64;
 
-    /// Why a truth value is [`UNDEFINED`] in a state.
+    /// Why a value is [`UNDEFINED`] in a state.
     fn why_undefined(&self, _scratch: &mut Scratch, _state: &[Slot], _observable: Observable) -> NoValue {
         NoValue { message: "it has no value".into(), limit: false }
     }
@@ -241,7 +257,7 @@ pub struct NoValue {
     pub limit: bool,
 }
 
-/// Returned by [`Observe::read`] for a truth value that is undefined in a state.
+/// Returned by [`Observe::read`] for a value that is undefined in a state.
 pub const UNDEFINED: i64 = i64::MIN;
 
 /// The minimum and maximum of a value.

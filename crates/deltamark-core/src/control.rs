@@ -225,7 +225,7 @@ impl Control {
         }
     }
 
-    /// Whether the process would hold more than it may with so many bytes more.
+    /// Whether the process would hold more than it may with this many bytes more.
     fn over(&self, more: u64) -> bool {
         let Some(limit) = self.limits.memory else { return false };
         (self.resident)().is_some_and(|resident| resident.saturating_add(more) > limit)

@@ -31,6 +31,8 @@
 //!   everywhere, and a condition compares one component with a constant. An action is stated to enable
 //!   or disable a condition if and only if it adds to that component in that direction. No action writes a variable or may
 //!   fail.
+//! * F8: where a condition holds that [pins](Facts::pins) something to a value, that has this value. So two that pin the same thing
+//!   to different values never hold together; actions that need them *exclude* each other.
 //!
 //! A variable is whatever effects compete for; its numbers mean nothing else. Effects that commute
 //! by nature, such as the additions of a net, name none. What can make an action a fault counts as read.
@@ -64,6 +66,11 @@ pub trait Facts: Send + Sync {
     /// Whether effects are additions (F7).
     fn adds(&self) -> bool {
         false
+    }
+
+    /// What a condition pins to which value (F8): a number that stands for the same thing in all conditions, and the value.
+    fn pins(&self, _condition: u32) -> Option<(u32, i64)> {
+        None
     }
 
     /// Whether an observable may be [undefined](crate::UNDEFINED) in some state.

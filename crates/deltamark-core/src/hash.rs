@@ -68,7 +68,8 @@ pub const fn mix(hash: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-/// The `index`-th word of a fixed pseudo-random sequence, for hash coefficients.
+/// The `index`-th word of a fixed pseudo-random sequence, for hash coefficients. The hash of a net is a sum of these:
+/// whoever adds something to it takes other numbers.
 pub const fn coefficient(index: u64) -> u64 {
     // Odd, so that no coefficient loses information about its own field.
     mix(mix(index.wrapping_add(1)).wrapping_add(SEED)) | 1

@@ -27,12 +27,14 @@
 //! * *the layout of states* overrides whatever takes or gives a state: `width`, `initial`, `successors`, `expand`,
 //!   `expand_awake`, `expand_chosen`, `fire`, `fire_each`, `hash`, `hashes`, `widen` (see
 //!   [`Recoding::with_tail`]), `describe_state`, `describe_action`, `read`, `why_undefined`, `read_block` and
-//!   `survey_block`; `unfire`, `predecessors` and `unfire_each`; `measures`; `portable` and `components`; and hides
+//!   `survey_block`; `unfire`, `predecessors` and `unfire_each`; `portable` and `components`; and hides
 //!   `exchange` unless it still holds, and `as_any`. `facts` are hidden, or wrapped in a [`Facts`] of the layer that
 //!   passes on the states of the system below, if all that they state still holds: `UnfoldedFacts` in the crate
 //!   `deltamark-coloured` wraps them for other observables;
 //! * *which states there are* overrides `portable`, which must refuse all others;
-//! * *observables* overrides `facts`, which states what changes them.
+//! * *observables* overrides `facts`, which states what changes them;
+//! * anything *by the number of an action* overrides `portable`, and hides it where [`Portable::actions`] says that numbers
+//!   differ between runs.
 //!
 //! The methods of a capability that the layer hides need no override: whoever hides `reversible`, `observe` or
 //! `progress` leaves those of [`Reversible`], [`Observe`] or [`Progress`] as they are, and nobody calls
@@ -41,9 +43,9 @@
 //! The suite `check_system` of the test kit compares all of these with each other.
 
 use crate::{
-    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Exchange, Facts, Fired, Growth, Measure,
-    NoValue, Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System,
-    Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Bytes, Components, Control, Describe, Diagnostic, Effects, Exchange, Facts,
+    Fired, Growth, NoValue, Observable, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot,
+    States, Stop, System, Undone, Value, Widen, Width,
 };
 use std::any::Any;
 
@@ -158,6 +160,11 @@ pub trait Layer: Send + Sync {
         self.inner().widen()
     }
 
+    /// See [`System::widening_bytes`].
+    fn widening_bytes(&self) -> u64 {
+        self.inner().widening_bytes()
+    }
+
     /// See [`System::tables`].
     fn tables(&self) -> Bytes {
         self.inner().tables()
@@ -252,9 +259,24 @@ pub trait Layer: Send + Sync {
         self.inner().observe()?.resolve(name)
     }
 
+    /// See [`Observe::own_expression`].
+    fn own_expression(&self, text: &str) -> Option<Result<Observable, Vec<Diagnostic>>> {
+        self.inner().observe()?.own_expression(text)
+    }
+
     /// See [`Observe::fireable`].
     fn fireable(&self, name: &str) -> Option<Observable> {
         self.inner().observe()?.fireable(name)
+    }
+
+    /// See [`Observe::resolve_id`].
+    fn resolve_id(&self, id: &str) -> Option<Observable> {
+        self.inner().observe()?.resolve_id(id)
+    }
+
+    /// See [`Observe::fireable_id`].
+    fn fireable_id(&self, id: &str) -> Option<Observable> {
+        self.inner().observe()?.fireable_id(id)
     }
 
     /// See [`Observe::namesakes`].
@@ -335,9 +357,9 @@ pub trait Layer: Send + Sync {
         undoing(self.inner()).unfire_each(scratch, targets, hashes, actions, out);
     }
 
-    /// See [`Progress::measures`].
-    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
-        self.inner().progress().map_or_else(|| Ok(Vec::new()), |below| below.measures(control))
+    /// See [`Progress::effects`].
+    fn effects(&self, control: &Control) -> Result<Option<Effects<'_>>, Stop> {
+        self.inner().progress().map_or(Ok(None), |below| below.effects(control))
     }
 
     /// See [`Progress::features`].
@@ -428,6 +450,10 @@ impl<L: Layer> System for L {
         Layer::widen(self)
     }
 
+    fn widening_bytes(&self) -> u64 {
+        Layer::widening_bytes(self)
+    }
+
     fn tables(&self) -> Bytes {
         Layer::tables(self)
     }
@@ -506,8 +532,20 @@ impl<L: Layer> Observe for L {
         Layer::resolve(self, name)
     }
 
+    fn own_expression(&self, text: &str) -> Option<Result<Observable, Vec<Diagnostic>>> {
+        Layer::own_expression(self, text)
+    }
+
     fn fireable(&self, name: &str) -> Option<Observable> {
         Layer::fireable(self, name)
+    }
+
+    fn resolve_id(&self, id: &str) -> Option<Observable> {
+        Layer::resolve_id(self, id)
+    }
+
+    fn fireable_id(&self, id: &str) -> Option<Observable> {
+        Layer::fireable_id(self, id)
     }
 
     fn namesakes(&self, name: &str) -> Vec<String> {
@@ -581,8 +619,8 @@ impl<L: Layer> Reversible for L {
 
 #[deny(clippy::missing_trait_methods)]
 impl<L: Layer> Progress for L {
-    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
-        Layer::measures(self, control)
+    fn effects(&self, control: &Control) -> Result<Option<Effects<'_>>, Stop> {
+        Layer::effects(self, control)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {

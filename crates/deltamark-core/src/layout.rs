@@ -17,6 +17,7 @@
 //! slot ([`Layout::in_slots`], [`FirstFit`]).
 
 use crate::Slot;
+use crate::packed::bits_of;
 
 /// Some bits of a packed state, and which number they hold: [`least`](Self::least) plus their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,8 +192,8 @@ impl Field {
 }
 
 /// The number of bits that numbers from 0 to `largest` need.
-pub const fn bits_for(largest: u64) -> u8 {
-    (u64::BITS - largest.leading_zeros()) as u8
+pub fn bits_for(largest: u64) -> u8 {
+    bits_of(largest) as u8
 }
 
 /// Word `index` of a state; the upper half of the last one may be missing.

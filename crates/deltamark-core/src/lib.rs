@@ -18,6 +18,7 @@
 
 pub mod apart;
 pub mod batch;
+pub mod bitset;
 pub mod budget;
 pub mod bytes;
 pub mod capability;
@@ -36,11 +37,11 @@ pub mod parser;
 pub mod portable;
 pub mod progress;
 pub mod property;
+pub mod quotient;
 pub mod recoding;
 pub mod record;
 pub mod sample;
 pub mod scratch;
-pub mod separate;
 pub mod sleep;
 pub mod state;
 pub mod store;
@@ -55,11 +56,12 @@ pub mod window;
 
 pub use apart::Apart;
 pub use batch::{BLOCK, Batch, Block, Fault, Room};
+pub use bitset::BitSet;
 pub use budget::{Budget, Grant};
 pub use bytes::Bytes;
 pub use capability::{
-    Bound, Components, Describe, Exchange, Growth, Kind, NoValue, Observable, Observe, Reversible, UNDEFINED, Undone,
-    Value, survey_by_reading,
+    Bound, Components, Describe, Exchange, Growth, NoValue, Observable, ObservableKind, Observe, Reversible, UNDEFINED,
+    Undone, Value, survey_by_reading,
 };
 pub use control::{Cancel, Control, Event, Limits, Listener, Pace, Silent, Snapshot};
 pub use diagnostic::{Diagnostic, Span};
@@ -69,11 +71,12 @@ pub use formula::Formula;
 pub use layer::Layer;
 pub use layout::{Field, Layout};
 pub use numbers::Numbers;
-pub use outcome::{Outcome, PropertyOutcome, Statistics, Stop, Verdict};
+pub use outcome::{Again, Outcome, PropertyOutcome, Statistics, Stop, Verdict};
 pub use packed::Packed;
 pub use portable::{Misread, Portable, PortableActions};
-pub use progress::{Directions, Measure, Progress, Rank, Weighted};
+pub use progress::{Directions, Effects, Measure, Progress, Rank, Weighted};
 pub use property::{Goal, Predicate, Property};
+pub use quotient::{Asymmetry, Quotient, Symmetry, Unnamed};
 pub use recoding::Recoding;
 pub use record::{Edge, Recorder};
 pub use sample::Sampler;
@@ -81,7 +84,7 @@ pub use scratch::Scratch;
 pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
 pub use store::{Arrival, Guarantee, Insert, Order, Recall, Store};
-pub use stubborn::{Manner, Strength, Stubborn};
+pub use stubborn::{Allowance, Manner, Strength, Stubborn};
 pub use system::{Fired, System, Widen};
 pub use trace::{Ending, Replay, ReplayError, Trace};
 pub use values::{Attached, Ids, Values};

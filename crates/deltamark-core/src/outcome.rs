@@ -90,6 +90,34 @@ pub struct PropertyOutcome {
     /// Why a trace could not be found although one exists: memory or time did not suffice, or the
     /// user requested a stop.
     pub untraced: Option<Stop>,
+    /// Whether its trace was found by a probe, so that it need not be a shortest one, whatever the search.
+    pub probed: bool,
+}
+
+/// How often states were expanded again that the store [had forgotten](crate::Store::forgets).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// So often; what else was counted is counted once for each state.
+    Counted(u64),
+    /// That was not found out: all counts may have states several times.
+    Unknown,
+}
+
+impl Default for Again {
+    fn default() -> Self {
+        Again::Counted(0)
+    }
+}
+
+impl std::ops::Add for Again {
+    type Output = Again;
+
+    fn add(self, other: Again) -> Again {
+        match (self, other) {
+            (Again::Counted(one), Again::Counted(two)) => Again::Counted(one + two),
+            _ => Again::Unknown,
+        }
+    }
 }
 
 /// What the search counted.
@@ -100,8 +128,8 @@ pub struct Statistics {
     /// Pairs of an expanded state and an action that leads from it to a state; a fault leads to
     /// none.
     pub edges: u64,
-    /// Edges among these that were counted but skipped, because other states lead to the same
-    /// targets.
+    /// Edges that were counted but skipped, because other states lead to the same targets; those of states that were
+    /// expanded [again](Self::again) included.
     pub left_out: u64,
     /// Expanded states without successors.
     pub deadlocks: u64,
@@ -110,6 +138,8 @@ pub struct Statistics {
     pub depth: u64,
     /// Expanded states. All states, after a complete run.
     pub expanded: u64,
+    /// How often states were expanded again.
+    pub again: Again,
     /// The number of times the layout was widened.
     pub widenings: u64,
     /// The peak of the bytes of the frontier.

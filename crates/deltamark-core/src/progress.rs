@@ -4,7 +4,8 @@
 //! function of the state alone. There is no other requirement: a poor measure costs a sweep memory
 //! and time, never correctness.
 
-use crate::{BLOCK, Block, Control, Kind, Observable, Scratch, Stop, System};
+use crate::{BLOCK, Block, Control, Observable, ObservableKind, Scratch, Stop, System};
+use std::borrow::Cow;
 
 /// The progress of a state.
 pub type Rank = i128;
@@ -98,7 +99,7 @@ impl Measure for Weighted {
             observe.read_block(scratch, block, observable, &mut values);
             for (rank, &value) in out[start..].iter_mut().zip(&values) {
                 // A truth value without a value counts as none.
-                let value = if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
+                let value = if observable.kind == ObservableKind::Bool { i64::from(value == 1) } else { value };
                 *rank += Rank::from(weight) * Rank::from(value);
             }
         }
@@ -109,11 +110,34 @@ impl Measure for Weighted {
     }
 }
 
-/// A system that provides progress measures.
+/// Counts, and how every action changes them.
+pub struct Effects<'s> {
+    /// The counts: each with its name in the property language.
+    pub counts: Vec<(String, Observable)>,
+    /// For each action, by its number, the counts it changes, ascending, and by how much.
+    pub changes: Cow<'s, [Vec<(u32, i64)>]>,
+    /// Estimates of how much it matters that an action increases a measure; each has a value for every action. Where
+    /// not all can increase it, the action with the least value is given up.
+    pub estimates: Vec<Vec<u64>>,
+}
+
+impl Effects<'_> {
+    /// What each of these actions adds to the sum of the counts with these weights; `None` on overflow.
+    pub fn gains(changes: &[Vec<(u32, i64)>], weights: &[i64]) -> Option<Vec<i64>> {
+        let gain = |change: &Vec<(u32, i64)>| {
+            change.iter().try_fold(0i64, |sum, &(count, by)| sum.checked_add(weights[count as usize].checked_mul(by)?))
+        };
+        changes.iter().map(gain).collect()
+    }
+}
+
+/// What a system states of its progress. Measures are computed from it, for all languages.
 pub trait Progress {
-    /// Measures worth trying, the most promising first; none, if there is nothing that progresses. An error, if `control` has the
-    /// search for them end.
-    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop>;
+    /// Counts that every action changes by an amount of its own, whatever the state; `None` if actions are not
+    /// numbered beforehand, or change nothing in this way. An error if `control` ends the run.
+    fn effects(&self, _control: &Control) -> Result<Option<Effects<'_>>, Stop> {
+        Ok(None)
+    }
 
     /// Additional features for a measure learnt from a sample, beside all
     /// [names](crate::Observe::names): name and observable.

@@ -36,12 +36,12 @@ pub struct Recoding {
     pub to: Width,
     /// What was widened, for the log, in one line.
     pub reason: String,
-    moves: Arc<[Move]>,
+    moves: Arc<[FieldMove]>,
 }
 
 /// The number in one field goes to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Move {
+struct FieldMove {
     from: Field,
     to: Field,
 }
@@ -77,7 +77,7 @@ impl Recoding {
         Self::new(from + tail, to + tail, self.reason.clone(), pairs)
     }
 
-    fn checked(from: usize, to: usize, reason: String, moves: Vec<Move>) -> Result<Self, &'static str> {
+    fn checked(from: usize, to: usize, reason: String, moves: Vec<FieldMove>) -> Result<Self, &'static str> {
         if !moves.iter().all(|step| step.from.fits(from) && step.to.fits(to)) {
             return Err("a field is outside of its state");
         }
@@ -100,7 +100,7 @@ impl Recoding {
     pub fn translate(&self, old: &[Slot], new: &mut Vec<Slot>) {
         new.clear();
         new.resize(Self::slots(self.to), 0);
-        for Move { from, to } in &*self.moves {
+        for FieldMove { from, to } in &*self.moves {
             to.put(new, to.code(from.read(old)));
         }
     }
@@ -149,7 +149,7 @@ impl Recoding {
                 (shift + bits <= 64).then(|| Field::new(slot, shift, bits, least))
             };
             let (from, to) = field().zip(field()).ok_or("a field of a recoding is wrong")?;
-            moves.push(Move { from, to });
+            moves.push(FieldMove { from, to });
         }
         Self::checked(from, to, reason, moves)
     }
@@ -159,12 +159,12 @@ impl Recoding {
 const MOST_SLOTS: u64 = 1 << 24;
 
 /// These moves, with neighbours that stay neighbours as one.
-fn joined(pairs: impl IntoIterator<Item = (Field, Field)>) -> Vec<Move> {
-    let mut moves: Vec<Move> = Vec::new();
+fn joined(pairs: impl IntoIterator<Item = (Field, Field)>) -> Vec<FieldMove> {
+    let mut moves: Vec<FieldMove> = Vec::new();
     for (from, to) in pairs {
         let plain = from.least() == to.least() && from.bits() > 0 && from.bits() <= to.bits();
         if !plain {
-            moves.push(Move { from, to });
+            moves.push(FieldMove { from, to });
             continue;
         }
         // Bits move as they are. A field that got wider keeps its number in its low bits.
@@ -181,9 +181,9 @@ fn joined(pairs: impl IntoIterator<Item = (Field, Field)>) -> Vec<Move> {
             && [last.from, last.to].iter().all(|run| run.shift() + run.bits() + from.bits() <= 64)
         {
             let all = last.from.bits() + from.bits();
-            *last = Move { from: bits(last.from, all), to: bits(last.to, all) };
+            *last = FieldMove { from: bits(last.from, all), to: bits(last.to, all) };
         } else {
-            moves.push(Move { from, to });
+            moves.push(FieldMove { from, to });
         }
     }
     moves
@@ -292,7 +292,7 @@ mod tests {
     fn bytes_that_lie_are_refused() {
         let field = |slot, bits| Field::new(slot, 0, bits, 0);
         let bytes = |from: usize, to: usize, moves: &[(Field, Field)]| {
-            let moves = moves.iter().map(|&(from, to)| Move { from, to }).collect();
+            let moves = moves.iter().map(|&(from, to)| FieldMove { from, to }).collect();
             let recoding = Recoding { from: Width::Fixed(from), to: Width::Fixed(to), reason: "r".into(), moves };
             let mut bytes = Vec::new();
             recoding.write(&mut bytes);

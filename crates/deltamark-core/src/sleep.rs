@@ -78,7 +78,7 @@ impl Sleep {
         let Some(facts) = system.facts(control)? else {
             return Ok(system.exchange().filter(|_| first.is_none()).map(|_| Sleep::Pairs));
         };
-        let order = first.map(|first| Order::new(facts.actions().len(), first));
+        let order = first.map(|first| ActionOrder::new(facts.actions().len(), first));
         Ok(match facts.form() {
             Form::Lists => SleepLists::new(facts.actions(), order, control)?.map(Sleep::Lists),
             Form::Rows => SleepRows::new(facts.actions(), order, control)?.map(Sleep::Rows),
@@ -116,20 +116,20 @@ pub fn expand_then_skip<S: System + ?Sized>(
 
 /// An order of the actions.
 #[derive(Debug)]
-struct Order {
+struct ActionOrder {
     /// The actions, first to last.
     actions: Vec<u32>,
     /// For each action its position among them.
     turns: Vec<u32>,
 }
 
-impl Order {
+impl ActionOrder {
     fn new(count: usize, first: &dyn Fn(Action) -> bool) -> Self {
         let mut actions: Vec<u32> = (0..count as u32).collect();
         actions.sort_by_key(|&action| !first(Action(action)));
         let mut turns = vec![0; count];
         (0..).zip(&actions).for_each(|(turn, &action)| turns[action as usize] = turn);
-        Order { actions, turns }
+        ActionOrder { actions, turns }
     }
 }
 
@@ -148,7 +148,7 @@ struct Dependents<'f> {
 }
 
 impl<'f> Dependents<'f> {
-    fn new(facts: &'f ActionFacts, order: Option<&Order>, control: &Control) -> Result<Self, Stop> {
+    fn new(facts: &'f ActionFacts, order: Option<&ActionOrder>, control: &Control) -> Result<Self, Stop> {
         let invert = |lists: &Lists, count: u32| {
             control.ask_for(4 * lists.items().len() as u64 + 16 * u64::from(count))?;
             Ok(match order {
@@ -192,13 +192,13 @@ impl<'f> Dependents<'f> {
 #[derive(Debug)]
 pub struct SleepLists {
     /// The order of the actions, unless it is that of their numbers.
-    order: Option<Order>,
+    order: Option<ActionOrder>,
     /// By turn; numbers of actions.
     dependent: Lists,
 }
 
 impl SleepLists {
-    fn new(facts: &ActionFacts, order: Option<Order>, control: &Control) -> Result<Option<Self>, Stop> {
+    fn new(facts: &ActionFacts, order: Option<ActionOrder>, control: &Control) -> Result<Option<Self>, Stop> {
         let count = facts.len();
         let mut dependents = Dependents::new(facts, order.as_ref(), control)?;
         let (mut dependent, mut found) = (Lists::default(), Vec::new());
@@ -229,7 +229,7 @@ impl SleepLists {
 
     /// Writes to `asleep[b]`, for each action `b`, a word with a bit for each state of a block in which it is
     /// skipped: for systems that expand a block action by action. `arrivals` holds for each state the action that reached
-    /// it; a number that no action has stands for none.
+    /// it; a number that no action has means none.
     pub fn fill(&self, arrivals: &[Action], runs: &mut Vec<(u32, u64)>, asleep: &mut Vec<u64>) {
         let count = self.dependent.len();
         runs.clear();
@@ -285,7 +285,7 @@ pub struct SleepRows {
 }
 
 impl SleepRows {
-    fn new(facts: &ActionFacts, order: Option<Order>, control: &Control) -> Result<Option<Self>, Stop> {
+    fn new(facts: &ActionFacts, order: Option<ActionOrder>, control: &Control) -> Result<Option<Self>, Stop> {
         let count = facts.len();
         if !(1..=MOST_ROWS).contains(&count) {
             return Ok(None);
@@ -356,7 +356,7 @@ mod tests {
         let facts = facts();
         let even = |action: Action| action.0.is_multiple_of(2);
         for first in [None, Some(&even as &dyn Fn(Action) -> bool)] {
-            let order = || first.map(|first| Order::new(facts.len(), first));
+            let order = || first.map(|first| ActionOrder::new(facts.len(), first));
             let control = Control::new();
             let lists = SleepLists::new(&facts, order(), &control).expect("no limit").expect("few depend on each");
             let rows = SleepRows::new(&facts, order(), &control).expect("no limit").expect("few depend on each");

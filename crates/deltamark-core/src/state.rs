@@ -83,8 +83,8 @@ pub fn same(one: &[Slot], other: &[Slot]) -> bool {
 /// A reusable flat list of states.
 ///
 /// Clearing keeps the memory, and pushing into existing memory neither allocates nor zeroes: there
-/// may be stale slots past the end of the list.
-#[derive(Clone, Debug)]
+/// may be stale slots past the end of the list. A clone has none.
+#[derive(Debug)]
 pub struct States {
     width: Width,
     len: usize,
@@ -93,6 +93,13 @@ pub struct States {
     slots: Vec<Slot>,
     /// Where each state ends, kept only when the width varies.
     ends: Vec<usize>,
+}
+
+impl Clone for States {
+    fn clone(&self) -> Self {
+        let States { width, len, used, slots, ends } = self;
+        States { width: *width, len: *len, used: *used, slots: slots[..*used].to_vec(), ends: ends.clone() }
+    }
 }
 
 impl States {
@@ -290,6 +297,41 @@ impl States {
         }
     }
 
+    /// Whether a state of `width` slots can be appended without an allocation for its slots.
+    #[inline]
+    pub(crate) fn has_room(&self, width: usize) -> bool {
+        self.used + width <= self.slots.len()
+    }
+
+    /// The same for this many states of a fixed width.
+    #[inline]
+    pub(crate) fn has_room_for(&self, states: usize) -> bool {
+        match self.width {
+            Width::Fixed(width) => self.has_room(states * width),
+            Width::Varies => true,
+        }
+    }
+
+    /// The bytes held once there is room for `states` states, or in a list of varying width for one of `slots` slots more.
+    pub(crate) fn bytes_with(&self, states: usize, slots: usize) -> u64 {
+        let (wanted, ends) = match self.width {
+            Width::Fixed(width) => (states * width, 0),
+            Width::Varies if self.has_room(slots) => (0, (self.ends.len() + 1).next_power_of_two()),
+            Width::Varies => (Self::enlarged(self.used + slots), (self.ends.len() + 1).next_power_of_two()),
+        };
+        let ends = ends.max(self.ends.capacity());
+        (wanted.max(self.slots.len()) * size_of::<Slot>() + ends * size_of::<usize>()) as u64
+    }
+
+    /// Makes room in a list of varying width for a state of so many slots.
+    pub(crate) fn make_room_for_slots(&mut self, slots: usize) {
+        if self.width == Width::Varies && !self.has_room(slots) {
+            let enlarged = Self::enlarged(self.used + slots);
+            self.slots.reserve_exact(enlarged - self.slots.len());
+            self.slots.resize(enlarged, 0);
+        }
+    }
+
     /// Makes room for `states` states in all, and no more, so that a list of fixed width does not grow by itself before there are as many.
     pub(crate) fn make_room(&mut self, states: usize) {
         let Width::Fixed(width) = self.width else { return };
@@ -308,6 +350,20 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clone_holds_no_more_than_its_states() {
+        for width in [Width::Fixed(3), Width::Varies] {
+            let mut states = States::new(width);
+            (0..100_000).for_each(|number| states.push(&[number; 3]));
+            states.clear();
+            states.push(&[1, 2, 3]);
+            let mut clone = states.clone();
+            assert!(clone.held_bytes() < 1000, "{} bytes", clone.held_bytes());
+            clone.push(&[4, 5, 6]);
+            assert_eq!((clone.len(), clone.get(0), clone.get(1)), (2, &[1, 2, 3][..], &[4, 5, 6][..]));
+        }
+    }
 
     #[test]
     fn a_list_of_varying_width_gives_back_what_was_pushed() {

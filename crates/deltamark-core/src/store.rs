@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::{Action, Attached, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Trace};
+use crate::{Action, Attached, Batch, Block, Bytes, Control, Recoding, Scratch, Slot, StateId, States, Stop, Trace};
 
 /// The order in which states are inserted into a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,30 @@ pub trait Store: Send + Sync {
 
     /// The number of stored states.
     fn len(&self) -> u64;
+
+    /// Whether it may forget states that were expanded, and take them for new when they are inserted again. Every state
+    /// is taken for new at least once, so a search over such a store misses none; but ids, observers and counts may
+    /// see a state several times.
+    fn forgets(&self) -> bool {
+        false
+    }
+
+    /// Whether it has done so.
+    fn has_forgotten(&self) -> bool {
+        false
+    }
+
+    /// Shows, for a store that [forgets](Self::forgets), the state of each of the first `ids` ids that has a smaller one
+    /// as well. Returns the number of the last level in which a state was found for the first time; `None` if memory or,
+    /// according to `control`, time does not suffice, or `show` ends it. Nothing can be inserted afterwards.
+    fn repeated(
+        &self,
+        _ids: u64,
+        _control: &Control,
+        _show: &mut dyn FnMut(&States) -> Result<(), Stop>,
+    ) -> Option<u64> {
+        None
+    }
 
     /// Whether the store is empty.
     fn is_empty(&self) -> bool {

@@ -19,12 +19,13 @@
 //! * K: for *key* actions, all actions that disable a condition that it needs.
 //!
 //! Sets in which every enabled member is a key are *strong*. *Weak* sets need one key at most; they are right only
-//! where effects are additions (F7).
+//! where effects are additions (F7). In strong sets E and K leave out actions that exclude `t` (F8): such an action is never enabled where
+//! `t` is.
 //!
 //! *Lemma.* Let `u1 … un` lead from `m = m0` to `mn`, and let `t = uk` be the first member of `T` among them. Then `t` is enabled
 //! in `m`, and `t u1 … u(k-1)` leads from `m` to `mk`. Proof: were `t` disabled in `m`, the condition of D would have become
-//! true before `mk-1`, by a `ui` that enables it (F2) and so is in `T`. *Strong:* no `ui` before `t` is in `T`, so by K none
-//! disables a condition of `t` (F3), and `t` is enabled in all of `m0 … mk-1` (F1). By E neither of `t` and `ui` writes what
+//! true before `mk-1`, by a `ui` that enables it (F2) and so is in `T`. *Strong:* `t` is enabled in `m0`. Where it is enabled in `mi-1`, so is `ui`, which
+//! therefore does not exclude `t` (F1, F8); as it is not in `T`, by K it disables no condition of `t` (F3), and `t` is enabled in `mi` (F1): in all of `m0 … mk-1`. By E, as no `ui` excludes `t`, neither of `t` and `ui` writes what
 //! the other reads or writes, so by F4, from `i = k-1` down to 1, `t` leads from `mi-1` to a state `si-1`; in which
 //! `ui` is enabled, since `t` disables none of its conditions (E, F1, F3); and which it leaves to `si`, where `sk-1 = mk`. *Weak:* let
 //! `si` be `mi` with the vector of `t` added. `ui` is enabled in `mi-1`; by E, `t` adds nothing, or something in the direction that
@@ -42,14 +43,14 @@
 //!   change what it depends on. No path makes it true without one of these. Where it is true, the nearest state is found. A part that may
 //!   have no value makes the whole formula a function that is not known, since having none counts.
 //! * Faults: all actions that may fail (F5) are in `T`. Where one is disabled, D holds of it. Where it is enabled, but no fault until some path has been
-//!   gone, that path has a member of `T`: a step that disables it (K) or writes what it reads (E).
+//!   gone, that path has a member of `T`: a step that disables it (K) or writes what it reads (E). As in the lemma, none before it excludes it.
 //!
 //! One set serves all properties, answered or not: what is wanted is the union.
 //!
 //! # Whoever builds on steps that are not there
 //! Steps outside of the sets are refused when they are fired or undone: `breadcrumb` takes it for proved that what was undone is a step of
 //! the system. Sleep sets need an edge that the reduced system may not have, so no facts are handed on. Whether a
-//! state is a deadlock is told by all actions, not by those that are followed ([`Batch::leave_away`]).
+//! state is a deadlock is decided by all actions, not by those that are followed ([`Batch::leave_away`]).
 //!
 //! # How
 //! A block of 64 states at a time: a word an action says in which of them it is a member, a work list holds the actions
@@ -60,14 +61,15 @@
 use crate::facts::{Change, Lists};
 use crate::formula::Formula;
 use crate::{
-    Action, BLOCK, Batch, Block, Control, Exchange, Facts, Fired, Goal, Layer, Observable, Portable, Property, Scratch,
-    Sleep, Slot, StateId, States, Stop, System, Undone, Widen, sleep,
+    Action, BLOCK, Batch, Block, Cancel, Control, Exchange, Facts, Fired, Goal, Layer, Observable, Portable, Property,
+    Scratch, Sleep, Slot, StateId, States, Stop, System, Undone, Widen, sleep,
 };
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most entries of lists; more would take 128 MiB.
 const MOST_ENTRIES: usize = 1 << 25;
-/// The keys that are tried in each state, unless told otherwise.
+/// The keys that are tried in each state, by default.
 const KEYS: usize = 16;
 
 /// Which members of a set nothing outside of it disables.
@@ -87,12 +89,30 @@ pub struct Manner {
     pub strength: Strength,
     /// How many keys are tried in a state, at least one.
     pub keys: usize,
+    /// How many pairs of dependent actions there may be.
+    pub pairs: usize,
+}
+
+impl Manner {
+    /// Sets of this strength, the smallest for this number of keys.
+    pub const fn new(strength: Strength, keys: usize) -> Self {
+        Manner { strength, keys, pairs: MOST_ENTRIES }
+    }
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { strength: Strength::Weak, keys: KEYS }
+        Manner::new(Strength::Weak, KEYS)
     }
+}
+
+/// How much work finding sets may take, and what ends the run when it has been done.
+#[derive(Clone, Debug)]
+pub struct Allowance {
+    /// The most entries of lists to look at.
+    pub work: u64,
+    /// Is set then.
+    pub end: Cancel,
 }
 
 /// A formula of which the actions are known that may make it true. Parts come before their whole.
@@ -127,6 +147,9 @@ pub struct Stubborn<'s> {
     failing: Vec<u32>,
     strong: bool,
     tries: usize,
+    /// Entries of lists that were looked at.
+    looked: AtomicU64,
+    allowance: Option<Allowance>,
 }
 
 /// Builds lists of actions without repetitions.
@@ -135,11 +158,12 @@ struct Union {
     row: Vec<u32>,
     seen: Vec<u32>,
     granted: usize,
+    most: usize,
 }
 
 impl Union {
-    fn new(actions: usize) -> Self {
-        Union { lists: Lists::default(), row: Vec::new(), seen: vec![u32::MAX; actions], granted: 1 << 14 }
+    fn new(actions: usize, most: usize) -> Self {
+        Union { lists: Lists::default(), row: Vec::new(), seen: vec![u32::MAX; actions], granted: 1 << 14, most }
     }
 
     fn add(&mut self, to: u32, actions: &[u32]) {
@@ -159,7 +183,7 @@ impl Union {
             self.granted = 2 * entries;
             control.ask_for(4 * self.granted as u64)?;
         }
-        Ok(entries <= MOST_ENTRIES)
+        Ok(entries <= self.most)
     }
 }
 
@@ -181,13 +205,20 @@ impl<'s> Stubborn<'s> {
         let listed = [&actions.needs, &actions.enables, &actions.disables, &actions.reads, &actions.writes];
         control.ask_for(listed.iter().map(|lists| 8 * lists.items().len() as u64).sum::<u64>() + 128 * count as u64)?;
         let by_action = |lists: &Lists, keys: u32| lists.inverted(keys, 0..count);
+        let pinned: Vec<Vec<(u32, i64)>> = (0..if strong { count } else { 0 })
+            .map(|action| actions.needs.row(action).iter().filter_map(|&condition| facts.pins(condition)).collect())
+            .collect();
+        let excludes = |one: u32, other: u32| {
+            let [Some(one), Some(other)] = [one, other].map(|action| pinned.get(action as usize)) else { return false };
+            one.iter().any(|(thing, value)| other.iter().any(|pin| pin.0 == *thing && pin.1 != *value))
+        };
         let needing = by_action(&actions.needs, actions.conditions);
         let disabling = by_action(&actions.disables, actions.conditions);
         let enabling = by_action(&actions.enables, actions.conditions);
         let reading = by_action(&actions.reads, actions.variables);
         let writing = by_action(&actions.writes, actions.variables);
-        let mut along = Union::new(count);
-        let mut keys = Union::new(count);
+        let mut along = Union::new(count, manner.pairs);
+        let mut keys = Union::new(count, manner.pairs);
         for action in 0..count as u32 {
             control.ask()?;
             let row = |lists: &'_ Lists| lists.row(action as usize).to_vec();
@@ -205,6 +236,7 @@ impl<'s> Stubborn<'s> {
             for condition in row(&actions.needs) {
                 keyed.add(action, disabling.row(condition as usize));
             }
+            along.row.retain(|&other| !excludes(action, other));
             if !(along.end(control)? && keys.end(control)?) {
                 return Ok(Err("too many actions of this model depend on each other".into()));
             }
@@ -214,7 +246,9 @@ impl<'s> Stubborn<'s> {
         let mut sorted = Lists::default();
         for action in 0..count {
             let mut row = needs.row(action).to_vec();
-            row.sort_by_key(|&condition| (enabling.row(condition as usize).len(), condition));
+            row.sort_by_key(|&condition| {
+                (facts.pins(condition).is_none(), enabling.row(condition as usize).len(), condition)
+            });
             sorted.push(&row);
         }
         needs = sorted;
@@ -224,8 +258,23 @@ impl<'s> Stubborn<'s> {
         let may_fail = |action: &u32| actions.may_fail[*action as usize];
         let failing = (0..count as u32).filter(|action| asks_faults && may_fail(action)).collect();
         let (aims, goals, tries) = (Vec::new(), Vec::new(), manner.keys.max(1));
-        let mut made =
-            Stubborn { inner: system, facts, along, keys, enabling, needs, order, aims, goals, failing, strong, tries };
+        let looked = AtomicU64::new(0);
+        let mut made = Stubborn {
+            inner: system,
+            facts,
+            along,
+            keys,
+            enabling,
+            needs,
+            order,
+            aims,
+            goals,
+            failing,
+            strong,
+            tries,
+            looked,
+            allowance: None,
+        };
         for property in properties {
             let formula = match &property.goal {
                 Goal::DeadlockFree => Some(Formula::Deadlock(true)),
@@ -242,9 +291,27 @@ impl<'s> Stubborn<'s> {
         Ok(Ok(made))
     }
 
-    /// Whether all deadlocks are kept, at their distances.
+    /// Whether all deadlocks are kept, at their distances: some formula wants one in every state that is none.
     pub fn keeps_deadlocks(&self) -> bool {
-        self.goals.iter().any(|&goal| matches!(self.aims[goal], Aim::Deadlock(true)))
+        let wants = |goal: usize| matches!(self.aims[goal], Aim::Deadlock(true));
+        self.goals.iter().any(|&goal| match &self.aims[goal] {
+            // Its first part is false there.
+            Aim::All(parts) => parts.first().is_some_and(|&first| wants(first)),
+            _ => wants(goal),
+        })
+    }
+
+    /// The same, which ends the run when the allowance is spent.
+    #[must_use]
+    pub fn with(mut self, allowance: Allowance) -> Self {
+        self.looked = AtomicU64::new(0);
+        self.allowance = Some(allowance);
+        self
+    }
+
+    /// How many entries of lists were looked at so far: a measure of the work that does not depend on the machine.
+    pub fn work(&self) -> u64 {
+        self.looked.load(Relaxed)
     }
 
     /// The same formula; or, if one of its parts may have no value, a function of what it depends on.
@@ -305,7 +372,7 @@ impl<'s> Stubborn<'s> {
     }
 
     /// Finds the sets of the states of a block: `work.chosen` and `work.moved`.
-    fn choose(&self, work: &mut Work, scratch: &mut Scratch, block: &Block) {
+    fn choose(&self, work: &mut StubbornScratch, scratch: &mut Scratch, block: &Block) {
         let count = self.facts.actions().len();
         let live = block.mask();
         work.fit(count);
@@ -323,7 +390,12 @@ impl<'s> Stubborn<'s> {
         }
         let keyless = self.pursue(work, scratch, block) & work.moved;
         self.close(work);
-        let Work { member, enabled, chosen, best, .. } = work;
+        work.looked += 4 * count as u64;
+        if !self.facts.adds() {
+            // Conditions were decided state by state.
+            work.looked += 8 * u64::from(self.facts.actions().conditions) * block.len() as u64;
+        }
+        let StubbornScratch { member, enabled, chosen, best, .. } = work;
         let mut with_member = 0;
         for action in 0..count {
             let kept = member[action] & enabled[action];
@@ -341,10 +413,15 @@ impl<'s> Stubborn<'s> {
         if wanting != 0 {
             self.try_keys(work, wanting);
         }
+        let more = std::mem::take(&mut work.looked);
+        let looked = self.looked.fetch_add(more, Relaxed) + more;
+        if let Some(allowance) = self.allowance.as_ref().filter(|allowance| looked > allowance.work) {
+            allowance.end.cancel();
+        }
     }
 
     /// Adds what the formulas want; returns the states in which a deadlock is wanted.
-    fn pursue(&self, work: &mut Work, scratch: &mut Scratch, block: &Block) -> u64 {
+    fn pursue(&self, work: &mut StubbornScratch, scratch: &mut Scratch, block: &Block) -> u64 {
         let live = block.mask();
         let observe = self.inner.observe();
         let mut values = [0i64; BLOCK];
@@ -403,11 +480,13 @@ impl<'s> Stubborn<'s> {
     }
 
     /// Closes the sets under D and E.
-    fn close(&self, work: &mut Work) {
+    fn close(&self, work: &mut StubbornScratch) {
         while let Some(action) = work.grown.pop() {
             let lanes = std::mem::take(&mut work.growth[action as usize]);
             let enabled = lanes & work.enabled[action as usize];
+            work.looked += 1;
             if enabled != 0 {
+                work.looked += self.along.row(action as usize).len() as u64;
                 for &other in self.along.row(action as usize) {
                     work.add(other, enabled);
                 }
@@ -420,6 +499,7 @@ impl<'s> Stubborn<'s> {
                 let missing = disabled & !work.truths[condition as usize];
                 disabled &= !missing;
                 if missing != 0 {
+                    work.looked += self.enabling.row(condition as usize).len() as u64;
                     for &other in self.enabling.row(condition as usize) {
                         work.add(other, missing);
                     }
@@ -429,12 +509,12 @@ impl<'s> Stubborn<'s> {
     }
 
     /// Adds a key in each of these states, in which several actions are enabled, so that few are followed.
-    fn try_keys(&self, work: &mut Work, wanting: u64) {
+    fn try_keys(&self, work: &mut StubbornScratch, wanting: u64) {
         work.base.clone_from(&work.member);
         work.untried.clone_from(&work.enabled);
         let based = work.best;
         each_lane(wanting, |lane| work.best.0[lane] = u32::MAX);
-        let Work { touched, is_touched, .. } = &mut *work;
+        let StubbornScratch { touched, is_touched, .. } = &mut *work;
         touched.drain(..).for_each(|action| is_touched[action as usize] = false);
         let mut open = wanting;
         for _ in 0..self.tries {
@@ -458,7 +538,7 @@ impl<'s> Stubborn<'s> {
                 break;
             }
             self.close(work);
-            let Work { member, base, enabled, chosen, best, touched, is_touched, .. } = &mut *work;
+            let StubbornScratch { member, base, enabled, chosen, best, touched, is_touched, .. } = &mut *work;
             let mut counts = based;
             for &action in touched.iter() {
                 let action = action as usize;
@@ -641,7 +721,7 @@ impl Layer for Stubborn<'_> {
 
 /// Working memory of one thread. A scratch of the layer's own would keep the system below from using its own.
 #[derive(Default)]
-struct Work {
+struct StubbornScratch {
     /// For each condition the states in which it holds.
     truths: Vec<u64>,
     /// For each action the states in which it is enabled, is a member, is one but has not been looked at, is followed.
@@ -658,9 +738,11 @@ struct Work {
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     /// For each state how many actions are followed.
-    best: Counts,
+    best: LaneCounts,
     /// The states in which some action is enabled.
     moved: u64,
+    /// Entries of lists that were looked at.
+    looked: u64,
     /// For each formula the states in which it is true, and those in which it is to become true.
     satisfied: Vec<u64>,
     wanted: Vec<u64>,
@@ -668,15 +750,15 @@ struct Work {
 
 /// A number for each state of a block.
 #[derive(Clone, Copy)]
-struct Counts([u32; BLOCK]);
+struct LaneCounts([u32; BLOCK]);
 
-impl Default for Counts {
+impl Default for LaneCounts {
     fn default() -> Self {
-        Counts([0; BLOCK])
+        LaneCounts([0; BLOCK])
     }
 }
 
-impl Work {
+impl StubbornScratch {
     fn fit(&mut self, actions: usize) {
         for words in [&mut self.enabled, &mut self.member, &mut self.growth, &mut self.chosen] {
             words.clear();
@@ -686,7 +768,7 @@ impl Work {
         self.is_touched.resize(actions, false);
         self.grown.clear();
         self.touched.clear();
-        (self.best, self.moved) = (Counts::default(), 0);
+        (self.best, self.moved) = (LaneCounts::default(), 0);
     }
 
     #[inline]
@@ -713,11 +795,11 @@ impl Work {
 }
 
 thread_local! {
-    static WORK: Cell<Option<Box<Work>>> = const { Cell::new(None) };
+    static WORK: Cell<Option<Box<StubbornScratch>>> = const { Cell::new(None) };
 }
 
 /// Lends the working memory of this thread.
-fn with_work<T>(run: impl FnOnce(&mut Work) -> T) -> T {
+fn with_work<T>(run: impl FnOnce(&mut StubbornScratch) -> T) -> T {
     let mut work = WORK.take().unwrap_or_default();
     let result = run(&mut work);
     WORK.set(Some(work));

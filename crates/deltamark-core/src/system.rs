@@ -155,6 +155,13 @@ pub trait System: Send + Sync {
         unreachable!("a system that never returns Widen is never asked to widen")
     }
 
+    /// The bytes that [`widen`](Self::widen) takes while it works, beside what the system holds: about those of what is
+    /// compiled for a layout, and of the way there. Requested from the budget before it is called; the default suits
+    /// systems for which it is little.
+    fn widening_bytes(&self) -> u64 {
+        0
+    }
+
     /// The bytes of tables that grow during a run (values, bindings), by part, for reports.
     fn tables(&self) -> Bytes {
         Bytes::new()
@@ -193,7 +200,7 @@ pub trait System: Send + Sync {
         Ok(None)
     }
 
-    /// Which actions can be exchanged, where there are no facts to tell it by.
+    /// Which actions can be exchanged, where no facts are stated.
     fn exchange(&self) -> Option<&dyn Exchange> {
         None
     }

@@ -58,8 +58,8 @@ impl Attached {
         assert!((1..=64).contains(&bits), "a value has 1 to 64 bits, not {bits}");
         let account = Account { budget: Arc::clone(&self.budget), all: Arc::clone(&self.held), own: AtomicU64::new(0) };
         let words = match self.ids {
-            Ids::Dense => Words::Dense(Pages(Box::new([const { OnceLock::new() }; SEGMENTS]))),
-            Ids::Sparse => Words::Sparse((0..SHARDS).map(|_| Apart::default()).collect()),
+            Ids::Dense => ValueWords::Dense(Pages(Box::new([const { OnceLock::new() }; SEGMENTS]))),
+            Ids::Sparse => ValueWords::Sparse((0..SHARDS).map(|_| Apart::default()).collect()),
         };
         Values { account, width: bits.next_power_of_two().ilog2(), words }
     }
@@ -86,7 +86,7 @@ impl Attached {
 
 /// One value for each state of a store: see [`Attached::values`].
 pub struct Values {
-    words: Words,
+    words: ValueWords,
     /// The bits of a value, as a power of two.
     width: u32,
     account: Account,
@@ -208,17 +208,17 @@ impl Drop for Account {
 }
 
 /// Words by number, 0 until they are set.
-enum Words {
+enum ValueWords {
     Dense(Pages),
     Sparse(Box<[Apart<RwLock<Shard>>]>),
 }
 
-impl Words {
+impl ValueWords {
     /// What `use_it` makes of a word, `None` if it is absent.
     fn with<R>(&self, word: u64, use_it: impl FnOnce(&AtomicU64) -> R) -> Option<R> {
         match self {
-            Words::Dense(pages) => pages.get(word).map(use_it),
-            Words::Sparse(shards) => {
+            ValueWords::Dense(pages) => pages.get(word).map(use_it),
+            ValueWords::Sparse(shards) => {
                 let shard = shard(shards, word).read().unwrap_or_else(PoisonError::into_inner);
                 shard.get(word).map(use_it)
             }
@@ -228,8 +228,8 @@ impl Words {
     /// Makes a word, unless another thread has; on `false` there was no memory.
     fn make(&self, word: u64, account: &Account) -> bool {
         match self {
-            Words::Dense(pages) => pages.make(word, account),
-            Words::Sparse(shards) => {
+            ValueWords::Dense(pages) => pages.make(word, account),
+            ValueWords::Sparse(shards) => {
                 shard(shards, word).write().unwrap_or_else(PoisonError::into_inner).make(word, account)
             }
         }

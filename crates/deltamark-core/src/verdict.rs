@@ -139,6 +139,8 @@ pub struct Evidence {
     pub decided: Option<Witness>,
     /// A state in which it [has no value](Decided::undefined).
     pub undefined: Option<Witness>,
+    /// Whether one of them was found by a probe, so that its path need not be a shortest one.
+    pub probed: bool,
 }
 
 impl Property {
@@ -147,7 +149,7 @@ impl Property {
     pub fn outcome(&self, found: Evidence, stopped_by: Option<Stop>, guarantee: Guarantee) -> PropertyOutcome {
         let existential = self.goal.is_existential();
         let all_seen = stopped_by.is_none() && matches!(guarantee, Guarantee::Exact);
-        let Evidence { decided, undefined } = found;
+        let Evidence { decided, undefined, probed } = found;
         let witness = match (decided, undefined) {
             (Some(decided), undefined) => {
                 // The nearer of both is shown.
@@ -169,7 +171,7 @@ impl Property {
             }
             None => (without_witness(existential, stopped_by, guarantee), None),
         };
-        PropertyOutcome { name: self.name.clone(), text: self.text.clone(), verdict, untraced }
+        PropertyOutcome { name: self.name.clone(), text: self.text.clone(), verdict, untraced, probed }
     }
 }
 

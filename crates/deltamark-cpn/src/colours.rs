@@ -14,14 +14,15 @@ use deltamark_coloured::net::{TypeId, Value, ValueShape};
 
 use crate::eval::{Evaluated, Halt, Machine, Val, list, raise};
 use crate::types::Ty;
+use crate::values::Inner;
 
 /// The form of a colour set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Form {
     Unit,
     Bool,
     Int(Option<(i64, i64)>),
-    Str,
+    Str(Option<StringRange>),
     /// The constructors.
     Enum(Vec<u32>),
     Index {
@@ -42,13 +43,31 @@ pub(crate) enum Form {
     Refused(String),
 }
 
+/// The characters and the lengths of a string, from the first to the second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StringRange {
+    pub letters: (char, char),
+    pub lengths: Option<(i64, i64)>,
+}
+
+impl StringRange {
+    fn holds(&self, text: &str) -> bool {
+        let (low, high) = self.letters;
+        let len = text.chars().count() as i64;
+        text.chars().all(|letter| (low..=high).contains(&letter))
+            && self.lengths.is_none_or(|(least, most)| (least..=most).contains(&len))
+    }
+}
+
 /// A colour set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Colour {
     pub name: String,
     pub form: Form,
     pub ty: Ty,
     pub timed: bool,
+    /// How deep colour sets are nested in it.
+    pub depth: u32,
 }
 
 /// The functions that each colour set has.
@@ -62,19 +81,24 @@ pub(crate) enum ColourFn {
     MkStr,
     Legal,
     Mult,
+    MkStrMs,
 }
 
 /// All colour sets, and the names of constructors.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Colours {
     pub list: Vec<Colour>,
     pub constructors: Vec<String>,
 }
 
+/// The maximum nesting of colour sets: code goes down into their values.
+pub(crate) const DEEPEST: u32 = 200;
 /// Colour sets of up to this many values are small.
+/// The bytes of an element of a value in the state, as a list of them grows.
+const VALUE: usize = 2 * size_of::<Value>();
 const SMALL: usize = 100;
 /// The most values that `all` gives.
-const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 100_000;
 
 /// The order of a record's fields in the state.
 pub(crate) fn field_order(fields: &[(String, u32)]) -> Vec<usize> {
@@ -86,6 +110,18 @@ pub(crate) fn field_order(fields: &[(String, u32)]) -> Vec<usize> {
 impl Colours {
     pub fn get(&self, of: u32) -> &Colour {
         &self.list[of as usize]
+    }
+
+    /// The depth of a colour set of this form.
+    pub fn depth_of(&self, form: &Form) -> u32 {
+        let of = |part: u32| self.get(part).depth + 1;
+        match form {
+            Form::Product(parts) => parts.iter().map(|&part| of(part)).max().unwrap_or(0),
+            Form::Record(fields) => fields.iter().map(|field| of(field.1)).max().unwrap_or(0),
+            Form::List(part, _) | Form::By(part, _) | Form::With(part, _) => of(*part),
+            Form::Union(alternatives) => alternatives.iter().filter_map(|one| one.1).map(of).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// Why a place or variable cannot have this colour set.
@@ -105,6 +141,7 @@ impl Colours {
     pub fn is_restricted(&self, of: u32) -> bool {
         match &self.get(of).form {
             Form::Int(range) | Form::List(_, range) if range.is_some() => true,
+            Form::Str(range) => range.is_some(),
             Form::List(of, _) => self.is_restricted(*of),
             Form::Product(parts) => parts.iter().any(|&part| self.is_restricted(part)),
             Form::Record(fields) => fields.iter().any(|field| self.is_restricted(field.1)),
@@ -125,7 +162,7 @@ impl Colours {
                 discrete(low, high)
             }
             // Characters; see `Colours::character`.
-            Form::Str => ValueShape::List { element: TypeId(0), capacity: u32::MAX },
+            Form::Str(_) => ValueShape::List { element: TypeId(0), capacity: u32::MAX },
             Form::Enum(names) => discrete(0, names.len() as i64 - 1),
             Form::Index { low, high, .. } => discrete(*low, *high),
             Form::Product(parts) => {
@@ -153,8 +190,12 @@ impl Colours {
             (Form::Int(range), Val::Int(number)) => {
                 (machine.lenient || range.is_none_or(|(low, high)| (low..=high).contains(number))).then(|| int(*number))
             }
-            (Form::Str, Val::Str(text)) => {
-                machine.make(text.len())?;
+            (Form::Str(range), Val::Str(text)) => {
+                machine.make_text(text.len())?;
+                if !machine.lenient && range.is_some_and(|range| !range.holds(text)) {
+                    return Ok(None);
+                }
+                machine.want(text.len() * VALUE)?;
                 Some(Value::Seq(text.chars().map(|c| Value::Int(c as i32)).collect()))
             }
             (Form::Enum(names), Val::Con(con, None)) => {
@@ -208,6 +249,7 @@ impl Colours {
     ) -> Result<Option<Value>, Halt> {
         let mut out = Vec::new();
         for (of, value) in parts {
+            machine.want(VALUE)?;
             match self.to_state(machine, of, value)? {
                 Some(value) => out.push(value),
                 None => return Ok(None),
@@ -225,7 +267,7 @@ impl Colours {
             Form::Unit | Form::Refused(_) => Val::Unit,
             Form::Bool => Val::Bool(number(value) != 0),
             Form::Int(_) => Val::Int(number(value)),
-            Form::Str => {
+            Form::Str(_) => {
                 let letter = |part: &Value| u32::try_from(number(part)).ok().and_then(char::from_u32);
                 Val::Str(Arc::from(parts.iter().filter_map(letter).collect::<String>()))
             }
@@ -233,7 +275,7 @@ impl Colours {
                 let at = usize::try_from(number(value)).unwrap_or(0);
                 Val::Con(names.get(at).copied().unwrap_or(names[0]), None)
             }
-            Form::Index { con, .. } => Val::Con(*con, Some(Arc::new(Val::Int(number(value))))),
+            Form::Index { con, .. } => Val::Con(*con, Some(Inner::new(Val::Int(number(value))))),
             Form::Product(of) => Val::Tuple(of.iter().zip(parts).map(|(&of, part)| self.of_state(of, part)).collect()),
             Form::Record(fields) => {
                 let order = field_order(fields);
@@ -245,7 +287,7 @@ impl Colours {
             Form::Union(alternatives) => {
                 let at = parts.first().map_or(0, |tag| usize::try_from(number(tag)).unwrap_or(0));
                 let (con, of) = alternatives[at.min(alternatives.len() - 1)];
-                let argument = of.zip(parts.get(1)).map(|(of, part)| Arc::new(self.of_state(of, part)));
+                let argument = of.zip(parts.get(1)).map(|(of, part)| Inner::new(self.of_state(of, part)));
                 Val::Con(con, argument)
             }
             Form::By(of, _) | Form::With(of, _) => self.of_state(*of, value),
@@ -264,7 +306,7 @@ impl Colours {
             Form::Int(Some((low, high))) => some(*low, *high).map(|all| all.into_iter().map(Val::Int).collect()),
             Form::Enum(names) => Some(names.iter().map(|&con| Val::Con(con, None)).collect()),
             Form::Index { con, low, high } => {
-                let value = |number| Val::Con(*con, Some(Arc::new(Val::Int(number))));
+                let value = |number| Val::Con(*con, Some(Inner::new(Val::Int(number))));
                 some(*low, *high).map(|all| all.into_iter().map(value).collect())
             }
             Form::Product(parts) => {
@@ -286,7 +328,7 @@ impl Colours {
                     match of {
                         None => out.push(Val::Con(con, None)),
                         Some(of) => match self.all(machine, of, most)? {
-                            Some(all) => out.extend(all.into_iter().map(|one| Val::Con(con, Some(Arc::new(one))))),
+                            Some(all) => out.extend(all.into_iter().map(|one| Val::Con(con, Some(Inner::new(one))))),
                             None => return Ok(None),
                         },
                     }
@@ -304,7 +346,7 @@ impl Colours {
                 Some(out)
             }
             Form::With(inner, values) => Some(values.iter().map(|value| self.of_state(*inner, value)).collect()),
-            Form::Int(None) | Form::Str | Form::List(..) | Form::Refused(_) => None,
+            Form::Int(None) | Form::Str(_) | Form::List(..) | Form::Refused(_) => None,
         };
         if let Some(values) = &values {
             machine.make(values.len())?;
@@ -350,6 +392,32 @@ impl Colours {
                     None => return Err(Halt::Limit("`mkstr` is asked for a value outside the colour set")),
                 }
                 Ok(Val::Str(Arc::from(out)))
+            }
+            ColourFn::MkStrMs => {
+                let mut counted: Vec<(Value, u64)> = Vec::new();
+                for item in argument.items() {
+                    let Some(value) = self.to_state(machine, of, item)? else {
+                        return Err(Halt::Limit("`mkstr_ms` is asked for a value outside the colour set"));
+                    };
+                    machine.charge(counted.len())?;
+                    match counted.iter_mut().find(|known| known.0 == value) {
+                        Some(known) => known.1 += 1,
+                        None => counted.push((value, 1)),
+                    }
+                }
+                counted.sort();
+                let part = |(value, count): &(Value, u64)| {
+                    let mut out = format!("{count}`");
+                    self.print(of, value, &mut out);
+                    out
+                };
+                let text = if counted.is_empty() {
+                    "empty".to_string()
+                } else {
+                    counted.iter().map(part).collect::<Vec<_>>().join("++")
+                };
+                machine.make_text(text.len())?;
+                Ok(Val::Str(Arc::from(text)))
             }
             ColourFn::Legal => Ok(Val::Bool(self.to_state(machine, of, argument)?.is_some())),
             ColourFn::Mult => {
@@ -402,7 +470,7 @@ impl Colours {
             Form::Unit | Form::Refused(_) => out.push_str("()"),
             Form::Bool => out.push_str(if number(value) != 0 { "true" } else { "false" }),
             Form::Int(_) => out.push_str(&tilde(number(value))),
-            Form::Str => {
+            Form::Str(_) => {
                 out.push('"');
                 for part in parts {
                     match u32::try_from(number(part)).ok().and_then(char::from_u32) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::basis;
 use crate::colours::{ColourFn, Colours};
+use crate::values::{Inner, Parts};
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -16,32 +17,32 @@ pub(crate) enum Val {
     Int(i64),
     Char(char),
     Str(Arc<str>),
-    Tuple(Arc<[Val]>),
+    Tuple(Parts),
     /// Labels ascending, and their values.
-    Record(Arc<[String]>, Arc<[Val]>),
+    Record(Arc<[String]>, Parts),
     /// The elements from a position on.
-    List(Arc<[Val]>, usize),
-    Con(u32, Option<Arc<Val>>),
+    List(Parts, usize),
+    Con(u32, Option<Inner>),
     /// A constructor as a function.
     ConFn(u32),
     Select(Arc<str>),
     Closure(Arc<Closure>),
     /// A function of the basis, and its arguments so far.
-    Builtin(u16, Arc<[Val]>),
+    Builtin(u16, Parts),
     Colour(ColourFn, u32),
     /// A reference that nobody writes.
-    Ref(Arc<Val>),
+    Ref(Inner),
 }
 
 /// A function with the frame it was made in; `member` of a recursive group.
 #[derive(Debug)]
 pub(crate) struct Closure {
-    group: Arc<Group>,
+    group: Arc<ClosureGroup>,
     member: usize,
 }
 
 #[derive(Debug)]
-struct Group {
+struct ClosureGroup {
     frame: Vec<Val>,
     functions: Arc<[Arc<Lambda>]>,
     recursive: bool,
@@ -111,6 +112,8 @@ pub(crate) type Evaluated = Result<Val, Halt>;
 pub(crate) struct World<'a> {
     pub globals: &'a [Val],
     pub colours: &'a Colours,
+    /// Whether so many bytes more may be taken; asked for none now and then, as the run may have ended.
+    pub room: &'a dyn Fn(u64) -> bool,
 }
 
 /// One evaluation.
@@ -120,14 +123,27 @@ pub(crate) struct Machine<'a> {
     /// Whether values outside a colour set are let through: a token that nobody can have is not there.
     pub lenient: bool,
     steps: u64,
+    /// The steps after which it is asked whether to go on, or after which there are too many.
+    until: u64,
     made: u64,
+    /// The bytes allocated since memory was asked for.
+    unasked: u64,
     depth: u32,
 }
 
 const MOST_STEPS: u64 = 20_000_000;
+/// The steps between two questions whether to go on: some milliseconds.
+const POLLED_STEPS: u64 = 1 << 18;
 const MOST_MADE: u64 = 4_000_000;
+/// The bytes of an element: a list is made once as it grows, and once as it stays.
+pub(crate) const ELEMENT: usize = 2 * size_of::<Val>();
+/// The bytes of a letter: likewise.
+const LETTER: usize = 2;
+/// The bytes allocated between two requests for memory.
+const UNASKED: u64 = 1 << 18;
 const DEEPEST: u32 = 1_200;
-const DEEPEST_CLOSURE: u32 = 500;
+/// The maximum nesting of values; a function counts twice.
+const DEEPEST_VALUE: u32 = 1_000;
 
 pub(crate) fn list(items: Vec<Val>) -> Val {
     Val::List(items.into(), 0)
@@ -162,18 +178,12 @@ impl Val {
         }
     }
 
-    fn function_depth(&self, left: &mut u64) -> u32 {
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            return DEEPEST_CLOSURE;
-        }
+    /// How deep values are nested in it.
+    pub fn depth(&self) -> u32 {
         match self {
-            Val::Closure(closure) => closure.group.depth + 1,
-            Val::Tuple(parts) | Val::Record(_, parts) | Val::Builtin(_, parts) => {
-                parts.iter().map(|part| part.function_depth(left)).max().unwrap_or(0)
-            }
-            Val::List(..) => self.items().iter().map(|part| part.function_depth(left)).max().unwrap_or(0),
-            Val::Con(_, Some(of)) | Val::Ref(of) => of.function_depth(left),
+            Val::Closure(closure) => closure.group.depth,
+            Val::Tuple(parts) | Val::Record(_, parts) | Val::List(parts, _) | Val::Builtin(_, parts) => parts.depth(),
+            Val::Con(_, Some(of)) | Val::Ref(of) => of.depth(),
             _ => 0,
         }
     }
@@ -181,28 +191,56 @@ impl Val {
 
 impl<'a> Machine<'a> {
     pub fn new(world: &'a World<'a>, given: &'a [Val]) -> Self {
-        Machine { world, given, lenient: false, steps: 0, made: 0, depth: 0 }
+        Machine { world, given, lenient: false, steps: 0, until: POLLED_STEPS, made: 0, unasked: 0, depth: 0 }
     }
 
     /// Charges steps.
     pub fn charge(&mut self, steps: usize) -> Result<(), Halt> {
-        self.steps += steps as u64;
+        self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > self.until { self.poll() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn poll(&mut self) -> Result<(), Halt> {
         if self.steps > MOST_STEPS {
-            Err(Halt::Limit("the evaluation takes more than 20 million steps"))
-        } else {
-            Ok(())
+            return Err(Halt::Limit("the evaluation takes more than 20 million steps"));
         }
+        if !(self.world.room)(0) {
+            return Err(Halt::Limit("the run ended during the evaluation"));
+        }
+        self.until = (self.steps + POLLED_STEPS).min(MOST_STEPS);
+        Ok(())
     }
 
     /// Charges elements that are made.
     pub fn make(&mut self, elements: usize) -> Result<(), Halt> {
-        self.made += elements as u64;
+        self.count(elements)?;
+        self.want(elements.saturating_mul(ELEMENT))
+    }
+
+    /// Charges letters of a string that is made.
+    pub fn make_text(&mut self, letters: usize) -> Result<(), Halt> {
+        self.count(letters)?;
+        self.want(letters.saturating_mul(LETTER))
+    }
+
+    fn count(&mut self, elements: usize) -> Result<(), Halt> {
+        self.made = self.made.saturating_add(elements as u64);
         self.charge(elements)?;
         if self.made > MOST_MADE {
             Err(Halt::Limit("the evaluation makes more than 4 million elements"))
         } else {
             Ok(())
         }
+    }
+
+    /// Asks for memory before it is allocated. Only large requests, and many small ones, cost more than an addition.
+    pub fn want(&mut self, bytes: usize) -> Result<(), Halt> {
+        self.unasked = self.unasked.saturating_add(bytes as u64);
+        if self.unasked >= UNASKED && !(self.world.room)(std::mem::take(&mut self.unasked)) {
+            return Err(Halt::Limit("the evaluation takes more memory than the limit leaves"));
+        }
+        Ok(())
     }
 
     pub fn run(&mut self, code: &Code, size: usize) -> Evaluated {
@@ -223,7 +261,7 @@ impl<'a> Machine<'a> {
             return Err(Halt::Limit("calls are nested too deeply"));
         }
         self.depth += 1;
-        let result = self.compute(code, frame);
+        let result = self.compute(code, frame).and_then(shallow);
         self.depth -= 1;
         result
     }
@@ -308,12 +346,8 @@ impl<'a> Machine<'a> {
 
     fn close(&mut self, frame: Vec<Val>, functions: Arc<[Arc<Lambda>]>, recursive: bool, member: usize) -> Evaluated {
         self.make(frame.len() + 1)?;
-        let mut left = 1_000;
-        let depth = frame.iter().map(|value| value.function_depth(&mut left)).max().unwrap_or(0);
-        if depth >= DEEPEST_CLOSURE {
-            return Err(Halt::Limit("functions are nested too deeply"));
-        }
-        let group = Arc::new(Group { frame, functions, recursive, depth });
+        let depth = frame.iter().map(Val::depth).max().unwrap_or(0) + 2;
+        let group = Arc::new(ClosureGroup { frame, functions, recursive, depth });
         Ok(Val::Closure(Arc::new(Closure { group, member })))
     }
 
@@ -333,6 +367,10 @@ impl<'a> Machine<'a> {
 
     /// Applies a function.
     pub fn apply(&mut self, function: &Val, argument: Val) -> Evaluated {
+        self.result(function, argument).and_then(shallow)
+    }
+
+    fn result(&mut self, function: &Val, argument: Val) -> Evaluated {
         self.charge(1)?;
         match function {
             Val::Closure(closure) => {
@@ -356,7 +394,7 @@ impl<'a> Machine<'a> {
             }
             Val::ConFn(number) => {
                 self.make(1)?;
-                Ok(Val::Con(*number, Some(Arc::new(argument))))
+                Ok(Val::Con(*number, Some(Inner::new(argument))))
             }
             Val::Select(label) => match &argument {
                 Val::Tuple(parts) => {
@@ -477,6 +515,15 @@ impl<'a> Machine<'a> {
             (Val::Con(..), Val::Con(..)) => Ok(false),
             _ => Err(Halt::Limit("functions are compared")),
         }
+    }
+}
+
+/// A value, unless it is nested too deeply. As every step is asked, no value is much deeper than the limit.
+fn shallow(value: Val) -> Evaluated {
+    match value.depth() {
+        0..=DEEPEST_VALUE => Ok(value),
+        _ if matches!(value, Val::Closure(_)) => Err(Halt::Limit("functions are nested too deeply")),
+        _ => Err(Halt::Limit("values are nested too deeply")),
     }
 }
 

@@ -3,6 +3,8 @@
 //! In: the XML tree. Out: [`File`]. Texts keep their position, so that errors point into the file. `layout`, monitors and
 //! drawings are skipped.
 
+use std::collections::HashMap;
+
 use deltamark_core::{Diagnostic, Span};
 use roxmltree::Node;
 
@@ -24,6 +26,8 @@ pub(crate) enum Declaration {
     Known(Vec<Dec>, Inscription),
     /// Text in CPN ML.
     Text(Inscription),
+    /// Another file.
+    Use(String, Inscription),
     /// Refused, for this reason.
     Refused(String, Span),
 }
@@ -67,6 +71,13 @@ pub(crate) struct Page {
     pub arcs: Vec<ArcText>,
 }
 
+impl Page {
+    /// For the id of each place its number; ids are unique.
+    pub fn place_numbers(&self) -> HashMap<&str, usize> {
+        (0..).zip(&self.places).map(|(at, place)| (place.id.as_str(), at)).collect()
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct File {
     pub declarations: Vec<Declaration>,
@@ -77,7 +88,10 @@ pub(crate) struct File {
 
 impl Inscription {
     fn of(node: Option<Node<'_, '_>>) -> Self {
-        let Some(text) = node.and_then(|node| node.children().find(|child| child.is_text())) else {
+        // A text may be behind an element `layout`.
+        let texts = || node.into_iter().flat_map(|node| node.children()).filter(|child| child.is_text());
+        let says = |text: &Node<'_, '_>| text.text().is_some_and(|words| !words.trim().is_empty());
+        let Some(text) = texts().find(says).or_else(|| texts().next()) else {
             let at = node.map_or(0, |node| node.range().start);
             return Inscription { text: String::new(), start: at, end: at };
         };
@@ -113,7 +127,15 @@ impl Inscription {
 
     /// What is wrong in this text, as a diagnostic.
     pub fn diagnose(&self, source: &str, what: &str, wrong: &Wrong) -> Diagnostic {
-        Diagnostic::at(self.span(source, wrong.at), format!("{}, in {what}", wrong.message))
+        advised(Diagnostic::at(self.span(source, wrong.at), format!("{}, in {what}", wrong.message)), wrong)
+    }
+}
+
+/// A diagnostic with the advice that there is.
+pub(crate) fn advised(diagnostic: Diagnostic, wrong: &Wrong) -> Diagnostic {
+    match &wrong.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
     }
 }
 
@@ -132,8 +154,7 @@ fn label<'a>(node: Node<'a, 'a>, name: &str) -> Inscription {
 
 /// A name as reports show it.
 fn shown(node: Node<'_, '_>) -> String {
-    let text = node.children().find(|child| child.has_tag_name("text"));
-    let text = text.and_then(|text| text.text()).unwrap_or_default();
+    let text = Inscription::of(node.children().find(|child| child.has_tag_name("text"))).text;
     text.split_whitespace().collect::<Vec<_>>().join("_")
 }
 
@@ -179,8 +200,9 @@ fn declarations(globbox: Node<'_, '_>, file: &mut File) -> Result<(), Diagnostic
                 });
             }
             "use" => {
-                let why = "`use` of other files is not supported; copy their text into the declarations";
-                file.declarations.push(Declaration::Refused(why.into(), span(part)));
+                let text = ml(part).into_iter().next().unwrap_or_else(|| Inscription::of(Some(part)));
+                let path = text.text.trim().trim_matches('"').to_string();
+                file.declarations.push(Declaration::Use(path, text));
             }
             _ => {}
         }
@@ -190,7 +212,7 @@ fn declarations(globbox: Node<'_, '_>, file: &mut File) -> Result<(), Diagnostic
 
 fn ids(node: Node<'_, '_>) -> Vec<String> {
     let ids = node.children().filter(|child| child.has_tag_name("id"));
-    ids.map(|id| id.text().unwrap_or_default().trim().to_string()).collect()
+    ids.map(|id| Inscription::of(Some(id)).text.trim().to_string()).collect()
 }
 
 /// The expressions below a node.
@@ -244,7 +266,10 @@ fn colour(part: Node<'_, '_>) -> Declaration {
             }))
         }
         "int" => Some(ColourSpec::Int(pair(&mut exps))),
-        "string" => Some(ColourSpec::Str(with.is_some())),
+        "string" => {
+            let range = pair(&mut exps);
+            Some(ColourSpec::Str(range.map(|(low, high)| Box::new((low, high, pair(&mut exps))))))
+        }
         "enum" => Some(ColourSpec::Enum(names)),
         "index" => {
             names.first().cloned().zip(pair(&mut exps)).map(|(name, (low, high))| ColourSpec::Index(name, low, high))
@@ -276,7 +301,8 @@ fn colour(part: Node<'_, '_>) -> Declaration {
         }
         "alias" => names.first().cloned().map(ColourSpec::Alias),
         kind @ ("real" | "time" | "intinf") => Some(ColourSpec::Other(kind.into())),
-        other => return refused(format!("the colour set `{name}` is a `{other}`, which is not supported")),
+        // Refused where it is used.
+        other => Some(ColourSpec::Other(other.into())),
     };
     let position = Inscription { start: at.start, end: at.start, ..Inscription::default() };
     match spec {
@@ -288,7 +314,9 @@ fn colour(part: Node<'_, '_>) -> Declaration {
         Some(ColourSpec::Record(parts)) if parts.is_empty() => {
             refused(format!("the colour set `{name}` has no fields"))
         }
-        Some(spec) => Declaration::Known(vec![Dec::Colour { name, spec, timed, at: 0 }], position),
+        Some(spec) => {
+            Declaration::Known(vec![Dec::Colour { name, spec, timed, declared: Vec::new(), at: 0 }], position)
+        }
         None => refused(format!("the colour set `{name}` is declared in a way that is not understood")),
     }
 }
@@ -330,9 +358,8 @@ fn page(node: Node<'_, '_>) -> Page {
                     time: label(part, "time"),
                     code: label(part, "code"),
                     priority: label(part, "priority"),
-                    channel: child(part, "channel").is_some_and(|channel| {
-                        child(channel, "text").and_then(|text| text.text()).is_some_and(|text| !text.trim().is_empty())
-                    }),
+                    channel: child(part, "channel")
+                        .is_some_and(|channel| !Inscription::of(child(channel, "text")).is_blank()),
                     subst,
                     span: (span(part).start, span(part).end),
                 });

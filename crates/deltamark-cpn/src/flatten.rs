@@ -3,11 +3,11 @@
 //! In: pages. Out: the instances of pages, and for each place of each instance its group. What stays true: the number of
 //! instances is bounded, and a page that contains itself is refused.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use deltamark_core::Diagnostic;
 
-use crate::file::File;
+use crate::file::{File, Page};
 
 /// The most instances of pages.
 const MOST_INSTANCES: usize = 10_000;
@@ -53,17 +53,14 @@ fn join(group: &mut [usize], one: usize, other: usize) {
 /// Makes the instances.
 pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
     let by_id: HashMap<&str, usize> = file.pages.iter().enumerate().map(|(at, page)| (page.id.as_str(), at)).collect();
-    let used = |id: &str| {
-        file.pages
-            .iter()
-            .flat_map(|page| &page.transitions)
-            .any(|trans| trans.subst.as_ref().is_some_and(|subst| subst.0 == id))
-    };
+    let transitions = file.pages.iter().flat_map(|page| &page.transitions);
+    let used: HashSet<&str> = transitions.filter_map(|trans| Some(trans.subst.as_ref()?.0.as_str())).collect();
+    let on_page: Vec<HashMap<&str, usize>> = file.pages.iter().map(Page::place_numbers).collect();
     let mut flat = Flat { instances: Vec::new(), places: Vec::new(), assigned: Vec::new(), group: Vec::new() };
     let mut counts = vec![0; file.pages.len()];
     // The page, the depth, and for its ports the place instances that are their sockets.
     let mut waiting: Vec<(usize, u32, Sockets)> = Vec::new();
-    let primes: Vec<usize> = (0..file.pages.len()).filter(|&at| !used(&file.pages[at].id)).collect();
+    let primes: Vec<usize> = (0..file.pages.len()).filter(|&at| !used.contains(file.pages[at].id.as_str())).collect();
     waiting.extend(primes.into_iter().rev().map(|page| (page, 0, Vec::new())));
     while let Some((page, depth, sockets)) = waiting.pop() {
         if flat.instances.len() >= MOST_INSTANCES || depth > 200 {
@@ -81,19 +78,13 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
             flat.assigned.push(false);
             flat.group.push(first + at);
         }
-        let place = |id: &str| of.places.iter().position(|place| place.id == id).map(|at| first + at);
+        let place = |id: &str| on_page[page].get(id).map(|at| first + at);
         for (port, socket) in sockets {
             let Some(port) = place(&port) else {
                 return Err(Diagnostic::new(format!("a port that has a socket is not on the page `{}`", of.name)));
             };
-            // Tools disagree: the places may be one, or the last pair may count alone.
-            if std::mem::replace(&mut flat.assigned[port], true) {
-                let name = &of.places[port - first].name;
-                let message = format!("the port `{}'{name}` has two sockets, which is not supported", of.name);
-                return Err(
-                    Diagnostic::new(message).help("assign one socket to it, and put the places into a fusion set")
-                );
-            }
+            // A port with several sockets makes them one place.
+            flat.assigned[port] = true;
             join(&mut flat.group, port, socket);
         }
         for trans in of.transitions.iter().rev() {
@@ -122,17 +113,18 @@ pub(crate) fn flatten(file: &File) -> Result<Flat, Diagnostic> {
             waiting.push((subpage, depth + 1, sockets));
         }
     }
+    let mut sets: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, set) in file.fusions.iter().enumerate() {
+        for id in set {
+            sets.entry(id.as_str()).or_default().push(number);
+        }
+    }
     let mut by_name: HashMap<String, usize> = HashMap::new();
     for number in 0..flat.places.len() {
         let (instance, at) = flat.places[number];
         let place = &file.pages[flat.instances[instance].page].places[at];
-        let sets = file
-            .fusions
-            .iter()
-            .enumerate()
-            .filter(|(_, set)| set.contains(&place.id))
-            .map(|(set, _)| format!("set {set}"));
-        for name in sets.chain(place.fusion.iter().map(|name| format!("name {name}"))).collect::<Vec<_>>() {
+        let sets = sets.get(place.id.as_str()).into_iter().flatten().map(|set| format!("set {set}"));
+        for name in sets.chain(place.fusion.iter().map(|name| format!("name {name}"))) {
             let first = *by_name.entry(name).or_insert(number);
             join(&mut flat.group, first, number);
         }

@@ -13,6 +13,8 @@ pub(crate) enum Word {
     /// A symbolic name, or one of `( ) [ ] { } , ; _ ...`.
     Sign(String),
     Int(i64),
+    /// A number with a point, which is refused where it is used.
+    Real(String),
     Str(String),
     Char(char),
     /// The end of the text.
@@ -24,10 +26,22 @@ pub(crate) enum Word {
 pub(crate) struct Wrong {
     pub at: usize,
     pub message: String,
+    pub help: Option<String>,
+}
+
+impl Wrong {
+    pub fn new(at: usize, message: impl Into<String>) -> Self {
+        Wrong { at, message: message.into(), help: None }
+    }
+
+    /// The same with advice, if there is some.
+    pub fn advise(self, help: Option<String>) -> Self {
+        Wrong { help: help.or(self.help), ..self }
+    }
 }
 
 pub(crate) fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { at, message: message.into() })
+    Err(Wrong::new(at, message))
 }
 
 const SYMBOLIC: &str = "!%&$#+-/:<=>?@\\~`^|*";
@@ -89,7 +103,18 @@ pub(crate) fn words(text: &str) -> Result<Vec<(Word, usize)>, Wrong> {
             let real =
                 at(i) == '.' && at(i + 1).is_ascii_digit() || matches!(at(i), 'e' | 'E') && at(i + 1).is_ascii_digit();
             if real {
-                return wrong(pos, "numbers with a point are not supported");
+                while at(i).is_ascii_digit() || at(i) == '.' && at(i + 1).is_ascii_digit() {
+                    i += 1;
+                }
+                if matches!(at(i), 'e' | 'E') && (at(i + 1).is_ascii_digit() || at(i + 1) == '~') {
+                    i += 2;
+                    while at(i).is_ascii_digit() {
+                        i += 1;
+                    }
+                }
+                let end = chars.get(i).map_or(text.len(), |&(at, _)| at);
+                out.push((Word::Real(text[pos..end].into()), pos));
+                continue;
             }
             if number > 1 << 30 || number == 1 << 30 && !negative {
                 return wrong(pos, "this number is outside -1073741824 to 1073741823");

@@ -28,6 +28,8 @@ pub(crate) enum ExpKind {
     Handle(Box<Exp>, Vec<(Pat, Exp)>),
     Seq(Vec<Exp>),
     Typed(Box<Exp>, TypeExp),
+    /// Understood but not supported, for this reason: only who uses it is told.
+    Refused(String),
 }
 
 /// A pattern and its position.
@@ -75,13 +77,25 @@ pub(crate) struct Clause {
     pub at: usize,
 }
 
+/// One type of a `datatype`.
+#[derive(Clone, Debug)]
+pub(crate) struct DataSpec {
+    pub parameters: Vec<String>,
+    pub name: String,
+    /// Constructors, with the types of their arguments.
+    pub alternatives: Vec<(String, Option<TypeExp>)>,
+}
+
+/// A range of characters, and one of lengths.
+pub(crate) type StringRange = (Exp, Exp, Option<(Exp, Exp)>);
+
 /// A colour set as declared.
 #[derive(Clone, Debug)]
 pub(crate) enum ColourSpec {
     Unit(Option<String>),
     Bool(Option<(String, String)>),
     Int(Option<(Exp, Exp)>),
-    Str(bool),
+    Str(Option<Box<StringRange>>),
     Enum(Vec<String>),
     Index(String, Exp, Exp),
     Product(Vec<String>),
@@ -102,8 +116,23 @@ pub(crate) enum Dec {
     Fun(Vec<Vec<Clause>>),
     Exception(String, Option<TypeExp>),
     Local(Vec<Dec>, Vec<Dec>),
-    Type(String, TypeExp),
-    Colour { name: String, spec: ColourSpec, timed: bool, at: usize },
-    Vars { names: Vec<(String, usize)>, of: String, at: usize },
+    /// Parameters, name, meaning.
+    Type(Vec<String>, String, TypeExp),
+    Datatype(Vec<DataSpec>),
+    /// Another file, and the position of its name.
+    Use(String, usize),
+    /// `declared` lists what `declare` asks for.
+    Colour {
+        name: String,
+        spec: ColourSpec,
+        timed: bool,
+        declared: Vec<String>,
+        at: usize,
+    },
+    Vars {
+        names: Vec<(String, usize)>,
+        of: String,
+        at: usize,
+    },
     Globref(String, Exp),
 }

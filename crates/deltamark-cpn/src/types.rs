@@ -1,15 +1,16 @@
 //! Types, and their unification.
 //!
 //! Types are numbers of nodes. Variables have the level of the declaration they belong to, so that what may be
-//! generalised is known by comparing levels (Rémy's method).
+//! generalised is known by comparing levels (Rémy's method). A variable of an equality type stands for types without
+//! functions and exceptions in them.
 
 /// A type.
 pub(crate) type Ty = u32;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// Unknown; its level.
-    Var(u32),
+    /// Unknown: its level, and whether its values must have an equality.
+    Var(u32, bool),
     /// The same as another.
     Same(Ty),
     /// A named type and its arguments.
@@ -31,10 +32,17 @@ pub(crate) struct Scheme {
 pub(crate) struct Types {
     pub nodes: Vec<Node>,
     pub level: u32,
+    /// The most nodes, if memory is limited.
+    pub most: Option<usize>,
 }
 
 /// The most nodes of types: inference can take exponential space.
-const MOST_NODES: usize = 4_000_000;
+pub(crate) const MOST_NODES: usize = 4_000_000;
+
+/// The name of a type as declared: a second one of the same name has a number behind it.
+fn plain(name: &str) -> &str {
+    name.split('#').next().unwrap_or(name)
+}
 
 /// The order of labels: numbers by size, before names.
 pub(crate) fn label_order(one: &str, other: &str) -> std::cmp::Ordering {
@@ -50,11 +58,16 @@ impl Types {
 
     /// Whether inference has become too large.
     pub fn is_full(&self) -> bool {
-        self.nodes.len() > MOST_NODES
+        self.nodes.len() > self.most.unwrap_or(MOST_NODES)
     }
 
     pub fn fresh(&mut self) -> Ty {
-        self.add(Node::Var(self.level))
+        self.add(Node::Var(self.level, false))
+    }
+
+    /// A fresh variable whose values have an equality.
+    pub fn fresh_equal(&mut self) -> Ty {
+        self.add(Node::Var(self.level, true))
     }
 
     pub fn con(&mut self, name: &str) -> Ty {
@@ -109,7 +122,7 @@ impl Types {
                 return true;
             }
             match &mut self.nodes[ty as usize] {
-                Node::Var(own) => *own = (*own).min(level),
+                Node::Var(own, _) => *own = (*own).min(level),
                 Node::Con(_, parts) => waiting.extend(parts.iter()),
                 Node::Record(fields) => waiting.extend(fields.iter().map(|field| field.1)),
                 Node::Arrow(from, to) => waiting.extend([*from, *to]),
@@ -117,6 +130,34 @@ impl Types {
             }
         }
         false
+    }
+
+    /// Demands that the values of a type have an equality; false if they cannot.
+    fn demand_equality(&mut self, ty: Ty, trail: &mut Vec<(Ty, Node)>) -> bool {
+        let mut waiting = vec![ty];
+        let mut visits = 0;
+        while let Some(ty) = waiting.pop() {
+            visits += 1;
+            if visits > 1_000_000 {
+                return false;
+            }
+            let ty = self.find(ty);
+            match &self.nodes[ty as usize] {
+                Node::Var(level, false) => {
+                    let level = *level;
+                    trail.push((ty, Node::Var(level, false)));
+                    self.nodes[ty as usize] = Node::Var(level, true);
+                }
+                Node::Arrow(..) => return false,
+                Node::Con(name, _) if name == "exn" => return false,
+                // References are equal if they are one.
+                Node::Con(name, _) if name == "ref" => {}
+                Node::Con(_, parts) => waiting.extend(parts.iter()),
+                Node::Record(fields) => waiting.extend(fields.iter().map(|field| field.1)),
+                Node::Var(_, true) | Node::Same(_) => {}
+            }
+        }
+        true
     }
 
     /// Makes two types one; false if they differ. Every change is appended to `trail`.
@@ -133,18 +174,18 @@ impl Types {
                 continue;
             }
             match (self.nodes[one as usize].clone(), self.nodes[other as usize].clone()) {
-                (Node::Var(level), _) => {
-                    if self.occurs(one, level, other) {
+                (Node::Var(level, equal), _) => {
+                    if self.occurs(one, level, other) || equal && !self.demand_equality(other, trail) {
                         return false;
                     }
-                    trail.push((one, Node::Var(level)));
+                    trail.push((one, Node::Var(level, equal)));
                     self.nodes[one as usize] = Node::Same(other);
                 }
-                (_, Node::Var(level)) => {
-                    if self.occurs(other, level, one) {
+                (_, Node::Var(level, equal)) => {
+                    if self.occurs(other, level, one) || equal && !self.demand_equality(one, trail) {
                         return false;
                     }
-                    trail.push((other, Node::Var(level)));
+                    trail.push((other, Node::Var(level, equal)));
                     self.nodes[other as usize] = Node::Same(one);
                 }
                 (Node::Con(a, x), Node::Con(b, y)) => {
@@ -184,11 +225,11 @@ impl Types {
             }
             let ty = self.find(ty);
             match &self.nodes[ty as usize] {
-                Node::Var(_) if !out.contains(&ty) => out.push(ty),
+                Node::Var(..) if !out.contains(&ty) => out.push(ty),
                 Node::Con(_, parts) => waiting.extend(parts.iter()),
                 Node::Record(fields) => waiting.extend(fields.iter().map(|field| field.1)),
                 Node::Arrow(from, to) => waiting.extend([*from, *to]),
-                Node::Var(_) | Node::Same(_) => {}
+                Node::Var(..) | Node::Same(_) => {}
             }
         }
     }
@@ -198,8 +239,18 @@ impl Types {
         if scheme.any.is_empty() {
             return scheme.ty;
         }
-        let map: Vec<(Ty, Ty)> = scheme.any.iter().map(|&any| (any, self.fresh())).collect();
+        let map: Vec<(Ty, Ty)> = scheme.any.iter().map(|&any| (any, self.fresh_like(any))).collect();
         self.copy(scheme.ty, &map, 0)
+    }
+
+    /// A type with arguments for its parameters.
+    pub fn applied(&mut self, scheme: &Scheme, arguments: &[Ty]) -> Ty {
+        let map: Vec<(Ty, Ty)> = scheme.any.iter().copied().zip(arguments.iter().copied()).collect();
+        if map.is_empty() { scheme.ty } else { self.copy(scheme.ty, &map, 0) }
+    }
+
+    fn fresh_like(&mut self, var: Ty) -> Ty {
+        if let Node::Var(_, true) = self.node(var) { self.fresh_equal() } else { self.fresh() }
     }
 
     fn copy(&mut self, ty: Ty, map: &[(Ty, Ty)], depth: u32) -> Ty {
@@ -208,11 +259,8 @@ impl Types {
             return ty;
         }
         match self.nodes[ty as usize].clone() {
-            Node::Var(_) | Node::Same(_) => map.iter().find(|known| known.0 == ty).map_or(ty, |known| known.1),
-            Node::Con(name, parts) if parts.is_empty() => {
-                let _ = name;
-                ty
-            }
+            Node::Var(..) | Node::Same(_) => map.iter().find(|known| known.0 == ty).map_or(ty, |known| known.1),
+            Node::Con(_, parts) if parts.is_empty() => ty,
             Node::Con(name, parts) => {
                 let parts = parts.into_iter().map(|part| self.copy(part, map, depth + 1)).collect();
                 self.add(Node::Con(name, parts))
@@ -238,12 +286,14 @@ impl Types {
             return "…".into();
         }
         match self.node(ty) {
-            Node::Var(_) | Node::Same(_) => "'a".into(),
+            Node::Var(_, true) => "''a".into(),
+            Node::Var(..) | Node::Same(_) => "'a".into(),
             Node::Con(name, parts) => match parts.as_slice() {
-                [] => name.clone(),
+                [] => plain(name).into(),
                 parts => {
                     let parts: Vec<String> = parts.iter().map(|&part| self.show_at(part, depth + 1, true)).collect();
-                    format!("{} {name}", parts.join(", "))
+                    let several = if parts.len() > 1 { format!("({})", parts.join(", ")) } else { parts.join("") };
+                    format!("{several} {}", plain(name))
                 }
             },
             Node::Record(fields) if fields[0].0 == "1" => {

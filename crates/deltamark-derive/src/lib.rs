@@ -1,12 +1,14 @@
-//! `#[derive(Pack)]`: how a struct or an enum goes into the slots of a state.
+//! `#[derive(Pack)]`: how a struct or an enum goes into the slots of a state; and `#[derive(Symmetric)]`: what in it
+//! belongs to which of several alike processes.
 //!
 //! In: the definition of a struct or an enum, with `#[pack(bits = N)]` on fields that need fewer bits than
 //! their type has. Out: an implementation of `deltamark::Pack`. What stays true: fields are packed in the
 //! order they are written, without padding; an enum starts with its discriminant in as few bits as the number
-//! of variants allows; what cannot be packed is a compile error with its span.
+//! of variants allows; what cannot be packed is a compile error with its span. The other derive is in `symmetric.rs`.
 
 mod expand;
 mod parse;
+mod symmetric;
 
 use proc_macro::TokenStream;
 
@@ -25,4 +27,15 @@ pub fn derive_pack(input: TokenStream) -> TokenStream {
         Ok(item) => expand::implementation(&input, &item).into(),
         Err(error) => error.into_compile_error().into(),
     }
+}
+
+/// Derives `deltamark::Symmetric` for a state in which alike processes have numbers, or for a part of one.
+///
+/// `#[symmetric(GROUP = SIZE, …)]` on the type declares groups of alike processes; on a field, `each = GROUP`, `bits = GROUP`,
+/// `name = GROUP` and `inside` say what it is, from the outside in. See the module `deltamark::symmetry`. Type parameters are
+/// bounded by `Pack`.
+#[proc_macro_derive(Symmetric, attributes(symmetric))]
+pub fn derive_symmetric(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    symmetric::implementation(&input).unwrap_or_else(|error| error.into_compile_error()).into()
 }

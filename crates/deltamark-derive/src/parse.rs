@@ -95,7 +95,7 @@ fn nothing_said(place: &str, attributes: &[Attribute]) -> Result<(), Error> {
 }
 
 /// All values, or all errors as one.
-fn collect<T>(results: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
+pub fn collect<T>(results: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
     let mut values = Vec::new();
     let mut errors: Option<Error> = None;
     for result in results {

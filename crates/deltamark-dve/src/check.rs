@@ -8,8 +8,8 @@
 
 use crate::ast;
 use crate::ir::{
-    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Location, Monitor, Owner, Place, Process,
-    ProcessId, Program, Table, TableId, Timing, Type, Variable,
+    Accept, Array, ArrayId, Buffer, Cell, CellId, Channel, ChannelId, Location, Monitor, Owner, Process, ProcessId,
+    Program, Table, TableId, TextPlace, Timing, Type, Variable,
 };
 use crate::pool::Pool;
 use deltamark_core::diagnostic::did_you_mean;
@@ -49,7 +49,7 @@ impl Symbol {
 pub(crate) type Scope<'t> = HashMap<&'t str, (Symbol, Span)>;
 
 /// A process as the checker sees it.
-pub(crate) struct Known<'t> {
+pub(crate) struct KnownProcess<'t> {
     pub scope: Scope<'t>,
     /// Its number in the program; `None` for the monitor.
     pub id: Option<ProcessId>,
@@ -65,7 +65,7 @@ pub(crate) struct Checker<'t> {
     pub pool: Pool,
     pub globals: Scope<'t>,
     /// The processes in the order of the text.
-    pub known: Vec<Known<'t>>,
+    pub known: Vec<KnownProcess<'t>>,
     /// The names of the process that is being declared.
     pub local: Scope<'t>,
     /// The process whose behaviour is being checked, by its number in the text.
@@ -98,8 +98,8 @@ const CELL: u64 = size_of::<Cell>() as u64;
 const LONG: u32 = 1000;
 
 impl<'t> Checker<'t> {
-    pub fn place(&self, span: Span) -> Place {
-        Place { span, line: self.lines.partition_point(|&start| start <= span.start) as u32 }
+    pub fn place(&self, span: Span) -> TextPlace {
+        TextPlace { span, line: self.lines.partition_point(|&start| start <= span.start) as u32 }
     }
 
     pub fn wrong(&mut self, diagnostic: Diagnostic) {
@@ -116,7 +116,7 @@ impl<'t> Checker<'t> {
         self.is_stopped_for(0)
     }
 
-    /// The same, before so many bytes are taken at once.
+    /// The same, before this many bytes are allocated at once.
     pub fn is_stopped_for(&self, bytes: u64) -> bool {
         self.findings.is_stopped_for(bytes)
     }
@@ -152,7 +152,7 @@ impl<'t> Checker<'t> {
         // The monitor's cells come last, wherever it is in the text.
         let mut order: Vec<usize> = (0..model.processes.len()).filter(|&number| Some(number) != monitor).collect();
         order.extend(monitor);
-        let mut knowns: Vec<Option<Known<'t>>> = model.processes.iter().map(|_| None).collect();
+        let mut knowns: Vec<Option<KnownProcess<'t>>> = model.processes.iter().map(|_| None).collect();
         for (id, &number) in order.iter().enumerate() {
             let is_monitor = Some(number) == monitor;
             let id = (!is_monitor).then_some(ProcessId(id as u32));
@@ -341,7 +341,9 @@ impl<'t> Checker<'t> {
             // In a synchronous system no message is ever sent.
             if cells > MAX_CELLS {
                 self.wrong(Diagnostic::at(channel.name.span, format!("a state holds at most {MAX_CELLS} numbers")));
-            } else if self.program.timing == Timing::Asynchronous {
+            } else if self.program.timing == Timing::Asynchronous
+                && !(capacity > LONG && self.is_stopped_for(3 * cells as u64 * CELL))
+            {
                 let length = self.cell(Owner::Length(id), (0, capacity as i32), 0);
                 let first = CellId(length.0 + 1);
                 for message in 0..capacity {
@@ -363,7 +365,7 @@ impl<'t> Checker<'t> {
     }
 
     /// Declares the states and variables of a process; one without a number is the monitor.
-    fn declare_process(&mut self, process: &ast::Process<'t>, id: Option<ProcessId>) -> Known<'t> {
+    fn declare_process(&mut self, process: &ast::Process<'t>, id: Option<ProcessId>) -> KnownProcess<'t> {
         let owner = id.map_or(Owner::Monitor, Owner::Location);
         let mut locations = Vec::with_capacity(process.states.len());
         for &state in &process.states {
@@ -424,7 +426,7 @@ impl<'t> Checker<'t> {
         for declaration in &process.declarations {
             self.declare(declaration, Some(id));
         }
-        Known { scope: std::mem::take(&mut self.local), id, location }
+        KnownProcess { scope: std::mem::take(&mut self.local), id, location }
     }
 
     /// Reports that a process has no such state.

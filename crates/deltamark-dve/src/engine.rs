@@ -54,7 +54,7 @@ pub trait Engine: Send + Sync {
         for (index, state) in block.states().iter().enumerate() {
             out.begin(index);
             self.successors(program, scratch, state, out, &mut wrong);
-            faults.extend(wrong.drain(..).map(|action| (index, action)));
+            add_faults(faults, wrong.drain(..).map(|action| (index, action)), out);
         }
     }
 
@@ -82,4 +82,12 @@ pub trait Engine: Send + Sync {
         action: Action,
         target: &mut [Slot],
     ) -> Taken;
+}
+
+/// Appends the faults of a block, of which there may be as many as steps, if there is memory for them.
+pub(crate) fn add_faults<T>(faults: &mut Vec<T>, more: impl ExactSizeIterator<Item = T>, out: &mut Batch) {
+    let missing = (faults.len() + more.len()).saturating_sub(faults.capacity());
+    if missing == 0 || out.has_room_beside((faults.len() + more.len()) * size_of::<T>()) {
+        faults.extend(more);
+    }
 }

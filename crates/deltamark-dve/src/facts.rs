@@ -16,7 +16,7 @@
 //! every step.
 
 use crate::code::{ExprCode, NodeId};
-use crate::ir::{CellId, Effect, Expr, ExprId, Program, Step, Sync, Target, Timing, Transition, TransitionId};
+use crate::ir::{Binary, CellId, Effect, Expr, ExprId, Program, Step, Sync, Target, Timing, Transition, TransitionId};
 use crate::names::Observed;
 use crate::system::{DveSystem, DveWorkspace};
 use deltamark_core::facts::{Lists, joined};
@@ -192,7 +192,7 @@ impl Accesses {
 }
 
 /// Calls `visit` with an expression and all its subexpressions.
-fn walk(program: &Program, id: ExprId, mut visit: impl FnMut(Expr)) {
+pub(crate) fn walk(program: &Program, id: ExprId, mut visit: impl FnMut(Expr)) {
     // Operands have smaller numbers than their expression (I1), so this terminates.
     let mut open = vec![id];
     while let Some(id) = open.pop() {
@@ -404,6 +404,23 @@ impl Facts for DveFacts<'_> {
             self.code.holds(node, values) != Ok(false)
         };
         self.truth(self.conditions[condition as usize], |number| program.cells[number].read(state), guard)
+    }
+
+    fn pins(&self, condition: u32) -> Option<(u32, i64)> {
+        let program = &self.system.program;
+        match self.conditions[condition as usize] {
+            Condition::At(CellId(location), number) => Some((location, number.into())),
+            Condition::Room(..) | Condition::Message(_) => None,
+            Condition::Guard(id) => match program.expr(id) {
+                Expr::Binary(Binary::Equal, left, right) => match (program.expr(left), program.expr(right)) {
+                    (Expr::Cell(CellId(cell)), Expr::Const(value)) | (Expr::Const(value), Expr::Cell(CellId(cell))) => {
+                        Some((cell, value.into()))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+        }
     }
 
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {

@@ -27,7 +27,7 @@ pub struct Interpreter {
     constants: Vec<i32>,
     processes: Vec<Process>,
     spots: Vec<LocationSteps>,
-    moves: Vec<Move>,
+    moves: Vec<CompiledStep>,
     effects: Vec<Assignment>,
     /// Whether some location is committed.
     committed: bool,
@@ -66,9 +66,9 @@ struct LocationSteps {
 }
 
 /// A transition.
-struct Move {
+struct CompiledStep {
     guard: Option<NodeId>,
-    kind: MoveKind,
+    kind: CompiledStepKind,
     process: u32,
     location: u32,
     to: i32,
@@ -86,7 +86,7 @@ struct Move {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum MoveKind {
+enum CompiledStepKind {
     Alone,
     Send,
     Receive,
@@ -150,14 +150,14 @@ impl Interpreter {
             processes.push(Process { location: process.location.0, first: spots.len() as u32 });
             for location in &process.locations {
                 let range = location.transitions.start as usize..location.transitions.end as usize;
-                let bits = |kind: MoveKind| {
+                let bits = |kind: CompiledStepKind| {
                     moves[range.clone()].iter().filter(|one| one.kind == kind).fold(0, |bits, one| bits | one.bit)
                 };
                 spots.push(LocationSteps {
                     start: location.transitions.start,
                     end: location.transitions.end,
-                    sends: bits(MoveKind::Send),
-                    receives: bits(MoveKind::Receive),
+                    sends: bits(CompiledStepKind::Send),
+                    receives: bits(CompiledStepKind::Receive),
                     committed: location.committed,
                 });
             }
@@ -216,7 +216,7 @@ impl Interpreter {
 
     /// Whether a transition is ready; one whose guard fails is, and the step will be a fault.
     #[inline]
-    fn guard(&self, one: &Move, values: &[i32]) -> Result<bool, Failed> {
+    fn guard(&self, one: &CompiledStep, values: &[i32]) -> Result<bool, Failed> {
         match one.guard {
             None => Ok(true),
             Some(guard) => self.code.holds(guard, values),
@@ -260,7 +260,7 @@ impl Interpreter {
 
     /// Moves a process and executes its effects.
     #[inline]
-    fn effects(&self, work: &mut InterpreterWorkspace, one: &Move) -> Result<(), Failed> {
+    fn effects(&self, work: &mut InterpreterWorkspace, one: &CompiledStep) -> Result<(), Failed> {
         let stored = self.cells[one.location as usize].code(one.to);
         self.put(work, one.location, one.to, stored);
         for effect in &self.effects[one.effects.0 as usize..one.effects.1 as usize] {
@@ -272,9 +272,9 @@ impl Interpreter {
     }
 
     /// Executes a transition alone. Whether the buffer allows it was checked before.
-    fn alone(&self, work: &mut InterpreterWorkspace, one: &Move) -> Result<(), Failed> {
+    fn alone(&self, work: &mut InterpreterWorkspace, one: &CompiledStep) -> Result<(), Failed> {
         match one.kind {
-            MoveKind::Put(queue) => {
+            CompiledStepKind::Put(queue) => {
                 let length = work.values[queue.length as usize] as u32;
                 work.passed.clear();
                 let types = one.types.as_deref().unwrap_or_default();
@@ -285,7 +285,7 @@ impl Interpreter {
                 work.passed.push((queue.length, length as i32 + 1));
                 self.passed(work)?;
             }
-            MoveKind::Take(queue) => {
+            CompiledStepKind::Take(queue) => {
                 work.passed.clear();
                 for (number, &place) in one.places.iter().enumerate() {
                     let value = work.values[queue.first as usize + number];
@@ -301,13 +301,13 @@ impl Interpreter {
                 work.passed.push((queue.length, length as i32 - 1));
                 self.passed(work)?;
             }
-            MoveKind::Alone | MoveKind::Send | MoveKind::Receive => {}
+            CompiledStepKind::Alone | CompiledStepKind::Send | CompiledStepKind::Receive => {}
         }
         self.effects(work, one)
     }
 
     /// Executes a send and a receive together.
-    fn pair(&self, work: &mut InterpreterWorkspace, send: &Move, receive: &Move) -> Result<(), Failed> {
+    fn pair(&self, work: &mut InterpreterWorkspace, send: &CompiledStep, receive: &CompiledStep) -> Result<(), Failed> {
         work.passed.clear();
         for (number, (&value, &place)) in send.values.iter().zip(&receive.places).enumerate() {
             let value = self.code.value(value, &work.values)?;
@@ -340,11 +340,11 @@ impl Interpreter {
 
     /// Whether the buffer allows the transition.
     #[inline]
-    fn has_room(&self, one: &Move, values: &[i32]) -> bool {
+    fn has_room(&self, one: &CompiledStep, values: &[i32]) -> bool {
         match one.kind {
-            MoveKind::Put(queue) => (values[queue.length as usize] as u32) < queue.capacity,
-            MoveKind::Take(queue) => values[queue.length as usize] > 0,
-            MoveKind::Alone | MoveKind::Send | MoveKind::Receive => true,
+            CompiledStepKind::Put(queue) => (values[queue.length as usize] as u32) < queue.capacity,
+            CompiledStepKind::Take(queue) => values[queue.length as usize] > 0,
+            CompiledStepKind::Alone | CompiledStepKind::Send | CompiledStepKind::Receive => true,
         }
     }
 
@@ -379,7 +379,7 @@ impl Interpreter {
                 }
                 let one = &self.moves[number as usize];
                 match one.kind {
-                    MoveKind::Send | MoveKind::Receive => {
+                    CompiledStepKind::Send | CompiledStepKind::Receive => {
                         if one.bit & active == 0 {
                             continue;
                         }
@@ -388,7 +388,8 @@ impl Interpreter {
                             Ok(true) => false,
                             Err(Failed) => true,
                         };
-                        let list = if one.kind == MoveKind::Send { &mut work.sends } else { &mut work.receives };
+                        let list =
+                            if one.kind == CompiledStepKind::Send { &mut work.sends } else { &mut work.receives };
                         list.push((number, failed));
                     }
                     _ => {
@@ -626,7 +627,12 @@ impl Cell {
     }
 }
 
-fn compile(program: &Program, transition: &Transition, code: &mut ExprCode, effects: &mut Vec<Assignment>) -> Move {
+fn compile(
+    program: &Program,
+    transition: &Transition,
+    code: &mut ExprCode,
+    effects: &mut Vec<Assignment>,
+) -> CompiledStep {
     let place = |code: &mut ExprCode, target: Target| match target {
         Target::Cell(cell) => TargetCode::Cell(cell.0),
         Target::Element { array, index, .. } => {
@@ -652,9 +658,11 @@ fn compile(program: &Program, transition: &Transition, code: &mut ExprCode, effe
         })
     };
     let (kind, channel) = match transition.sync {
-        Sync::None => (MoveKind::Alone, u32::MAX),
-        Sync::Send(channel, _) => (queue(channel).map_or(MoveKind::Send, MoveKind::Put), channel.0),
-        Sync::Receive(channel, _) => (queue(channel).map_or(MoveKind::Receive, MoveKind::Take), channel.0),
+        Sync::None => (CompiledStepKind::Alone, u32::MAX),
+        Sync::Send(channel, _) => (queue(channel).map_or(CompiledStepKind::Send, CompiledStepKind::Put), channel.0),
+        Sync::Receive(channel, _) => {
+            (queue(channel).map_or(CompiledStepKind::Receive, CompiledStepKind::Take), channel.0)
+        }
     };
     let (mut values, mut places) = (Vec::new(), Vec::new());
     match &transition.sync {
@@ -662,7 +670,7 @@ fn compile(program: &Program, transition: &Transition, code: &mut ExprCode, effe
         Sync::Send(_, sent) => values.extend(sent.iter().map(|&value| code.compile(program, value))),
         Sync::Receive(_, targets) => places.extend(targets.iter().map(|&target| place(code, target))),
     }
-    Move {
+    CompiledStep {
         guard,
         kind,
         process: transition.process.0,

@@ -426,12 +426,12 @@ pub struct Location {
     /// Its transitions, as a range of [`TransitionId`].
     pub transitions: Range<u32>,
     /// Assertions: must be non-zero whenever the process is here. With their positions.
-    pub asserts: Vec<(ExprId, Place)>,
+    pub asserts: Vec<(ExprId, TextPlace)>,
 }
 
 /// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPlace {
     /// The span in bytes.
     pub span: Span,
     /// The line of its first byte, from 1.
@@ -454,7 +454,7 @@ pub struct Transition {
     /// Its assignments, in order.
     pub effects: Vec<Effect>,
     /// Its position in the text.
-    pub place: Place,
+    pub place: TextPlace,
     /// Alone: its action. A send over an unbuffered channel: the action of its pair with the
     /// first possible partner. A receive from one: its index in [`Channel::receives`]. See [`Program::pair_action`].
     pub action: u32,

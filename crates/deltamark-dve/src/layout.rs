@@ -1,4 +1,4 @@
-//! Where each cell lies in the state.
+//! The position of each cell in the state.
 //!
 //! In: how many bits each cell needs. Out: its field, the number of slots, and the slots at which components
 //! begin. What stays true: no field crosses a slot (one load reads it); fields do not overlap (I5); the elements of an
@@ -12,6 +12,7 @@
 
 use crate::ir::{CellId, Owner, Program};
 use deltamark_core::layout::{Field, FirstFit, bits_for};
+use deltamark_core::{Control, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -32,20 +33,24 @@ pub(crate) fn plain(least: i32, most: i32) -> Code {
     Code { bits: bits_for(count.into()), least, wraps: false }
 }
 
-/// Gives every cell its field.
-pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
+/// Gives every cell its field, unless `control` stops it.
+pub(crate) fn layout(program: &mut Program, codes: &[Code], control: &Control) -> Result<(), Stop> {
     let state = program.state_cells().len();
     let components = components(program, state);
+    control.check()?;
     let (mut places, mut slots) = whole(&components, codes, state);
     let mut cuts = boundaries(&components, &places, slots, codes);
+    control.check()?;
     let in_order = components.iter().flatten().copied().filter(|&cell| codes[cell].bits > 0);
     let ordered = fields(in_order, codes, state);
+    control.check()?;
     let widest = fields(widest_first(0..state, codes).into_iter(), codes, state);
     let single = if ordered.1 <= widest.1 { ordered } else { widest };
     if single.1 < slots {
         (places, slots) = single;
         cuts = (0..slots).collect();
     }
+    control.check()?;
     program.slots = slots;
     program.boundaries = cuts;
     // The monitor's own cells follow, one component.
@@ -64,6 +69,7 @@ pub(crate) fn layout(program: &mut Program, codes: &[Code]) {
         cell.field = if code.bits == 0 { Field::constant(least) } else { Field::new(slot, shift, code.bits, least) };
         cell.wraps = code.wraps;
     }
+    Ok(())
 }
 
 /// The slot and the lowest bit.
@@ -177,7 +183,7 @@ fn fields(cells: impl Iterator<Item = usize>, codes: &[Code], state: usize) -> (
     (places, bins.slots())
 }
 
-/// The slots at which a state may be cut: no component lies on both sides of one.
+/// The slots at which a state may be cut: no component is on both sides of one.
 fn boundaries(components: &[Vec<usize>], places: &[SlotBits], slots: usize, codes: &[Code]) -> Vec<usize> {
     let mut inside = vec![false; slots];
     for cells in components {

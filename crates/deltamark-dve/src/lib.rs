@@ -51,6 +51,7 @@ pub mod native;
 mod parse;
 mod pool;
 mod portable;
+mod property;
 mod range;
 pub mod reference;
 mod simplify;
@@ -60,10 +61,11 @@ mod values;
 
 pub use choice::EngineChoice;
 pub use dump::Dump;
+pub use property::{PropertyGuard, PropertyProcess};
 pub use system::DveSystem;
 
 use deltamark_core::{Control, Diagnostic, Span};
-use ir::{Place, Program};
+use ir::{Program, TextPlace};
 
 /// The maximum length of a text.
 pub const MAX_LENGTH: usize = 1 << 26;
@@ -89,7 +91,7 @@ pub fn parse_under(bytes: &[u8], control: &Control) -> Result<Program, Vec<Diagn
     program.exprs = pool.into_exprs();
     let codes = range::narrow(&mut program, control)?;
     control.ask_for(0)?;
-    layout::layout(&mut program, &codes);
+    layout::layout(&mut program, &codes, control)?;
     Ok(program)
 }
 
@@ -109,7 +111,7 @@ pub fn parse_macros_under(
     let program = parse_under(expanded.text.as_bytes(), control);
     let mut program = program.map_err(|findings| expanded.explain(findings))?;
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
-    let replace = |place: &mut Place| {
+    let replace = |place: &mut TextPlace| {
         place.span = expanded.origin(place.span);
         place.line = ends.partition_point(|&end| end < place.span.start) as u32 + 1;
     };

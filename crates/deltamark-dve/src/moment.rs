@@ -13,7 +13,7 @@ use crate::values::Values;
 pub(crate) const FUEL: u32 = 3_000;
 
 /// The result of the analysis.
-pub(crate) struct Facts {
+pub(crate) struct RangeFacts {
     pub sets: Vec<Values>,
     /// The set of each cell: arrays share one.
     pub owner: Vec<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Facts {
     pub reached: Vec<Vec<bool>>,
 }
 
-impl Facts {
+impl RangeFacts {
     /// The number of cells of the state.
     pub fn reached_cells(&self) -> usize {
         self.locals.cells
@@ -98,18 +98,18 @@ pub(crate) fn general(
     sets[owner[cell as usize] as usize].clone()
 }
 
-pub(crate) struct Known<'p> {
+pub(crate) struct KnownValues<'p> {
     pub program: &'p Program,
-    pub facts: &'p Facts,
+    pub facts: &'p RangeFacts,
 }
 
-impl Sets for Known<'_> {
+impl Sets for KnownValues<'_> {
     fn program(&self) -> &Program {
         self.program
     }
 
     fn general(&self, process: Option<(u32, u32)>, cell: u32) -> Values {
-        let Facts { sets, owner, locals, reached } = self.facts;
+        let RangeFacts { sets, owner, locals, reached } = self.facts;
         general(self.program, sets, owner, locals, reached, process, cell)
     }
 }

@@ -18,7 +18,9 @@ use crate::engine::Taken;
 use crate::ir::{Owner, Program, Step, Sync, Target, Timing, Transition, TransitionId};
 use crate::reference;
 use crate::system::{DveSystem, DveWorkspace};
-use deltamark_core::{Action, BLOCK, Block, Describe, Kind, Observable, Observe, Scratch, Slot, Value};
+use deltamark_core::{
+    Action, BLOCK, Block, Control, Describe, Observable, ObservableKind, Observe, Scratch, Slot, Stop, Value,
+};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -37,7 +39,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub fn new(program: &Program) -> Self {
+    /// The names of a program, unless `control` stops it: there may be millions.
+    pub fn new(program: &Program, control: &Control) -> Result<Self, Stop> {
         let cells = program.state_cells();
         let mut names = Names {
             file: None,
@@ -48,7 +51,8 @@ impl Names {
             actions: OnceLock::new(),
         };
         for (number, cell) in cells.iter().enumerate() {
-            let number = Observable { index: number as u32, kind: Kind::Int };
+            control.ask()?;
+            let number = Observable { index: number as u32, kind: ObservableKind::Int };
             match cell.owner {
                 Owner::Location(process) => {
                     let process_number = process.0;
@@ -56,7 +60,7 @@ impl Names {
                     for (location, place) in process.locations.iter().enumerate() {
                         let index = names.cells + names.locations.len() as u32;
                         names.locations.push((process_number, location as u32));
-                        let observable = Observable { index, kind: Kind::Bool };
+                        let observable = Observable { index, kind: ObservableKind::Bool };
                         names.listed.push((format!("{}.{}", process.name, place.name), observable));
                     }
                 }
@@ -84,8 +88,11 @@ impl Names {
                 Owner::Monitor => {}
             }
         }
-        names.known.extend(names.listed.iter().cloned());
-        names
+        for (name, observable) in &names.listed {
+            control.ask()?;
+            names.known.insert(name.clone(), *observable);
+        }
+        Ok(names)
     }
 
     /// A position in the text: `file:line`, or `line 12`.
@@ -286,7 +293,7 @@ impl Observe for DveSystem {
             self.action_words().into_iter().enumerate().map(|(number, name)| (name, number as u32)).collect()
         });
         let first = self.names.cells + self.names.locations.len() as u32;
-        actions.get(name).map(|&number| Observable { index: first + number, kind: Kind::Bool })
+        actions.get(name).map(|&number| Observable { index: first + number, kind: ObservableKind::Bool })
     }
 
     fn names(&self) -> Vec<String> {

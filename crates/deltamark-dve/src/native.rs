@@ -43,13 +43,13 @@ mod facts;
 mod function;
 mod step;
 
-use crate::engine::{Engine, Taken};
+use crate::engine::{Engine, Taken, add_faults};
 use crate::facts::words;
 use crate::interpreter::Interpreter;
 use crate::ir::{Channel, Effect, Program, Step, Sync, Target, Timing, TransitionId};
 use compiler::Compiler;
 use deltamark_core::{Action, BLOCK, Batch, Block, Room, Scratch, Slot};
-use facts::Facts;
+use facts::NativeFacts;
 use function::{Context, DISABLED, DONE, Expand, Fire, LocationPart, Starts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -79,7 +79,7 @@ const DEEPEST: u16 = 400;
 
 /// Native code for a program.
 pub struct Native {
-    facts: Facts,
+    facts: NativeFacts,
     processes: Vec<Process>,
     /// All locations of all processes.
     spots: Vec<NativeLocation>,
@@ -142,7 +142,7 @@ enum Sources {
 }
 
 /// States to expand.
-struct Piece<'a> {
+struct StateRange<'a> {
     /// A list of states, contiguous.
     states: &'a [Slot],
     /// The range of them to expand.
@@ -187,7 +187,7 @@ impl Native {
                 channel.name
             ));
         }
-        let facts = Facts::new(program);
+        let facts = NativeFacts::new(program);
         let too_deep = |id: crate::ir::ExprId| facts.depth(id) > DEEPEST;
         let too_deep_place = |target: &Target| matches!(*target, Target::Element { index, .. } if too_deep(index));
         let deep = program.transitions.iter().any(|transition| {
@@ -346,25 +346,31 @@ impl Native {
         let mut start = 0;
         while start < block.len() && !out.is_stopped() {
             let end = (start + piece).min(block.len());
-            let piece = Piece { states, range: start..end, asleep, sources: Sources::Numbered };
+            let piece = StateRange { states, range: start..end, asleep, sources: Sources::Numbered };
             if !self.expand_piece(program, work, &piece, out) {
                 // Nothing is skipped here: skipping is optional.
                 let mut wrong = Vec::new();
                 for number in start..end {
                     out.begin(number);
                     self.interpreter.successors(program, &mut work.interpreter, block.state(number), out, &mut wrong);
-                    work.found.extend(wrong.drain(..).map(|action| (number, action)));
+                    add_faults(&mut work.found, wrong.drain(..).map(|action| (number, action)), out);
                 }
             }
             start = end;
         }
-        faults.append(&mut work.found);
+        add_faults(faults, work.found.drain(..), out);
     }
 
     /// Appends the successors of some states; faults are left in `work.found`. Returns whether there is code for
     /// them: if not, nothing was appended.
-    fn expand_piece(&self, program: &Program, work: &mut NativeWorkspace, piece: &Piece<'_>, out: &mut Batch) -> bool {
-        let Piece { states, range, asleep, sources } = piece;
+    fn expand_piece(
+        &self,
+        program: &Program,
+        work: &mut NativeWorkspace,
+        piece: &StateRange<'_>,
+        out: &mut Batch,
+    ) -> bool {
+        let StateRange { states, range, asleep, sources } = piece;
         let width = program.slots;
         let mut left_out = [0; BLOCK];
         let mut rows = [self.nothing.as_ptr(); BLOCK];
@@ -446,7 +452,7 @@ impl Native {
                 count as usize
             });
             let found = work.faults[..fault_count].iter();
-            work.found.extend(found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))));
+            add_faults(&mut work.found, found.map(|&fault| ((fault >> 32) as usize, Action(fault as u32))), out);
             if !rest.is_empty() && out.is_stopped() {
                 break;
             }
@@ -545,9 +551,9 @@ impl Engine for Native {
         if self.warming_up(1) {
             return self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
         }
-        let piece = Piece { states: source, range: 0..1, asleep: None, sources: Sources::Current };
+        let piece = StateRange { states: source, range: 0..1, asleep: None, sources: Sources::Current };
         if self.expand_piece(program, work, &piece, out) {
-            faults.extend(work.found.drain(..).map(|(_, action)| action));
+            add_faults(faults, work.found.drain(..).map(|(_, action)| action), out);
         } else {
             self.interpreter.successors(program, &mut work.interpreter, source, out, faults);
         }

@@ -14,7 +14,7 @@
 
 use crate::DveSystem;
 use crate::ir::Owner;
-use crate::moment::Facts;
+use crate::moment::RangeFacts;
 use deltamark_core::varint::{self, Reader};
 use deltamark_core::{Misread, Portable, Scratch, Slot};
 use std::fmt;
@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 /// What the analysis of ranges proved of all reachable states.
 #[derive(Clone, Default)]
-pub(crate) struct Proved(Option<Arc<Facts>>);
+pub(crate) struct Proved(Option<Arc<RangeFacts>>);
 
 impl Proved {
     /// These facts.
-    pub fn new(facts: Facts) -> Self {
+    pub fn new(facts: RangeFacts) -> Self {
         Proved(Some(Arc::new(facts)))
     }
 

@@ -20,7 +20,7 @@
 
 use crate::ir::{Cell, CellId, Effect, Expr, ExprId, Owner, Program, Sync, Target, Timing, Transition, TransitionId};
 use crate::layout::{self, Code};
-use crate::moment::{FUEL, Facts, Locals, Moment, Sets, assume, closely, evaluate, general};
+use crate::moment::{FUEL, Locals, Moment, RangeFacts, Sets, assume, closely, evaluate, general};
 use crate::portable::Proved;
 use crate::simplify::simplify;
 use crate::values::Values;
@@ -37,7 +37,7 @@ pub(crate) fn narrow(program: &mut Program, control: &Control) -> Result<Vec<Cod
     let mut analysis = Analysis::new(program);
     analysis.run(control)?;
     let Analysis { sets, owner, locals, reached, .. } = analysis;
-    let facts = Facts { sets, owner, locals, reached };
+    let facts = RangeFacts { sets, owner, locals, reached };
     let mut codes: Vec<Code> = Vec::with_capacity(program.cells.len());
     for (number, cell) in program.cells.iter_mut().enumerate() {
         let set = &facts.sets[facts.owner[number] as usize];

@@ -5,23 +5,23 @@
 //! enabled have a guard of 0. What stays true: in every reachable state it behaves the same.
 
 use crate::ir::{CellId, Effect, Expr, ExprId, Monitor, Program, Sync, Target, Timing, Transition};
-use crate::moment::{FUEL, Facts, Known, Moment, Sets, assume, exact};
+use crate::moment::{FUEL, KnownValues, Moment, RangeFacts, Sets, assume, exact};
 use crate::pool::Pool;
 use crate::values::Values;
 
 /// Rebuilds all expressions of a program.
-pub(crate) fn simplify(program: &mut Program, facts: &Facts) {
+pub(crate) fn simplify(program: &mut Program, facts: &RangeFacts) {
     let mut pool = Pool::default();
     let mut transitions = std::mem::take(&mut program.transitions);
     for one in &mut transitions {
-        let known = Known { program, facts };
+        let known = KnownValues { program, facts };
         transition(&known, &mut pool, one);
     }
     let mut processes = std::mem::take(&mut program.processes);
     for (number, process) in processes.iter_mut().enumerate() {
         for (location, place) in process.locations.iter_mut().enumerate() {
             for (condition, _) in &mut place.asserts {
-                let known = Known { program, facts };
+                let known = KnownValues { program, facts };
                 let mut moment = Moment::new(Some((number as u32, location as u32)));
                 *condition = rebuild(&known, &mut moment, &mut pool, *condition).0;
             }
@@ -29,7 +29,7 @@ pub(crate) fn simplify(program: &mut Program, facts: &Facts) {
     }
     let mut monitor = program.monitor.take();
     if let Some(Monitor { transitions, process, .. }) = &mut monitor {
-        let known = Known { program, facts };
+        let known = KnownValues { program, facts };
         transitions.iter_mut().for_each(|one| transition_of_monitor(&known, &mut pool, one));
         for (condition, _) in process.locations.iter_mut().flat_map(|location| &mut location.asserts) {
             *condition = rebuild(&known, &mut Moment::new(None), &mut pool, *condition).0;
@@ -52,7 +52,7 @@ fn target(sets: &dyn Sets, moment: &mut Moment, pool: &mut Pool, target: Target)
 }
 
 /// Rebuilds a transition.
-fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
+fn transition(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition) {
     let program = known.program;
     let reached = known.facts.reached[one.process.0 as usize][one.from as usize];
     let mut moment = Moment::new(reached.then_some((one.process.0, one.from)));
@@ -125,7 +125,7 @@ fn transition(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
 }
 
 /// Resets a target into which something was received to the values that the analysis allows.
-fn received(known: &Known<'_>, moment: &mut Moment, place: Target) {
+fn received(known: &KnownValues<'_>, moment: &mut Moment, place: Target) {
     match place {
         Target::Cell(cell) => {
             let set = &known.facts.sets[known.facts.owner[cell.0 as usize] as usize];
@@ -140,7 +140,7 @@ fn received(known: &Known<'_>, moment: &mut Moment, place: Target) {
 }
 
 /// The same for a transition of the monitor, which observes any state.
-fn transition_of_monitor(known: &Known<'_>, pool: &mut Pool, one: &mut Transition) {
+fn transition_of_monitor(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition) {
     let mut moment = Moment::new(None);
     one.guard = rebuild(known, &mut moment, pool, one.guard).0;
     if let Sync::Receive(_, targets) = &mut one.sync {

@@ -10,7 +10,7 @@ use crate::dump::Dump;
 use crate::engine::{Engine, Taken};
 use crate::facts::DveFacts;
 use crate::interpreter::Interpreter;
-use crate::ir::{Accept, Place, Program, Timing};
+use crate::ir::{Accept, Program, TextPlace, Timing};
 use crate::names::Names;
 use crate::reference::{self, Outcome};
 use deltamark_core::{
@@ -30,7 +30,7 @@ pub struct DveSystem {
 /// Assertions by process and location.
 struct Assertions {
     code: ExprCode,
-    by_location: Vec<Vec<Vec<(NodeId, Place)>>>,
+    by_location: Vec<Vec<Vec<(NodeId, TextPlace)>>>,
 }
 
 /// Working memory of one thread.
@@ -51,12 +51,19 @@ impl DveSystem {
 
     /// The model, run by this engine, which was made for it.
     pub fn with_engine(program: Program, engine: Box<dyn Engine>) -> Self {
+        Self::under(program, engine, &Control::new()).expect("nothing stops it")
+    }
+
+    /// The same, unless `control` stops it.
+    pub fn under(program: Program, engine: Box<dyn Engine>, control: &Control) -> Result<Self, Stop> {
+        control.check()?;
+        let names = Names::new(&program, control)?;
         let mut initial = vec![0; program.slots];
         for cell in program.state_cells() {
             cell.write(&mut initial, cell.initial);
         }
         let assertions = program.has_asserts.then(|| Assertions::new(&program));
-        DveSystem { names: Names::new(&program), program, engine, initial, assertions }
+        Ok(DveSystem { names, program, engine, initial, assertions })
     }
 
     /// The intermediate form.
@@ -275,17 +282,18 @@ impl DveSystem {
     /// What the model contains that affects neither steps nor verdicts, one sentence each: acceptance conditions
     /// of infinite runs, and what a synchronous system ignores.
     pub fn unasked(&self) -> Vec<String> {
-        const LOGIC: &str = "asks for temporal logic, which this version does not check";
         let program = &self.program;
         let mut sentences = Vec::new();
-        if let Some(monitor) = &program.monitor {
+        if let (Some(monitor), Some(Err(why))) = (&program.monitor, self.property_process()) {
             let name = &monitor.process.name;
-            sentences.push(format!(
-                "the property process `{name}`, which takes no part in the steps explored here, {LOGIC}"
-            ));
+            sentences.push(format!("the property process `{name}` is not checked: {why}"));
         }
         for process in program.processes.iter().filter(|process| process.accept != Accept::None) {
-            sentences.push(format!("the acceptance condition of process `{}` {LOGIC}", process.name));
+            let name = &process.name;
+            sentences.push(format!(
+                "the acceptance condition of process `{name}` is not checked, because it is no property process; `--ltl` \
+                 asks about infinite paths"
+            ));
         }
         let committed = program.processes.iter().flat_map(|process| &process.locations).any(|place| place.committed);
         if program.timing == Timing::Synchronous && (committed || !program.channels.is_empty()) {

@@ -1,8 +1,11 @@
 //! Wrong models: diagnostics, spans and advice; several at once; never a panic.
 
+use deltamark_core::Control;
 use deltamark_core::diagnostic::line_column;
-use deltamark_dve::parse;
+use deltamark_dve::{DveSystem, EngineChoice, parse, parse_under};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 /// A model around these declarations, this process body and these transitions.
 fn model(declarations: &str, transitions: &str) -> String {
@@ -18,6 +21,23 @@ fn told(text: &str) -> Vec<String> {
         format!("{}:{} {}{help}", place.0, place.1, diagnostic.message)
     };
     wrong.iter().map(one).collect()
+}
+
+#[test]
+fn the_clock_is_read_while_a_large_model_is_made() {
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    fn clock() -> Option<Instant> {
+        READ.fetch_add(1, Relaxed);
+        Some(Instant::now())
+    }
+    let text = "byte x[100000]; process P { state a; init a; trans a -> a { effect x[x[0]] = 1; }; } system async;";
+    let control = Control { clock, ..Control::new() };
+    let read = || READ.swap(0, Relaxed);
+    let program = parse_under(text.as_bytes(), &control).expect("a model");
+    assert!(read() >= 4, "between the passes of the layout");
+    let engine = EngineChoice::Interpreter.engine(&program).expect("the interpreter runs everything");
+    DveSystem::under(program, engine, &control).expect("nothing stops it");
+    assert!(read() >= 1000, "while its numbers are named");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Random expressions and random models: the engines, the reference and a naive evaluation of the text agree.
 
+#[path = "models/arithmetic.rs"]
+mod arithmetic;
+
 use deltamark_core::{Batch, Observe, System};
 use deltamark_dve::reference::{self, Outcome};
 use deltamark_dve::{DveSystem, EngineChoice, parse};
@@ -79,46 +82,15 @@ impl Tree {
 
     /// The value by plain 64-bit arithmetic truncated to 32 bits; `None` for a fault.
     fn value(&self) -> Option<i32> {
-        let cut = |value: i64| Some(value as u64 as u32 as i32);
         match self {
             Tree::Number(value) | Tree::Variable(_, value) => Some(*value),
-            Tree::Unary(operator, operand) => {
-                let value = i64::from(operand.value()?);
-                match *operator {
-                    "-" => cut(-value),
-                    "~" => cut(-value - 1),
-                    _ => Some((value == 0).into()),
-                }
-            }
+            Tree::Unary(operator, operand) => Some(arithmetic::unary(operator, operand.value()?)),
             Tree::Element(index) => ARRAY.get(usize::try_from(index.value()?).ok()?).copied(),
             Tree::Binary(operator, left, right) => {
-                let left = i64::from(left.value()?);
-                match (*operator, left != 0) {
-                    ("and" | "&&", false) => return Some(0),
-                    ("or" | "||", true) | ("imply", false) => return Some(1),
-                    _ => {}
-                }
-                let right = i64::from(right.value()?);
-                let truth = |value: bool| Some(i32::from(value));
-                match *operator {
-                    "imply" | "or" | "||" | "and" | "&&" => truth(right != 0),
-                    "|" => cut(left | right),
-                    "^" => cut(left ^ right),
-                    "&" => cut(left & right),
-                    "==" => truth(left == right),
-                    "!=" => truth(left != right),
-                    "<" => truth(left < right),
-                    "<=" => truth(left <= right),
-                    ">" => truth(left > right),
-                    ">=" => truth(left >= right),
-                    "<<" => cut(left << (right & 31)),
-                    ">>" => cut(left >> (right & 31)),
-                    "+" => cut(left + right),
-                    "-" => cut(left - right),
-                    "*" => cut(left.wrapping_mul(right)),
-                    "/" if right != 0 => cut(left / right),
-                    "%" if right != 0 => cut(left % right),
-                    _ => None,
+                let left = left.value()?;
+                match arithmetic::decided(operator, left) {
+                    Some(value) => Some(value),
+                    None => arithmetic::binary(operator, left, right.value()?),
                 }
             }
         }

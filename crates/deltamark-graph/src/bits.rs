@@ -1,4 +1,4 @@
-//! Numbers of few bits, one behind the other.
+//! A sequence of numbers of few bits each.
 //!
 //! In: numbers and how many bits each takes. Out: bytes, and the numbers again by the place of
 //! their first bit. What stays true: bit `i` is bit `i % 8` of byte `i / 8`; reading beyond the end
@@ -80,7 +80,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// The next number of so many bits.
+    /// The next number of this many bits.
     #[inline]
     pub fn next(&mut self, bits: u32) -> u64 {
         let number = read(self.bytes, self.at, bits);
@@ -94,7 +94,7 @@ impl<'a> BitReader<'a> {
         self.at
     }
 
-    /// Leaves out so many bits.
+    /// Skips this many bits.
     #[inline]
     pub fn skip(&mut self, bits: u64) {
         self.at += bits;

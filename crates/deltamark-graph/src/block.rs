@@ -92,7 +92,7 @@ impl Encoder {
         self.columns.gather(bounds, edges, ends);
         let columns = self.columns.plan(bounds);
         let actions = &self.columns.actions;
-        let rows = Rows::plan(bounds, edges, ends, actions);
+        let rows = RowCoding::plan(bounds, edges, ends, actions);
         if rows.size < columns {
             rows.write(bounds, edges, ends, actions, &mut self.out);
             self.out.finish(out);
@@ -104,7 +104,7 @@ impl Encoder {
 }
 
 /// A block to be encoded as rows.
-struct Rows {
+struct RowCoding {
     degree: (u64, u32),
     target: (u64, u32),
     action: (u64, u32),
@@ -112,8 +112,8 @@ struct Rows {
     size: u32,
 }
 
-impl Rows {
-    fn plan(bounds: Bounds, edges: &[Edge], ends: &[u32], actions: &[u32]) -> Rows {
+impl RowCoding {
+    fn plan(bounds: Bounds, edges: &[Edge], ends: &[u32], actions: &[u32]) -> RowCoding {
         let starts = std::iter::once(&0).chain(ends);
         let degree = span(ends.iter().zip(starts).map(|(end, start)| u64::from(end - start)));
         let target = span(edges.iter().map(|edge| edge.target));
@@ -131,7 +131,7 @@ impl Rows {
             (bitmap, ActionCoding::Bitmap)
         };
         let head = 1 + n(degree.0) + WIDTH + n(target.0) + WIDTH + 2;
-        Rows { degree, target, action, kind, size: head + size + count * target.1 }
+        RowCoding { degree, target, action, kind, size: head + size + count * target.1 }
     }
 
     fn write(&self, bounds: Bounds, edges: &[Edge], ends: &[u32], actions: &[u32], out: &mut BitWriter) {
@@ -204,7 +204,7 @@ impl Unpacked {
 
 /// A block to be decoded.
 #[derive(Clone, Copy)]
-pub(crate) struct Packed<'a> {
+pub(crate) struct PackedBlock<'a> {
     bytes: &'a [u8],
     bounds: Bounds,
     /// The number of states in it.
@@ -238,10 +238,10 @@ pub(crate) fn get_width(reader: &mut BitReader<'_>) -> Result<u32, FileError> {
     if bits > MOST_BITS { Err(odd()) } else { Ok(bits) }
 }
 
-impl<'a> Packed<'a> {
+impl<'a> PackedBlock<'a> {
     /// A block of `states` states in these bytes, which may extend beyond it.
     pub fn new(bytes: &'a [u8], bounds: Bounds, states: usize) -> Self {
-        Packed { bytes, bounds, states }
+        PackedBlock { bytes, bounds, states }
     }
 
     /// Calls `each` with every edge and the index of its source: of all states, or of one.
@@ -249,7 +249,7 @@ impl<'a> Packed<'a> {
     fn visit(&self, one: Option<usize>, each: &mut impl FnMut(u8, Edge)) -> Result<(), FileError> {
         let mut reader = BitReader::new(self.bytes);
         if reader.next(1) == 1 {
-            let Packed { bytes, bounds, states } = *self;
+            let PackedBlock { bytes, bounds, states } = *self;
             Reading { bytes, bounds, states }.visit(reader, one, each)
         } else {
             self.rows(reader, one, each)
@@ -406,7 +406,7 @@ mod tests {
             }
             let mut bytes = Vec::new();
             encoder.encode(bounds, &edges, &ends, &mut bytes);
-            let packed = Packed::new(&bytes, bounds, states);
+            let packed = PackedBlock::new(&bytes, bounds, states);
             let mut unpacked = Unpacked::default();
             packed.unpack(&mut unpacked).expect("a block");
             let mut start = 0;

@@ -8,12 +8,12 @@
 //! space-efficient algorithm for finding strongly connected components*, Inf. Process. Lett. 2016: one array of
 //! numbers replaces index, low link and membership of the stack.
 
-use crate::bitset::BitSet;
 use crate::block::STATES;
 use crate::graph::Graph;
 use crate::meta::{FileError, damaged, go_on};
 use crate::packed::Packed;
 use crate::trail::Trail;
+use deltamark_core::BitSet;
 use deltamark_core::{Control, Edge, Stop};
 
 /// The components of a graph.
@@ -40,7 +40,7 @@ impl Components {
 
 /// The call stack of Tarjan's search and its stack of states in one array: together they never hold more than all
 /// states.
-struct Rows {
+struct TarjanStacks {
     /// 0 for an unvisited state; while it is on a stack its rank, from 1; afterwards, the largest numbers, for
     /// states whose component is known.
     rank: Packed,
@@ -56,7 +56,7 @@ pub fn components(graph: &Graph, control: &Control) -> Result<Components, FileEr
     let budget = &control.budget;
     let no_room = || FileError::from(Stop::Memory);
     let done = states + 1;
-    let mut rows = Rows {
+    let mut rows = TarjanStacks {
         rank: Packed::new(states, done, budget).ok_or_else(no_room)?,
         stacks: Packed::new(states + 1, states, budget).ok_or_else(no_room)?,
         way: 0,

@@ -4,7 +4,7 @@
 //! anything is reported about the graph, at memory bandwidth; what they cannot detect (a forged file) leads to an
 //! error and never to an access outside of the file.
 
-use crate::block::{Bounds, Packed, STATES, Unpacked};
+use crate::block::{Bounds, PackedBlock, STATES, Unpacked};
 use crate::index::Index;
 use crate::map::Mapped;
 use crate::meta::{FileError, Meta, Places, damaged, go_on};
@@ -141,10 +141,10 @@ impl Graph {
     }
 
     #[inline]
-    fn block(&self, number: u64) -> Result<Packed<'_>, FileError> {
+    fn block(&self, number: u64) -> Result<PackedBlock<'_>, FileError> {
         let (block, _) = self.index.block(&self.bytes, number)?;
         let states = (self.meta.states - number * STATES as u64).min(STATES as u64) as usize;
-        Ok(Packed::new(block, Bounds { states: self.meta.states, actions: self.meta.actions }, states))
+        Ok(PackedBlock::new(block, Bounds { states: self.meta.states, actions: self.meta.actions }, states))
     }
 
     /// Replaces the contents of `out` by the edges of a state, sorted by action.

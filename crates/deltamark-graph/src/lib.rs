@@ -18,7 +18,6 @@
 
 mod audit;
 pub mod bits;
-pub mod bitset;
 pub mod block;
 mod columns;
 pub mod components;
@@ -36,11 +35,11 @@ mod trail;
 pub mod unfinished;
 pub mod walk;
 
-pub use bitset::BitSet;
 pub use components::{Components, components};
+pub use deltamark_core::BitSet;
 pub use graph::Graph;
 pub use meta::{FileError, Meta, ModelId, text_hash};
 pub use packed::Packed;
-pub use recording::{About, Recording, Written};
+pub use recording::{About, Recording, Unwritten, Written};
 pub use reverse::Reverse;
 pub use walk::{Visitor, Walk, WalkError, Way};

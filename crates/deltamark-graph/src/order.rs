@@ -21,22 +21,23 @@ const CHUNK: u64 = 1024;
 /// The position of a number not recorded yet.
 const MISSING: u64 = u64::MAX;
 
-enum Chunk {
+enum PositionChunk {
     Open { places: Box<[u64]>, left: u32 },
     Packed { base: i64, shifts: Packed },
 }
 
 /// Positions by number.
 pub(crate) struct Order {
-    chunks: Vec<Option<Chunk>>,
+    chunks: Vec<Option<PositionChunk>>,
     recorded: u64,
     grant: Grant,
+    refused: bool,
 }
 
 impl Order {
     /// An empty order.
     pub fn new(budget: &Arc<Budget>) -> Self {
-        Order { chunks: Vec::new(), recorded: 0, grant: Grant::new(budget) }
+        Order { chunks: Vec::new(), recorded: 0, grant: Grant::new(budget), refused: false }
     }
 
     /// The number of recorded states.
@@ -44,8 +45,14 @@ impl Order {
         self.recorded
     }
 
+    /// Whether the budget refused what a number needed.
+    pub fn is_refused(&self) -> bool {
+        self.refused
+    }
+
     fn request(&mut self, bytes: usize) -> Result<(), String> {
         let granted = self.grant.ask(bytes as u64);
+        self.refused |= !granted;
         granted
             .then_some(())
             .ok_or_else(|| "the memory limit leaves no room for the order of the graph's states".into())
@@ -57,7 +64,7 @@ impl Order {
         while self.chunks.len() <= index {
             if self.chunks.len() == self.chunks.capacity() {
                 let more = self.chunks.capacity().max(64);
-                self.request(more * size_of::<Option<Chunk>>())?;
+                self.request(more * size_of::<Option<PositionChunk>>())?;
                 self.chunks.reserve_exact(more);
             }
             self.chunks.push(None);
@@ -65,10 +72,10 @@ impl Order {
         if self.chunks[index].is_none() {
             self.request(8 * CHUNK as usize)?;
             let places = vec![MISSING; CHUNK as usize].into_boxed_slice();
-            self.chunks[index] = Some(Chunk::Open { places, left: CHUNK as u32 });
+            self.chunks[index] = Some(PositionChunk::Open { places, left: CHUNK as u32 });
         }
         let again = || format!("state {number} was recorded twice");
-        let Some(Chunk::Open { places, left }) = &mut self.chunks[index] else { return Err(again()) };
+        let Some(PositionChunk::Open { places, left }) = &mut self.chunks[index] else { return Err(again()) };
         let place = &mut places[(number % CHUNK) as usize];
         if *place != MISSING {
             return Err(again());
@@ -83,7 +90,7 @@ impl Order {
     }
 
     fn pack(&mut self, index: usize) -> Result<(), String> {
-        let Some(Chunk::Open { places, .. }) = &self.chunks[index] else { return Ok(()) };
+        let Some(PositionChunk::Open { places, .. }) = &self.chunks[index] else { return Ok(()) };
         let shift = |(within, &place): (usize, &u64)| place as i64 - within as i64;
         let shifts = || places.iter().enumerate().map(shift);
         let base = shifts().min().unwrap_or(0);
@@ -93,7 +100,7 @@ impl Order {
             packed.set(within, (shift - base) as u64);
         }
         self.request(packed.held_bytes() as usize)?;
-        self.chunks[index] = Some(Chunk::Packed { base, shifts: packed });
+        self.chunks[index] = Some(PositionChunk::Packed { base, shifts: packed });
         self.grant.give_back(8 * CHUNK);
         Ok(())
     }
@@ -103,8 +110,8 @@ impl Order {
     pub fn place(&self, number: u64) -> Option<u64> {
         let within = (number % CHUNK) as usize;
         match self.chunks.get((number / CHUNK) as usize)?.as_ref()? {
-            Chunk::Open { places, .. } => Some(places[within]).filter(|&place| place != MISSING),
-            Chunk::Packed { base, shifts } => Some((base + within as i64 + shifts.get(within) as i64) as u64),
+            PositionChunk::Open { places, .. } => Some(places[within]).filter(|&place| place != MISSING),
+            PositionChunk::Packed { base, shifts } => Some((base + within as i64 + shifts.get(within) as i64) as u64),
         }
     }
 }

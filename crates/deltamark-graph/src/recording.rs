@@ -21,11 +21,11 @@
 use crate::block::{Bounds, Encoder, STATES};
 use crate::graph::{Granted, Graph};
 use crate::map::Mapped;
-use crate::meta::{Meta, ModelId, Places};
+use crate::meta::{FileError, Meta, ModelId, Places};
 use crate::order::Order;
 use crate::packed::Packed;
 use crate::unfinished::Unfinished;
-use deltamark_core::{Action, Budget, Control, Edge, Recorder};
+use deltamark_core::{Action, Budget, Control, Edge, Recorder, Stop};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -74,6 +74,36 @@ impl Written {
     }
 }
 
+/// Why a graph was not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// The reason, in a sentence.
+    pub why: String,
+    /// Whether it is that the budget had no room; otherwise the file, or what was recorded, is to blame.
+    pub room: bool,
+}
+
+impl Unwritten {
+    fn room(why: &str) -> Self {
+        Unwritten { why: why.into(), room: true }
+    }
+}
+
+impl From<String> for Unwritten {
+    fn from(why: String) -> Self {
+        Unwritten { why, room: false }
+    }
+}
+
+impl From<FileError> for Unwritten {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Stopped(Stop::Memory) => Self::room("the memory limit leaves no room for checking the graph"),
+            error => error.to_string().into(),
+        }
+    }
+}
+
 /// Records a graph.
 pub struct Recording {
     part: Option<RecordSink>,
@@ -86,6 +116,7 @@ pub struct Recording {
     actions: u32,
     last: u64,
     record: Vec<u8>,
+    refused: bool,
 }
 
 /// Where records are kept until the end of the search.
@@ -139,17 +170,17 @@ impl Recording {
     /// A graph that will be written to this file.
     ///
     /// # Errors
-    /// Why no file can be written there, in a sentence.
-    pub fn to_file(path: &Path, budget: Arc<Budget>) -> Result<Self, String> {
+    /// Why no file can be written there.
+    pub fn to_file(path: &Path, budget: Arc<Budget>) -> Result<Self, Unwritten> {
         if path.is_dir() {
-            return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
+            return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()).into());
         }
         // The file is renamed when it is complete, which would replace a device or a pipe.
         if path.exists() && !path.is_file() {
-            return Err(cannot_write(path, &io::Error::other("it is no regular file")));
+            return Err(cannot_write(path, &io::Error::other("it is no regular file")).into());
         }
         if !budget.request(2 * BUFFER as u64) {
-            return Err("the memory limit leaves no room for writing a graph".into());
+            return Err(Unwritten::room("the memory limit leaves no room for writing a graph"));
         }
         let beside = Unfinished::new(beside(path, "part"));
         let options = File::options().read(true).write(true).create(true).truncate(true).open(beside.path());
@@ -169,7 +200,19 @@ impl Recording {
     fn new(part: Option<RecordSink>, path: Option<PathBuf>, budget: Arc<Budget>) -> Self {
         let order = Order::new(&budget);
         let control = Control::new();
-        Recording { part, path, order, budget, control, edges: 0, ends: 0, actions: 0, last: 0, record: Vec::new() }
+        Recording {
+            part,
+            path,
+            order,
+            budget,
+            control,
+            edges: 0,
+            ends: 0,
+            actions: 0,
+            last: 0,
+            record: Vec::new(),
+            refused: false,
+        }
     }
 
     /// The same, whose file is not written if `control` stops the run before.
@@ -188,6 +231,11 @@ impl Recording {
         self.edges
     }
 
+    /// Whether a record failed because the budget had no room for it.
+    pub fn is_refused(&self) -> bool {
+        self.refused || self.order.is_refused()
+    }
+
     /// One more than the largest recorded action.
     pub fn actions(&self) -> u32 {
         self.actions
@@ -196,16 +244,16 @@ impl Recording {
     /// Writes the file, and opens it.
     ///
     /// # Errors
-    /// Why there is no file, in a sentence. There is none either when this is never called.
-    pub fn finish(mut self, about: About) -> Result<(Graph, Written), String> {
-        let part = self.part.take().ok_or("a graph is written once")?;
+    /// Why there is no file. There is none either when this is never called.
+    pub fn finish(mut self, about: About) -> Result<(Graph, Written), Unwritten> {
+        let part = self.part.take().ok_or_else(|| "a graph is written once".to_string())?;
         match part {
             RecordSink::Memory(pieces, granted) => {
                 // Everything three times for a moment: pieces, contiguous records, and the graph, which is smaller
                 // than both.
                 let _pieces = Granted(Arc::clone(&self.budget), granted);
                 if !self.budget.request(2 * granted) {
-                    return Err("the memory limit leaves no room for the graph".into());
+                    return Err(Unwritten::room("the memory limit leaves no room for the graph"));
                 }
                 let mut held = Granted(Arc::clone(&self.budget), 2 * granted);
                 let records = pieces.concat();
@@ -217,11 +265,11 @@ impl Recording {
                 let keep = (out.len() as u64).min(held.1);
                 self.budget.release(held.1 - keep);
                 held.1 = keep;
-                let graph = Graph::from_bytes(Mapped::Memory(out), &self.control).map_err(|error| error.to_string())?;
+                let graph = Graph::from_bytes(Mapped::Memory(out), &self.control)?;
                 Ok((graph.granted(held), written))
             }
             RecordSink::File(writer, part) => {
-                let path = self.path.clone().ok_or("a graph in a file has a path")?;
+                let path = self.path.clone().ok_or_else(|| "a graph in a file has a path".to_string())?;
                 let wrong = |error: io::Error| cannot_write(&path, &error);
                 drop(writer.into_inner().map_err(|error| wrong(error.into_error()))?);
                 let records = Mapped::open(part.path()).map_err(wrong)?;
@@ -234,7 +282,7 @@ impl Recording {
                 });
                 let written = written.map_err(wrong)?;
                 // Before the rename: if the run must stop now, there is no file.
-                let graph = Graph::open(new.path(), &self.control).map_err(|error| error.to_string())?;
+                let graph = Graph::open(new.path(), &self.control)?;
                 fs::rename(new.path(), &path).map_err(wrong)?;
                 Ok((graph, written))
             }
@@ -504,6 +552,7 @@ impl Recorder for Recording {
                 if room < self.record.len() {
                     let size = BUFFER.max(self.record.len());
                     if !self.budget.request(size as u64) {
+                        self.refused = true;
                         return Err("the memory limit leaves no room for the graph".into());
                     }
                     *granted += size as u64;

@@ -340,7 +340,7 @@ fn what_cannot_be_written_is_told_and_leaves_nothing_behind() {
     let folder = file("x").parent().expect("a folder").join("empty");
     std::fs::create_dir_all(&folder).expect("a folder");
     let budget = || Arc::new(Budget::unlimited());
-    let message = |path: PathBuf| Recording::to_file(&path, budget()).err().unwrap_or_default();
+    let message = |path: PathBuf| Recording::to_file(&path, budget()).err().map_or(String::new(), |error| error.why);
     assert!(message(folder.join("none/a.dmg")).contains("its folder does not exist"));
     assert!(message(folder.clone()).contains("it is a folder"));
     // Abandoned, recorded twice, or with a gap: nothing is left.
@@ -356,7 +356,8 @@ fn what_cannot_be_written_is_told_and_leaves_nothing_behind() {
     recording.record(0, &[Edge { action: Action(0), target: 7 }]).expect("room");
     assert!(recording.finish(About { initial: vec![0], ..About::default() }).is_err());
     assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 0);
-    let no_memory = Recording::to_file(&path, Arc::new(Budget::new(1000))).err().unwrap_or_default();
+    let no_memory =
+        Recording::to_file(&path, Arc::new(Budget::new(1000))).err().map_or(String::new(), |error| error.why);
     assert!(no_memory.contains("memory limit"));
 }
 

@@ -153,7 +153,7 @@ impl PathQuantifier {
 }
 
 /// Comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `=`
     Equal,
@@ -184,7 +184,7 @@ impl Comparison {
 }
 
 /// Arithmetic operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// `+`
     Add,

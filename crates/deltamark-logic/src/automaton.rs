@@ -63,7 +63,8 @@ pub struct Automaton {
 /// Why there is no automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAutomaton {
-    /// The formula has more than [`MAX_LETTERS`] atoms or untils, or a path quantifier.
+    /// The formula has more than [`MAX_LETTERS`] atoms or untils, too many ways to go on from a state, or a path
+    /// quantifier.
     TooLarge,
     /// A limit was reached.
     Stopped(Stop),
@@ -103,10 +104,22 @@ impl Shape {
     }
 }
 
+/// The most states after which an automaton is not tried further.
+const TRIED: usize = 1 << 12;
+
 impl Automaton {
+    /// Whether a formula is found to be too large when its first states are translated.
+    pub fn is_too_large(pool: &mut Pool, formula: FormulaId, atoms: u32, control: &Control) -> Result<bool, Stop> {
+        match tableau::automaton(pool, formula, atoms, TRIED, control) {
+            Ok(_) => Ok(false),
+            Err(NoAutomaton::TooLarge) => Ok(true),
+            Err(NoAutomaton::Stopped(stop)) => Err(stop),
+        }
+    }
+
     /// Translates a path formula over atoms `0..atoms`.
     pub fn new(pool: &mut Pool, formula: FormulaId, atoms: u32, control: &Control) -> Result<Self, NoAutomaton> {
-        let mut automaton = tableau::automaton(pool, formula, atoms, control)?;
+        let mut automaton = tableau::automaton(pool, formula, atoms, usize::MAX, control)?;
         loop {
             let before = automaton.size();
             automaton.keep_useful();

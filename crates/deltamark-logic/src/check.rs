@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use deltamark_core::diagnostic::did_you_mean;
-use deltamark_core::{Diagnostic, Findings, Kind, Observable, Observe, Span};
+use deltamark_core::{Diagnostic, Findings, Observable, ObservableKind, Observe, Span};
 
 use crate::ast::{Arithmetic, Comparison, Expr, Level, Name, Node};
 use crate::parse::{parse, shortened};
@@ -17,20 +17,32 @@ use crate::token::quote;
 
 /// Parses an expression, resolves its names, and compiles it.
 pub fn compile(text: &str, observe: &dyn Observe) -> Result<Compiled, Vec<Diagnostic>> {
-    compile_as(Kind::Bool, text, observe).map(|(_, compiled)| compiled)
+    compile_as(ObservableKind::Bool, text, observe).map(|(_, compiled)| compiled)
 }
 
 /// The same for an expression whose value is of this kind; a truth value is accepted as a number. Also returns the
 /// expression.
-pub(crate) fn compile_as(kind: Kind, text: &str, observe: &dyn Observe) -> Result<(Expr, Compiled), Vec<Diagnostic>> {
-    let expr = parse(text)?;
+pub(crate) fn compile_as(
+    kind: ObservableKind,
+    text: &str,
+    observe: &dyn Observe,
+) -> Result<(Expr, Compiled), Vec<Diagnostic>> {
+    let expr = match observe.own_expression(text) {
+        // The whole text is the name of an observable.
+        Some(Ok(_)) => {
+            let span = Span::new(0, text.len());
+            Expr { node: Node::Name(Name { text: text.into(), span }), span }
+        }
+        Some(Err(wrong)) => return Err(wrong),
+        None => parse(text)?,
+    };
     let compiled = compile_expr(kind, text, &expr, observe)?;
     Ok((expr, compiled))
 }
 
 /// Compiles an expression that was parsed from `text`, or from a part of it.
 pub(crate) fn compile_expr(
-    kind: Kind,
+    kind: ObservableKind,
     text: &str,
     expr: &Expr,
     observe: &dyn Observe,
@@ -46,7 +58,7 @@ pub(crate) fn compile_expr(
         now: Depths::default(),
         most: Depths::default(),
     };
-    let numeric = kind == Kind::Int && checker.kind(expr) != Some(Kind::Bool);
+    let numeric = kind == ObservableKind::Int && checker.kind(expr) != Some(ObservableKind::Bool);
     if numeric {
         checker.number(expr);
     } else {
@@ -120,7 +132,9 @@ impl Checker<'_> {
                 }
             }
             Node::Name(name) => match self.name(name) {
-                Some(observable) if observable.kind == Kind::Bool => self.emit(Operation::ReadTruth(observable), span),
+                Some(observable) if observable.kind == ObservableKind::Bool => {
+                    self.emit(Operation::ReadTruth(observable), span)
+                }
                 Some(_) => self.no_truth(expr),
                 None => {}
             },
@@ -161,14 +175,16 @@ impl Checker<'_> {
         match &expr.node {
             Node::Number(number) => self.emit(Operation::Number(*number), span),
             Node::Name(name) => match self.name(name) {
-                Some(observable) if observable.kind == Kind::Int => self.emit(Operation::Read(observable), span),
+                Some(observable) if observable.kind == ObservableKind::Int => {
+                    self.emit(Operation::Read(observable), span)
+                }
                 Some(_) => self.no_number(expr, None),
                 None => {}
             },
             Node::Tokens(names) => {
                 for (index, name) in names.iter().enumerate() {
                     match self.name(name) {
-                        Some(observable) if observable.kind == Kind::Int => {
+                        Some(observable) if observable.kind == ObservableKind::Int => {
                             self.emit(Operation::Read(observable), name.span);
                         }
                         Some(_) => self.no_number(&Expr { node: Node::Name(name.clone()), span: name.span }, None),
@@ -230,7 +246,7 @@ impl Checker<'_> {
     /// `a implies b` is `(not a) or b`.
     fn implication(&mut self, left: &Expr, right: &Expr, span: Span) {
         // A number on the left and the operator spelt `=>` is most likely a wrong `>=`.
-        if self.kind(left) == Some(Kind::Int) && self.kind(right) == Some(Kind::Int) {
+        if self.kind(left) == Some(ObservableKind::Int) && self.kind(right) == Some(ObservableKind::Int) {
             let between = self.text.get(left.span.end..right.span.start).unwrap_or("");
             if between.trim() == "=>" {
                 let start = left.span.end + between.find("=>").unwrap_or(0);
@@ -273,7 +289,11 @@ impl Checker<'_> {
         let kinds = (self.kind(left), self.kind(right));
         let orders = !matches!(comparison, Comparison::Equal | Comparison::Differ);
         match kinds {
-            (Some(Kind::Bool), Some(Kind::Bool)) | (Some(Kind::Bool), None) | (None, Some(Kind::Bool)) if !orders => {
+            (Some(ObservableKind::Bool), Some(ObservableKind::Bool))
+            | (Some(ObservableKind::Bool), None)
+            | (None, Some(ObservableKind::Bool))
+                if !orders =>
+            {
                 self.truth(left);
                 self.truth(right);
                 self.emit(Operation::Same, span);
@@ -282,15 +302,15 @@ impl Checker<'_> {
                 }
             }
             // One side is a truth value where a number is needed: the other side often shows the intention.
-            (Some(Kind::Bool), other) => {
+            (Some(ObservableKind::Bool), other) => {
                 self.truth(left);
                 self.no_number(left, instead(comparison, left, right));
-                if other == Some(Kind::Int) {
+                if other == Some(ObservableKind::Int) {
                     self.number(right);
                 }
             }
-            (other, Some(Kind::Bool)) => {
-                if other == Some(Kind::Int) {
+            (other, Some(ObservableKind::Bool)) => {
+                if other == Some(ObservableKind::Int) {
                     self.number(left);
                 }
                 self.truth(right);
@@ -313,7 +333,7 @@ impl Checker<'_> {
         let (Node::Name(process), Node::Name(state)) = (&left.node, &right.node) else { return None };
         let known = |name: &str| self.observe.resolve(name);
         let dotted = format!("{}.{}", process.text, state.text);
-        let truth = known(&dotted).is_some_and(|observable| observable.kind == Kind::Bool);
+        let truth = known(&dotted).is_some_and(|observable| observable.kind == ObservableKind::Bool);
         if !truth || known(&process.text).is_some() || known(&state.text).is_some() {
             return None;
         }
@@ -325,10 +345,10 @@ impl Checker<'_> {
     }
 
     /// The kind of an expression, as far as it is evident.
-    fn kind(&mut self, expr: &Expr) -> Option<Kind> {
+    fn kind(&mut self, expr: &Expr) -> Option<ObservableKind> {
         match &expr.node {
             Node::Name(name) => self.name(name).map(|observable| observable.kind),
-            Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => Some(Kind::Int),
+            Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => Some(ObservableKind::Int),
             Node::Truth(_)
             | Node::Deadlock
             | Node::Fireable(_)
@@ -341,7 +361,7 @@ impl Checker<'_> {
             | Node::Along(..)
             | Node::Until(..)
             | Node::Paths(..)
-            | Node::Compare(..) => Some(Kind::Bool),
+            | Node::Compare(..) => Some(ObservableKind::Bool),
         }
     }
 

@@ -9,6 +9,8 @@
 //! reach both wait: waiting_1 = 1
 //!                  and waiting_2 = 1
 //! invariant: p >= 0            # a property without a name is named by its text
+//! ltl served: G (waiting_1 -> F critical_1)
+//! ctl: AG EF initial
 //! deadlock-free
 //! ```
 //!
@@ -22,21 +24,27 @@ use deltamark_core::{Control, Diagnostic, Findings, Observe, Property, Span};
 
 use crate::PropertyKind;
 use crate::parse::shortened;
+use crate::room::room;
+use crate::temporal::{Logic, Temporal};
 
 /// The maximum length of a property file in bytes.
 pub const MAX_FILE_LENGTH: usize = 1 << 24;
 
+/// What a file asks.
+pub enum Asked {
+    /// A property of single states.
+    State(Property),
+    /// A formula of temporal logic; without a name of its own it is named by its text.
+    Temporal(String, Temporal),
+}
+
 /// Reads a property file.
-pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Property>, Vec<Diagnostic>> {
+pub fn parse_file(text: &str, observe: &dyn Observe) -> Result<Vec<Asked>, Vec<Diagnostic>> {
     parse_file_under(text, observe, &Control::new())
 }
 
 /// The same, unless `control` stops it. Properties are short, so it is polled between two.
-pub fn parse_file_under(
-    text: &str,
-    observe: &dyn Observe,
-    control: &Control,
-) -> Result<Vec<Property>, Vec<Diagnostic>> {
+pub fn parse_file_under(text: &str, observe: &dyn Observe, control: &Control) -> Result<Vec<Asked>, Vec<Diagnostic>> {
     if text.len() > MAX_FILE_LENGTH {
         return Err(vec![Diagnostic::new(format!(
             "the file is {} bytes long; at most {MAX_FILE_LENGTH} are accepted",
@@ -51,6 +59,7 @@ pub fn parse_file_under(
             break;
         }
         control.check()?;
+        control.ask_for(room(&text[entry.range()]))?;
         match read(text, entry, observe) {
             Ok((name, property)) => {
                 if let Some((name, span)) = name
@@ -106,15 +115,20 @@ fn entries(text: &str, findings: &mut Findings) -> Vec<Span> {
 type Given<'t> = Option<(&'t str, Span)>;
 
 /// Reads one property.
-fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<'t>, Property), Vec<Diagnostic>> {
+fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<'t>, Asked), Vec<Diagnostic>> {
     let body = &text[entry.range()];
     let word_length = body.find(|c: char| c.is_whitespace() || c == ':' || c == '#').unwrap_or(body.len());
     let word = &body[..word_length];
     let word_end = entry.start + word_length;
     let kind = match word {
-        "invariant" => PropertyKind::Invariant,
-        "reach" => PropertyKind::Reachable,
-        "deadlock-free" => return deadlock_free(text, Span::new(word_end, entry.end)).map_err(|finding| vec![finding]),
+        "invariant" => Ok(PropertyKind::Invariant),
+        "reach" => Ok(PropertyKind::Reachable),
+        "ltl" => Err(Logic::Ltl),
+        "ctl" => Err(Logic::Ctl),
+        "deadlock-free" => {
+            let read = deadlock_free(text, Span::new(word_end, entry.end));
+            return read.map(|(given, property)| (given, Asked::State(property))).map_err(|finding| vec![finding]);
+        }
         _ => return Err(vec![unknown(word, Span::new(entry.start, word_end))]),
     };
     // The name and its colon are on the first line.
@@ -128,8 +142,14 @@ fn read<'t>(text: &'t str, entry: Span, observe: &dyn Observe) -> Result<(Given<
     let given = name(text, Span::new(word_end, word_end + colon)).map_err(|finding| vec![finding])?;
     let start = word_end + colon + 1;
     let expression = text[start..entry.end].trim_end();
-    match kind.property(given.map(|(name, _)| name.to_string()), expression, observe) {
-        Ok(property) => Ok((given, property)),
+    let name = given.map(|(name, _)| name.to_string());
+    let asked = match kind {
+        Ok(kind) => kind.property(name, expression, observe).map(Asked::State),
+        Err(logic) => Temporal::new(logic, expression, observe)
+            .map(|formula| Asked::Temporal(name.unwrap_or_else(|| shortened(&formula.text)), formula)),
+    };
+    match asked {
+        Ok(asked) => Ok((given, asked)),
         Err(findings) => {
             Err(findings.into_iter().map(|finding| moved(finding, start, start + expression.len())).collect())
         }
@@ -183,10 +203,8 @@ fn deadlock_free(text: &str, rest: Span) -> Result<(Given<'_>, Property), Diagno
 
 fn unknown(word: &str, span: Span) -> Diagnostic {
     match word.to_ascii_lowercase().as_str() {
-        logic @ ("ltl" | "ctl") => {
-            Diagnostic::at(span, format!("{} formulas are not available yet", logic.to_ascii_uppercase()))
-                .help("what can be checked so far: `invariant`, `reach` and `deadlock-free`")
-        }
+        logic @ ("ltl" | "ctl") => Diagnostic::at(span, format!("a property cannot begin with `{}`", shortened(word)))
+            .help(format!("write `{logic}`, in small letters")),
         lower => {
             let finding = Diagnostic::at(span, format!("a property cannot begin with `{}`", shortened(word)));
             let near = match lower {
@@ -194,12 +212,12 @@ fn unknown(word: &str, span: Span) -> Diagnostic {
                 "ag" | "always" => Some("invariant"),
                 "deadlock" => Some("deadlock-free"),
                 _ if word.len() > 40 => None,
-                _ => did_you_mean(word, ["invariant", "reach", "deadlock-free"]),
+                _ => did_you_mean(word, ["invariant", "reach", "ltl", "ctl", "deadlock-free"]),
             };
             finding.help(match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "properties begin with `invariant`, `reach` or `deadlock-free`; indented lines continue the \
-                         property above"
+                None => "properties begin with `invariant`, `reach`, `ltl`, `ctl` or `deadlock-free`; indented lines \
+                         continue the property above"
                     .to_string(),
             })
         }

@@ -15,7 +15,7 @@ use crate::check::compile_as;
 use crate::lanes::Lanes;
 use crate::program::{Compiled, Operation};
 use deltamark_core::{
-    Batch, Block, Diagnostic, Kind, Measure, Observable, Observe, Rank, Scratch, Span, StateId, System,
+    Batch, Block, Diagnostic, Measure, Observable, ObservableKind, Observe, Rank, Scratch, Span, StateId, System,
 };
 
 /// The maximum number of components of a measure.
@@ -33,7 +33,7 @@ pub fn measure(text: &str, system: &dyn System) -> Result<Box<dyn Measure>, Vec<
     let (mut parts, mut findings, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for piece in pieces {
         let inner = &text[piece.range()];
-        match compile_as(Kind::Int, inner, observe) {
+        match compile_as(ObservableKind::Int, inner, observe) {
             Ok((expr, compiled)) => {
                 if compiled.operations.iter().any(|operation| matches!(operation, Operation::Deadlock)) {
                     findings.push(
@@ -152,12 +152,12 @@ fn linear(expr: &Expr, factor: i64, observe: &dyn Observe, sum: &mut Vec<(Observ
     match &expr.node {
         Node::Number(_) => Some(()),
         Node::Name(name) => {
-            sum.push((observe.resolve(&name.text).filter(|found| found.kind == Kind::Int)?, factor));
+            sum.push((observe.resolve(&name.text).filter(|found| found.kind == ObservableKind::Int)?, factor));
             Some(())
         }
         Node::Tokens(names) => {
             for name in names {
-                sum.push((observe.resolve(&name.text).filter(|found| found.kind == Kind::Int)?, factor));
+                sum.push((observe.resolve(&name.text).filter(|found| found.kind == ObservableKind::Int)?, factor));
             }
             Some(())
         }

@@ -11,6 +11,7 @@ use deltamark_core::parser::{Cursor, Pratt};
 use deltamark_core::{Diagnostic, Findings, Span};
 
 use crate::ast::{Arithmetic, Expr, Level, Name, Node, PathOperator, PathQuantifier, UntilOperator};
+use crate::pattern::{self, Pattern, Scope};
 use crate::token::{self, Token};
 
 /// The maximum depth of expressions.
@@ -50,7 +51,8 @@ fn parse_as(text: &str, temporal: bool) -> Result<Expr, Vec<Diagnostic>> {
                 .help("an expression reads like `p >= 1 and not deadlock`"),
         ]);
     }
-    let mut parser = Parser { cursor: Cursor::new(text, tokens), depth: 0, findings: Findings::default(), temporal };
+    let cursor = Cursor::new(text, tokens);
+    let mut parser = Parser { cursor, depth: 0, findings: Findings::default(), temporal, within: false };
     // Where reading stopped, there is a finding.
     let expr = parser.whole().unwrap_or(Expr { node: Node::Deadlock, span: Span::at(0) });
     parser.findings.or_as_found(expr)
@@ -68,6 +70,8 @@ struct Parser<'t> {
     findings: Findings,
     /// Whether the letters of temporal logic are operators.
     temporal: bool,
+    /// Whether this is inside of a pattern.
+    within: bool,
 }
 
 impl Pratt for Parser<'_> {
@@ -214,7 +218,7 @@ impl Parser<'_> {
         (letters && self.cursor.peek() == Some(Token::Word)).then(|| (word.to_string(), 1))
     }
 
-    /// Reads what temporal operators stand before.
+    /// Reads prefix temporal operators and their operand.
     fn temporal_prefix(&mut self, letters: &str, tokens: usize, min: Level) -> Parsed<Expr> {
         let span = self.cursor.here();
         if min > Level::Not {
@@ -383,6 +387,9 @@ impl Parser<'_> {
     /// Reads `fireable(…)` or `tokens(…)`.
     fn call(&mut self) -> Parsed<Expr> {
         let span = self.cursor.here();
+        if let Some(pattern) = Pattern::by_name(self.slice(self.cursor.at)).filter(|_| self.temporal) {
+            return self.pattern(pattern);
+        }
         let function: fn(Vec<Name>) -> Node = match &self.cursor.text[span.range()] {
             "fireable" => Node::Fireable,
             "tokens" => Node::Tokens,
@@ -392,8 +399,13 @@ impl Parser<'_> {
             }
             other => {
                 let finding = Diagnostic::at(span, format!("there is no function `{}`", shortened(other)));
-                let help = match did_you_mean(other, token::FUNCTIONS) {
+                let patterns = Pattern::NAMES.iter().map(|(name, _)| *name).filter(|_| self.temporal);
+                let help = match did_you_mean(other, token::FUNCTIONS.iter().copied().chain(patterns)) {
                     Some(near) => format!("did you mean `{near}`?"),
+                    _ if self.temporal => format!(
+                        "the functions are `fireable(transition, …)` and `tokens(place, …)`, the patterns {}",
+                        Pattern::NAMES.map(|(_, pattern)| format!("`{}`", pattern.form())).join(", ")
+                    ),
                     _ => "the functions are `fireable(transition, …)` and `tokens(place, …)`".to_string(),
                 };
                 return self.stop(finding.help(help));
@@ -408,6 +420,72 @@ impl Parser<'_> {
         }
         self.close(open)?;
         Ok(Expr { node: function(names), span: Span::new(span.start, self.cursor.last_end()) })
+    }
+
+    /// Reads a pattern and its scope.
+    fn pattern(&mut self, pattern: Pattern) -> Parsed<Expr> {
+        let (span, form) = (self.cursor.here(), pattern.form());
+        if self.within {
+            return self.stop(
+                Diagnostic::at(span, "patterns cannot be part of patterns")
+                    .help("write the inner one as a formula, or ask for each"),
+            );
+        }
+        if self.depth + pattern::HEIGHT > MAX_DEPTH {
+            return self.stop(
+                Diagnostic::at(span, format!("the expression nests deeper than {MAX_DEPTH} levels"))
+                    .help("remove parentheses, or split it into several properties"),
+            );
+        }
+        let open = self.cursor.tokens[self.cursor.at + 1].1;
+        self.cursor.at += 2;
+        self.within = true;
+        self.depth += pattern::HEIGHT;
+        let mut list = vec![self.climb(Level::Iff)?];
+        while self.cursor.peek() == Some(Token::Comma) {
+            self.cursor.at += 1;
+            list.push(self.climb(Level::Iff)?);
+        }
+        self.close(open)?;
+        if list.len() != pattern.operands() {
+            let wrong = Span::new(span.start, self.cursor.last_end());
+            let count = list.len();
+            return self.stop(
+                Diagnostic::at(wrong, format!("the pattern has {count} of {} formulas", pattern.operands()))
+                    .help(format!("write `{form}`")),
+            );
+        }
+        let scope = self.scope()?;
+        self.depth -= pattern::HEIGHT;
+        self.within = false;
+        Ok(pattern::expanded(pattern, &list, &scope, Span::new(span.start, self.cursor.last_end())))
+    }
+
+    /// Reads where a pattern must be true.
+    fn scope(&mut self) -> Parsed<Scope> {
+        let word = if self.cursor.peek() == Some(Token::Word) {
+            self.slice(self.cursor.at).to_string()
+        } else {
+            String::new()
+        };
+        if !["globally", "before", "after", "between"].contains(&word.as_str()) {
+            return Ok(Scope::Globally);
+        }
+        self.cursor.at += 1;
+        if word == "globally" {
+            return Ok(Scope::Globally);
+        }
+        let first = self.climb(Level::Not)?;
+        match word.as_str() {
+            "before" => Ok(Scope::Before(first)),
+            "after" if self.slice(self.cursor.at) == "until" => {
+                self.cursor.at += 1;
+                Ok(Scope::AfterUntil(first, self.climb(Level::Not)?))
+            }
+            "after" => Ok(Scope::After(first)),
+            _ if self.cursor.take(Token::And) => Ok(Scope::Between(first, self.climb(Level::Not)?)),
+            _ => self.unexpected("`and`, as in `between q and r`"),
+        }
     }
 
     /// Reads a name, bare or quoted.

@@ -20,7 +20,7 @@ use crate::lanes::{self, Lanes};
 use crate::parse::shortened;
 
 /// Which truth value of the left side short-circuits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Junction {
     And,
     Or,
@@ -38,7 +38,7 @@ impl Junction {
 }
 
 /// An instruction. `T` is the stack of truth values, `N` that of numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     /// T: → constant
     Truth(bool),
@@ -96,10 +96,37 @@ pub struct Compiled {
     pub(crate) numeric: bool,
 }
 
+/// What an expression computes, whatever its text: equal ones have equal values in every state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Meaning(Vec<Operation>);
+
 impl Compiled {
+    /// What it computes. Its text does not say that: parts of an expanded pattern all have the text of the pattern.
+    pub fn meaning(&self) -> Meaning {
+        Meaning(self.operations.clone())
+    }
+
     /// The expression on one line: as the user wrote it, or printed again if it took several lines.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether its value depends on whether a state has successors.
+    pub fn asks_deadlock(&self) -> bool {
+        self.operations.iter().any(|operation| matches!(operation, Operation::Deadlock))
+    }
+
+    /// Whether it may have no value in some state, as far as that is known without looking at states: `undefined` is
+    /// asked which observables may have none. Numbers that are read, and sums of them, are taken to fit 64 bits if
+    /// `small`.
+    pub fn may_fail(&self, small: bool, undefined: &dyn Fn(Observable) -> bool) -> bool {
+        self.operations.iter().any(|operation| match operation {
+            Operation::Read(observable) | Operation::ReadTruth(observable) => undefined(*observable),
+            Operation::Negate | Operation::Arithmetic(Arithmetic::Add | Arithmetic::Subtract) => !small,
+            Operation::Number(number) => number.unsigned_abs() > 1 << 48,
+            Operation::Arithmetic(_) => true,
+            _ => false,
+        })
     }
 }
 
@@ -258,6 +285,8 @@ impl Compiled {
                 }
                 Operation::Read(observable) => {
                     observe.read_block(scratch, block, observable, &mut numbers[used]);
+                    wrong = lanes::compare(Comparison::Equal, &numbers[used], |_| UNDEFINED);
+                    unread = Some(observable);
                     used += 1;
                 }
                 Operation::Negate => wrong = lanes::negate(&mut numbers[used - 1]),

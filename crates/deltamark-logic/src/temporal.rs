@@ -23,7 +23,8 @@ use crate::ast::{Expr, Node, PathOperator, PathQuantifier, UntilOperator};
 use crate::check::compile_expr;
 use crate::parse::{parse_temporal, shortened};
 use crate::program::Compiled;
-use deltamark_core::{Diagnostic, Findings, Kind, Observe, Predicate, Span};
+use deltamark_core::{Diagnostic, Findings, ObservableKind, Observe, Span};
+use std::collections::HashMap;
 
 /// Which formulas are accepted, and what a deadlock means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,17 +64,16 @@ pub struct Temporal {
     /// The formula of states that must be true in all initial states.
     pub root: FormulaId,
     /// The atoms `0..`.
-    pub atoms: Vec<Box<dyn Predicate>>,
+    pub atoms: Vec<Compiled>,
 }
 
 impl Temporal {
     /// Reads a formula over the observables of a model.
     pub fn new(logic: Logic, text: &str, observe: &dyn Observe) -> Result<Self, Vec<Diagnostic>> {
         let expr = parse_temporal(text)?;
-        let mut atoms: Vec<Box<dyn Predicate>> = Vec::new();
+        let mut atoms: Vec<Compiled> = Vec::new();
         let (pool, root) = lower(logic, text, &expr, |part| {
-            let compiled: Compiled = compile_expr(Kind::Bool, text, part, observe)?;
-            atoms.push(Box::new(compiled));
+            atoms.push(compile_expr(ObservableKind::Bool, text, part, observe)?);
             Ok(())
         })?;
         let written = text.trim();
@@ -96,6 +96,7 @@ pub fn path_formula(text: &str) -> Result<(Pool, FormulaId, Vec<String>), Vec<Di
         atoms: Vec::new(),
         split: true,
         strong: false,
+        equalities: HashMap::new(),
         atom: &mut |part: &Expr| {
             atoms.push(part.to_string());
             Ok(())
@@ -122,6 +123,7 @@ fn lower(
         atoms: Vec::new(),
         split: false,
         strong: false,
+        equalities: HashMap::new(),
         atom: &mut atom,
     };
     let root = match logic {
@@ -188,6 +190,8 @@ struct Lowering<'a> {
     split: bool,
     /// Whether `X` needs a next state: under `E`, or under `A` and a negation.
     strong: bool,
+    /// The formulas of `iff`, by place and by whether `X` needs a next state.
+    equalities: HashMap<(*const Expr, bool), FormulaId>,
     atom: &'a mut dyn FnMut(&Expr) -> Result<(), Vec<Diagnostic>>,
 }
 
@@ -216,12 +220,19 @@ impl Lowering<'_> {
                 self.pool.or(list)
             }
             Node::Iff(list) => {
+                // Each part is taken twice, so one in another would double the work with every level.
+                let place = (std::ptr::from_ref(expr), self.strong);
+                if let Some(&known) = self.equalities.get(&place) {
+                    return known;
+                }
                 // Each part as it is and for its negation, which differ where there is an `X`.
                 let list: Vec<_> = list.iter().map(|one| (self.path(one), self.negated(one))).collect();
                 let equal = |left: (FormulaId, FormulaId), right: &(FormulaId, FormulaId)| {
                     (self.pool.same(left, *right), self.pool.same((left.1, left.0), (right.1, right.0)))
                 };
-                list[1..].iter().fold(list[0], equal).0
+                let all = list[1..].iter().fold(list[0], equal).0;
+                self.equalities.insert(place, all);
+                all
             }
             Node::Implies(left, right) => {
                 let (left, right) = (self.negated(left), self.path(right));

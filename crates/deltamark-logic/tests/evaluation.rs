@@ -4,7 +4,7 @@ mod common;
 
 use common::{ACTIONS, Fake, NUMBERS, Random, TRUTHS, VALUES, WIDTH, block};
 use deltamark_core::property::Undefined;
-use deltamark_core::{Goal, Kind, Observe, Predicate, Scratch, Slot, Span};
+use deltamark_core::{Goal, ObservableKind, Observe, Predicate, Scratch, Slot, Span};
 use deltamark_logic::{Arithmetic, Comparison, Expr, Name, Node, compile, invariant, parse, reachable};
 
 /// Why an expression has no value.
@@ -107,7 +107,7 @@ fn dull_number(expr: &Expr, state: &State) -> Result<i64, Wrong> {
 
 fn is_truth(expr: &Expr) -> bool {
     match &expr.node {
-        Node::Name(name) => Fake.resolve(&name.text).unwrap().kind == Kind::Bool,
+        Node::Name(name) => Fake.resolve(&name.text).unwrap().kind == ObservableKind::Bool,
         Node::Number(_) | Node::Tokens(_) | Node::Negate(_) | Node::Arithmetic(..) => false,
         _ => true,
     }

@@ -4,12 +4,16 @@ mod common;
 
 use common::{Fake, all_rendered};
 use deltamark_core::Goal;
-use deltamark_logic::{MAX_FILE_LENGTH, parse_file};
+use deltamark_logic::{Asked, MAX_FILE_LENGTH, parse_file};
 
 /// The properties as `kind name: text`.
 fn listed(text: &str) -> Vec<String> {
     let properties = parse_file(text, &Fake).unwrap_or_else(|findings| panic!("{}", all_rendered(text, &findings)));
-    let line = |property: &deltamark_core::Property| {
+    let line = |asked: &Asked| {
+        let property = match asked {
+            Asked::State(property) => property,
+            Asked::Temporal(name, formula) => return format!("{} {name}: {}", formula.logic.word(), formula.text),
+        };
         let kind = match &property.goal {
             Goal::Reachable(_) => "reach",
             other => other.word(),
@@ -40,6 +44,7 @@ fn files_hold_properties() {
         ("reach far:\n  p = 3\n", vec!["reach far: p = 3".into()]),
         ("invariant: b # always\nreach: (b)", vec!["invariant b: b".into(), "reach (b): (b)".into()]),
         ("invariant: b\nreach: b", vec!["invariant b: b".into(), "reach b: b".into()]),
+        ("ltl fair: G F b\nctl: AG\n EF b", vec!["ltl fair: G F b".into(), "ctl A G E F b: A G E F b".into()]),
         ("deadlock-free", vec![format!("deadlock-free deadlock-free: {dead}")]),
         ("deadlock-free live # really\n\n", vec![format!("deadlock-free live: {dead}")]),
         ("invariant: \"odd name-1\" >= 0", vec!["invariant \"odd name-1\" >= 0: \"odd name-1\" >= 0".into()]),
@@ -67,16 +72,16 @@ the model has nothing called `pp`
 = did you mean `p`?",
         ),
         (
-            "ltl fair: G F b\nCTL: AG b",
+            "ltl fair: G F qq\nCTL: AG b",
             "
-ltl fair: G F b
-^^^
-LTL formulas are not available yet
-= what can be checked so far: `invariant`, `reach` and `deadlock-free`
+ltl fair: G F qq
+              ^^
+the model has nothing called `qq`
+= did you mean `q`?
 CTL: AG b
 ^^^
-CTL formulas are not available yet
-= what can be checked so far: `invariant`, `reach` and `deadlock-free`",
+a property cannot begin with `CTL`
+= write `ctl`, in small letters",
         ),
         (
             "invarient x: b\nreachable: b\np = 1",
@@ -92,7 +97,7 @@ a property cannot begin with `reachable`
 p = 1
 ^
 a property cannot begin with `p`
-= properties begin with `invariant`, `reach` or `deadlock-free`; indented lines continue the property above",
+= properties begin with `invariant`, `reach`, `ltl`, `ctl` or `deadlock-free`; indented lines continue the property above",
         ),
         (
             "invariant p = 1\ninvariant \"a:b\" = 1\ninvariant p >= 1: b",

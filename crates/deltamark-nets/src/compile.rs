@@ -99,15 +99,19 @@ pub(crate) struct Compiled {
     pub single: Steps,
     /// What each bit of a state adds to the hash, by bit number.
     pub bit_hash: Vec<u64>,
-    /// What each byte of a state adds to the hash, 256 entries a byte; empty for wide states, where the tables
-    /// would not stay in the cache.
-    pub byte_hash: Vec<u64>,
+    /// What each part of a word of a state adds to the hash: of a byte, 256 entries each; of four bits, 16 entries each,
+    /// for wide states, where the tables of bytes would not stay in the cache; empty for still wider ones.
+    pub part_hash: Vec<u64>,
+    /// The bits of such a part.
+    part_bits: usize,
     /// The part of the hash that never changes.
     pub base_hash: u64,
 }
 
 /// States of more words are not hashed bytewise.
 const BYTE_TABLE_WORDS: usize = 16;
+/// States of more words are hashed bit by bit.
+const NIBBLE_TABLE_WORDS: usize = 256;
 
 impl Compiled {
     /// Compiles the net for this layout.
@@ -153,7 +157,8 @@ impl Compiled {
             overflows: Vec::new(),
             changes: Vec::new(),
             bit_hash: Vec::new(),
-            byte_hash: Vec::new(),
+            part_hash: Vec::new(),
+            part_bits: 8,
             base_hash: 0,
             single: Steps::under(net, &layout, control)?,
             words: layout.words(),
@@ -165,6 +170,22 @@ impl Compiled {
         }
         compiled.prepare_hash();
         Ok(compiled)
+    }
+
+    /// The bytes that it takes to compile the net for another layout of about this size: of the result, whose lists may
+    /// have grown by doubling, and of the drafts of all steps.
+    pub fn bytes_to_compile(&self) -> u64 {
+        let conditions = size_of_val(&self.conditions[..]);
+        let lists = size_of_val(&self.groups[..])
+            + size_of_val(&self.steps[..])
+            + conditions
+            + size_of_val(&self.overflows[..])
+            + size_of_val(&self.changes[..])
+            + size_of_val(&self.thresholds[..]);
+        let tables = size_of_val(&self.bit_hash[..]) + size_of_val(&self.part_hash[..]);
+        // Each draft has three lists of its own, which an allocator rounds up.
+        let drafts = lists + self.steps.len() * (size_of::<Draft>() + 48);
+        (2 * lists + tables + drafts) as u64 + 2 * self.single.bytes()
     }
 
     fn add_step(&mut self, draft: Draft) {
@@ -200,10 +221,12 @@ impl Compiled {
                     unit.wrapping_shl(bit as u32);
             }
         }
-        if words <= BYTE_TABLE_WORDS {
-            self.byte_hash = vec![0; 8 * words * 256];
-            for (table, units) in self.byte_hash.chunks_exact_mut(256).zip(self.bit_hash.chunks_exact(8)) {
-                for value in 1..256usize {
+        if words <= NIBBLE_TABLE_WORDS {
+            self.part_bits = if words <= BYTE_TABLE_WORDS { 8 } else { 4 };
+            let (bits, values) = (self.part_bits, 1 << self.part_bits);
+            self.part_hash = vec![0; 64 / bits * words * values];
+            for (table, units) in self.part_hash.chunks_exact_mut(values).zip(self.bit_hash.chunks_exact(bits)) {
+                for value in 1..values {
                     let lowest = value.trailing_zeros() as usize;
                     table[value] = table[value & (value - 1)].wrapping_add(units[lowest]);
                 }
@@ -215,17 +238,23 @@ impl Compiled {
     #[inline]
     pub fn word_hash(&self, index: usize, mut value: u64) -> u64 {
         let mut sum = 0u64;
-        // Sparse words are quicker bit by bit; full ones byte by byte.
-        if self.byte_hash.is_empty() || (self.words > 2 && value.count_ones() < 6) {
+        // Sparse words are quicker bit by bit; full ones part by part.
+        let few = if self.part_bits == 8 { 6 } else { 12 };
+        if self.part_hash.is_empty() || (self.words > 2 && value.count_ones() < few) {
             let units = &self.bit_hash[64 * index..64 * index + 64];
             while value != 0 {
                 sum = sum.wrapping_add(units[value.trailing_zeros() as usize]);
                 value &= value - 1;
             }
-        } else {
-            let tables = &self.byte_hash[2048 * index..2048 * index + 2048];
+        } else if self.part_bits == 8 {
+            let tables = &self.part_hash[2048 * index..2048 * index + 2048];
             for byte in 0..8 {
                 sum = sum.wrapping_add(tables[256 * byte + (value >> (8 * byte) & 255) as usize]);
+            }
+        } else {
+            let tables = &self.part_hash[256 * index..256 * index + 256];
+            for nibble in 0..16 {
+                sum = sum.wrapping_add(tables[16 * nibble + (value >> (4 * nibble) & 15) as usize]);
             }
         }
         sum

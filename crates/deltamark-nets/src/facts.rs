@@ -18,7 +18,7 @@ const MOST_CHANGED: usize = 1024;
 
 /// `count >= weight` of a place, or its negation. Ordered by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Condition {
+struct TokenCondition {
     place: u32,
     /// Whether there must be fewer tokens than the weight.
     below: bool,
@@ -26,9 +26,9 @@ struct Condition {
 }
 
 /// The conditions that a transition needs.
-fn needs(transition: &Transition) -> impl Iterator<Item = Condition> {
+fn needs(transition: &Transition) -> impl Iterator<Item = TokenCondition> {
     let arcs = transition.inputs.iter().chain(&transition.reads).map(|arc| (arc, false));
-    arcs.chain(transition.inhibitors.iter().map(|arc| (arc, true))).map(|(arc, below)| Condition {
+    arcs.chain(transition.inhibitors.iter().map(|arc| (arc, true))).map(|(arc, below)| TokenCondition {
         place: arc.place,
         below,
         weight: arc.weight,
@@ -38,7 +38,7 @@ fn needs(transition: &Transition) -> impl Iterator<Item = Condition> {
 /// The facts of a net.
 pub(crate) struct NetFacts<'n> {
     system: &'n NetSystem,
-    conditions: Vec<Condition>,
+    conditions: Vec<TokenCondition>,
     actions: ActionFacts,
 }
 
@@ -60,7 +60,7 @@ impl<'n> NetFacts<'n> {
         conditions.dedup();
         let mut actions = ActionFacts::new(conditions.len() as u32, 0);
         let mut fact = ActionFact::default();
-        for (transition, effect) in transitions.iter().zip(system.effects()) {
+        for (transition, effect) in transitions.iter().zip(system.changes()) {
             control.ask()?;
             fact.clear();
             let number = |condition| conditions.partition_point(|&other| other < condition) as u32;
@@ -68,7 +68,7 @@ impl<'n> NetFacts<'n> {
             for &(place, gain) in effect {
                 let first = conditions.partition_point(|condition| condition.place < place);
                 let of_place = conditions[first..].iter().take_while(|condition| condition.place == place);
-                for (condition, Condition { below, .. }) in (first as u32..).zip(of_place) {
+                for (condition, TokenCondition { below, .. }) in (first as u32..).zip(of_place) {
                     if (gain > 0) != *below { &mut fact.enables } else { &mut fact.disables }.push(condition);
                 }
             }
@@ -88,7 +88,7 @@ impl Facts for NetFacts<'_> {
     }
 
     fn holds(&self, scratch: &mut Scratch, state: &[Slot], condition: u32) -> bool {
-        let Condition { place, below, weight } = self.conditions[condition as usize];
+        let TokenCondition { place, below, weight } = self.conditions[condition as usize];
         (self.system.count(scratch, state, place) >= u64::from(weight)) != below
     }
 
@@ -116,7 +116,7 @@ impl Facts for NetFacts<'_> {
         if let Some(transition) = self.system.transition_of(observable) {
             return Some(self.actions.changes_of_enabled(Action(transition)));
         }
-        let gains = self.system.effects().iter().map(|effect| effect.iter().find(|gain| gain.0 == observable.index));
+        let gains = self.system.changes().iter().map(|effect| effect.iter().find(|gain| gain.0 == observable.index));
         let change = |gain: i64| if gain > 0 { Change::Increases } else { Change::Decreases };
         Some((0..).zip(gains).filter_map(|(number, gain)| Some((Action(number), change(gain?.1)))).collect())
     }

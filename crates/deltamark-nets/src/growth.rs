@@ -8,7 +8,7 @@
 //! invalidate it, because more tokens may then disable a step.
 
 use crate::Net;
-use crate::walk::Walk;
+use crate::walk::MarkingWalk;
 use deltamark_core::Growth;
 
 /// Steps of a walk; each marking is compared with all earlier ones, by the sum of the effects in between.
@@ -39,8 +39,15 @@ pub(crate) fn growth(net: &Net, effects: &[Vec<(u32, i64)>], bits: &[u8]) -> Opt
         .filter(|&place| bits[place] >= 8 && u64::from(net.places[place].initial) >> (bits[place] - 1) == 0)
         .collect();
     grown.sort_by_key(|&place| std::cmp::Reverse(bits[place]));
-    let most = 1u64 << (bits[*grown.first()?] - 1);
-    let sentence = format!("the net may be unbounded: {} to {most} tokens and more", grow(net, &grown));
+    // Of the counts themselves only the widths of fields are known, and some are widened ahead.
+    let room = |place: usize| u64::MAX >> (64 - bits[place]);
+    let (&first, others) = grown.split_first()?;
+    let mut list = vec![format!("{} tokens in `{}`", room(first), net.places[first].name)];
+    list.extend(others.iter().take(NAMED - 1).map(|&place| format!("{} in `{}`", room(place), net.places[place].name)));
+    if grown.len() > NAMED {
+        list.push(format!("less in {} more", grown.len() - NAMED));
+    }
+    let sentence = format!("the net may be unbounded: there is room by now for {}", list.join(", "));
     Some(Growth { sentence, proved: false })
 }
 
@@ -71,9 +78,9 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
     let mut effort = 0;
     let mut pumped = vec![false; net.places.len()];
     let mut first = None;
-    let mut sums = Sums { of: vec![0; net.places.len()], touched: Vec::new() };
+    let mut sums = EffectSums { of: vec![0; net.places.len()], touched: Vec::new() };
     for number in 0..WALKS {
-        let mut walk = Walk::new(net, effects, number);
+        let mut walk = MarkingWalk::new(net, effects, number);
         let mut fired = Vec::new();
         while fired.len() < STEPS && effort + walk.effort < EFFORT {
             let Some(chosen) = walk.step() else { break };
@@ -91,13 +98,13 @@ fn pump(net: &Net, effects: &[Vec<(u32, i64)>]) -> Option<Pump> {
 }
 
 /// The sum of effects, by place.
-struct Sums {
+struct EffectSums {
     of: Vec<i64>,
     /// Places whose sums may be non-zero, possibly with duplicates.
     touched: Vec<u32>,
 }
 
-impl Sums {
+impl EffectSums {
     /// The latest step from which on the sum of effects is non-negative everywhere and positive somewhere, which
     /// gives the shortest cycle. The sums are then those of its steps.
     fn covered(&mut self, effects: &[Vec<(u32, i64)>], fired: &[usize], effort: &mut usize) -> Option<usize> {
@@ -131,6 +138,16 @@ mod tests {
     fn growth(text: &str) -> Option<(String, bool)> {
         let growth = NetSystem::new(tina::parse(text).expect("a valid net")).describe().growth();
         growth.map(|growth| (growth.sentence, growth.proved))
+    }
+
+    #[test]
+    fn without_a_proof_each_place_is_named_with_the_width_of_its_own_field() {
+        let system = NetSystem::new(tina::parse("tr t a -> d\ntr s a?-3 -> o\npl a (1000)\n").expect("a valid net"));
+        let growth = super::growth(system.net(), &[], &[10, 10, 15]).expect("two places have grown");
+        let places: Vec<&str> = system.net().places.iter().map(|place| place.name.as_str()).collect();
+        assert_eq!(places, ["a", "d", "o"]);
+        let expected = "the net may be unbounded: there is room by now for 32767 tokens in `o`, 1023 in `d`";
+        assert_eq!((growth.sentence.as_str(), growth.proved), (expected, false));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! ```
 
 mod ahead;
+mod automorphism;
 mod build;
 mod compile;
 mod facts;
@@ -21,9 +22,11 @@ mod planes;
 pub mod pnml;
 mod portable;
 mod progress;
+pub mod reduce;
 mod sample;
 mod step;
 mod survey;
+pub mod symmetry;
 mod system;
 mod tapaal;
 pub mod tina;

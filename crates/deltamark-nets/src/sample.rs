@@ -5,7 +5,7 @@
 //! the walks are real.
 
 use crate::Net;
-use crate::walk::Walk;
+use crate::walk::MarkingWalk;
 
 /// The maximum work of all walks: about a millisecond.
 const EFFORT: usize = 200_000;
@@ -19,7 +19,7 @@ pub(crate) fn largest_counts(net: &Net, effects: &[Vec<(u32, i64)>]) -> Vec<u64>
         return largest;
     }
     for number in 0..WALKS {
-        let mut walk = Walk::new(net, effects, number);
+        let mut walk = MarkingWalk::new(net, effects, number);
         while walk.effort < EFFORT / WALKS as usize {
             let Some(chosen) = walk.step() else { break };
             for &(place, _) in &effects[chosen] {

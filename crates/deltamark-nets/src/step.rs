@@ -78,7 +78,7 @@ struct Row<const WORDS: usize> {
 
 /// The rows of all transitions, where states have few words.
 #[derive(Debug)]
-enum Rows {
+enum TransitionRows {
     One(Vec<Row<1>>),
     Two(Vec<Row<2>>),
     Three(Vec<Row<3>>),
@@ -105,7 +105,7 @@ pub(crate) struct Steps {
     exchanges: Vec<Exchange>,
     /// The highest bit of every field, word by word.
     tops: Vec<u64>,
-    rows: Rows,
+    rows: TransitionRows,
 }
 
 /// `value - minus + plus`, and a mask that is not zero if a field underflows or overflows.
@@ -129,6 +129,19 @@ fn carries(value: u64, plus: u64, more: u64) -> u64 {
 }
 
 impl Steps {
+    /// The bytes of its lists.
+    pub fn bytes(&self) -> u64 {
+        let rows = match &self.rows {
+            TransitionRows::One(rows) => size_of_val(&rows[..]),
+            TransitionRows::Two(rows) => size_of_val(&rows[..]),
+            TransitionRows::Three(rows) => size_of_val(&rows[..]),
+            TransitionRows::Four(rows) => size_of_val(&rows[..]),
+            TransitionRows::None => 0,
+        };
+        let lists = size_of_val(&self.entries[..]) + size_of_val(&self.exchanges[..]) + size_of_val(&self.tops[..]);
+        (lists + rows) as u64
+    }
+
     /// The constants of all transitions in this layout, unless `control` stops it.
     pub fn under(net: &Net, layout: &Layout, control: &Control) -> Result<Self, Stop> {
         let mut tops = vec![0; layout.words()];
@@ -136,18 +149,18 @@ impl Steps {
             tops[field.word() as usize] |= 1 << (field.word_shift() + field.bits() - 1);
         }
         let mut steps =
-            Steps { slots: layout.slots, entries: Vec::new(), exchanges: Vec::new(), tops, rows: Rows::None };
+            Steps { slots: layout.slots, entries: Vec::new(), exchanges: Vec::new(), tops, rows: TransitionRows::None };
         let highest = net.transitions.iter().map(|transition| transition.priority).max();
         for transition in &net.transitions {
             control.ask()?;
             steps.add(layout, transition, Some(transition.priority) < highest);
         }
         steps.rows = match layout.words() {
-            1 => Rows::One(steps.rows()),
-            2 => Rows::Two(steps.rows()),
-            3 => Rows::Three(steps.rows()),
-            4 => Rows::Four(steps.rows()),
-            _ => Rows::None,
+            1 => TransitionRows::One(steps.rows()),
+            2 => TransitionRows::Two(steps.rows()),
+            3 => TransitionRows::Three(steps.rows()),
+            4 => TransitionRows::Four(steps.rows()),
+            _ => TransitionRows::None,
         };
         Ok(steps)
     }
@@ -294,15 +307,15 @@ impl Steps {
             }
         }
         let taken = match (&self.rows, self.slots) {
-            (Rows::One(rows), 1) => self.do_narrow::<1, 1>(rows, from, actions, to),
-            (Rows::One(rows), _) => self.do_narrow::<1, 2>(rows, from, actions, to),
-            (Rows::Two(rows), 3) => self.do_narrow::<2, 3>(rows, from, actions, to),
-            (Rows::Two(rows), _) => self.do_narrow::<2, 4>(rows, from, actions, to),
-            (Rows::Three(rows), 5) => self.do_narrow::<3, 5>(rows, from, actions, to),
-            (Rows::Three(rows), _) => self.do_narrow::<3, 6>(rows, from, actions, to),
-            (Rows::Four(rows), 7) => self.do_narrow::<4, 7>(rows, from, actions, to),
-            (Rows::Four(rows), _) => self.do_narrow::<4, 8>(rows, from, actions, to),
-            (Rows::None, _) => self.do_wide(from, actions, to),
+            (TransitionRows::One(rows), 1) => self.do_narrow::<1, 1>(rows, from, actions, to),
+            (TransitionRows::One(rows), _) => self.do_narrow::<1, 2>(rows, from, actions, to),
+            (TransitionRows::Two(rows), 3) => self.do_narrow::<2, 3>(rows, from, actions, to),
+            (TransitionRows::Two(rows), _) => self.do_narrow::<2, 4>(rows, from, actions, to),
+            (TransitionRows::Three(rows), 5) => self.do_narrow::<3, 5>(rows, from, actions, to),
+            (TransitionRows::Three(rows), _) => self.do_narrow::<3, 6>(rows, from, actions, to),
+            (TransitionRows::Four(rows), 7) => self.do_narrow::<4, 7>(rows, from, actions, to),
+            (TransitionRows::Four(rows), _) => self.do_narrow::<4, 8>(rows, from, actions, to),
+            (TransitionRows::None, _) => self.do_wide(from, actions, to),
         };
         assert!(taken, "a step that was taken can be taken again");
     }
@@ -364,7 +377,7 @@ impl Steps {
         let first = out.states.len();
         out.hashes.resize(first + actions.len(), 0);
         out.from.resize(first + actions.len(), 0);
-        let asked = Asked { slots: targets.slots(), hashes, actions };
+        let asked = ToUndo { slots: targets.slots(), hashes, actions };
         let given = Given {
             slots: out.states.grow(actions.len()),
             hashes: &mut out.hashes[first..],
@@ -372,15 +385,15 @@ impl Steps {
         };
         assert_eq!(asked.slots.len(), given.slots.len(), "targets and sources have the same width");
         let found = match (&self.rows, self.slots) {
-            (Rows::One(rows), 1) => self.undo_narrow::<1, 1>(rows, asked, given, enabled),
-            (Rows::One(rows), _) => self.undo_narrow::<1, 2>(rows, asked, given, enabled),
-            (Rows::Two(rows), 3) => self.undo_narrow::<2, 3>(rows, asked, given, enabled),
-            (Rows::Two(rows), _) => self.undo_narrow::<2, 4>(rows, asked, given, enabled),
-            (Rows::Three(rows), 5) => self.undo_narrow::<3, 5>(rows, asked, given, enabled),
-            (Rows::Three(rows), _) => self.undo_narrow::<3, 6>(rows, asked, given, enabled),
-            (Rows::Four(rows), 7) => self.undo_narrow::<4, 7>(rows, asked, given, enabled),
-            (Rows::Four(rows), _) => self.undo_narrow::<4, 8>(rows, asked, given, enabled),
-            (Rows::None, _) => self.undo_wide(asked, given, enabled),
+            (TransitionRows::One(rows), 1) => self.undo_narrow::<1, 1>(rows, asked, given, enabled),
+            (TransitionRows::One(rows), _) => self.undo_narrow::<1, 2>(rows, asked, given, enabled),
+            (TransitionRows::Two(rows), 3) => self.undo_narrow::<2, 3>(rows, asked, given, enabled),
+            (TransitionRows::Two(rows), _) => self.undo_narrow::<2, 4>(rows, asked, given, enabled),
+            (TransitionRows::Three(rows), 5) => self.undo_narrow::<3, 5>(rows, asked, given, enabled),
+            (TransitionRows::Three(rows), _) => self.undo_narrow::<3, 6>(rows, asked, given, enabled),
+            (TransitionRows::Four(rows), 7) => self.undo_narrow::<4, 7>(rows, asked, given, enabled),
+            (TransitionRows::Four(rows), _) => self.undo_narrow::<4, 8>(rows, asked, given, enabled),
+            (TransitionRows::None, _) => self.undo_wide(asked, given, enabled),
         };
         out.states.truncate(first + found);
         out.hashes.truncate(first + found);
@@ -394,7 +407,7 @@ impl Steps {
     fn undo_narrow<const WORDS: usize, const SLOTS: usize>(
         &self,
         rows: &[Row<WORDS>],
-        asked: Asked<'_>,
+        asked: ToUndo<'_>,
         given: Given<'_>,
         enabled: impl Fn(usize, &[Slot]) -> bool,
     ) -> usize {
@@ -425,7 +438,7 @@ impl Steps {
     }
 
     /// Undoes steps in states of many slots: checks what changes before it copies.
-    fn undo_wide(&self, asked: Asked<'_>, given: Given<'_>, enabled: impl Fn(usize, &[Slot]) -> bool) -> usize {
+    fn undo_wide(&self, asked: ToUndo<'_>, given: Given<'_>, enabled: impl Fn(usize, &[Slot]) -> bool) -> usize {
         let mut found = 0;
         let targets = asked.slots.chunks_exact(self.slots);
         for (number, ((target, hash), action)) in targets.zip(asked.hashes).zip(asked.actions).enumerate() {
@@ -449,7 +462,7 @@ impl Steps {
 }
 
 /// Steps to undo.
-struct Asked<'a> {
+struct ToUndo<'a> {
     slots: &'a [Slot],
     hashes: &'a [u64],
     actions: &'a [Action],

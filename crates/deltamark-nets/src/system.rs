@@ -13,9 +13,9 @@ use crate::survey::{Sums, extremes};
 use crate::{Net, Place, Transition, growth, sample};
 use deltamark_core::layout;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Field, Fired, Growth, Kind, Layout, Observable,
-    Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System, Undone, Value,
-    Widen, Width, sleep,
+    Action, BLOCK, Batch, Block, Bound, Control, Describe, Facts, Field, Fired, Growth, Layout, Observable,
+    ObservableKind, Observe, Portable, Progress, Recoding, Reversible, Scratch, Sleep, Slot, States, Stop, System,
+    Undone, Value, Widen, Width, sleep,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Release};
@@ -129,7 +129,7 @@ impl NetSystem {
     }
 
     /// The effects of all transitions: what firing adds to each place it changes, ascending by place.
-    pub(crate) fn effects(&self) -> &[Vec<(u32, i64)>] {
+    pub(crate) fn changes(&self) -> &[Vec<(u32, i64)>] {
         &self.effects
     }
 
@@ -438,6 +438,10 @@ impl System for NetSystem {
         Recoding::between(&old.layout, &new.layout, reason)
     }
 
+    fn widening_bytes(&self) -> u64 {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).bytes_to_compile()
+    }
+
     fn action_count(&self) -> Option<u32> {
         Some(self.net.transitions.len() as u32)
     }
@@ -545,12 +549,23 @@ impl NetSystem {
 impl NetSystem {
     /// The number of tokens in a place, as an observable.
     pub fn tokens(place: u32) -> Observable {
-        Observable { index: place, kind: Kind::Int }
+        Observable { index: place, kind: ObservableKind::Int }
+    }
+
+    /// The places whose counts decide the value of an observable, where no transition has priority over others.
+    pub fn places_of(&self, observable: Observable) -> Vec<u32> {
+        match self.transition_of(observable) {
+            None => vec![observable.index],
+            Some(number) => {
+                let Transition { inputs, reads, inhibitors, .. } = &self.net.transitions[number as usize];
+                inputs.iter().chain(reads).chain(inhibitors).map(|arc| arc.place).collect()
+            }
+        }
     }
 
     /// Whether a transition can fire, as an observable.
     pub fn fires(&self, transition: u32) -> Observable {
-        Observable { index: self.net.places.len() as u32 + transition, kind: Kind::Bool }
+        Observable { index: self.net.places.len() as u32 + transition, kind: ObservableKind::Bool }
     }
 }
 
@@ -561,6 +576,16 @@ impl Observe for NetSystem {
 
     fn fireable(&self, name: &str) -> Option<Observable> {
         self.transition_names.get(name).map(|&transition| self.fires(transition))
+    }
+
+    fn resolve_id(&self, id: &str) -> Option<Observable> {
+        let place = self.net.places.iter().position(|place| place.id == id)?;
+        Some(NetSystem::tokens(place as u32))
+    }
+
+    fn fireable_id(&self, id: &str) -> Option<Observable> {
+        let transition = self.net.transitions.iter().position(|transition| transition.id == id)?;
+        Some(self.fires(transition as u32))
     }
 
     fn namesakes(&self, name: &str) -> Vec<String> {
@@ -593,10 +618,22 @@ impl Observe for NetSystem {
         let workspace = self.workspace(scratch);
         match self.transition_of(observable) {
             None => {
-                let field = workspace.compiled.layout.fields[observable.index as usize];
-                let states = block.states().slots().chunks_exact(workspace.compiled.layout.slots);
-                for (value, state) in out.iter_mut().zip(states) {
-                    *value = field.read(state);
+                let layout = &workspace.compiled.layout;
+                let field = layout.fields[observable.index as usize];
+                let slots = block.states().slots();
+                if field.bits() == 0 {
+                    out[..block.len()].fill(field.least());
+                } else if u32::from(field.shift() + field.bits()) <= Slot::BITS {
+                    // The common case: one slot of each state.
+                    let (shift, mask) = (field.shift(), field.mask() as Slot);
+                    let column = slots.get(field.slot() as usize..).unwrap_or_default().iter().step_by(layout.slots);
+                    for (value, slot) in out.iter_mut().zip(column) {
+                        *value = field.least().wrapping_add(i64::from(slot >> shift & mask));
+                    }
+                } else {
+                    for (value, state) in out.iter_mut().zip(slots.chunks_exact(layout.slots)) {
+                        *value = field.read(state);
+                    }
                 }
             }
             Some(number) => {

@@ -54,7 +54,7 @@ pub(crate) fn parse<'a>(text: &'a str, root: Node<'a, 'a>, control: &Control) ->
 
 /// A node of the composed net.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum NodeId {
     Place(u32),
     Transition(u32),
 }
@@ -69,7 +69,7 @@ struct TapaalReader<'a> {
     builder: Builder,
     constants: HashMap<&'a str, &'a str>,
     /// Shared places and transitions, by name.
-    shared: HashMap<&'a str, End>,
+    shared: HashMap<&'a str, NodeId>,
     /// The number of composed components.
     components: usize,
     /// The value of `priority` and of `timed` that all transitions have.
@@ -104,9 +104,9 @@ impl<'a> TapaalReader<'a> {
             let Some((name, span)) = self.name(part, "name") else { continue };
             let end = if kind == "shared-place" {
                 let initial = self.marking(part);
-                End::Place(self.builder.place(name, initial))
+                NodeId::Place(self.builder.place(name, initial))
             } else {
-                End::Transition(self.builder.transition(name))
+                NodeId::Transition(self.builder.transition(name))
             };
             if self.shared.insert(name, end).is_some() {
                 self.findings.add(|| Diagnostic::at(span, format!("two shared nodes are called `{name}`")));
@@ -126,7 +126,7 @@ impl<'a> TapaalReader<'a> {
             self.findings.add(|| Diagnostic::at(active.range_value(), "a net is active, `true`, or not, `false`"));
         }
         let component = net.attribute("id").unwrap_or_default();
-        let mut nodes: HashMap<&'a str, End> = HashMap::new();
+        let mut nodes: HashMap<&'a str, NodeId> = HashMap::new();
         for node in elements(net).filter(|&node| matches!(name_of(node), "place" | "transition")) {
             let Some((id, span)) = self.name(node, "id") else { continue };
             let name = node.attribute("name").unwrap_or(id);
@@ -213,14 +213,14 @@ impl<'a> TapaalReader<'a> {
     }
 
     /// Adds a place or a transition, unless it is a shared one.
-    fn node(&mut self, node: Node<'a, 'a>, component: &str, id: &'a str, name: &'a str) -> Option<End> {
+    fn node(&mut self, node: Node<'a, 'a>, component: &str, id: &'a str, name: &'a str) -> Option<NodeId> {
         let is_place = name_of(node) == "place";
         if let Some(&end) = self.shared.get(name) {
-            if matches!(end, End::Place(_)) != is_place {
+            if matches!(end, NodeId::Place(_)) != is_place {
                 self.refuse(node, "the shared node of this name is of the other kind");
                 return None;
             }
-            if let End::Place(place) = end {
+            if let NodeId::Place(place) = end {
                 let (here, there) = (self.marking(node), self.builder.net.places[place as usize].initial);
                 if node.has_attribute("initialMarking") && here != there {
                     self.refuse(node, "the marking of this shared place differs from what the shared place says");
@@ -233,12 +233,12 @@ impl<'a> TapaalReader<'a> {
             let initial = self.marking(node);
             let place = self.builder.place(full, initial);
             self.builder.net.places[place as usize].name = tidy(name);
-            End::Place(place)
+            NodeId::Place(place)
         } else {
             self.firing(node);
             let transition = self.builder.transition(full);
             self.builder.net.transitions[transition as usize].name = tidy(name);
-            End::Transition(transition)
+            NodeId::Transition(transition)
         })
     }
 
@@ -253,7 +253,7 @@ impl<'a> TapaalReader<'a> {
         }
     }
 
-    fn arc(&mut self, arc: Node<'a, 'a>, nodes: &HashMap<&'a str, End>) {
+    fn arc(&mut self, arc: Node<'a, 'a>, nodes: &HashMap<&'a str, NodeId>) {
         let kind = match (name_of(arc), arc.attribute("type").unwrap_or("timed")) {
             ("inhibitorArc", _) | ("arc", "tapnInhibitor" | "inhibitor") => ArcKind::Inhibitor,
             ("inputArc" | "outputArc" | "transportArc", _) | ("arc", "timed" | "normal" | "transport") => {
@@ -271,7 +271,7 @@ impl<'a> TapaalReader<'a> {
         if name_of(arc) == "transportArc" {
             let Some(transition) = self.end(arc, "transition", nodes) else { return };
             match (source, transition, target) {
-                (End::Place(from), End::Transition(transition), End::Place(to)) => {
+                (NodeId::Place(from), NodeId::Transition(transition), NodeId::Place(to)) => {
                     self.half(arc, transition, true, weight);
                     self.connect(arc, transition, from, ArcKind::Input, weight);
                     self.connect(arc, transition, to, ArcKind::Output, weight);
@@ -281,11 +281,11 @@ impl<'a> TapaalReader<'a> {
             return;
         }
         match (source, target, name_of(arc), kind) {
-            (End::Place(place), End::Transition(transition), "arc" | "inputArc" | "inhibitorArc", kind) => {
+            (NodeId::Place(place), NodeId::Transition(transition), "arc" | "inputArc" | "inhibitorArc", kind) => {
                 self.half(arc, transition, true, weight);
                 self.connect(arc, transition, place, kind, weight);
             }
-            (End::Transition(transition), End::Place(place), "arc" | "outputArc", ArcKind::Input) => {
+            (NodeId::Transition(transition), NodeId::Place(place), "arc" | "outputArc", ArcKind::Input) => {
                 self.half(arc, transition, false, weight);
                 self.connect(arc, transition, place, ArcKind::Output, weight);
             }
@@ -346,7 +346,7 @@ impl<'a> TapaalReader<'a> {
         from.trim() == "0" && to.trim() == "inf"
     }
 
-    fn end(&mut self, arc: Node<'a, 'a>, attribute: &str, nodes: &HashMap<&'a str, End>) -> Option<End> {
+    fn end(&mut self, arc: Node<'a, 'a>, attribute: &str, nodes: &HashMap<&'a str, NodeId>) -> Option<NodeId> {
         let (id, span) = self.attribute(arc, attribute)?;
         let end = nodes.get(id).copied();
         if end.is_none() {

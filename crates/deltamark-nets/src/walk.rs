@@ -7,7 +7,7 @@ use crate::Net;
 use deltamark_core::hash::mix;
 
 /// A walk from the initial marking.
-pub(crate) struct Walk<'a> {
+pub(crate) struct MarkingWalk<'a> {
     net: &'a Net,
     effects: &'a [Vec<(u32, i64)>],
     /// The current marking.
@@ -18,11 +18,11 @@ pub(crate) struct Walk<'a> {
     pub effort: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> MarkingWalk<'a> {
     /// The walk of this number, before its first step.
     pub fn new(net: &'a Net, effects: &'a [Vec<(u32, i64)>], number: u64) -> Self {
         let marking = net.places.iter().map(|place| u64::from(place.initial)).collect();
-        Walk { net, effects, marking, random: mix(number + 1), priorities: net.has_priorities(), effort: 0 }
+        MarkingWalk { net, effects, marking, random: mix(number + 1), priorities: net.has_priorities(), effort: 0 }
     }
 
     /// Fires the first enabled transition from a random one on: cheap, and fair enough. With priorities all are

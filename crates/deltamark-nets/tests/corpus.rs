@@ -111,6 +111,6 @@ fn five_megabytes_take_a_moment() {
     let seconds = start.elapsed().as_secs_f64();
     println!("{} bytes in {seconds:.3} s", text.len());
     assert_eq!(read.transitions.len(), net.transitions.len());
-    // Far above what it takes, far below what a quadratic step would.
-    assert!(seconds < 5.0, "{seconds} s");
+    // Far above what it takes on the busiest machine, far below what a step quadratic in the bytes would.
+    assert!(seconds < 120.0, "{seconds} s");
 }

@@ -5,11 +5,11 @@
 //! describes; these ranges serve as the published figures. Memory is that of the states and of the waiting set
 //! together, as in the paper.
 
-use crate::measure::{Bounds, Taken, measure, percent};
-use crate::models::coloured;
+use crate::measure::{Bounds, RunCost, measure, percent};
+use crate::models::{coloured, published, with_markings};
 use crate::plot::{Point, Scatter, Series};
 use crate::study::{Cell, Figure, Grid, Published, Row, Study, Unit};
-use crate::{Extent, Options};
+use crate::{Extent, StudyOptions};
 use deltamark_search::Search;
 use deltamark_store::bitstate::Bitstate;
 use std::time::Duration;
@@ -55,18 +55,69 @@ struct PaperModel {
     model: &'static str,
     full: &'static [(&'static str, u64)],
     quick: &'static [(&'static str, u64)],
+    /// The net that the authors published, if they did.
+    net: Option<PublishedNet>,
 }
 
-const MODELS: [PaperModel; 4] = [
-    PaperModel { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)] },
-    PaperModel { name: "DB (database managers)", model: "database-managers", full: &[("N", 12)], quick: &[("N", 10)] },
+/// A net for CPN Tools, in the folder that the user names.
+struct PublishedNet {
+    file: &'static str,
+    /// Places and their initial markings.
+    full: &'static [(&'static str, &'static str)],
+    quick: &'static [(&'static str, &'static str)],
+    /// The nodes of the full size, where the paper states them.
+    nodes: Option<u64>,
+}
+
+/// Telephones, as a multiset.
+const PHONES: &str = "1`0++1`1++1`2++1`3++1`4";
+
+const MODELS: [PaperModel; 5] = [
+    PaperModel { name: "DP (philosophers)", model: "philosophers", full: &[("N", 12)], quick: &[("N", 9)], net: None },
+    PaperModel {
+        name: "DB (database managers)",
+        model: "database-managers",
+        full: &[("N", 12)],
+        quick: &[("N", 10)],
+        net: Some(PublishedNet { file: "database.cpn", full: &[("p", "10")], quick: &[("p", "8")], nodes: None }),
+    },
     PaperModel {
         name: "SW (stop and wait)",
         model: "stop-and-wait",
         full: &[("N", 7), ("K", 4)],
         quick: &[("N", 7), ("K", 3)],
+        net: Some(PublishedNet {
+            file: "protocol.cpn",
+            full: &[("no", "7"), ("Limit", "4`e")],
+            quick: &[],
+            nodes: Some(215_196),
+        }),
     },
-    PaperModel { name: "TS (telephones)", model: "telephones", full: &[("N", 5)], quick: &[("N", 4)] },
+    PaperModel {
+        name: "TS (telephones)",
+        model: "telephones",
+        full: &[("N", 5)],
+        quick: &[("N", 4)],
+        net: Some(PublishedNet {
+            file: "telephones.cpn",
+            full: &[("Phone'Inactive 1", PHONES), ("Dialing'All 1", PHONES)],
+            quick: &[],
+            nodes: None,
+        }),
+    },
+    // There is none of ours: the industrial protocol is known by its net alone.
+    PaperModel {
+        name: "ER (ERDP)",
+        model: "",
+        full: &[],
+        quick: &[],
+        net: Some(PublishedNet {
+            file: "erdp.cpn",
+            full: &[("Config'prefixes", "6"), ("Config'capacity", "2`()"), ("Config'allowloss", "true")],
+            quick: &[],
+            nodes: None,
+        }),
+    },
 ];
 
 const SEARCHES: [(Search, &str); 2] = [(Search::Dfs, "depth-first"), (Search::Bfs, "breadth-first")];
@@ -82,7 +133,7 @@ fn sized(store: &str, states: Option<u64>) -> String {
     }
 }
 
-pub(crate) fn run(options: &Options<'_>) -> Study {
+pub(crate) fn run(options: &StudyOptions<'_>) -> Study {
     let columns: Vec<String> = METHODS.iter().map(|method| method.name.to_string()).collect();
     let mut grids: Vec<Grid> = Vec::new();
     let mut series: [Vec<Series>; 2] = [(); 2]
@@ -100,10 +151,31 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         rows: Vec::new(),
     };
     for kind in &MODELS {
-        let parameters = if options.extent == Extent::Full { kind.full } else { kind.quick };
-        let values: Vec<String> = parameters.iter().map(|(_, value)| value.to_string()).collect();
-        let label = format!("{} {}", kind.name, values.join(","));
-        let make = || coloured(kind.model, parameters).map(|model| model.system);
+        let whole = options.extent == Extent::Full;
+        let parameters = if whole { kind.full } else { kind.quick };
+        let net =
+            kind.net.as_ref().and_then(|net| published(options.models.as_deref(), net.file).map(|file| (net, file)));
+        if net.is_none() && kind.model.is_empty() {
+            continue;
+        }
+        let markings = |net: &PublishedNet| -> Vec<(&str, String)> {
+            let markings = if whole { net.full } else { net.quick };
+            markings.iter().map(|&(place, value)| (place, value.to_string())).collect()
+        };
+        let label = match &net {
+            Some((net, _)) => format!("{}, {}", kind.name, net.file),
+            None => {
+                let values: Vec<String> = parameters.iter().map(|(_, value)| value.to_string()).collect();
+                format!("{} {}", kind.name, values.join(","))
+            }
+        };
+        let make = || {
+            let model = match &net {
+                Some((net, file)) => with_markings(file, &markings(net)),
+                None => coloured(kind.model, parameters),
+            };
+            model.map(|model| model.system)
+        };
         let mut known = None;
         let runs = SEARCHES.map(|(search, words)| {
             METHODS.each_ref().map(|method| {
@@ -118,9 +190,11 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
         });
         let standard = &runs[0][0];
         let states = standard.as_ref().ok().map(|run| run.states);
-        let row = |cells| Row { label: label.clone(), published_states: None, states, same_model: false, cells };
+        let published_states = net.as_ref().and_then(|(net, _)| net.nodes.filter(|_| whole));
+        let same_model = net.is_some();
+        let row = |cells| Row { label: label.clone(), published_states, states, same_model, cells };
         for (at, runs) in runs.iter().enumerate() {
-            let cells = |of: fn(&Taken) -> f64, published: fn(&Method) -> &[Option<Published>; 2]| -> Vec<Cell> {
+            let cells = |of: fn(&RunCost) -> f64, published: fn(&Method) -> &[Option<Published>; 2]| -> Vec<Cell> {
                 let cell = |(run, method)| Cell { published: published(method)[at], ours: percent(run, standard, of) };
                 runs.iter().zip(&METHODS).map(cell).collect()
             };
@@ -137,7 +211,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
                 }
             }
         }
-        let count = |of: fn(&Taken) -> f64| Cell::new(None, crate::measure::figure(standard, of));
+        let count = |of: fn(&RunCost) -> f64| Cell::new(None, crate::measure::figure(standard, of));
         counts.rows.push(row(vec![count(|run| run.states as f64), count(|run| run.edges as f64)]));
     }
     grids.insert(0, counts);
@@ -160,7 +234,10 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
              state of 20 bytes a method cannot save as many per cent as of one of 2,000."
                 .into(),
             "The size of the paper's bit-state array is not known; ours has 16 to 32 bits a state.".into(),
-            "The fifth system of the paper, a protocol of an industrial project (ERDP), was not published.".into(),
+            "The nets of four systems were published for CPN Tools (`database.cpn`, `protocol.cpn`, `telephones.cpn`, \
+             `erdp.cpn`). They are measured if `--models` names a folder that has them, and otherwise our models of the same \
+             systems; ERDP has none of ours. The sizes of the paper are not known but for 215,196 nodes of stop and wait."
+                .into(),
         ],
     }
 }

@@ -4,11 +4,11 @@
 //! search that stores all markings in full. Ours are `plain` and `delta` with the same `k`. The models are ours;
 //! if the number of states is that of the paper, they are the same system.
 
-use crate::measure::{Bounds, Taken, figure, measure, percent};
+use crate::measure::{Bounds, RunCost, figure, measure, percent};
 use crate::models::coloured;
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
-use crate::{Extent, Options};
+use crate::{Extent, StudyOptions};
 use deltamark_search::Search;
 use std::time::Duration;
 
@@ -161,9 +161,9 @@ const PROGRAMS: [Program; 6] = [
     },
 ];
 
-type Runs = Vec<Result<Taken, String>>;
+type Runs = Vec<Result<RunCost, String>>;
 
-pub(crate) fn run(options: &Options<'_>) -> Study {
+pub(crate) fn run(options: &StudyOptions<'_>) -> Study {
     let [time, memory, bytes] = academic(options);
     let programs = programs(options);
     let figure = memory_against_time(
@@ -192,7 +192,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
     }
 }
 
-fn all_runs(options: &Options<'_>, model: &str, parameters: &[(&str, u64)], stores: &[String]) -> Runs {
+fn all_runs(options: &StudyOptions<'_>, model: &str, parameters: &[(&str, u64)], stores: &[String]) -> Runs {
     let values: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let make = || coloured(model, parameters).map(|model| model.system);
     let run = |store: &String| {
@@ -208,7 +208,7 @@ fn states_of(runs: &Runs) -> Option<u64> {
 }
 
 /// Table 1: time, memory, and bytes a state.
-fn academic(options: &Options<'_>) -> [Grid; 3] {
+fn academic(options: &StudyOptions<'_>) -> [Grid; 3] {
     let columns: Vec<String> = DISTANCES.iter().map(|distance| format!("k={distance}")).collect();
     let grid = |title: &str, unit, columns: &[String]| Grid {
         title: title.into(),
@@ -235,13 +235,13 @@ fn academic(options: &Options<'_>) -> [Grid; 3] {
             same_model: states == Some(published.states),
             cells,
         };
-        let relative = |figures: &[f64; 4], of: fn(&Taken) -> f64| -> Vec<Cell> {
+        let relative = |figures: &[f64; 4], of: fn(&RunCost) -> f64| -> Vec<Cell> {
             let cell = |index: usize| Cell::new(Some(figures[index]), percent(&runs[index + 1], &runs[0], of));
             (0..DISTANCES.len()).map(cell).collect()
         };
         time.rows.push(row(relative(&published.time, |run| run.seconds)));
         memory.rows.push(row(relative(&published.memory, |run| run.bytes as f64)));
-        let per_state = |run: &Result<Taken, String>| figure(run, |run| run.bytes as f64 / run.states as f64);
+        let per_state = |run: &Result<RunCost, String>| figure(run, |run| run.bytes as f64 / run.states as f64);
         let known = [published.bytes.0, None, None, None, published.bytes.1];
         bytes.rows.push(row(runs.iter().zip(known).map(|(run, known)| Cell::new(known, per_state(run))).collect()));
     }
@@ -260,7 +260,7 @@ fn academic(options: &Options<'_>) -> [Grid; 3] {
 }
 
 /// Table 2.
-fn programs(options: &Options<'_>) -> Grid {
+fn programs(options: &StudyOptions<'_>) -> Grid {
     let kinds = ["", ",base=collapse"];
     let deltas = kinds.iter().flat_map(|base| [10, 20, 50].map(|k| format!("delta:k={k}{base}")));
     let stores: Vec<String> = ["plain".to_string(), "collapse".to_string()].into_iter().chain(deltas).collect();

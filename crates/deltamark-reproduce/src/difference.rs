@@ -7,7 +7,7 @@
 use crate::measure::{Bounds, figure, measure};
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Row, Study, Unit};
-use crate::{Extent, Options, Tokens};
+use crate::{Extent, StudyOptions, Tokens};
 use deltamark_core::System;
 use deltamark_search::Search;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn label(places: u32, tokens: u32) -> String {
     format!("{places} places, {tokens} tokens")
 }
 
-pub(crate) fn run(options: &Options<'_>) -> Study {
+pub(crate) fn run(options: &StudyOptions<'_>) -> Study {
     let columns = DISTANCES.iter().map(|distance| format!("δ={distance}")).collect::<Vec<_>>();
     let grid = |title: &str, unit| Grid { title: title.into(), unit, columns: columns.clone(), rows: Vec::new() };
     let mut bytes = grid("Table 1: the first 500 states, alone", Unit::Bytes);
@@ -133,7 +133,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
 }
 
 /// The same nets with as many states as memory allows.
-fn beyond(options: &Options<'_>) -> Grid {
+fn beyond(options: &StudyOptions<'_>) -> Grid {
     let (states, nets): (u64, &[(u32, u32)]) = match options.extent {
         Extent::Quick => (200_000, &[(60, 90), (200, 400)]),
         Extent::Full => (5_000_000, &[(60, 90), (200, 400), (1500, 2000)]),

@@ -45,7 +45,7 @@ pub enum Extent {
 }
 
 /// What to run, and a listener.
-pub struct Options<'a> {
+pub struct StudyOptions<'a> {
     /// How much.
     pub extent: Extent,
     /// A folder with models that are not ours.
@@ -63,7 +63,7 @@ pub struct Paper {
     pub name: &'static str,
     /// A one-line description.
     pub about: &'static str,
-    run: fn(&Options<'_>) -> Study,
+    run: fn(&StudyOptions<'_>) -> Study,
     /// Models that it needs and that do not come with Deltamark: their name, and the names of their files.
     needs: Option<Needs>,
 }
@@ -130,7 +130,7 @@ impl Paper {
     }
 
     /// Measures its tables.
-    pub fn reproduce(&self, options: &Options<'_>) -> Study {
+    pub fn reproduce(&self, options: &StudyOptions<'_>) -> Study {
         (self.run)(options)
     }
 }

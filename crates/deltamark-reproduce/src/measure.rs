@@ -4,7 +4,7 @@
 //! every run has a system of its own, so that no caches are warm from the run before; memory is what the budget
 //! granted, at the actual load factor of all tables.
 
-use crate::Options;
+use crate::StudyOptions;
 use crate::study::Ours;
 use deltamark_core::{Control, Limits, Stop, System};
 use deltamark_search::{SAMPLERS, Search, Task, run};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The cost of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct RunCost {
     pub states: u64,
     pub edges: u64,
     pub seconds: f64,
@@ -36,12 +36,12 @@ pub(crate) struct Bounds {
 
 /// Runs, as often as needed to measure the time of a short run, and returns the fastest.
 pub(crate) fn measure(
-    options: &Options<'_>,
+    options: &StudyOptions<'_>,
     make: &dyn Fn() -> Result<Box<dyn System>, String>,
     store: &str,
     search: Search,
     bounds: Bounds,
-) -> Result<Taken, String> {
+) -> Result<RunCost, String> {
     quickest(|| once(options, make, store, search, bounds), |taken| taken.seconds)
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn timed<T>(act: impl FnOnce() -> T) -> (T, f64) {
 const COARSE: Duration = Duration::from_millis(100);
 
 fn once(
-    options: &Options<'_>,
+    options: &StudyOptions<'_>,
     make: &dyn Fn() -> Result<Box<dyn System>, String>,
     store: &str,
     search: Search,
     bounds: Bounds,
-) -> Result<Taken, String> {
+) -> Result<RunCost, String> {
     if options.cancel.is_cancelled() {
         return Err("stopped".into());
     }
@@ -127,7 +127,7 @@ fn once(
     let tables = system.tables().total();
     let beside = ["index", "places", "reserve"];
     let alone = outcome.store_bytes.parts().iter().filter(|(part, _)| !beside.contains(part)).map(|(_, bytes)| bytes);
-    Ok(Taken {
+    Ok(RunCost {
         states: outcome.statistics.states,
         edges: outcome.statistics.edges,
         seconds,
@@ -144,7 +144,7 @@ pub fn thread_time() -> Option<f64> {
 }
 
 /// A figure of a run.
-pub(crate) fn figure(taken: &Result<Taken, String>, of: impl Fn(&Taken) -> f64) -> Ours {
+pub(crate) fn figure(taken: &Result<RunCost, String>, of: impl Fn(&RunCost) -> f64) -> Ours {
     match taken {
         Ok(taken) => Ours::Value(of(taken)),
         Err(why) => Ours::Missing(why.clone()),
@@ -153,9 +153,9 @@ pub(crate) fn figure(taken: &Result<Taken, String>, of: impl Fn(&Taken) -> f64) 
 
 /// A figure of a run relative to that of another, in per cent.
 pub(crate) fn percent(
-    taken: &Result<Taken, String>,
-    against: &Result<Taken, String>,
-    of: impl Fn(&Taken) -> f64,
+    taken: &Result<RunCost, String>,
+    against: &Result<RunCost, String>,
+    of: impl Fn(&RunCost) -> f64,
 ) -> Ours {
     figure(taken, &of).with(&figure(against, &of), |one, two| 100.0 * one / two)
 }

@@ -1,9 +1,10 @@
-//! Our own models, as the papers need them.
+//! The models of the papers: our own, and those that authors published.
 //!
-//! In: the name of a model and values of its parameters. Out: the model, loaded. The texts are part of the
-//! program, so that a table can be measured anywhere.
+//! In: the name of a model and values of its parameters. Out: the model, loaded. The texts of ours are part of the
+//! program, so that a table can be measured anywhere; published ones are in a folder that the user names.
 
-use deltamark::load::{Format, LoadOptions, Loaded, parse};
+use deltamark::load::{Format, LoadOptions, Loaded, load_with, parse};
+use std::path::{Path, PathBuf};
 
 const COLOURED: &[(&str, &str)] = &[
     ("client-server", include_str!("../../../models/client-server.lna")),
@@ -27,6 +28,19 @@ pub(crate) fn coloured(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded,
 /// Processes of ours, in DVE, with these parameters.
 pub(crate) fn process(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, String> {
     load(PROCESSES, "mdve", name, parameters)
+}
+
+/// The file of a published model, if the folder, or its folder `cpn`, has it.
+pub(crate) fn published(folder: Option<&Path>, file: &str) -> Option<PathBuf> {
+    let folder = folder?;
+    [folder.join(file), folder.join("cpn").join(file)].into_iter().find(|path| path.is_file())
+}
+
+/// A published model with these initial markings.
+pub(crate) fn with_markings(path: &Path, markings: &[(&str, String)]) -> Result<Loaded, String> {
+    let markings = markings.iter().map(|(place, value)| (place.to_string(), value.clone())).collect();
+    let options = LoadOptions { markings, ..LoadOptions::default() };
+    load_with(&path.to_string_lossy(), &options).map_err(|error| error.to_string())
 }
 
 fn load(texts: &[(&str, &str)], format: &str, name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, String> {

@@ -3,10 +3,10 @@
 //! The models are those of BEEM, which must be in a folder named by the user. Published are megabytes and seconds
 //! of DIVINE, without compression and with it; ours are `plain`, `tree` and `compact`, states and queues together.
 
-use crate::measure::{Bounds, Taken, figure, measure, percent};
+use crate::measure::{Bounds, RunCost, figure, measure, percent};
 use crate::pair::memory_against_time;
 use crate::study::{Cell, Grid, Ours, Published, Row, Study, Unit};
-use crate::{Extent, Options};
+use crate::{Extent, StudyOptions};
 use deltamark_core::System;
 use deltamark_search::Search;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn load(folder: &Path, name: &str) -> Result<Box<dyn System>, String> {
     loaded.map(|loaded| loaded.system).map_err(|error| error.to_string())
 }
 
-pub(crate) fn run(options: &Options<'_>) -> Study {
+pub(crate) fn run(options: &StudyOptions<'_>) -> Study {
     let grid = |title: &str, unit, columns: &[&str]| Grid {
         title: title.into(),
         unit,
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
     let limit = Duration::from_secs(if options.extent == Extent::Full { 120 } else { 20 });
     let rows = FIGURE.iter().filter(|model| options.extent == Extent::Full || (0.1..QUICK).contains(&model.time[0]));
     for model in rows {
-        let runs: Vec<Result<Taken, String>> = STORES
+        let runs: Vec<Result<RunCost, String>> = STORES
             .iter()
             .map(|store| {
                 let Some(folder) = &options.models else { return Err("no folder".into()) };
@@ -112,13 +112,13 @@ pub(crate) fn run(options: &Options<'_>) -> Study {
             same_model: true,
             cells,
         };
-        let megabytes = |index: usize| figure(&runs[index], |run: &Taken| run.peak as f64 / 1e6);
+        let megabytes = |index: usize| figure(&runs[index], |run: &RunCost| run.peak as f64 / 1e6);
         memory.rows.push(row(vec![
             Cell::new(known(model.memory[0]), megabytes(0)),
             Cell::new(known(model.memory[1]), megabytes(1)),
             Cell::new(known(model.memory[1]), megabytes(2)),
         ]));
-        let relative = |[normal, tree]: [f64; 2], of: fn(&Taken) -> f64| -> Vec<Cell> {
+        let relative = |[normal, tree]: [f64; 2], of: fn(&RunCost) -> f64| -> Vec<Cell> {
             let published = known(normal).and(known(tree)).map(|tree| Published::Value(100.0 * tree / normal));
             let ours = |index: usize| -> Ours { percent(&runs[index], &runs[0], of) };
             (1..STORES.len()).map(|index| Cell { published, ours: ours(index) }).collect()

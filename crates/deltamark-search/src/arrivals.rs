@@ -28,27 +28,27 @@ const SEGMENTS: usize = 32;
 const LISTS: usize = 4;
 
 /// Entries of one width.
-enum Piece {
+enum ArrivalPiece {
     One(Box<[AtomicU8]>),
     Two(Box<[AtomicU16]>),
     Four(Box<[AtomicU32]>),
 }
 
-impl Piece {
+impl ArrivalPiece {
     fn new(each: usize) -> Self {
         match each {
-            1 => Piece::One((0..PIECE).map(|_| AtomicU8::new(0)).collect()),
-            2 => Piece::Two((0..PIECE).map(|_| AtomicU16::new(0)).collect()),
-            _ => Piece::Four((0..PIECE).map(|_| AtomicU32::new(0)).collect()),
+            1 => ArrivalPiece::One((0..PIECE).map(|_| AtomicU8::new(0)).collect()),
+            2 => ArrivalPiece::Two((0..PIECE).map(|_| AtomicU16::new(0)).collect()),
+            _ => ArrivalPiece::Four((0..PIECE).map(|_| AtomicU32::new(0)).collect()),
         }
     }
 
     #[inline]
     fn get(&self, at: usize) -> u32 {
         match self {
-            Piece::One(entries) => entries[at].load(Relaxed).into(),
-            Piece::Two(entries) => entries[at].load(Relaxed).into(),
-            Piece::Four(entries) => entries[at].load(Relaxed),
+            ArrivalPiece::One(entries) => entries[at].load(Relaxed).into(),
+            ArrivalPiece::Two(entries) => entries[at].load(Relaxed).into(),
+            ArrivalPiece::Four(entries) => entries[at].load(Relaxed),
         }
     }
 
@@ -59,22 +59,22 @@ impl Piece {
     fn raise(&self, at: usize, value: u32, alone: bool) {
         let before = self.get(at);
         match self {
-            Piece::One(entries) if alone => entries[at].store(before.max(value) as u8, Relaxed),
-            Piece::Two(entries) if alone => entries[at].store(before.max(value) as u16, Relaxed),
-            Piece::Four(entries) if alone => entries[at].store(before.max(value), Relaxed),
+            ArrivalPiece::One(entries) if alone => entries[at].store(before.max(value) as u8, Relaxed),
+            ArrivalPiece::Two(entries) if alone => entries[at].store(before.max(value) as u16, Relaxed),
+            ArrivalPiece::Four(entries) if alone => entries[at].store(before.max(value), Relaxed),
             _ if before >= value => {}
-            Piece::One(entries) => drop(entries[at].fetch_max(value as u8, Relaxed)),
-            Piece::Two(entries) => drop(entries[at].fetch_max(value as u16, Relaxed)),
-            Piece::Four(entries) => drop(entries[at].fetch_max(value, Relaxed)),
+            ArrivalPiece::One(entries) => drop(entries[at].fetch_max(value as u8, Relaxed)),
+            ArrivalPiece::Two(entries) => drop(entries[at].fetch_max(value as u16, Relaxed)),
+            ArrivalPiece::Four(entries) => drop(entries[at].fetch_max(value, Relaxed)),
         }
     }
 
     /// Empties the first entries.
     fn clear(&self, count: usize) {
         match self {
-            Piece::One(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
-            Piece::Two(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
-            Piece::Four(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
+            ArrivalPiece::One(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
+            ArrivalPiece::Two(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
+            ArrivalPiece::Four(entries) => entries[..count].iter().for_each(|entry| entry.store(0, Relaxed)),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Piece {
 /// The actions of one level.
 #[derive(Default)]
 struct Actions {
-    segments: [OnceLock<Box<[OnceLock<Piece>]>>; SEGMENTS],
+    segments: [OnceLock<Box<[OnceLock<ArrivalPiece>]>>; SEGMENTS],
     /// Bytes of all segments and pieces.
     held: AtomicU64,
     /// How many entries are still those of a level before. As long as there are any, nothing else was noted.
@@ -99,7 +99,7 @@ fn locate(place: u64) -> (usize, usize, usize) {
 
 impl Actions {
     #[inline]
-    fn piece(&self, segment: usize, piece: usize) -> Option<&Piece> {
+    fn piece(&self, segment: usize, piece: usize) -> Option<&ArrivalPiece> {
         self.segments[segment].get()?[piece].get()
     }
 
@@ -117,20 +117,20 @@ impl Actions {
     }
 
     #[cold]
-    fn make(&self, segment: usize, piece: usize, each: usize) -> &Piece {
+    fn make(&self, segment: usize, piece: usize, each: usize) -> &ArrivalPiece {
         let pieces = self.segments[segment].get_or_init(|| {
-            let pieces: Box<[OnceLock<Piece>]> = (0..1 << segment).map(|_| OnceLock::new()).collect();
+            let pieces: Box<[OnceLock<ArrivalPiece>]> = (0..1 << segment).map(|_| OnceLock::new()).collect();
             self.held.fetch_add(size_of_val(&*pieces) as u64, Relaxed);
             pieces
         });
         pieces[piece].get_or_init(|| {
             self.held.fetch_add((PIECE * each) as u64, Relaxed);
-            Piece::new(each)
+            ArrivalPiece::new(each)
         })
     }
 }
 
-/// The actions of the level in hand and of the one under construction, as threads have noted them.
+/// The actions of the current level and of the one under construction, as threads have noted them.
 pub(crate) struct Arrivals {
     /// Bytes an action takes.
     each: usize,
@@ -140,9 +140,9 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// For actions below `count`, if that is known, and so many threads.
+    /// For actions below `count`, if that is known, and this many threads.
     pub fn new(count: Option<u32>, threads: usize) -> Self {
-        // One value of an entry stands for none.
+        // One value of an entry means none.
         let each = match count {
             Some(0..=0xff) => 1,
             Some(0..=0xffff) => 2,
@@ -178,7 +178,7 @@ impl Arrivals {
         found.raise(at, self.largest() - action.0, self.threads == self.later.len());
     }
 
-    /// The action that led to state `place` of the level in hand.
+    /// The action that led to state `place` of the current level.
     #[inline]
     pub fn get(&self, place: u64) -> Action {
         let (segment, piece, at) = locate(place);
@@ -192,7 +192,7 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the next level; the one in hand had `len` states.
+    /// Goes on to the next level; the current one had `len` states.
     pub fn advance(&mut self, len: u64) {
         std::mem::swap(&mut self.hand, &mut self.later);
         for list in &mut self.later {

@@ -32,7 +32,8 @@
 use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::path::leading_to;
-use crate::run::{Finding, Plan, Recode, Root, Run, Step};
+use crate::probe::{Probes, Probing};
+use crate::run::{Finding, Plan, Recode, Root, Run};
 use crate::{Task, Threads};
 use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop, Trace};
 use std::ops::Range;
@@ -40,6 +41,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, Scope};
 
+/// Levels of this many states are interrupted for probes.
+const LONG: u64 = 1 << 11;
 /// Blocks that are claimed together where the order matters.
 const TOGETHER: u64 = 16;
 
@@ -67,7 +70,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// One of so many threads.
+    /// One of several threads.
     fn new(plan: &Plan<'a>, threads: usize) -> Self {
         let run = Run::new(plan.clone());
         let later = Later::new(run.store, run.system.width(), threads, plan.sleep().is_some());
@@ -85,7 +88,7 @@ impl<'a> Worker<'a> {
 
 /// What a thread has counted, for those who look at the progress.
 #[derive(Default)]
-struct Counts {
+struct ThreadCounts {
     expanded: AtomicU64,
     edges: AtomicU64,
 }
@@ -116,17 +119,17 @@ impl Stretch {
 }
 
 /// What all threads share.
-struct Search<'a> {
+struct LevelSearch<'a> {
     plan: Plan<'a>,
     /// Written in pauses only.
     level: RwLock<Level>,
     /// Each is held by its thread, and by the first one in pauses. Made when first needed. Apart, because a
     /// thread writes to its own with every successor.
     workers: Vec<Apart<Mutex<Option<Worker<'a>>>>>,
-    counts: Vec<Apart<Counts>>,
+    counts: Vec<Apart<ThreadCounts>>,
     /// What is left of the level, a stretch for each thread.
     stretches: Vec<Apart<Stretch>>,
-    /// Whether all should come to a pause. Read once a block by all.
+    /// Whether all should pause. Read once a block by all.
     pause: Apart<AtomicBool>,
     /// Whether a layout is too narrow.
     widen: AtomicBool,
@@ -136,6 +139,8 @@ struct Search<'a> {
     beyond: AtomicBool,
     /// Whether the first thread is the only one at work.
     alone: AtomicBool,
+    /// The number of states at which a level is interrupted for a probe.
+    probe_at: AtomicU64,
     crew: Crew,
     sought: Option<Sought<'a>>,
 }
@@ -144,11 +149,11 @@ struct Search<'a> {
 struct Sought<'a> {
     state: &'a [Slot],
     /// An edge that leads to it.
-    edge: Mutex<Option<Edge>>,
+    edge: Mutex<Option<ClosingEdge>>,
 }
 
 /// An edge, by its source.
-struct Edge {
+struct ClosingEdge {
     number: u64,
     id: StateId,
     source: Vec<Slot>,
@@ -159,20 +164,31 @@ type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
-    search(task, threads, None).0
+    search(task, threads, None, None).0
+}
+
+/// The same, with [probes](crate::probe).
+pub(crate) fn run_probing(task: Task<'_>, threads: Threads, probing: Probing) -> Outcome {
+    let probes = probing.begin(&task);
+    search(task, threads, None, probes).0
 }
 
 /// A shortest path to a state of the level after the last that the depth limit allows; `None` if the run
 /// must end before it is found.
 pub(crate) fn path_to<'a>(state: &'a [Slot], task: Task<'a>, threads: Threads) -> Option<Trace> {
-    search(task, threads, Some(Sought { state, edge: Mutex::new(None) })).1
+    search(task, threads, Some(Sought { state, edge: Mutex::new(None) }), None).1
 }
 
-fn search<'a>(task: Task<'a>, threads: Threads, sought: Option<Sought<'a>>) -> (Outcome, Option<Trace>) {
+fn search<'a>(
+    task: Task<'a>,
+    threads: Threads,
+    sought: Option<Sought<'a>>,
+    probes: Option<Probes>,
+) -> (Outcome, Option<Trace>) {
     let plan = Plan::new(task).by_levels();
     let count = threads.count.max(1);
     let level = Level::new(plan.store, plan.system, count, plan.sleep().is_some());
-    let search = Search {
+    let search = LevelSearch {
         level: RwLock::new(level),
         workers: (0..count).map(|_| Apart(Mutex::new(None))).collect(),
         counts: (0..count).map(|_| Apart::default()).collect(),
@@ -182,6 +198,7 @@ fn search<'a>(task: Task<'a>, threads: Threads, sought: Option<Sought<'a>>) -> (
         last: AtomicBool::new(false),
         beyond: AtomicBool::new(false),
         alone: AtomicBool::new(true),
+        probe_at: AtomicU64::new(u64::MAX),
         crew: Crew::default(),
         sought,
         plan,
@@ -189,7 +206,7 @@ fn search<'a>(task: Task<'a>, threads: Threads, sought: Option<Sought<'a>>) -> (
     *search.hold(0) = Some(Worker::new(&search.plan, count));
     let (stop, trace) = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
-        let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None };
+        let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None, probes };
         let stop = coordinator.levels();
         coordinator.note_peak();
         (stop, coordinator.path_to_sought())
@@ -209,7 +226,7 @@ fn search<'a>(task: Task<'a>, threads: Threads, sought: Option<Sought<'a>>) -> (
     (outcome, trace)
 }
 
-impl<'a> Search<'a> {
+impl<'a> LevelSearch<'a> {
     fn hold(&self, thread: usize) -> Hold<'_, 'a> {
         self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -230,7 +247,7 @@ impl<'a> Search<'a> {
                 return;
             }
             let Some(numbers) = worker.again.pop().or_else(|| self.claim(&level, thread, worker)) else { return };
-            if let Step::Stop(stop) = self.block(&level, thread, worker, numbers) {
+            if let Err(stop) = self.block(&level, thread, worker, numbers) {
                 self.stop(worker, Some(stop));
                 return;
             }
@@ -245,7 +262,7 @@ impl<'a> Search<'a> {
         self.pause.store(true, Relaxed);
     }
 
-    /// The next states of the level: a block, or less where the level is small for so many
+    /// The next states of the level: a block, or less where the level is small for this many
     /// threads. Of the thread's own stretch, as long as there are any, so that threads do not all
     /// write one counter. (With two of them that hardly matters: see docs/threads.md.)
     ///
@@ -302,8 +319,12 @@ impl<'a> Search<'a> {
         if !worker.run.holds(bytes + level.shared_bytes()) {
             return Some(Stop::Memory);
         }
+        if worker.run.store.len() >= self.probe_at.load(Relaxed) {
+            self.pause.store(true, Relaxed);
+        }
         worker.run.check_limits(|run| {
-            let sum = |of: fn(&Counts) -> &AtomicU64| self.counts.iter().map(|counts| of(counts).load(Relaxed)).sum();
+            let sum =
+                |of: fn(&ThreadCounts) -> &AtomicU64| self.counts.iter().map(|counts| of(counts).load(Relaxed)).sum();
             let expanded: u64 = sum(|counts| &counts.expanded);
             let snapshot = run.snapshot();
             Snapshot {
@@ -318,7 +339,7 @@ impl<'a> Search<'a> {
 
     /// Expands a block, inserts its successors and counts it; or leaves it for later, if the
     /// layout must widen.
-    fn block(&self, level: &Level, thread: usize, worker: &mut Worker<'_>, numbers: Range<u64>) -> Step {
+    fn block(&self, level: &Level, thread: usize, worker: &mut Worker<'_>, numbers: Range<u64>) -> Result<(), Stop> {
         let Worker { run, arrivals, again, .. } = worker;
         let last = self.last.load(Relaxed);
         level.fill(run, numbers.clone());
@@ -334,27 +355,28 @@ impl<'a> Search<'a> {
             again.push(numbers);
             self.widen.store(true, Relaxed);
             self.pause.store(true, Relaxed);
-            return Step::Done;
+            return Ok(());
         }
         if let Some(stop) = run.batch.stop() {
-            return Step::Stop(stop);
+            return Err(stop);
         }
         // Before anything is inserted: what is expanded is looked at, even if the run ends here.
         self.look(worker, numbers.start);
         let Worker { run, later, .. } = worker;
         if last {
-            return match &self.sought {
-                Some(sought) => sought.look(run, numbers.start),
-                None => self.look_beyond(run),
-            };
+            if let Some(sought) = &self.sought {
+                return sought.look(run, numbers.start);
+            }
+            self.look_beyond(run);
+            return Ok(());
         }
         if self.plan.is_found() {
             run.tally();
-            return Step::Done;
+            return Ok(());
         }
         let growth = later.growth(run);
         if growth > 0 && !run.holds(level.part_bytes(thread) + later.held_bytes() + growth) {
-            return Step::Stop(Stop::Memory);
+            return Err(Stop::Memory);
         }
         let step = run.insert();
         level.note_arrivals(thread, &run.answers, run.batch.actions());
@@ -368,7 +390,7 @@ impl<'a> Search<'a> {
             }
             later.mark(numbers.start);
         }
-        if let Step::Done = step {
+        if step.is_ok() {
             run.count();
         }
         step
@@ -393,7 +415,7 @@ impl<'a> Search<'a> {
 
     /// Looks whether the successors of a block of the last level that the depth limit allows
     /// are known. They are not inserted; if all are known, the search is complete all the same.
-    fn look_beyond(&self, run: &mut Run<'_>) -> Step {
+    fn look_beyond(&self, run: &mut Run<'_>) {
         run.answers.clear();
         for index in 0..run.batch.len() {
             let (state, hash) = (run.batch.target(index), run.batch.hash(index));
@@ -407,34 +429,35 @@ impl<'a> Search<'a> {
         } else {
             run.count_last();
         }
-        Step::Done
     }
 }
 
 impl Sought<'_> {
     /// Looks whether a block, which begins with the state of this number, leads to the state.
-    fn look(&self, run: &Run<'_>, first: u64) -> Step {
-        let Some((index, action)) = leading_to(&run.batch, self.state) else { return Step::Done };
+    fn look(&self, run: &Run<'_>, first: u64) -> Result<(), Stop> {
+        let Some((index, action)) = leading_to(&run.batch, self.state) else { return Ok(()) };
         let (number, id, source) = (first + index as u64, run.block.id(index), run.block.state(index).to_vec());
-        *self.edge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Edge { number, id, source, action });
-        Step::Stop(Stop::Answered)
+        *self.edge.lock().unwrap_or_else(PoisonError::into_inner) = Some(ClosingEdge { number, id, source, action });
+        Err(Stop::Answered)
     }
 }
 
 /// What the first thread does beside its work.
 struct Coordinator<'s, 'e, 'a> {
-    search: &'s Search<'a>,
+    search: &'s LevelSearch<'a>,
     scope: &'s Scope<'s, 'e>,
     /// Levels of fewer states are expanded by the first thread alone.
     small: u64,
     /// How many other threads there are, once they were started.
     helpers: Option<u32>,
+    /// What looks for deep errors meanwhile, if anything does.
+    probes: Option<Probes>,
 }
 
 impl<'s, 'a> Coordinator<'s, '_, 'a> {
     /// All levels.
     fn levels(&mut self) -> Option<Stop> {
-        if let Step::Stop(stop) = self.begin() {
+        if let Err(stop) = self.begin() {
             return Some(stop);
         }
         let mut depth = 0;
@@ -451,6 +474,9 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 depth >= run.depth_limit()
             });
             self.search.last.store(last, Relaxed);
+            if self.probe() {
+                return Some(Stop::Answered);
+            }
             if let Some(stop) = self.level() {
                 return Some(stop);
             }
@@ -477,7 +503,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     }
 
     /// Inserts the initial states.
-    fn begin(&mut self) -> Step {
+    fn begin(&mut self) -> Result<(), Stop> {
         self.in_pause(|level, found, run| {
             let mut roots: Vec<Root> = Vec::new();
             let step = run.begin(&mut Frontier { level, found }, &mut roots);
@@ -501,7 +527,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
         });
     }
 
-    /// Goes on to the next level. Says whether there is one.
+    /// Goes on to the next level. Returns whether there is one.
     fn advance(&mut self) -> bool {
         self.in_pause(|level, found, run| {
             let more = level.advance(run.store.len(), found);
@@ -541,6 +567,9 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             if stop.is_none() && search.widen.swap(false, Relaxed) {
                 stop = self.widen();
             }
+            if stop.is_none() && !at_end && self.probe() {
+                return Some(Stop::Answered);
+            }
             // A run that has its answers does not need the rest of the level.
             if search.plan.is_answered() && (at_end || stop.is_some()) {
                 return Some(Stop::Answered);
@@ -556,7 +585,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
         }
     }
 
-    /// Starts the other threads, if there are any that run, and says how many they are.
+    /// Starts the other threads, if there are any that run, and returns how many they are.
     fn helpers(&mut self) -> u32 {
         let search = self.search;
         *self.helpers.get_or_insert_with(|| {
@@ -589,7 +618,7 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
     /// The path to the state that is looked for, if it was found.
     fn path_to_sought(&self) -> Option<Trace> {
         let edge = self.search.sought.as_ref()?.edge.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Edge { number, id, source, action } = edge?;
+        let ClosingEdge { number, id, source, action } = edge?;
         let mut trace = self.in_pause(|level, found, run| {
             let found: Vec<Option<&Later>> = found.iter().map(|later| later.as_deref()).collect();
             level.path(run, &found, number, id, &source)
@@ -598,11 +627,25 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
         Some(trace)
     }
 
+    /// Probes, if it is time to. Returns whether every property has its answer then.
+    fn probe(&mut self) -> bool {
+        let Some(mut probes) = self.probes.take() else { return false };
+        let answered = self.in_pause(|level, _, run| {
+            let states = run.store.len();
+            if states >= probes.due() && !run.is_answered() {
+                probes.turn(run, states);
+            }
+            let numbers = level.numbers();
+            let long = numbers.end - numbers.start >= LONG;
+            self.search.probe_at.store(if long { probes.due() } else { u64::MAX }, Relaxed);
+            run.is_answered()
+        });
+        self.probes = Some(probes);
+        answered
+    }
+
     fn widen(&self) -> Option<Stop> {
-        self.in_pause(|level, found, run| match run.widen(&mut Frontier { level, found }) {
-            Step::Done => None,
-            Step::Stop(stop) => Some(stop),
-        })
+        self.in_pause(|level, found, run| run.widen(&mut Frontier { level, found }).err())
     }
 }
 

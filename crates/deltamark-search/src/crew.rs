@@ -58,7 +58,7 @@ impl Signal {
 /// Threads that work in step.
 #[derive(Default)]
 pub(crate) struct Crew {
-    /// The number of the job in hand.
+    /// The number of the current job.
     job: Signal,
     /// Helpers that have not finished it.
     busy: Signal,
@@ -100,7 +100,7 @@ impl Crew {
     }
 }
 
-/// Says that a helper has finished, even if it panics.
+/// Records that a helper has finished, even if it panics.
 struct Finish<'a>(&'a Crew);
 
 impl Drop for Finish<'_> {

@@ -23,13 +23,13 @@
 
 use crate::Task;
 use crate::path::{initial_number, leading_to};
-use crate::run::{Plan, Recode, Run, Step};
+use crate::run::{Plan, Recode, Run};
 use deltamark_core::{
     BLOCK, Insert, Numbers, Outcome, Recall, Recoding, Slot, Snapshot, StateId, States, Stop, Trace, Width,
 };
 
 /// The states on the stack.
-enum List<'a> {
+enum StackStates<'a> {
     Ids { recall: &'a dyn Recall, ids: Numbers },
     States { states: States },
 }
@@ -58,7 +58,7 @@ impl Head {
 }
 
 struct Stack<'a> {
-    list: List<'a>,
+    list: StackStates<'a>,
     /// The [numbers](Head::number) of the heads of the frames, ascending.
     heads: Numbers,
 }
@@ -66,23 +66,23 @@ struct Stack<'a> {
 impl<'a> Stack<'a> {
     fn new(recall: Option<&'a dyn Recall>, width: Width) -> Self {
         let list = match recall {
-            Some(recall) => List::Ids { recall, ids: Numbers::new() },
-            None => List::States { states: States::new(width) },
+            Some(recall) => StackStates::Ids { recall, ids: Numbers::new() },
+            None => StackStates::States { states: States::new(width) },
         };
         Stack { list, heads: Numbers::new() }
     }
 
     fn len(&self) -> usize {
         match &self.list {
-            List::Ids { ids, .. } => ids.len(),
-            List::States { states } => states.len(),
+            StackStates::Ids { ids, .. } => ids.len(),
+            StackStates::States { states } => states.len(),
         }
     }
 
     fn push(&mut self, id: StateId, state: &[Slot]) {
         match &mut self.list {
-            List::Ids { ids, .. } => ids.push(id.get()),
-            List::States { states } => states.push(state),
+            StackStates::Ids { ids, .. } => ids.push(id.get()),
+            StackStates::States { states } => states.push(state),
         }
     }
 
@@ -90,8 +90,8 @@ impl<'a> Stack<'a> {
     fn may_take(&self, run: &mut Run<'_>) -> bool {
         let more = run.batch.len();
         let growth = match &self.list {
-            List::Ids { ids, .. } => ids.growth(more, run.store.len() + more as u64),
-            List::States { states } => states.growth(more, run.batch.targets().slots().len()),
+            StackStates::Ids { ids, .. } => ids.growth(more, run.store.len() + more as u64),
+            StackStates::States { states } => states.growth(more, run.batch.targets().slots().len()),
         };
         growth == 0 || run.frontier_holds(self.held_bytes() + growth)
     }
@@ -102,7 +102,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Makes the last states to do, `most` at most, the head of a new frame, leaving frames
-    /// that are done. Nothing, if no state is left.
+    /// that are done. `None` if no state is left.
     fn descend(&mut self, most: usize) -> Option<Head> {
         while let Some(head) = self.head()
             && head.end() == self.len()
@@ -121,8 +121,8 @@ impl<'a> Stack<'a> {
 
     fn truncate(&mut self, len: usize) {
         match &mut self.list {
-            List::Ids { ids, .. } => ids.truncate(len),
-            List::States { states } => states.truncate(len),
+            StackStates::Ids { ids, .. } => ids.truncate(len),
+            StackStates::States { states } => states.truncate(len),
         }
     }
 
@@ -131,11 +131,11 @@ impl<'a> Stack<'a> {
         run.block.reset(run.system.width());
         let positions = head.start..head.end();
         match &self.list {
-            List::Ids { recall, ids } => {
+            StackStates::Ids { recall, ids } => {
                 let ids = positions.map(|position| StateId::new(ids.get(position)));
                 run.block.fill(ids, |ids, states| recall.recall(&mut run.store_scratch, ids, states));
             }
-            List::States { states } => {
+            StackStates::States { states } => {
                 for position in positions {
                     run.block.push(StateId::NAMELESS, states.get(position));
                 }
@@ -145,8 +145,8 @@ impl<'a> Stack<'a> {
 
     fn held_bytes(&self) -> u64 {
         let list = match &self.list {
-            List::Ids { ids, .. } => ids.held_bytes(),
-            List::States { states } => states.held_bytes(),
+            StackStates::Ids { ids, .. } => ids.held_bytes(),
+            StackStates::States { states } => states.held_bytes(),
         };
         list + self.heads.held_bytes()
     }
@@ -180,7 +180,7 @@ impl<'a> Stack<'a> {
 
 impl Recode for Stack<'_> {
     fn recode(&mut self, recoding: &Recoding) {
-        if let List::States { states } = &mut self.list {
+        if let StackStates::States { states } = &mut self.list {
             recoding.translate_all(states);
         }
     }
@@ -200,7 +200,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
     for root in roots.iter().rev() {
         stack.push(root.id, &root.state);
     }
-    if let Step::Stop(stop) = begun {
+    if let Err(stop) = begun {
         return Some(stop);
     }
     let mut beyond = false;
@@ -217,7 +217,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
         }
         stack.fill(run, head);
         while run.expand().is_err() {
-            if let Step::Stop(stop) = run.widen(stack) {
+            if let Err(stop) = run.widen(stack) {
                 return Some(stop);
             }
             stack.fill(run, head);
@@ -250,7 +250,7 @@ fn explore(run: &mut Run<'_>, stack: &mut Stack<'_>) -> Option<Stop> {
                     stack.push(*id, run.batch.target(index));
                 }
             }
-            if let Step::Stop(stop) = step {
+            if let Err(stop) = step {
                 return Some(stop);
             }
             run.count();

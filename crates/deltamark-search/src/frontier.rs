@@ -41,48 +41,48 @@ use deltamark_core::{Action, Insert, Numbers, Recoding, Slot, StateId, States, S
 use std::ops::Range;
 
 /// States that wait, of one thread and one level.
-pub(crate) enum List {
-    /// A range of ids says it all.
+pub(crate) enum WaitingStates {
+    /// A range of ids.
     Sequential,
     Ids(Numbers),
     States(States),
 }
 
-impl List {
+impl WaitingStates {
     fn new(store: &dyn Store, width: Width) -> Self {
         match store.recall() {
-            Some(recall) if recall.sequential() => List::Sequential,
-            Some(_) => List::Ids(Numbers::new()),
-            None => List::States(States::new(width)),
+            Some(recall) if recall.sequential() => WaitingStates::Sequential,
+            Some(_) => WaitingStates::Ids(Numbers::new()),
+            None => WaitingStates::States(States::new(width)),
         }
     }
 
     fn len(&self) -> u64 {
         match self {
-            List::Sequential => 0,
-            List::Ids(ids) => ids.len() as u64,
-            List::States(states) => states.len() as u64,
+            WaitingStates::Sequential => 0,
+            WaitingStates::Ids(ids) => ids.len() as u64,
+            WaitingStates::States(states) => states.len() as u64,
         }
     }
 
     fn clear(&mut self) {
         match self {
-            List::Sequential => {}
-            List::Ids(ids) => ids.truncate(0),
-            List::States(states) => states.clear(),
+            WaitingStates::Sequential => {}
+            WaitingStates::Ids(ids) => ids.truncate(0),
+            WaitingStates::States(states) => states.clear(),
         }
     }
 
     fn held_bytes(&self) -> u64 {
         match self {
-            List::Sequential => 0,
-            List::Ids(ids) => ids.held_bytes(),
-            List::States(states) => states.held_bytes(),
+            WaitingStates::Sequential => 0,
+            WaitingStates::Ids(ids) => ids.held_bytes(),
+            WaitingStates::States(states) => states.held_bytes(),
         }
     }
 
     fn recode(&mut self, recoding: &Recoding) {
-        if let List::States(states) = self {
+        if let WaitingStates::States(states) = self {
             recoding.translate_all(states);
         }
     }
@@ -90,7 +90,7 @@ impl List {
 
 /// What a thread has found of the next level.
 pub(crate) struct Later {
-    list: List,
+    list: WaitingStates,
     /// The action that led to each, plus one, if it is wanted.
     actions: Option<Numbers>,
     /// How it was reached, and all that the thread found before; `None` if the store retraces.
@@ -108,27 +108,27 @@ struct Mark {
 }
 
 impl Later {
-    /// Nothing yet, of one of so many threads; `arrivals` says whether the actions that led to
+    /// Empty lists of one thread of several; `arrivals` is whether the actions that led to
     /// states are wanted.
     pub fn new(store: &dyn Store, width: Width, threads: usize, arrivals: bool) -> Self {
-        let list = List::new(store, width);
-        let actions = (arrivals && !matches!(list, List::Sequential)).then(Numbers::new);
+        let list = WaitingStates::new(store, width);
+        let actions = (arrivals && !matches!(list, WaitingStates::Sequential)).then(Numbers::new);
         let retraced = store.recall().is_some_and(|recall| recall.retraces());
         let marks = (threads > 1 && retraced && actions.is_some()).then(Vec::new);
         Later { list, actions, log: (!retraced).then(Log::default), marks }
     }
 
-    /// Whether it wants to be told of new states.
+    /// Whether new states must be reported to it.
     pub fn is_needed(&self) -> bool {
-        !matches!(self.list, List::Sequential)
+        !matches!(self.list, WaitingStates::Sequential)
     }
 
     /// Notes a new state; `parent` is its parent's number, and its own for an initial state.
     pub fn push(&mut self, id: StateId, state: &[Slot], parent: u64, action: Action) {
         match &mut self.list {
-            List::Sequential => return,
-            List::Ids(ids) => ids.push(id.get()),
-            List::States(states) => states.push(state),
+            WaitingStates::Sequential => return,
+            WaitingStates::Ids(ids) => ids.push(id.get()),
+            WaitingStates::States(states) => states.push(state),
         }
         if let Some(log) = &mut self.log {
             log.push(parent, action);
@@ -161,7 +161,7 @@ impl Later {
     /// How many more bytes it will hold, at most, with the successors of a batch, where those
     /// are many: ids are few bytes in small pieces and are counted when they are there.
     pub fn growth(&self, run: &Run<'_>) -> u64 {
-        let List::States(states) = &self.list else { return 0 };
+        let WaitingStates::States(states) = &self.list else { return 0 };
         let more = run.batch.len();
         let log = self.log.as_ref().map_or(0, |log| log.growth(more));
         states.growth(more, run.batch.targets().slots().len()) + log
@@ -172,7 +172,7 @@ impl Later {
     }
 }
 
-/// Numbers whose back edges lie in one log, one behind the other.
+/// Numbers whose back edges are in one log, contiguously.
 #[derive(Clone, Copy)]
 struct Segment {
     first: u64,
@@ -181,21 +181,21 @@ struct Segment {
     entry: u64,
 }
 
-/// What a thread has found of the level in hand.
+/// What a thread has found of the current level.
 struct Part {
-    list: List,
+    list: WaitingStates,
     actions: Option<Numbers>,
 }
 
-/// Numbers of the level in hand that lie in one part, one behind the other.
-struct Piece {
+/// Numbers of the current level that are in one part, contiguously.
+struct LevelPiece {
     first: u64,
     thread: usize,
     /// The place of the first in the part.
     at: u64,
 }
 
-/// The level in hand.
+/// The current level.
 pub(crate) struct Level {
     /// The numbers of its states.
     numbers: Range<u64>,
@@ -204,7 +204,7 @@ pub(crate) struct Level {
     /// Whether the order in which states are expanded matters.
     ordered: bool,
     /// Which number is where, where ids are no numbers.
-    pieces: Vec<Piece>,
+    pieces: Vec<LevelPiece>,
     /// How states were reached, where ids are numbers and it is wanted.
     arrivals: Option<Arrivals>,
     /// The first number of each level, where ids are numbers.
@@ -214,7 +214,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// A level before the first, for so many threads; `arrivals` says whether the actions that
+    /// A level before the first, for this many threads; `arrivals` is whether the actions that
     /// led to states are wanted.
     pub fn new(store: &dyn Store, system: &dyn System, threads: usize, arrivals: bool) -> Self {
         let part = |_| {
@@ -223,7 +223,7 @@ impl Level {
         };
         let (parts, ordered): (Vec<Part>, Vec<bool>) = (0..threads).map(part).unzip();
         let ordered = ordered.contains(&true);
-        let shared = arrivals && matches!(parts[0].list, List::Sequential);
+        let shared = arrivals && matches!(parts[0].list, WaitingStates::Sequential);
         let arrivals = shared.then(|| Arrivals::new(system.action_count(), threads));
         let (pieces, starts, segments) = (Vec::new(), Numbers::new(), Vec::new());
         Level { numbers: 0..0, parts, ordered, pieces, arrivals, starts, segments }
@@ -235,7 +235,7 @@ impl Level {
     }
 
     /// Goes on to the next level, which is what all threads have found; `len` is how many
-    /// states there are now. Says whether it has any.
+    /// states there are now. Returns whether it has any.
     pub fn advance(&mut self, len: u64, found: &mut [Option<&mut Later>]) -> bool {
         let before = self.numbers.end - self.numbers.start;
         self.numbers.start = self.numbers.end;
@@ -279,15 +279,15 @@ impl Level {
         for (_, thread, range) in stretches {
             let first = self.numbers.end;
             self.numbers.end += range.end - range.start;
-            let follows = |last: &Piece| last.thread == thread && last.at + (first - last.first) == range.start;
+            let follows = |last: &LevelPiece| last.thread == thread && last.at + (first - last.first) == range.start;
             if !range.is_empty() && !self.pieces.last().is_some_and(follows) {
-                self.pieces.push(Piece { first, thread, at: range.start });
+                self.pieces.push(LevelPiece { first, thread, at: range.start });
             }
         }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.advance(before);
         }
-        if matches!(self.parts[0].list, List::Sequential) {
+        if matches!(self.parts[0].list, WaitingStates::Sequential) {
             self.numbers.end = len;
             self.starts.push(self.numbers.start);
         }
@@ -299,7 +299,7 @@ impl Level {
         self.ordered
     }
 
-    /// The parts in which these states are, one behind the other, and where they are there.
+    /// The parts in which these states are, contiguously, and where they are there.
     fn places(&self, numbers: Range<u64>) -> impl Iterator<Item = (&Part, Range<usize>)> {
         let first = self.pieces.partition_point(|piece| piece.first <= numbers.start).saturating_sub(1);
         let ends = self.pieces[first..].iter().skip(1).map(|next| next.first).chain([self.numbers.end]);
@@ -315,7 +315,7 @@ impl Level {
     pub fn fill(&self, run: &mut Run<'_>, numbers: Range<u64>) {
         run.block.reset(run.system.width());
         let recall = || run.store.recall().expect("a store that recalls goes on to do so");
-        if let List::Sequential = self.parts[0].list {
+        if let WaitingStates::Sequential = self.parts[0].list {
             let ids = numbers.clone().map(StateId::new);
             let scratch = &mut run.store_scratch;
             run.block.fill(ids, |_, states| recall().recall_range(scratch, numbers, states));
@@ -323,13 +323,13 @@ impl Level {
         }
         for (part, places) in self.places(numbers) {
             match &part.list {
-                List::Sequential => {}
-                List::Ids(ids) => {
+                WaitingStates::Sequential => {}
+                WaitingStates::Ids(ids) => {
                     let ids = places.map(|index| StateId::new(ids.get(index)));
                     let scratch = &mut run.store_scratch;
                     run.block.fill(ids, |ids, states| recall().recall(scratch, ids, states));
                 }
-                List::States(states) => {
+                WaitingStates::States(states) => {
                     places.for_each(|index| run.block.push(StateId::NAMELESS, states.get(index)));
                 }
             }
@@ -377,7 +377,7 @@ impl Level {
     /// The bytes of what all threads share.
     pub fn shared_bytes(&self) -> u64 {
         let arrivals = self.arrivals.as_ref().map_or(0, Arrivals::held_bytes);
-        let pieces = (self.pieces.capacity() * size_of::<Piece>()) as u64;
+        let pieces = (self.pieces.capacity() * size_of::<LevelPiece>()) as u64;
         arrivals + pieces + self.starts.held_bytes() + (self.segments.capacity() * size_of::<Segment>()) as u64
     }
 
@@ -386,7 +386,7 @@ impl Level {
     }
 
     /// A shortest path to a state of this number and id; `found` is what each thread has found.
-    /// `None` if the store is to tell and has no memory to find out, or if the run must end before.
+    /// `None` if the store should return it and has no memory to find it, or if the run must end before.
     pub fn path(
         &self,
         run: &mut Run<'_>,
@@ -395,7 +395,7 @@ impl Level {
         id: StateId,
         state: &[Slot],
     ) -> Option<Trace> {
-        if let List::Sequential = self.parts[0].list {
+        if let WaitingStates::Sequential = self.parts[0].list {
             let control = run.control();
             if let Some(trace) = run.store.path(&mut run.store_scratch, id, control) {
                 return Some(trace);

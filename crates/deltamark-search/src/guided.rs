@@ -8,7 +8,7 @@
 use crate::Task;
 use crate::log::Log;
 use crate::run::{Plan, Run};
-use crate::sweep::{Ranking, Shown, Sweep, Witness};
+use crate::sweep::{Ranking, Sweep, WindowStore, Witness};
 use deltamark_core::{Control, Insert, Limits, Remember, Slot, Stop, System, Trace, Window};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn traces(guided: Guided<'_, '_>) -> Vec<Option<Trace>> {
     let limits = Limits { states: None, time, ..control.limits.clone() };
     let control = Control { limits, ..control.clone() };
     let window = make(Remember { numbers: true, actions: ranking.leaves_out() });
-    let shown = Shown(&*window);
+    let shown = WindowStore(&*window);
     let mut run = Run::new(Plan::new(Task {
         system,
         store: &shown,
@@ -48,7 +48,7 @@ pub(crate) fn traces(guided: Guided<'_, '_>) -> Vec<Option<Trace>> {
     let mut sweep = Sweep::new(&*window, ranking, None);
     sweep.witness = Some(&mut seeker);
     sweep.explore(&mut run);
-    let traces = seeker.sought.iter().map(|&(_, _, number)| number.map(|number| seeker.trace(number))).collect();
+    let traces = seeker.sought.iter().map(|&(_, _, number)| number.map(|number| seeker.log.path(number))).collect();
     drop(run.finish(Some(Stop::Answered)));
     traces
 }
@@ -60,20 +60,7 @@ struct Seeker<'s> {
     sought: Vec<(u64, &'s [Slot], Option<u64>)>,
 }
 
-impl Seeker<'_> {
-    fn trace(&self, mut number: u64) -> Trace {
-        let mut actions = Vec::new();
-        loop {
-            let (parent, action) = self.log.entry(number);
-            if parent == number {
-                actions.reverse();
-                return Trace::path(action.0, actions);
-            }
-            actions.push(action);
-            number = parent;
-        }
-    }
-}
+impl Seeker<'_> {}
 
 impl Witness for Seeker<'_> {
     fn entered(&mut self, run: &mut Run<'_>, initial: bool) -> Result<bool, Stop> {

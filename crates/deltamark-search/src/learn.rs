@@ -7,21 +7,21 @@
 //!
 //! # The idea
 //! Every step changes each observable by some amount. Distinct changes are treated as transitions
-//! and observables as places of a net, and weights are [searched](deltamark_core::separate) under
+//! and observables as places of a net, and weights are searched (`separate.rs`) under
 //! which most of them gain. A process moves from location to location, so its locations get weights
 //! in the order of their succession; a counter that only increases gets a positive weight. Of a
 //! cycle, the change that is rarest in the sample is given up.
 
+use crate::separate::{LARGEST, divide, monotone, separate};
 use crate::trial::Sample;
-use deltamark_core::separate::{LARGEST, gcd, monotone, separate};
-use deltamark_core::{Control, Kind, Measure, Observable, Stop, System, Weighted};
+use deltamark_core::{Control, Measure, Observable, ObservableKind, Stop, System, Weighted};
 use std::collections::HashMap;
 
 /// The most numbers that are looked at.
 const MOST_FEATURES: usize = 400;
 /// The most values that are held at once: of many numbers fewer states are looked at.
 const MOST_VALUES: usize = 4 << 20;
-/// The most different changes that are told apart; the more frequent ones count.
+/// The most different changes that are distinguished; the more frequent ones count.
 const MOST_CHANGES: usize = 3000;
 
 /// What a change takes in the table of changes, beside its numbers, twice: the table doubles.
@@ -61,7 +61,7 @@ pub fn learnt(system: &dyn System, sample: &Sample, control: &Control) -> Result
             *often += 1;
         } else if !change.is_empty() {
             taken += ENTRY + 2 * (change.len() * size_of::<(u32, i64)>()) as u64;
-            // What is rare and found late may be left out.
+            // What is rare and found late may be missing.
             if !memory.holds(held + taken) {
                 break;
             }
@@ -76,7 +76,7 @@ pub fn learnt(system: &dyn System, sample: &Sample, control: &Control) -> Result
     let steady = steady(features.len(), &vectors);
     // Contents of buffers and the like jump about, and spoil the search for weights: once more without them.
     let calm: Vec<bool> =
-        features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == Kind::Bool || sign != 0).collect();
+        features.iter().zip(&steady).map(|(of, &sign)| of.1.kind == ObservableKind::Bool || sign != 0).collect();
     let calmed: Vec<Vec<(u32, i64)>> =
         vectors.iter().map(|vector| vector.iter().copied().filter(|&(at, _)| calm[at as usize]).collect()).collect();
     let found = separate(features.len(), &vectors, &often, control)?;
@@ -85,11 +85,9 @@ pub fn learnt(system: &dyn System, sample: &Sample, control: &Control) -> Result
     let calm_still = monotone(features.len(), &calmed, quiet.cyclic, control)?;
     let mut measures: Vec<Box<dyn Measure>> = Vec::new();
     for mut weights in [Some(steady), calm_still, still, quiet.weights, found.weights].into_iter().flatten() {
-        let divisor = weights.iter().fold(0, |divisor, &weight| gcd(divisor, weight.unsigned_abs()));
-        if divisor == 0 || weights.iter().any(|weight| weight.abs() > LARGEST) {
+        if weights.iter().any(|weight| weight.abs() > LARGEST) || !divide(&mut weights) {
             continue;
         }
-        weights.iter_mut().for_each(|weight| *weight /= divisor as i64);
         let named =
             features.iter().cloned().zip(weights).map(|((name, observable), weight)| (name, observable, weight));
         measures.push(Box::new(Weighted::new(named.filter(|term| term.2 != 0), None)));

@@ -8,28 +8,41 @@
 //!                    └──────── properties, observer, limits ────────┘
 //! ```
 
+mod accepting;
 mod arrivals;
 mod bfs;
 mod crew;
 mod dfs;
+mod fair;
 mod frontier;
 mod guided;
 pub mod learn;
+pub mod linear;
 mod log;
+mod owcty;
 mod partition;
 mod path;
+mod probe;
 mod quota;
 #[cfg(test)]
 mod recipe;
 mod retrace;
 mod run;
 mod sample;
+mod separate;
+mod stored;
 mod sweep;
 pub mod trial;
+mod unfolding;
 
+pub use accepting::{Acceptance, Accepted, run_accepting, unfit};
+pub use fair::{Fairness, Strength};
+pub use owcty::run_owcty;
 pub use partition::{Partitioned, owner, run_partitioned};
+pub use probe::Probing;
 pub use sample::SAMPLERS;
 pub use sweep::{SweepTask, Swept, run_sweep};
+pub use unfolding::{Unfolding, unfit_for_unfolding};
 
 use deltamark_core::{Batch, Block, Control, Insert, Order, Outcome, Property, Scratch, Store, System};
 
@@ -44,7 +57,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// All searches over a store.
+    /// All searches over a store that visit every reachable state: tests compare the counts of each with those of the others.
     pub const ALL: &[Search] = &[Search::Bfs, Search::Dfs];
 
     /// In what order states reach the store.
@@ -89,7 +102,7 @@ impl Search {
 pub enum Strategy {
     /// Over a store, which keeps every state.
     Over(Search),
-    /// In the order of progress, forgetting what lies behind: see [`run_sweep`].
+    /// In the order of progress, forgetting what is behind: see [`run_sweep`].
     Sweep,
 }
 
@@ -168,8 +181,8 @@ pub trait Observer: Send {
         answers: &[Insert],
     );
 
-    /// Takes a block at the depth limit: it was expanded and counted, but some of its successors are not in the store
-    /// and have no number. An observer of edges between numbered states leaves it out.
+    /// Takes a block that was expanded and counted although some of its successors are not in the store and have no
+    /// number, as at the depth limit. An observer of edges between numbered states leaves it out.
     fn expanded_last(&mut self, _system: &dyn System, _scratch: &mut Scratch, _block: &Block, _batch: &Batch) {}
 }
 
@@ -207,6 +220,18 @@ pub fn run(search: Search, task: Task<'_>) -> Outcome {
 pub fn run_on(threads: Threads, search: Search, task: Task<'_>) -> Outcome {
     match search {
         Search::Bfs => bfs::run(task, threads),
+        Search::Dfs => dfs::run(task),
+    }
+}
+
+/// As [`run_on`], but a breadth-first search spends a small part of its work on probes, which look for errors that are deep.
+/// A trace that a probe finds need not be a shortest one; the outcome [says so](deltamark_core::PropertyOutcome::probed).
+///
+/// # Panics
+/// As [`run`].
+pub fn run_probing(probing: Probing, threads: Threads, search: Search, task: Task<'_>) -> Outcome {
+    match search {
+        Search::Bfs => bfs::run_probing(task, threads, probing),
         Search::Dfs => dfs::run(task),
     }
 }

@@ -5,29 +5,29 @@
 //! varints, LEB128), and the position of every [`STRETCH`]th entry is known, so a look-up reads at
 //! most that many entries.
 
-use deltamark_core::Action;
+use deltamark_core::{Action, Trace};
 
 /// Entries from one known place to the next.
 const STRETCH: u64 = 1024;
 /// The most bytes of an entry: a parent of 64 bits and an action of 32, seven bits a byte.
 const LONGEST: usize = 10 + 5;
-/// Bytes of a piece. An entry lies within one, and pieces never move.
+/// Bytes of a piece. An entry is within one, and pieces never move.
 const PIECE: usize = 2 << 10;
 
 /// Where an entry begins: the piece, and the byte of it.
-type Place = (u32, u32);
+type EntryStart = (u32, u32);
 
 /// How each state was first reached.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pieces: Vec<Vec<u8>>,
     /// For each stretch: where it begins, and the parent before it.
-    places: Vec<(Place, u64)>,
+    places: Vec<(EntryStart, u64)>,
     len: u64,
     last_parent: u64,
 }
 
-/// Initial states have themselves as parents: they are told by their number.
+/// Initial states have themselves as parents: they are identified by their number.
 impl Log {
     /// How many entries there are.
     pub fn len(&self) -> u64 {
@@ -55,7 +55,7 @@ impl Log {
     /// The bytes it holds on to.
     pub fn held_bytes(&self) -> u64 {
         let pieces = self.pieces.len() * PIECE + self.pieces.capacity() * size_of::<Vec<u8>>();
-        (pieces + self.places.capacity() * size_of::<(Place, u64)>()) as u64
+        (pieces + self.places.capacity() * size_of::<(EntryStart, u64)>()) as u64
     }
 
     /// How many more bytes it may hold, for a moment, with `more` entries: the short lists
@@ -68,7 +68,21 @@ impl Log {
         let pieces = if more == 0 { 0 } else { pieces };
         let lists = grown(self.pieces.len() + pieces, self.pieces.capacity()) * size_of::<Vec<u8>>();
         let places = grown(self.places.len() + more.div_ceil(STRETCH as usize), self.places.capacity());
-        (pieces * PIECE + lists + places * size_of::<(Place, u64)>()) as u64
+        (pieces * PIECE + lists + places * size_of::<(EntryStart, u64)>()) as u64
+    }
+
+    /// The path to the state of this number, from the initial state that is its own parent.
+    pub fn path(&self, mut number: u64) -> Trace {
+        let mut actions = Vec::new();
+        loop {
+            let (parent, action) = self.entry(number);
+            if parent == number {
+                actions.reverse();
+                return Trace::path(action.0, actions);
+            }
+            actions.push(action);
+            number = parent;
+        }
     }
 
     /// The number of the state's parent, and the action that led from it.

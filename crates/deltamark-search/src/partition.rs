@@ -57,12 +57,12 @@ pub struct Partitioned<'a> {
     pub explore_all: bool,
 }
 
-/// Which of so many parts owns a state of this hash. Stores use other bits of it.
+/// The part that owns a state of this hash. Stores use other bits of it.
 pub fn owner(hash: u64, parts: usize) -> usize {
     ((u128::from(mix(hash ^ 0x5851_f42d_4c95_7f2d)) * parts as u128) >> 64) as usize
 }
 
-/// What one part tells another.
+/// What one part sends to another.
 enum Message {
     /// States of the next level that the other owns, with the actions that led to them.
     Edges(Box<Batch>),
@@ -335,7 +335,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Expands what there is of the level, takes in what others send, and hears what they say.
+    /// Expands the rest of the level, inserts what others send, and receives their reports.
     fn round(&mut self, common: &Common<'_>) -> Report {
         self.report = Report::default();
         let early: Vec<Message> = self.early.drain(..).collect();
@@ -390,7 +390,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Takes a message of the round in hand.
+    /// Takes a message of the current round.
     fn take(&mut self, message: Message, common: &Common<'_>, done: &mut usize, reports: &mut Vec<Report>) {
         match message {
             Message::Edges(edges) => {

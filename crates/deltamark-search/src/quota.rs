@@ -26,8 +26,8 @@ impl Quota {
         Quota { limit, pending: AtomicU64::new(0), one_by_one: Mutex::new(()) }
     }
 
-    /// Inserts a batch as far as the limit allows, and says whether it ended there. `found` tells
-    /// how many states there are in all stores that the limit is for.
+    /// Inserts a batch as far as the limit allows, and returns whether it ended there. `found` returns
+    /// the number of states in all stores that the limit is for.
     #[must_use]
     #[inline]
     pub fn insert(
@@ -66,7 +66,7 @@ impl Quota {
         false
     }
 
-    /// Calls `insert` if `count` more states are surely allowed, and says whether it did.
+    /// Calls `insert` if `count` more states are surely allowed, and returns whether it did.
     #[must_use]
     #[inline]
     fn take_all(&self, found: impl Fn() -> u64, count: u64, insert: impl FnOnce()) -> bool {

@@ -15,8 +15,8 @@
 
 use crate::Task;
 use crate::log::Log;
-use crate::run::{Plan, Recode, Run, Step};
-use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, States, Stop, Trace};
+use crate::run::{Plan, Recode, Run};
+use deltamark_core::{Action, Insert, Outcome, Recoding, Slot, Snapshot, StateId, States, Stop};
 
 /// The states to be expanded.
 struct Waiting {
@@ -58,20 +58,6 @@ impl Waiting {
         let found = 2 * (self.found.len() + more) * size_of::<(StateId, u64, u64)>();
         self.states.growth(more, run.batch.targets().slots().len()) + found as u64 + self.log.growth(more)
     }
-
-    /// The path to the state of this number.
-    fn trace(&self, mut number: u64) -> Trace {
-        let mut actions = Vec::new();
-        loop {
-            let (parent, action) = self.log.entry(number);
-            if parent == number {
-                actions.reverse();
-                return Trace::path(action.0, actions);
-            }
-            actions.push(action);
-            number = parent;
-        }
-    }
 }
 
 impl Recode for Waiting {
@@ -96,7 +82,7 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
     for root in &roots {
         waiting.push(root.id, &root.state, waiting.log.len(), root.action, 0);
     }
-    if let Step::Stop(stop) = begun {
+    if let Err(stop) = begun {
         return Some(stop);
     }
     let mut beyond = false;
@@ -113,7 +99,7 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
         // Expand; where the layout is too narrow, widen it and fill the block again.
         waiting.fill(run);
         while run.expand().is_err() {
-            if let Step::Stop(stop) = run.widen(waiting) {
+            if let Err(stop) = run.widen(waiting) {
                 return Some(stop);
             }
             waiting.fill(run);
@@ -125,7 +111,7 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
         // Answer before anything is inserted: what is expanded is looked at, even if the run ends here.
         for finding in run.findings() {
             let state = run.block.state(finding.state).to_vec();
-            run.answer(finding, Some(waiting.trace(number)), &state);
+            run.answer(finding, Some(waiting.log.path(number)), &state);
         }
         if depth >= run.depth_limit() {
             beyond |= run.count_at_depth_limit();
@@ -142,7 +128,7 @@ fn explore(run: &mut Run<'_>, waiting: &mut Waiting) -> Option<Stop> {
                 waiting.push(id, run.batch.target(index), number, run.batch.action(index), depth + 1);
             }
         }
-        if let Step::Stop(stop) = step {
+        if let Err(stop) = step {
             return Some(stop);
         }
         run.count();

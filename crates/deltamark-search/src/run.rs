@@ -11,8 +11,9 @@
 use crate::quota::Quota;
 use crate::{Observer, Task};
 use deltamark_core::{
-    Action, Arrival, BLOCK, Batch, Block, Control, Event, Evidence, Guarantee, Insert, Outcome, Property, Recoding,
-    Scratch, Sleep, Slot, Snapshot, StateId, Statistics, Stop, Store, System, Trace, Widen, Width, Witness, budget,
+    Action, Again, Arrival, BLOCK, Batch, Block, Control, Event, Evidence, Goal, Grant, Guarantee, Insert, Outcome,
+    Property, Recoding, Scratch, Sleep, Slot, Snapshot, StateId, States, Statistics, Stop, Store, System, Trace, Widen,
+    Width, Witness, budget,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ const CHECK_EVERY: u32 = 64;
 /// How often the process's memory is looked at, where it has a limit: in this time a
 /// search takes a megabyte or so.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often listeners are told.
+/// How often listeners are notified.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// A state for which a property has its answer.
@@ -59,14 +60,6 @@ pub(crate) struct Root {
     pub state: Vec<Slot>,
     /// Its number among the initial states.
     pub action: Action,
-}
-
-/// What became of a block.
-pub(crate) enum Step {
-    /// Its successors are in the store.
-    Done,
-    /// Not all of them: the run must end.
-    Stop(Stop),
 }
 
 /// What all threads of a run have in common.
@@ -151,7 +144,7 @@ impl<'a> Plan<'a> {
         found && !self.properties.is_empty() && !self.explore_all && self.observer.is_none()
     }
 
-    /// Says to all threads what was found in a level that is being expanded.
+    /// Publishes to all threads what was found in a level that is being expanded.
     pub fn note(&self, finding: &Finding) {
         if finding.is_step() {
             self.settled[finding.property].fetch_or(STEP, Relaxed);
@@ -160,7 +153,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Says to all threads that there is no need to look for this any more.
+    /// Notes for all threads that this is not looked for any more.
     pub fn settle(&self, finding: &Finding) {
         let what = if self.is_open(finding) { UNDEFINED } else { ANSWERED };
         self.settled[finding.property].fetch_or(what, Relaxed);
@@ -259,22 +252,18 @@ impl<'a> Run<'a> {
         self.started.elapsed()
     }
 
-    /// Says that there is no need to look for this any more, before its answer is recorded.
+    /// Notes that this is not looked for any more, before its answer is recorded.
     pub fn settle(&self, finding: &Finding) {
         self.plan.settle(finding);
     }
 
     /// Inserts the initial states and appends those that are new.
-    pub fn begin(&mut self, frontier: &mut dyn Recode, roots: &mut Vec<Root>) -> Step {
+    pub fn begin(&mut self, frontier: &mut dyn Recode, roots: &mut Vec<Root>) -> Result<(), Stop> {
         loop {
             self.batch.reset(self.system.width());
             match self.system.initial(&mut self.system_scratch, &mut self.batch) {
                 Ok(()) => break,
-                Err(Widen) => {
-                    if let Step::Stop(stop) = self.widen(frontier) {
-                        return Step::Stop(stop);
-                    }
-                }
+                Err(Widen) => self.widen(frontier)?,
             }
         }
         assert!(!self.batch.is_empty(), "a system has at least one initial state");
@@ -283,7 +272,7 @@ impl<'a> Run<'a> {
             let (state, hash) = (self.batch.target(number), self.batch.hash(number));
             let full = self.plan.control.limits.states.is_some_and(|limit| self.store.len() >= limit);
             if full && self.store.find(&mut self.store_scratch, state, hash).is_none() {
-                return Step::Stop(Stop::States);
+                return Err(Stop::States);
             }
             match self.store.insert(&mut self.store_scratch, state, hash, &Arrival { parent: None, action }) {
                 Insert::New(id) => {
@@ -291,10 +280,10 @@ impl<'a> Run<'a> {
                     roots.push(Root { id, state: state.to_vec(), action });
                 }
                 Insert::Seen(_) => {}
-                Insert::Full => return Step::Stop(self.plan.control.stop_when_full()),
+                Insert::Full => return Err(self.plan.control.stop_when_full()),
             }
         }
-        Step::Done
+        Ok(())
     }
 
     /// Fills the batch with the successors of the block, unless the layout must be widened
@@ -331,34 +320,57 @@ impl<'a> Run<'a> {
     }
 
     /// Widens the layout of the system, the store and the frontier.
-    pub fn widen(&mut self, frontier: &mut dyn Recode) -> Step {
+    pub fn widen(&mut self, frontier: &mut dyn Recode) -> Result<(), Stop> {
+        // Returned at the end: what the new layout takes in place of the old one is resident by then, and observed.
+        let mut grant = Grant::new(&self.plan.control.budget);
+        if !grant.ask(self.system.widening_bytes()) {
+            return Err(self.plan.control.stop_when_full());
+        }
         let recoding = self.system.widen();
         self.statistics.widenings += 1;
         self.plan.control.listener.event(&Event::Widened(&recoding.reason));
         if !self.store.recode(&recoding) {
-            return Step::Stop(self.plan.control.stop_when_full());
+            return Err(self.plan.control.stop_when_full());
         }
         frontier.recode(&recoding);
-        Step::Done
+        Ok(())
     }
 
-    /// Inserts the batch, exactly up to the limit on states.
-    pub fn insert(&mut self) -> Step {
-        self.answers.clear();
+    /// Inserts the batch, exactly up to the limit on states. An error if not all of it is in the store.
+    pub fn insert(&mut self) -> Result<(), Stop> {
+        self.make_room_for_answers(self.batch.len())?;
         let Run { store, plan, store_scratch, block, batch, answers, .. } = self;
         if plan.quota.insert(|| store.len(), *store, store_scratch, (block, batch), answers) {
-            return Step::Stop(Stop::States);
+            return Err(Stop::States);
         }
         // A store that takes a batch in an order of its own may find no room for one in the middle.
         if self.answers.contains(&Insert::Full) {
-            return Step::Stop(self.plan.control.stop_when_full());
+            return Err(self.plan.control.stop_when_full());
         }
         assert_eq!(
             self.answers.len(),
             self.batch.len(),
             "a store answers for every successor, or says that it is full"
         );
-        Step::Done
+        Ok(())
+    }
+
+    /// Empties the list of answers, and asks for room for this many where they are very many.
+    pub fn make_room_for_answers(&mut self, count: usize) -> Result<(), Stop> {
+        /// Fewer are counted once they are there.
+        const FEW: usize = 1 << 14;
+        self.answers.clear();
+        let more = count.saturating_sub(self.answers.capacity());
+        if more == 0 || count < FEW {
+            return Ok(());
+        }
+        let bytes = (more * size_of::<Insert>()) as u64;
+        if !self.plan.control.budget.request(bytes) {
+            return Err(self.plan.control.stop_when_full());
+        }
+        self.working_granted += bytes;
+        self.answers.reserve_exact(count);
+        Ok(())
     }
 
     /// Counts the block and shows it to the observer. Call when all its successors are in
@@ -372,7 +384,7 @@ impl<'a> Run<'a> {
     }
 
     /// Counts a block at the depth limit without inserting its successors. Returns whether one of them
-    /// is not in the store, so that states lie beyond the limit.
+    /// is not in the store, so that there are states beyond the limit.
     pub fn count_at_depth_limit(&mut self) -> bool {
         self.answers.clear();
         for index in 0..self.batch.len() {
@@ -390,7 +402,7 @@ impl<'a> Run<'a> {
         !all
     }
 
-    /// Counts a block at the depth limit, some of whose successors are not in the store, and shows it to the observer.
+    /// Counts a block some of whose successors are not in the store, as at the depth limit, and shows it to the observer.
     pub fn count_last(&mut self) {
         self.tally();
         if let Some(observer) = &self.plan.observer {
@@ -414,8 +426,18 @@ impl<'a> Run<'a> {
 
     /// The properties that this block answers. Call after [`expand`](Self::expand).
     pub fn findings(&mut self) -> Vec<Finding> {
+        let (findings, unknown) = self.look();
+        if unknown {
+            self.end_at_count();
+        }
+        findings
+    }
+
+    /// The same, and whether some evaluation reached a bound, so that the run must end.
+    pub fn look(&mut self) -> (Vec<Finding>, bool) {
         let dead = self.dead();
         let mut findings = Vec::new();
+        let mut unknown = false;
         for (property, question) in self.plan.properties.iter().enumerate() {
             if self.plan.is_settled(property, ANSWERED) {
                 continue;
@@ -428,9 +450,7 @@ impl<'a> Run<'a> {
                 findings.push(Finding { fault: fault.action, message, ..at(fault.source.into()) });
                 continue;
             }
-            if decided.unknown {
-                self.end_at_count();
-            }
+            unknown |= decided.unknown;
             if let Some(undefined) = decided.why {
                 let message = format!("the property has no value here: {}", undefined.message);
                 // A goal may still be reached elsewhere, so the search goes on; only the first state
@@ -446,12 +466,35 @@ impl<'a> Run<'a> {
                 findings.push(at(decided.states.trailing_zeros() as usize));
             }
         }
-        findings
+        (findings, unknown)
+    }
+
+    /// The goals that have no answer yet.
+    pub fn open_goals(&self) -> impl Iterator<Item = &'a Goal> {
+        let open = |property: &usize| !self.plan.is_settled(*property, ANSWERED);
+        (0..self.plan.properties.len()).filter(open).map(|property| &self.plan.properties[property].goal)
+    }
+
+    /// Whether every property has its answer, so that the run may end.
+    pub fn is_answered(&self) -> bool {
+        self.plan.is_answered()
+    }
+
+    /// Records the answer that a [probe](crate::probe) found, unless there is one.
+    ///
+    /// # Panics
+    /// When the trace does not replay to that state.
+    pub fn answer_by_probe(&mut self, finding: Finding, trace: Trace, state: &[u32]) {
+        if self.wants(&finding) {
+            let property = finding.property;
+            self.answer(finding, Some(trace), state);
+            self.evidence[property].probed = true;
+        }
     }
 
     /// Whether a finding would say something new.
     pub fn wants(&self, finding: &Finding) -> bool {
-        let Evidence { decided, undefined } = &self.evidence[finding.property];
+        let Evidence { decided, undefined, .. } = &self.evidence[finding.property];
         decided.is_none() && !(self.plan.is_open(finding) && undefined.is_some())
     }
 
@@ -561,7 +604,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Has the budget count what the frontier and the batch hold. Says whether it is granted.
+    /// Has the budget count what the frontier and the batch hold. Returns whether it is granted.
     /// What the store holds of the frontier, it has asked for itself.
     #[must_use]
     pub fn frontier_holds(&mut self, bytes: u64) -> bool {
@@ -598,6 +641,47 @@ impl<'a> Run<'a> {
         self.plan.control.budget.release(other.working_granted);
     }
 
+    /// Counts states once that the store had forgotten and that were expanded again: they are expanded once more, and
+    /// what that adds is taken off. Only if all states of the store were expanded, in whole levels.
+    #[cold]
+    fn count_once(&mut self) {
+        let counted = std::mem::take(&mut self.statistics);
+        let (states, store, control) = (counted.states, self.store, self.plan.control);
+        let depth = (counted.expanded == states)
+            .then(|| store.repeated(states, control, &mut |states| self.tally_all(states)))
+            .flatten();
+        let repeated = std::mem::replace(&mut self.statistics, counted);
+        let Some(depth) = depth else {
+            self.statistics.again = Again::Unknown;
+            return;
+        };
+        self.statistics.states -= repeated.expanded;
+        self.statistics.expanded -= repeated.expanded;
+        self.statistics.edges -= repeated.edges;
+        self.statistics.deadlocks -= repeated.deadlocks;
+        self.statistics.depth = depth;
+        self.statistics.again = Again::Counted(repeated.expanded);
+    }
+
+    /// Expands and counts states, no more.
+    fn tally_all(&mut self, states: &States) -> Result<(), Stop> {
+        let mut at = 0;
+        while at < states.len() {
+            self.plan.control.ask()?;
+            let end = states.len().min(at + self.block_size());
+            self.block.reset(self.system.width());
+            (at..end).for_each(|index| self.block.push(StateId::NAMELESS, states.get(index)));
+            // They were expanded before, so no layout is too narrow.
+            self.expand().map_err(|Widen| Stop::Memory)?;
+            if let Some(stop) = self.batch.stop() {
+                return Err(stop);
+            }
+            self.tally();
+            at = end;
+        }
+        Ok(())
+    }
+
     /// The outcome of a run that ended for this reason; nothing means that every reachable
     /// state was expanded.
     pub fn finish(self, stopped_by: Option<Stop>) -> Outcome {
@@ -605,11 +689,15 @@ impl<'a> Run<'a> {
         self.finish_with(states, stopped_by)
     }
 
-    /// The same, where so many of the states that were found count.
+    /// The same, where only the first `states` of those found count.
     pub fn finish_with(mut self, states: u64, stopped_by: Option<Stop>) -> Outcome {
         let stopped_by = stopped_by.or(self.plan.cut_off.load(Relaxed).then_some(Stop::Count));
         self.plan.control.budget.release(self.working_granted);
+        let store_bytes = self.store.bytes();
         self.statistics.states = states;
+        if self.store.has_forgotten() {
+            self.count_once();
+        }
         self.statistics.search_time = self.started.elapsed();
         let guarantee = self.store.guarantee();
         let found = self.plan.properties.iter().zip(self.evidence);
@@ -617,7 +705,7 @@ impl<'a> Run<'a> {
             properties: found.map(|(property, found)| property.outcome(found, stopped_by, guarantee)).collect(),
             stopped_by,
             statistics: self.statistics,
-            store_bytes: self.store.bytes(),
+            store_bytes,
             guarantee,
             warning: self.store.warning(),
         }

@@ -27,7 +27,7 @@ const MOST: usize = 8192;
 const MOST: usize = 64;
 /// Steps from one state that is kept to the next.
 const STRIDE: usize = 3;
-/// One in so many steps leads back to a state that was kept.
+/// One in this many steps leads back to a state that was kept.
 const LENGTH: u64 = 16;
 /// Rounds without a new state after which the system is taken as small.
 const IDLE: usize = 32;
@@ -159,7 +159,7 @@ impl Scattered<'_> {
     }
 }
 
-/// How many states to expand together, where one of them had so many successors: a batch of wide states with very many
+/// How many states to expand together, where one of them had this many successors: a batch of wide states with very many
 /// successors each would take more memory than the sample itself.
 fn expanded_together(slots: usize, successors: usize) -> usize {
     const BATCH: usize = 8 << 20;
@@ -172,7 +172,7 @@ fn most(slots: usize) -> usize {
 
 /// States of a system, all different, by walks.
 fn walks(system: &dyn System, control: &Control) -> States {
-    let mut walk = Walk {
+    let mut walk = SampleWalk {
         system,
         scratch: system.scratch(),
         kept: States::new(system.width()),
@@ -186,7 +186,7 @@ fn walks(system: &dyn System, control: &Control) -> States {
     walk.kept
 }
 
-struct Walk<'a> {
+struct SampleWalk<'a> {
     system: &'a dyn System,
     scratch: deltamark_core::Scratch,
     kept: States,
@@ -198,14 +198,14 @@ struct Walk<'a> {
     random: u64,
 }
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     fn go(&mut self, most: usize) {
         let mut walkers = self.begin();
         if walkers.is_empty() {
             return;
         }
         let mut idle = 0;
-        // Walks may find little that is new; so many steps are tried.
+        // Walks may find little that is new; this many steps are tried.
         for step in 0..3 * STRIDE * most / BLOCK {
             walkers = self.step(&walkers);
             if self.batch.is_stopped() {
@@ -256,7 +256,7 @@ impl Walk<'_> {
         }
         self.batch.reset(self.system.width());
         if self.system.expand(&mut self.scratch, &self.block, &mut self.batch).is_err() {
-            // Somebody has come to where the layout ends: only the others go on.
+            // A walk needs a wider layout: only the others go on.
             self.batch.reset(self.system.width());
             let mut alone = Batch::new(self.system.width()).under(self.control);
             for (walker, state) in walkers.iter().enumerate() {

@@ -46,9 +46,9 @@
 //! [second run](crate::guided) in the same order, which ends as soon as it reaches the state.
 //!
 //! # Edges that are not followed
-//! Where every action has a gain of its own and none is negative, steps may be left out as in a search by levels
+//! Where every action has a gain of its own and none is negative, edges may be skipped as in a search by levels
 //! ([sleep sets](deltamark_core::sleep)): if `s` was reached from `p` by `a`, and `b` can be exchanged with `a`, the step `b` from `s` is
-//! left out, if `a` comes before `b`. There that rests on levels; here on ranks, and on levels within a rank.
+//! skipped, if `a` comes before `b`. There that rests on levels; here on ranks, and on levels within a rank.
 //!
 //! Let `r(t)` be the rank of a state, and `d(t)` the least number of steps without gain by which it
 //! is reached from a target of an advancing step, or from an initial state. Three conditions are
@@ -81,7 +81,7 @@
 //! into level `d(t)`. ∎
 
 use crate::guided;
-use crate::run::{Finding, Plan, Recode, Run, Step};
+use crate::run::{Finding, Plan, Recode, Run};
 use crate::{Observer, Task};
 use deltamark_core::{
     Action, Arrival, BLOCK, Block, Bytes, Control, Edge, Entrants, Guarantee, Insert, Measure, Outcome, Property, Rank,
@@ -91,7 +91,7 @@ use deltamark_core::{
 /// Up to this many initial states are kept for good.
 const FEW: usize = 64;
 
-/// Of so many states that are held one may be expanded ahead of the line.
+/// Of this many states that are held one may be expanded ahead of the line.
 const AHEAD: u64 = 128;
 
 /// Ranks of more states than these, on the average, are kept orderly.
@@ -147,7 +147,7 @@ pub fn run_sweep(task: SweepTask<'_>) -> (Outcome, Swept) {
     let mut ranking = Ranking::new(system, measure, observer.is_none() && recorder.is_none(), control);
     let remember = Remember { numbers: recorder.is_some(), actions: ranking.leaves_out() };
     let window = make(remember);
-    let shown = Shown(&*window);
+    let shown = WindowStore(&*window);
     let observer = observer.map(|observer| observer as &mut dyn Observer);
     let plan = Plan::new(Task { system, store: &shown, properties, control, explore_all, observer });
     let mut run = Run::new(plan);
@@ -173,7 +173,7 @@ pub fn run_sweep(task: SweepTask<'_>) -> (Outcome, Swept) {
     (finished(outcome, peak, numbers), swept)
 }
 
-/// The outcome of a run that numbered so many states and held these bytes at most.
+/// The outcome of a run that numbered `numbers` states and held at most these bytes.
 fn finished(mut outcome: Outcome, peak: Bytes, numbers: u64) -> Outcome {
     outcome.statistics.states = numbers;
     outcome.store_bytes = peak;
@@ -181,16 +181,16 @@ fn finished(mut outcome: Outcome, peak: Bytes, numbers: u64) -> Outcome {
 }
 
 /// A state for which a property has its answer.
-struct Found {
+struct AnsweredState {
     finding: Finding,
     state: Vec<Slot>,
 }
 
-/// The ranks of states, and which steps may be left out.
+/// The ranks of states, and which edges may be skipped.
 pub(crate) struct Ranking<'a> {
     measure: &'a dyn Measure,
     pub gains: Option<&'a [Rank]>,
-    /// How steps are left out, if they are: actions that advance come first.
+    /// How edges are skipped, if they are: actions that advance come first.
     sleep: Option<Sleep>,
     /// Whether every action is known to advance, so that no step leads to the line from there or from ahead.
     pub advances: bool,
@@ -217,7 +217,7 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Whether steps are left out.
+    /// Whether edges are skipped.
     pub fn leaves_out(&self) -> bool {
         self.sleep.is_some()
     }
@@ -253,7 +253,7 @@ impl<'a> Ranking<'a> {
 
 /// Who looks on while states are numbered.
 pub(crate) trait Witness {
-    /// The batch of the run, whose sources have these numbers, was entered. Says whether that was enough.
+    /// The batch of the run, whose sources have these numbers, was entered. Returns whether that was enough.
     fn entered(&mut self, run: &mut Run<'_>, initial: bool) -> Result<bool, Stop>;
 }
 
@@ -263,7 +263,7 @@ pub(crate) struct Sweep<'s, 'a> {
     ranking: &'s mut Ranking<'a>,
     recorder: Option<&'s mut (dyn Recorder + 'a)>,
     pub witness: Option<&'s mut dyn Witness>,
-    found: Vec<Found>,
+    found: Vec<AnsweredState>,
     arrivals: Vec<Action>,
     /// The ranks of the states of the block: how many there are of each, and that of each.
     parts: Vec<(Rank, usize)>,
@@ -351,8 +351,8 @@ impl<'s, 'a> Sweep<'s, 'a> {
     }
 
     /// Fills the block with states that wait at the line. If these are few, those that wait next are
-    /// expanded with them: a block that is nearly empty takes as long as a full one. What comes to lie between the line and
-    /// them is still ahead of the line, so nothing is lost by it.
+    /// expanded with them: a block that is nearly empty takes as long as a full one. Successors between the line and
+    /// them are still ahead of the line, so nothing is lost by it.
     fn fill(&mut self, run: &mut Run<'_>, line: Rank) {
         run.block.reset(run.system.width());
         self.arrivals.clear();
@@ -392,7 +392,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
         }
     }
 
-    /// Expands a block of states that wait, those at the line first. Says whether there were any at the line.
+    /// Expands a block of states that wait, those at the line first. Returns whether there were any at the line.
     fn block(&mut self, run: &mut Run<'_>, line: Rank) -> Result<bool, Stop> {
         if !run.frontier_holds(self.edges.held_bytes()) {
             return Err(Stop::Memory);
@@ -423,7 +423,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
         // Before anything is entered: what is expanded is looked at, even if the run ends here.
         for finding in run.findings() {
             run.settle(&finding);
-            self.found.push(Found { state: run.block.state(finding.state).to_vec(), finding });
+            self.found.push(AnsweredState { state: run.block.state(finding.state).to_vec(), finding });
         }
         self.ranking.rank(run, Some(&self.sources));
         self.swept.regress_edges += self.ranking.ranks.iter().filter(|&&rank| rank < line).count() as u64;
@@ -484,15 +484,12 @@ impl<'s, 'a> Sweep<'s, 'a> {
     }
 
     fn widen(&mut self, run: &mut Run<'_>) -> Result<(), Stop> {
-        match run.widen(&mut Findings(&mut self.found)) {
-            Step::Done => Ok(()),
-            Step::Stop(stop) => Err(stop),
-        }
+        run.widen(&mut Findings(&mut self.found))
     }
 }
 
 /// States that were found, for a change of their layout.
-struct Findings<'f>(&'f mut Vec<Found>);
+struct Findings<'f>(&'f mut Vec<AnsweredState>);
 
 impl Recode for Findings<'_> {
     fn recode(&mut self, recoding: &Recoding) {
@@ -551,9 +548,9 @@ impl Edges {
 }
 
 /// A window as far as a run looks at a store.
-pub(crate) struct Shown<'w>(pub &'w dyn Window);
+pub(crate) struct WindowStore<'w>(pub &'w dyn Window);
 
-impl Store for Shown<'_> {
+impl Store for WindowStore<'_> {
     fn insert(&self, _: &mut Scratch, _: &[Slot], _: u64, _: &Arrival<'_>) -> Insert {
         unreachable!("a sweep enters states by their rank")
     }

@@ -5,10 +5,10 @@
 //! same for all measures; for a small system it is the whole state space, and the figures are those
 //! of the actual run.
 
-use crate::learn;
+use crate::{learn, linear};
 use deltamark_core::{
-    BLOCK, Batch, Block, Budget, Control, Kind, Measure, Observable, Rank, Scratch, StateId, States, Stop, System,
-    Widen,
+    BLOCK, Batch, Block, Budget, Control, Measure, Observable, ObservableKind, Rank, Scratch, StateId, States, Stop,
+    System, Widen,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Whether there is room for so many bytes in all. A little more is asked for at a time than is needed.
+    /// Whether there is room for this many bytes in all. A little more is asked for at a time than is needed.
     pub(crate) fn holds(&mut self, bytes: u64) -> bool {
         let missing = bytes.saturating_sub(self.granted).next_multiple_of(ASKED);
         if !self.budget.request(missing) {
@@ -265,7 +265,8 @@ impl Sample {
         self.blocks(system, count, control, |scratch, block| {
             observe.read_block(scratch, block, observable, &mut values);
             // As `Learnt` reads it.
-            let read = |&value: &i64| if observable.kind == Kind::Bool { i64::from(value == 1) } else { value };
+            let read =
+                |&value: &i64| if observable.kind == ObservableKind::Bool { i64::from(value == 1) } else { value };
             all.extend(values[..block.len()].iter().map(read));
         })?;
         Ok(all)
@@ -309,10 +310,7 @@ pub type Tried = (Box<dyn Measure>, Trial);
 /// the budget of `control` has room for. An error, if the run must end before.
 pub fn best(system: &dyn System, most: usize, control: &Control) -> Result<Option<Tried>, Stop> {
     let sample = Sample::new(system, most, control)?;
-    let mut measures = match system.progress() {
-        Some(progress) => progress.measures(control)?,
-        None => Vec::new(),
-    };
+    let mut measures = linear::measures(system, control)?;
     if measures.is_empty() {
         measures = learn::learnt(system, &sample, control)?;
     }

@@ -16,8 +16,8 @@ use deltamark_core::hash::{self, mix};
 use deltamark_core::portable::{read_slots, write_slots};
 use deltamark_core::varint::Reader;
 use deltamark_core::{
-    Action, Batch, Describe, Diagnostic, Fired, Kind, Misread, Observable, Observe, Portable, Scratch, Slot, System,
-    Value, Widen, Width,
+    Action, Batch, Describe, Diagnostic, Fired, Misread, Observable, ObservableKind, Observe, Portable, Scratch, Slot,
+    System, Value, Widen, Width,
 };
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -378,7 +378,7 @@ impl Describe for LibrarySystem {
 
 impl Observe for LibrarySystem {
     fn resolve(&self, name: &str) -> Option<Observable> {
-        self.numbers.get(name).map(|&index| Observable { index, kind: Kind::Int })
+        self.numbers.get(name).map(|&index| Observable { index, kind: ObservableKind::Int })
     }
 
     fn fireable(&self, _: &str) -> Option<Observable> {

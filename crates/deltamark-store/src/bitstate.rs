@@ -50,7 +50,7 @@ pub struct Bitstate {
     bits: u32,
     hashes: u32,
     budget: Arc<Budget>,
-    /// None, if the budget does not allow it.
+    /// `None` if the budget does not allow it.
     region: Option<Region>,
     /// For states that are new, by their hash.
     locks: Box<[Mutex<()>]>,
@@ -70,7 +70,7 @@ struct Tally {
     missed: f64,
 }
 
-/// How many locks there are, a power of two: so many that two threads seldom want the same.
+/// How many locks there are, a power of two, large enough that two threads seldom want the same.
 const LOCKS: usize = 256;
 
 /// Successors whose places are fetched together.
@@ -172,7 +172,7 @@ impl Bitstate {
         })
     }
 
-    /// Sets the places of a state, and says how many were not set before.
+    /// Sets the places of a state, and returns how many were not set before.
     #[inline(always)]
     fn set(&self, region: &Region, mixed: u64, places: &[u64]) -> u64 {
         if self.contains(region, places) {

@@ -32,6 +32,8 @@ pub struct StoreInfo {
     pub when: &'static str,
     /// Whether several threads can use it at once in a breadth-first search.
     pub threads: bool,
+    /// Whether it returns every visited state by its id.
+    pub recalls: bool,
     /// What it cannot do without.
     pub needs: &'static [Need],
     /// Its options.
@@ -105,6 +107,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         guarantee: "exact",
         when: "Whenever the run fits into memory: it is the fastest, and the yardstick for the others.",
         threads: true,
+        recalls: true,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
@@ -117,6 +120,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When states are made of parts that repeat and memory is short by a factor of two: 80 per cent of the \
                memory of `plain` or less, in about twice its time, for any model and any search.",
         threads: true,
+        recalls: true,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
@@ -129,6 +133,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When states are wide or vary in length and little of them changes in a step: some 14 bytes a state \
                whatever the width, in about the time of `plain`, for any model and any search.",
         threads: true,
+        recalls: true,
         needs: &[],
         options: &[OptionInfo {
             name: "arity",
@@ -145,24 +150,26 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When a state is made of parts that move on their own, as in nets: less than a byte a state at best, \
                often in less than twice the time of `plain`, for any search.",
         threads: true,
+        recalls: true,
         needs: &[Need::FixedWidth],
         options: &[],
         make: compact,
     },
     StoreInfo {
         name: "difference",
-        idea: "A state as the slots that changed since its predecessor, every so many states of a path one whole. A \
+        idea: "A state as the slots that changed since its predecessor; every n-th state of a path is whole. A \
                state that may be known is taken back, change by change, to a whole one and compared there.",
         guarantee: "exact",
         when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: \
                it never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
                twice its time; narrow states take up to six times as long.",
         threads: false,
+        recalls: true,
         needs: &[],
         options: &[OptionInfo {
             name: "every",
             default: "20",
-            help: "every so many states of a path one is whole; 1 to 4096. More saves memory, fewer saves time",
+            help: "every n-th state of a path is whole; 1 to 4096. More saves memory, fewer saves time",
         }],
         make: |spec, system, Traffic { order, .. }, budget| {
             Ok(Box::new(Difference::new(system, order, spec.number("every", 1..=4096)?, budget)))
@@ -176,6 +183,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When any other model does not fit, or depth-first: 6 to 7 bytes a state breadth-first, whatever its \
                width, in one to three times the time of `plain`; depth-first some 9, in about ten times.",
         threads: false,
+        recalls: true,
         needs: &[],
         options: &[
             OptionInfo {
@@ -194,6 +202,11 @@ pub static CATALOGUE: &[StoreInfo] = &[
                 default: "on",
                 help: "walk back by undoing steps, where the model can; on or off (rebuild forwards)",
             },
+            OptionInfo {
+                name: "forget",
+                default: "off",
+                help: "levels that are forgotten; off, short (some, when memory is short) or how many of every k",
+            },
         ],
         make: delta::make,
     },
@@ -205,6 +218,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "As `delta`, with more to choose: 5 to 6 bytes a state breadth-first, some 9 depth-first, in about the \
                same time, for any model and any search.",
         threads: false,
+        recalls: true,
         needs: &[],
         options: &[
             OptionInfo {
@@ -237,7 +251,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "full",
                 default: "auto",
-                help: "every so many levels one is kept in full; 1 to 1000000, off (none) or auto (an eighth of a \
+                help: "every n-th level is kept in full; 1 to 1000000, off (none) or auto (an eighth of a \
                        byte a state, and more where walks are long)",
             },
             OptionInfo {
@@ -256,6 +270,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "When a Petri net does not fit into memory: 2.5 to 4.5 bytes a state, whatever its width, the least of the \
                exact stores, in one to three times the time of `plain`.",
         threads: false,
+        recalls: false,
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
@@ -267,7 +282,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
             OptionInfo {
                 name: "near",
                 default: "1",
-                help: "levels before the one in hand that are kept in full, for speed; 0 to 64",
+                help: "levels before the current one that are kept in full, for speed; 0 to 64",
             },
             OptionInfo {
                 name: "tag",
@@ -286,6 +301,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                one to two times the time of `plain`, for any model and any search. The search keeps states that wait \
                in full and, breadth-first, a few bytes a state for traces.",
         threads: true,
+        recalls: false,
         needs: &[],
         options: &[OptionInfo {
             name: "bits",
@@ -306,6 +322,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
         when: "To look for errors where nothing else fits: it takes the memory you give it, however many states there \
                are. The search keeps states that wait in full and, breadth-first, a few bytes a state for traces.",
         threads: true,
+        recalls: false,
         needs: &[],
         options: &[
             OptionInfo {
@@ -385,6 +402,7 @@ pub static AUTO: StoreInfo = StoreInfo {
     guarantee: "exact",
     when: "it is the default; `--explain` shows what was tried",
     threads: true,
+    recalls: true,
     needs: &[],
     options: &[],
     make: |_, _, _, _| Err(SpecError("`auto` chooses a store for a run; name one here".into())),
@@ -582,7 +600,7 @@ fn misplaced_options(text: &str) -> Option<SpecError> {
     StoreInfo::by_name(name)?;
     let meant = format!("{name}:{rest}");
     Some(match meant.parse::<StoreSpec>() {
-        Ok(_) => SpecError(format!("options of a store stand behind a colon; write `{meant}`")),
+        Ok(_) => SpecError(format!("options of a store follow a colon; write `{meant}`")),
         Err(error) => error,
     })
 }

@@ -123,7 +123,7 @@ impl<'a> Collapse<'a> {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Inserts the successors of a range, and says whether there was room for all of them.
+    /// Inserts the successors of a range, and returns whether there was room for all of them.
     fn insert_range(
         &self,
         room: &mut Room<2>,

@@ -34,7 +34,7 @@
 //!
 //! Ours: `full=K` stores every K-th level in full (depth-first: states that would take K steps to
 //! rebuild), so walks are short. `auto` stores as many levels as an eighth of a byte per state
-//! allows (the window usually answers so many look-ups that walks hardly matter), and more where
+//! allows (the window usually answers most look-ups, so walks hardly matter), and more where
 //! walks do matter, as long as the total stays below six bytes per state. These levels need no
 //! index: a level is a range of numbers. `delayed`: all candidates of a batch are confirmed in one
 //! walk over the tree, with common ancestors shared.
@@ -64,7 +64,7 @@
 //! some 9 in any order, in the time of `delta`.
 
 use crate::catalogue::{SpecError, StoreSpec, Traffic};
-use crate::rebuilding::numbered::{Config, Full, MOST_SIGNATURE, Numbered};
+use crate::rebuilding::numbered::{Config, Forget, Full, MOST_SIGNATURE, Numbered};
 use deltamark_core::{Budget, Order, Store, System};
 use std::sync::Arc;
 
@@ -108,6 +108,7 @@ pub(crate) fn make<'a>(
         together: spec.switch("delayed")?,
         cache: spec.number("cache", 0..=1 << 30)?,
         action_bits,
+        forget: Forget::Never,
     };
     Ok(Box::new(Numbered::new(config, system, order, None, budget)))
 }

@@ -66,11 +66,11 @@ use deltamark_core::{
     Apart, Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Sampler,
     Scratch, Slot, StateId, States, Store, System, Width,
 };
-use group::Group;
+use group::InsertGroup;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Builder;
-use tables::Tables;
+use tables::CompactTables;
 
 /// Pairs of halves.
 pub struct Compact {
@@ -78,7 +78,7 @@ pub struct Compact {
     len: Apart<AtomicU64>,
     /// Of states (I2).
     promises: Promises<1>,
-    gate: Gate<Tables>,
+    gate: Gate<CompactTables>,
     attached: Attached,
     /// Whether a search is to find paths in a twin; not if it is one.
     retraces: bool,
@@ -139,13 +139,13 @@ impl Compact {
     }
 
     fn with_plan(plan: Plan, budget: Arc<Budget>) -> Self {
-        let (gate, attached) = (Gate::new(Tables::new(plan, &budget)), Attached::new(Ids::Sparse, &budget));
+        let (gate, attached) = (Gate::new(CompactTables::new(plan, &budget)), Attached::new(Ids::Sparse, &budget));
         Compact { budget, len: Apart::default(), promises: Promises::default(), gate, attached, retraces: true }
     }
 
     /// Sets room aside for `states` more states and hands out the tables, growing them first
-    /// if need be (I2). Nothing, if the budget is spent.
-    fn set_aside(&self, room: &mut Room<1>, states: u64) -> Option<Shared<'_, Tables>> {
+    /// if need be (I2). `None` if the budget is spent.
+    fn set_aside(&self, room: &mut Room<1>, states: u64) -> Option<Shared<'_, CompactTables>> {
         loop {
             let tables = self.gate.shared();
             let missing = room.missing(tables.growth, [states], || [self.len()]);
@@ -201,7 +201,7 @@ impl Compact {
     }
 }
 
-fn answer(tables: &Tables, code: u64, added: Added) -> Insert {
+fn answer(tables: &CompactTables, code: u64, added: Added) -> Insert {
     match added {
         Added::New => Insert::New(tables.past.new_id(code)),
         Added::Seen => Insert::Seen(tables.past.seen_id(code)),
@@ -255,7 +255,7 @@ impl Store for Compact {
             for first in (start..end).step_by(GROUP) {
                 let Some(roots) = &tables.roots else { break };
                 let range = first..end.min(first + GROUP);
-                new += Group { tables: &tables, roots, working, block, batch, range, out, expects_new }.insert();
+                new += InsertGroup { tables: &tables, roots, working, block, batch, range, out, expects_new }.insert();
                 if out.last() == Some(&Insert::Full) {
                     break;
                 }

@@ -58,7 +58,7 @@ pub struct Compaction {
 
 /// What changes only while the gate is held alone.
 struct Table {
-    /// None, if the budget did not even allow the first lines.
+    /// `None` if the budget did not even allow the first lines.
     set: Option<Box<dyn Held>>,
     growth: Growth,
 }
@@ -76,7 +76,7 @@ trait Held: Send + Sync {
     fn enter(&self, signatures: &[u64], which: &[u32], new: bool, answers: &mut [Insert]) -> (u64, Option<usize>);
 }
 
-/// Signatures of up to so many bits are in lines of 64 bytes, which hold 62 of them at most; longer ones in lines of
+/// Signatures of up to this many bits are in lines of 64 bytes, which hold 62 of them at most; longer ones in lines of
 /// 128, of which less stays empty.
 const SHORT: u32 = 32;
 /// How many signatures before its turn the line of one is asked for: enough to hide the way to memory.
@@ -144,7 +144,7 @@ impl Compaction {
     }
 
     /// Sets room aside for `more` signatures and hands out the table, growing it first if need
-    /// be (I2). Nothing, if the budget is spent.
+    /// be (I2). `None` if the budget is spent.
     fn set_aside(&self, room: &mut Room<1>, more: u64) -> Option<Shared<'_, Table>> {
         loop {
             let table = self.gate.shared();
@@ -378,7 +378,7 @@ impl Store for Compaction {
 
 /// The probability that of `n` states one was missed, with signatures of this many bits:
 /// `1 − ∏ (1 − i/2^b)`, `i < n`, by the first two terms of the logarithm of each factor. What
-/// is left out matters only where the probability is 1 for all practical purposes.
+/// is omitted matters only where the probability is 1 for all practical purposes.
 fn omission(n: u64, bits: u32) -> f64 {
     let (n, all) = (n as f64, 2f64.powi(bits as i32));
     let first = n * (n - 1.0) / 2.0 / all;

@@ -35,6 +35,10 @@
 //! chain of `t` is unchanged, and `c` stays finite for `s` and for all whose chains go through `s`:
 //! they become shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
+//! # Forgetting
+//! With `forget` levels that are not kept in full are taken out of the table, and explored again where they are met again: see
+//! `rebuilding/numbered/forget.rs`.
+//!
 //! # When to choose it
 //! When `plain` does not fit, for any system and any search: 6 to 7 bytes per state level by level,
 //! regardless of width, in up to four times the time of `plain` for narrow states and in about its
@@ -44,8 +48,8 @@
 use crate::catalogue::{SpecError, StoreSpec, Traffic};
 use crate::collapse::Collapse;
 use crate::plain::Plain;
-use crate::rebuilding::numbered::{Config, Full, Numbered};
-use deltamark_core::{Budget, Store, System};
+use crate::rebuilding::numbered::{Config, Forget, Full, Numbered};
+use deltamark_core::{Budget, Order, Store, System};
 use std::sync::Arc;
 
 /// Makes the store that the options describe.
@@ -61,8 +65,27 @@ pub(crate) fn make<'a>(
     } else {
         Box::new(Plain::new(system, Arc::clone(&budget)))
     };
+    let k = spec.number("k", 1..=1_000_000)?;
+    let words = [("off", Forget::Never), ("short", Forget::Short(k))];
+    let forget = spec.number_or("forget", &words, 1..=1_000_000, |levels| Forget::Always { levels, of: k })?;
+    let most = match forget {
+        Forget::Never => 0,
+        Forget::Short(_) => 1,
+        Forget::Always { levels, .. } => levels,
+    };
+    if most >= k {
+        return Err(SpecError(format!(
+            "of every {k} levels one is kept, so not {most} can be forgotten: the option `forget` takes less than `k`"
+        )));
+    }
+    if most > 0 && order != Order::Levels {
+        return Err(SpecError(
+            "levels can be forgotten in a breadth-first search only: leave out `forget`, or the other search".into(),
+        ));
+    }
     let config = Config {
-        full: Full::Every(spec.number("k", 1..=1_000_000)?),
+        full: Full::Every(k),
+        forget,
         shorten: spec.switch("update")?,
         backward: spec.switch("backward")?,
         ..Config::USUAL

@@ -52,9 +52,9 @@ mod lists;
 mod patch;
 mod record;
 
-use crate::difference::expand::Path;
+use crate::difference::expand::ExpandedPath;
 use crate::difference::journal::{Journal, JournalSpot};
-use crate::difference::record::{Back, Coder, Kind, Written};
+use crate::difference::record::{Back, Coder, RecordKind, Written};
 use crate::states::unpacked::Unpacked;
 use crate::tables::bucket::prefetch;
 use crate::tables::quotient::Quotient;
@@ -66,7 +66,7 @@ use deltamark_core::{
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bits of the hash that tell states apart in the index: one look-up in 2^28 / states meets
+/// Bits of the hash that distinguish states in the index: one look-up in 2^28 / states meets
 /// another state's number and walks back in vain.
 const KEY_BITS: u32 = 28;
 /// Successors that are looked up together.
@@ -82,7 +82,7 @@ pub struct Difference {
 
 struct DifferenceTables {
     budget: Arc<Budget>,
-    /// Every so many states of a path one is whole.
+    /// Every n-th state of a path is whole.
     every: u64,
     width: Width,
     index: Quotient<128>,
@@ -103,19 +103,19 @@ struct DifferenceTables {
 struct DifferenceScratch {
     /// The layout of the states it has expanded.
     layout: u64,
-    path: Path,
+    path: ExpandedPath,
     /// A state being taken back.
     state: Vec<Slot>,
     record: Vec<u8>,
     other: Vec<u8>,
-    walks: Vec<Walk>,
+    walks: Vec<WalkBack>,
     /// Those of them that are under way.
     active: Vec<u16>,
     /// States being taken back together.
     states: Vec<Vec<Slot>>,
     /// Successors that were not found: source and index in one word.
     fresh: Vec<u64>,
-    /// The number of the first state that the batch in hand has brought, and which successors
+    /// The number of the first state that the current batch has brought, and which successors
     /// got the numbers from there on.
     first: u64,
     new: Vec<u32>,
@@ -123,23 +123,23 @@ struct DifferenceScratch {
 
 /// A state being taken back. Its slots are those of the same place among `states`.
 #[derive(Clone, Copy)]
-struct Walk {
+struct WalkBack {
     /// Which successor of the batch it is.
     index: usize,
     /// The number it may have.
     number: u64,
-    /// Where it has come to.
+    /// The state it has reached.
     at: u64,
     spot: JournalSpot,
-    end: End,
+    end: WalkEnd,
 }
 
 /// How a walk ended.
 #[derive(Clone, Copy)]
-enum End {
-    /// At a whole state, which was the one in hand, or at a difference.
+enum WalkEnd {
+    /// At a whole state, which was the current one, or at a difference.
     Same(bool),
-    /// It met another walk with the same state in hand: both end alike.
+    /// It met another walk at the same state: both end alike.
     With(u16),
 }
 
@@ -218,10 +218,10 @@ impl DifferenceTables {
         found
     }
 
-    /// How many differences lie between this state and a whole one.
+    /// How many differences are between this state and a whole one.
     fn chain(&self, number: u64) -> u64 {
         let (mut at, mut steps) = (number, 0);
-        while let Kind::Difference(parent) = Coder::kind(self.journal.get(at)) {
+        while let RecordKind::Difference(parent) = Coder::kind(self.journal.get(at)) {
             assert!(parent < at, "I1: a predecessor has a smaller number");
             at = parent;
             steps += 1;
@@ -271,7 +271,7 @@ impl DifferenceTables {
             return Insert::Full;
         }
         self.journal.push(&work.record, marked, base);
-        if kind == Kind::Whole {
+        if kind == RecordKind::Whole {
             self.whole_bytes += work.record.len() as u64;
         }
         if let Some([_, next]) = &mut self.levels {
@@ -280,7 +280,7 @@ impl DifferenceTables {
         Insert::New(StateId::new(number))
     }
 
-    /// Makes the first state the one that whole states are told from.
+    /// Makes the first state the one that whole states are compared with.
     fn begin(&mut self, state: &[Slot]) -> bool {
         let held = self.coder.reference.len() as u64 * 4;
         if !self.budget.request(state.len() as u64 * 4) {
@@ -327,7 +327,7 @@ impl DifferenceTables {
                     let place = work.walks.len();
                     let spot = self.journal.spot(number);
                     prefetch(self.journal.record_address(spot));
-                    work.walks.push(Walk { index, number, at: number, spot, end: End::Same(false) });
+                    work.walks.push(WalkBack { index, number, at: number, spot, end: WalkEnd::Same(false) });
                     if work.states.len() <= place {
                         work.states.push(Vec::new());
                     }
@@ -359,7 +359,7 @@ impl DifferenceTables {
                         true
                     }
                     Back::Whole => {
-                        walk.end = End::Same(self.coder.is_whole(record, state));
+                        walk.end = WalkEnd::Same(self.coder.is_whole(record, state));
                         false
                     }
                     Back::Differs => false,
@@ -375,7 +375,7 @@ impl DifferenceTables {
                     && walks[other as usize].at == at
                     && states[other as usize] == states[number as usize]
                 {
-                    walks[number as usize].end = End::With(other);
+                    walks[number as usize].end = WalkEnd::With(other);
                     return false;
                 }
                 let spot = self.journal.spot(at);
@@ -388,8 +388,8 @@ impl DifferenceTables {
             let mut end = walk.end;
             let same = loop {
                 match end {
-                    End::Same(same) => break same,
-                    End::With(other) => end = walks[other as usize].end,
+                    WalkEnd::Same(same) => break same,
+                    WalkEnd::With(other) => end = walks[other as usize].end,
                 }
             };
             if same {
@@ -418,7 +418,7 @@ impl DifferenceTables {
             let source = batch.source(index);
             let (mixed, target) = (mix(batch.hash(index)), batch.target(index));
             answers[index] = if full {
-                // What finds no room is told; what is there needs none.
+                // What finds no room is reported; what is there needs none.
                 self.search(mixed, target, Some(batch), work)
                     .map_or(Insert::Full, |number| Insert::Seen(StateId::new(number)))
             } else {
@@ -456,21 +456,21 @@ impl DifferenceTables {
         let mut coder = Coder::new(recoding.to, reference, Arc::clone(&self.budget));
         let mut journal = Journal::new();
         let mut whole_bytes = 0;
-        let (mut path, mut record, mut other) = (Path::default(), Vec::new(), Vec::new());
+        let (mut path, mut record, mut other) = (ExpandedPath::default(), Vec::new(), Vec::new());
         let (mut state, mut parent, mut parent_number) = (Vec::new(), Vec::new(), NONE);
         for number in 0..self.len() {
             let kind = Coder::kind(self.journal.get(number));
-            if let Kind::Difference(number) = kind
+            if let RecordKind::Difference(number) = kind
                 && number != parent_number
             {
                 recoding.translate(path.expand(&self.journal, &self.coder, number), &mut parent);
                 parent_number = number;
             }
             recoding.translate(path.expand(&self.journal, &self.coder, number), &mut state);
-            let near = (kind != Kind::Whole).then_some((parent_number, &parent[..]));
+            let near = (kind != RecordKind::Whole).then_some((parent_number, &parent[..]));
             let base = journal.base().unwrap_or(near.map_or(number, |near| near.0));
             let Written { kind, marked } = coder.write(number, &state, near, base, &mut record, &mut other);
-            if kind == Kind::Whole {
+            if kind == RecordKind::Whole {
                 whole_bytes += record.len() as u64;
             }
             if self.budget.is_over_at(number) || !journal.reserve(record.len(), &self.budget) {
@@ -496,7 +496,7 @@ fn fresh(batch: &Batch, index: usize) -> u64 {
 
 impl DifferenceScratch {
     /// The path, empty if it was expanded in another layout.
-    fn path(&mut self, layout: u64) -> &mut Path {
+    fn path(&mut self, layout: u64) -> &mut ExpandedPath {
         if self.layout != layout {
             self.layout = layout;
             self.path.clear();

@@ -49,7 +49,7 @@ use deltamark_core::{
     Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot,
     StateId, States, Store, System, Width, hash::mix, store::insert_one_by_one,
 };
-use shape::Any;
+use shape::AnyWidth;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,10 +69,12 @@ pub struct Plain<'a> {
 
 /// How far vectors that are rewritten may run ahead of the pages that are given back.
 const REWRITE_AHEAD: u64 = 4 << 20;
-/// Vectors are asked for in steps of this many bytes, or of one in so many of those that are there: threads wait for
+/// Vectors are asked for in steps of this many bytes, or of this fraction of those that are there: threads wait for
 /// each other meanwhile.
 const VECTOR_STEP: u64 = 256 << 10;
 const AHEAD: u64 = 128;
+/// An emptied store keeps an index of up to this many bytes: to clear it takes less time than to map another.
+const KEPT_INDEX: u64 = 64 << 10;
 
 impl<'a> Plain<'a> {
     /// An empty store for the states of `system`, within `budget`.
@@ -109,8 +111,25 @@ impl<'a> Plain<'a> {
         }
     }
 
+    /// Forgets all states and keeps the memory for others. If it is much, or has no room for `about` states,
+    /// nothing is changed, and the answer is `false`: a store of the right size is to take its place.
+    #[must_use]
+    pub(crate) fn clear(&mut self, about: u64) -> bool {
+        let mut guard = self.gate.alone();
+        let tables = &mut *guard;
+        let bytes = Index::bytes(tables.index.buckets);
+        let few = tables.granted <= VECTOR_STEP && bytes <= KEPT_INDEX;
+        if !few || bytes < Index::bytes(Index::buckets_for(about)) {
+            return false;
+        }
+        tables.vectors.clear();
+        tables.index.clear();
+        self.len.0.store(0, Ordering::Release);
+        true
+    }
+
     /// Sets room aside for `states` more states of `slots` slots in all and hands out the
-    /// tables, growing them first if need be (I3). Nothing, if the budget is spent.
+    /// tables, growing them first if need be (I3). `None` if the budget is spent.
     fn set_aside(&self, states: u64, slots: u64) -> Option<Shared<'_, PlainTables>> {
         loop {
             let guard = self.gate.shared();
@@ -137,7 +156,7 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Says that an insertion for which room was set aside is finished.
+    /// Ends an insertion for which room was set aside.
     fn done(&self, tables: &PlainTables, states: u64, slots: u64) {
         self.pending.0[0].fetch_sub(states, Ordering::AcqRel);
         if let Vectors::Varying { .. } = tables.vectors {
@@ -156,7 +175,7 @@ impl<'a> Plain<'a> {
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             unsafe { tables.find_avx512(avx512, states, hashes, out) };
             return;
         }
@@ -186,13 +205,13 @@ impl<'a> Plain<'a> {
         let len = &self.len.0;
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             unsafe { tables.insert_avx512(avx512, len, states, hashes, out) };
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx2) = x86::Avx2::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             unsafe { tables.insert_avx2(avx2, len, states, hashes, out) };
             return;
         }
@@ -204,7 +223,7 @@ impl<'a> Plain<'a> {
         if guard.index.buckets == 0 {
             return None;
         }
-        guard.search(BASELINE, Any, mixed, state).map(StateId::new)
+        guard.search(BASELINE, AnyWidth, mixed, state).map(StateId::new)
     }
 }
 

@@ -52,7 +52,7 @@ use crate::tables::dense::key_hash;
 use crate::tables::index::BASELINE;
 use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
-use crate::tree::shape::Shape;
+use crate::tree::shape::TreeShape;
 use deltamark_core::{
     Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId,
     States, Store, System, Width,
@@ -101,7 +101,7 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
     }
 
     /// Sees to it that a thread has room set aside for roots and nodes in the tables, growing them first if
-    /// need be (I2). Nothing, if the budget is spent.
+    /// need be (I2). `None` if the budget is spent.
     fn set_aside<'t>(
         &'t self,
         mut tables: Shared<'t, TreeTables<K, R>>,
@@ -143,7 +143,7 @@ impl<'a, const K: usize, const R: usize> Tree<'a, K, R> {
 
     /// Inserts a state for which no room could be set aside: it may be there, or its nodes.
     #[cold]
-    fn insert_at_last(&self, state: &[Slot], shape: u32, of: &Shape<K>) -> Insert {
+    fn insert_at_last(&self, state: &[Slot], shape: u32, of: &TreeShape<K>) -> Insert {
         let tables = self.gate.shared();
         let Some((roots, _)) = &tables.both else { return Insert::Full };
         let Some(key) = tables.find_key(state, shape, of) else { return Insert::Full };

@@ -17,7 +17,7 @@ fn states_of_varying_width_are_refused() {
     );
 }
 
-/// Numbers in two fields of so many bits, and in more after a change.
+/// Numbers in two fields of this many bits, and in more after a change.
 fn packed(number: u64, bits: u32) -> Vec<u32> {
     let (low, high) = (number % 1000, number / 1000);
     let word = low | high << bits;

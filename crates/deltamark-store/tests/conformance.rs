@@ -1,6 +1,7 @@
 //! Every store of the catalogue passes the suite for stores.
 
 use deltamark_core::{Budget, Order};
+use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_search::SAMPLERS;
 use deltamark_store::bitstate::Bitstate;
 use deltamark_store::compaction::Compaction;
@@ -41,6 +42,19 @@ fn every_store_of_the_catalogue_conforms_in_any_order() {
 #[test]
 fn every_store_of_the_catalogue_conforms_level_by_level() {
     conform(Order::Levels);
+}
+
+#[test]
+fn stores_recall_all_states_as_the_catalogue_has_it() {
+    let system = NetSystem::new(generate("kanban", 1).expect("a known family"));
+    for info in CATALOGUE {
+        let spec: StoreSpec =
+            if info.name == "bitstate" { "bitstate:bits=13" } else { info.name }.parse().expect("a store");
+        for order in [Order::Any, Order::Levels].into_iter().filter(|&order| info.takes(order)) {
+            let store = build(&spec, &system, order, Arc::new(Budget::unlimited())).expect("a store");
+            assert_eq!(store.recall().is_some_and(|recall| recall.whole()), info.recalls, "{}", info.name);
+        }
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn it_conforms_for_every_delta_in_both_orders() {
     }
 }
 
-/// A store that is told hashes of few different values.
+/// A store that receives hashes of few different values.
 struct Poor<'a> {
     store: Box<dyn Store + 'a>,
     hashes: u64,

@@ -19,7 +19,7 @@ fn growth_stays_within_three_tenths_of_the_final_size() {
                 let system = NetSystem::new(net.clone());
                 let mut control = Control::new();
                 if info.name == "compact" {
-                    // So little that the larger of its two samples, which it looks at before the run, is left out.
+                    // So little that the larger of its two samples, which it looks at before the run, is omitted.
                     control.budget = Arc::new(Budget::new(3 << 20));
                 }
                 let spec: StoreSpec = info.name.parse().expect("a name of the catalogue");

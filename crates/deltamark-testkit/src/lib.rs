@@ -8,7 +8,7 @@
 //! * [`systems`] are written by hand, [`random`] ones come from a seed ([`scaled`] nets at the limits of sizes), [`wrappers`] change one
 //!   thing about a system.
 //! * [`stores`] are reference stores, one of each kind a search may meet.
-//! * [`conformance`] holds the suites: [`check_system`], [`check_portable`], [`check_store`] (or
+//! * [`conformance`] holds the suites: [`check_system`], [`check_symmetry`], [`check_portable`], [`check_store`] (or
 //!   [`check_reversible_store`], [`check_fixed_store`], [`check_threads`]), [`check_search`].
 //! * [`corpus`] finds models with known results from outside.
 
@@ -26,6 +26,7 @@ pub mod wrappers;
 pub use conformance::portable::check_portable;
 pub use conformance::search::check_search;
 pub use conformance::store::{check_fixed_store, check_reversible_store, check_store, check_threads};
+pub use conformance::symmetry::check_symmetry;
 pub use conformance::system::check_system;
 pub use corpus::Corpus;
 pub use oracle::{Explored, explore, explore_up_to};

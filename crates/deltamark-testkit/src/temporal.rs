@@ -42,7 +42,7 @@ pub struct Explicit {
 }
 
 impl Dull {
-    /// A random formula of at most this height. `paths` says whether it may have path quantifiers.
+    /// A random formula of at most this height. `paths` is whether it may have path quantifiers.
     pub fn random(random: &mut Rng, height: usize, atoms: usize, paths: bool) -> Dull {
         if height == 0 || random.below(8) == 0 {
             return if random.below(12) == 0 { Dull::True } else { Dull::Atom(random.below(atoms) as u32) };
@@ -129,6 +129,48 @@ impl Dull {
             _ => Guesses::new(self, graph).some_path(graph),
         }
     }
+
+    /// The states of a graph from which some fair path satisfies it, a path formula without quantifiers. `labels` has
+    /// for each edge a bit for each group of actions that it is of. By guessing which groups the path neglects: under
+    /// strong fairness it visits no state in which one of these is enabled; under weak fairness it visits for each of
+    /// them a state in which it is disabled; and it takes edges of all others.
+    pub fn on_fair_graph(&self, graph: &Explicit, labels: &[Vec<u64>], groups: usize, strong: bool) -> Vec<bool> {
+        let guesses = Guesses::new(self, graph);
+        let product = guesses.product(graph, labels);
+        let enabled: Vec<u64> = labels.iter().map(|row| row.iter().fold(0, |all, label| all | label)).collect();
+        let mut found = vec![false; graph.edges.len()];
+        let all = reach_of(&product);
+        for neglected in 0..1u64 << groups {
+            let stays = |node: usize| !strong || enabled[node / guesses.count()] & neglected == 0;
+            let kept: Vec<Vec<(usize, u64)>> = (0..product.len())
+                .map(|node| product[node].iter().copied().filter(|edge| stays(node) && stays(edge.0)).collect())
+                .collect();
+            let reach = reach_of(&kept);
+            let is_good = |home: usize| {
+                let component: Vec<usize> =
+                    (0..kept.len()).filter(|&other| reach[home][other] && reach[other][home]).collect();
+                let inside = |node: &usize| reach[home][*node] && reach[*node][home];
+                let edges = component.iter().flat_map(|&node| kept[node].iter().filter(|edge| inside(&edge.0)));
+                let taken = edges.fold(0, |taken, edge| taken | edge.1);
+                let disabled = component.iter().fold(0, |all, &node| all | !enabled[node / guesses.count()]);
+                (0..groups).all(|group| {
+                    let bit = 1 << group;
+                    if neglected & bit == 0 { taken & bit != 0 } else { strong || disabled & bit != 0 }
+                }) && guesses.fulfils(&component, graph)
+            };
+            let good: Vec<bool> = (0..kept.len()).map(is_good).collect();
+            for (state, found) in found.iter_mut().enumerate() {
+                *found |= guesses.starts(state, graph, &all, &good);
+            }
+        }
+        found
+    }
+}
+
+/// What each node leads to in one step or more.
+fn reach_of(edges: &[Vec<(usize, u64)>]) -> Vec<Vec<bool>> {
+    let plain: Vec<Vec<usize>> = edges.iter().map(|row| row.iter().map(|edge| edge.0).collect()).collect();
+    (0..plain.len()).map(|from| reached(&plain, from)).collect()
 }
 
 /// What Lichtenstein and Pnueli's construction knows of a path formula.
@@ -185,9 +227,14 @@ impl<'f> Guesses<'f> {
         }
     }
 
-    fn some_path(&self, graph: &Explicit) -> Vec<bool> {
-        let (states, guesses) = (graph.edges.len(), 1usize << self.temporal.len());
-        let node = |state: usize, guess: usize| state * guesses + guess;
+    /// How many guesses there are.
+    fn count(&self) -> usize {
+        1 << self.temporal.len()
+    }
+
+    /// The nodes, pairs `state * count + guess`, with their edges and the labels of these.
+    fn product(&self, graph: &Explicit, labels: &[Vec<u64>]) -> Vec<Vec<(usize, u64)>> {
+        let guesses = self.count();
         let value =
             |formula: &Dull, state: usize, guess: usize| self.value(formula, state, graph.letters[state], guess);
         let agrees = |state: usize, guess: usize, next: usize, then: usize| {
@@ -205,42 +252,53 @@ impl<'f> Guesses<'f> {
                 }
             })
         };
-        let mut edges = vec![Vec::new(); states * guesses];
-        for state in 0..states {
+        let mut edges = vec![Vec::new(); graph.edges.len() * guesses];
+        for (state, (row, labels)) in graph.edges.iter().zip(labels).enumerate() {
             for guess in 0..guesses {
-                for &next in &graph.edges[state] {
+                for (&next, &label) in row.iter().zip(labels) {
                     let agreeing = (0..guesses).filter(|&then| agrees(state, guess, next, then));
-                    edges[node(state, guess)].extend(agreeing.map(|then| node(next, then)));
+                    edges[state * guesses + guess].extend(agreeing.map(|then| (next * guesses + then, label)));
                 }
             }
         }
-        let reach: Vec<Vec<bool>> = (0..edges.len()).map(|from| reached(&edges, from)).collect();
-        // A node on a cycle whose component fulfils every until that is guessed, and refutes every release that is not.
+        edges
+    }
+
+    /// Whether a component fulfils every until that is guessed, and refutes every release that is not. One without
+    /// nodes is none.
+    fn fulfils(&self, component: &[usize], graph: &Explicit) -> bool {
+        let guesses = self.count();
+        let value = |formula: &Dull, at: usize| {
+            let state = at / guesses;
+            self.value(formula, state, graph.letters[state], at % guesses)
+        };
+        !component.is_empty()
+            && self.temporal.iter().all(|&formula| match formula {
+                Dull::Until(_, b) => component.iter().any(|&at| !value(formula, at) || value(b, at)),
+                Dull::Release(_, b) => component.iter().any(|&at| value(formula, at) || !value(b, at)),
+                _ => true,
+            })
+    }
+
+    /// Whether a node of this state that guesses the whole formula true is good or leads to a good one.
+    fn starts(&self, state: usize, graph: &Explicit, reach: &[Vec<bool>], good: &[bool]) -> bool {
+        (0..self.count()).any(|guess| {
+            let at = state * self.count() + guess;
+            self.value(self.whole, state, graph.letters[state], guess)
+                && (0..good.len()).any(|end| good[end] && (end == at || reach[at][end]))
+        })
+    }
+
+    fn some_path(&self, graph: &Explicit) -> Vec<bool> {
+        let labels: Vec<Vec<u64>> = graph.edges.iter().map(|row| vec![0; row.len()]).collect();
+        let reach = reach_of(&self.product(graph, &labels));
         let fulfils = |home: usize| {
             let component: Vec<usize> =
-                (0..edges.len()).filter(|&other| reach[home][other] && reach[other][home]).collect();
-            !component.is_empty()
-                && self.temporal.iter().all(|&formula| match formula {
-                    Dull::Until(_, b) => component.iter().any(|&at| {
-                        let (state, guess) = (at / guesses, at % guesses);
-                        !value(formula, state, guess) || value(b, state, guess)
-                    }),
-                    Dull::Release(_, b) => component.iter().any(|&at| {
-                        let (state, guess) = (at / guesses, at % guesses);
-                        value(formula, state, guess) || !value(b, state, guess)
-                    }),
-                    _ => true,
-                })
+                (0..reach.len()).filter(|&other| reach[home][other] && reach[other][home]).collect();
+            self.fulfils(&component, graph)
         };
-        let good: Vec<bool> = (0..edges.len()).map(fulfils).collect();
-        let starts = |state: usize| {
-            (0..guesses).any(|guess| {
-                let at = node(state, guess);
-                value(self.whole, state, guess)
-                    && (0..edges.len()).any(|end| good[end] && (end == at || reach[at][end]))
-            })
-        };
-        (0..states).map(starts).collect()
+        let good: Vec<bool> = (0..reach.len()).map(fulfils).collect();
+        (0..graph.edges.len()).map(|state| self.starts(state, graph, &reach, &good)).collect()
     }
 }
 

@@ -193,9 +193,9 @@ mod tests {
             let mut batch = Batch::new(system.width());
             system.initial(scratch, &mut batch).expect("the layout fits");
             let observe = system.observe().expect("nets have places");
-            let progress = system.progress().expect("nets know measures");
-            let measures: Vec<String> =
-                progress.measures(&Control::new()).expect("no limits").iter().map(|measure| measure.text()).collect();
+            let progress = system.progress().expect("nets state effects");
+            let effects = progress.effects(&Control::new()).expect("no limits").expect("transitions have effects");
+            let effects = (effects.counts, effects.changes.into_owned(), effects.estimates);
             (
                 (
                     system.facts(&Control::new()).expect("no limit").is_some(),
@@ -203,7 +203,7 @@ mod tests {
                     system.components().is_some(),
                 ),
                 (system.action_count(), system.table_bytes(), system.dump(), system.as_any().is_some()),
-                (observe.names(), observe.action_names(), measures),
+                (observe.names(), observe.action_names(), effects),
                 system.describe().state(batch.target(0)),
             )
         };

@@ -1,8 +1,8 @@
 //! The suite for facts: it accepts what is right and refutes what is wrong.
 
 use deltamark_core::{
-    Action, ActionFact, ActionFacts, Batch, Change, Control, Describe, Exchange, Facts, Fired, Kind, Observable,
-    Observe, Scratch, Slot, Stop, System, Value, Widen, Width,
+    Action, ActionFact, ActionFacts, Batch, Block, Change, Control, Describe, Exchange, Facts, Fired, Observable,
+    ObservableKind, Observe, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen, Width,
 };
 use deltamark_testkit::check_system;
 use std::panic::catch_unwind;
@@ -21,6 +21,18 @@ enum Flaw {
     ChangeUnstated,
     WrongDirection,
     ActionMissing,
+    /// Effects are said to be additions.
+    Additions,
+    /// The same, and no action is said to write or to fail.
+    SilentAdditions,
+    /// The same, and none in two directions.
+    OneWayAdditions,
+    /// A truth of a block is not that of its states.
+    WrongBlock,
+    /// Conditions that hold together are said to be about different values of the same thing.
+    WrongPin,
+    /// An observable has no value, which is not stated.
+    NoValue,
     /// No facts, and nothing can be exchanged.
     OnlyPairs,
     /// No facts, and everything can be exchanged.
@@ -122,6 +134,14 @@ impl System for Toy {
         if self.0 == Flaw::ActionMissing {
             stated.pop();
         }
+        if matches!(self.0, Flaw::SilentAdditions | Flaw::OneWayAdditions) {
+            for fact in &mut stated {
+                (fact.writes, fact.may_fail) = (Vec::new(), false);
+            }
+        }
+        if self.0 == Flaw::OneWayAdditions {
+            stated[4].disables.clear();
+        }
         for (fact, needs) in stated.iter_mut().zip(NEEDS) {
             fact.needs = needs.to_vec();
             if self.0 == Flaw::NeedUnstated {
@@ -158,6 +178,29 @@ impl Facts for ToyFacts {
         condition(state, number) != (self.flaw == Flaw::WrongTruth && number == 0)
     }
 
+    fn truths(&self, scratch: &mut Scratch, block: &Block, out: &mut Vec<u64>) {
+        out.clear();
+        for number in 0..self.actions.conditions {
+            let holds = block.states().iter().map(|state| self.holds(scratch, state, number));
+            out.push((0..).zip(holds).fold(0, |word, (lane, holds)| word | u64::from(holds) << lane));
+        }
+        out[0] ^= u64::from(self.flaw == Flaw::WrongBlock);
+    }
+
+    fn pins(&self, condition: u32) -> Option<(u32, i64)> {
+        match condition {
+            2 => Some((1, 0)),
+            3 => Some((1, 1)),
+            5 => Some((0, 3)),
+            1 if self.flaw == Flaw::WrongPin => Some((0, 1)),
+            _ => None,
+        }
+    }
+
+    fn adds(&self) -> bool {
+        matches!(self.flaw, Flaw::Additions | Flaw::SilentAdditions | Flaw::OneWayAdditions)
+    }
+
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {
         let turned = |change: Change| if self.flaw == Flaw::WrongDirection { change.negated() } else { change };
         let mut changes = match observable.index {
@@ -175,7 +218,7 @@ impl Facts for ToyFacts {
 impl Observe for Toy {
     fn resolve(&self, name: &str) -> Option<Observable> {
         let index = self.names().iter().position(|known| known == name)? as u32;
-        Some(Observable { index, kind: Kind::Int })
+        Some(Observable { index, kind: ObservableKind::Int })
     }
 
     fn fireable(&self, _: &str) -> Option<Observable> {
@@ -191,7 +234,8 @@ impl Observe for Toy {
     }
 
     fn read(&self, _: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
-        state[observable.index as usize].into()
+        let value = state[observable.index as usize].into();
+        if self.0 == Flaw::NoValue && value == 2 { UNDEFINED } else { value }
     }
 }
 
@@ -220,6 +264,12 @@ fn every_wrong_statement_is_refuted_and_named() {
         (Flaw::ChangeUnstated, "F6: `x`"),
         (Flaw::WrongDirection, "F6: `y`"),
         (Flaw::ActionMissing, "facts are stated of every action"),
+        (Flaw::Additions, "F7: action 2 writes no variable"),
+        (Flaw::SilentAdditions, "F7: action 4 adds in one direction"),
+        (Flaw::OneWayAdditions, "F7: additions commute"),
+        (Flaw::WrongBlock, "condition 0 of a block"),
+        (Flaw::WrongPin, "F8: 0 has one value"),
+        (Flaw::NoValue, "` has a value, as stated"),
         (Flaw::EveryPair, "actions that are said to be exchangeable are"),
     ];
     for (flaw, expected) in cases {

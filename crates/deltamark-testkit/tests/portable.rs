@@ -20,7 +20,7 @@ enum Flaw {
     Half,
     /// A byte of 128 or more may come first.
     TwoForms,
-    /// Bytes that lie are a panic.
+    /// Bytes with false contents are a panic.
     Panics,
     /// No layout is wide enough.
     Stuck,

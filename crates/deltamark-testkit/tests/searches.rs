@@ -184,6 +184,7 @@ impl Dull<'_> {
             name: property.name.clone(),
             text: property.text.clone(),
             untraced: None,
+            probed: false,
             verdict: verdict.unwrap_or(match (stopped_by, guarantee, &property.goal) {
                 (Some(_), _, _) | (None, Guarantee::Omission(_), Goal::Reachable(_)) => Verdict::Unknown,
                 (None, Guarantee::Omission(chance), _) => Verdict::NoViolationFound(chance),

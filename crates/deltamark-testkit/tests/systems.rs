@@ -1,8 +1,8 @@
 //! The suite for systems: it accepts what is right and rejects what is broken.
 
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Kind, Observable, Observe, Recoding, Reversible,
-    Scratch, Slot, States, System, Undone, Value, Widen, Width,
+    Action, BLOCK, Batch, Block, Bound, Components, Describe, Fired, Observable, ObservableKind, Observe, Recoding,
+    Reversible, Scratch, Slot, States, System, Undone, Value, Widen, Width,
 };
 use deltamark_nets::{NetSystem, generate::generate};
 use deltamark_testkit::conformance::system::{check_poor_system, check_system_up_to};
@@ -77,6 +77,7 @@ enum Flaw {
     UnfireEachKeepsHash,
     RecodingMerges,
     LooksAlike,
+    ShownTwice,
     InitialNumbers,
     BoundariesBeyond,
     BoundariesBackwards,
@@ -223,7 +224,7 @@ impl Components for Flawed {
 impl Observe for Flawed {
     fn resolve(&self, name: &str) -> Option<Observable> {
         let known = self.inner.resolve(name).filter(|_| !(self.is(Flaw::NameUnknown) && name == "c2"));
-        known.or_else(|| self.is(Flaw::KnowsEveryName).then_some(Observable { index: 0, kind: Kind::Int }))
+        known.or_else(|| self.is(Flaw::KnowsEveryName).then_some(Observable { index: 0, kind: ObservableKind::Int }))
     }
 
     fn fireable(&self, name: &str) -> Option<Observable> {
@@ -304,6 +305,9 @@ impl Describe for Flawed {
         if self.is(Flaw::LooksAlike) {
             shown.pop();
         }
+        if self.is(Flaw::ShownTwice) {
+            shown.push(("c1".into(), Value::Int(7)));
+        }
         shown
     }
 
@@ -314,7 +318,11 @@ impl Describe for Flawed {
 
 /// The suite's complaint about a system with this flaw.
 fn complaint(flaw: Flaw) -> Option<String> {
-    let panic = catch_unwind(AssertUnwindSafe(|| check_system(&Flawed::new(flaw)))).err()?;
+    complaint_about(&Flawed::new(flaw))
+}
+
+fn complaint_about(system: &dyn System) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(|| check_system(system))).err()?;
     let text = panic.downcast_ref::<String>().cloned();
     Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default())
 }
@@ -340,6 +348,7 @@ fn every_flaw_is_found_and_named() {
         (Flaw::UnfireEachKeepsHash, "sources of many steps carry the hash"),
         (Flaw::RecodingMerges, "a hash outlives a recoding"),
         (Flaw::LooksAlike, "different states look different"),
+        (Flaw::ShownTwice, "is shown once: [(\"c1\", Int(1)), (\"c1\", Int(7))]"),
         (Flaw::InitialNumbers, "initial states have actions 0, 1, 2"),
         (Flaw::BoundariesBeyond, "lie within it"),
         (Flaw::BoundariesBackwards, "ascend"),
@@ -353,4 +362,11 @@ fn every_flaw_is_found_and_named() {
         let complaint = complaint(flaw).unwrap_or_else(|| panic!("{flaw:?} was not found"));
         assert!(complaint.contains(expected), "{flaw:?}: {complaint}");
     }
+}
+
+#[test]
+fn a_poor_hash_is_shown_by_two_states_that_have_the_same() {
+    let poor = PoorHash::new(Box::new(Odometer::new(&[11, 9, 8], 1)), 2);
+    let complaint = complaint_about(&poor).expect("four hashes are too few");
+    assert!(complaint.contains("these 792 have 4: ") && complaint.ends_with(" have the same"), "{complaint}");
 }

@@ -1,7 +1,7 @@
 //! Which store to take: `--store auto`.
 //!
 //! In: a system, a search, how much memory there is, and a way to make the run with a store. Out: the outcome of the
-//! run, and a [`Choice`] that names the store and the reason. Invariants: every store that is tried is exact; a run
+//! run, and a [`StoreChoice`] that names the store and the reason. Invariants: every store that is tried is exact; a run
 //! whose outcome is reported was made from its beginning to its end with one store; the time limit covers all that was
 //! tried; no decision depends on a clock, so the same run under the same budget makes the same one on a busy machine.
 //!
@@ -56,8 +56,8 @@ const MUCH: f64 = 8.0;
 /// Up to this factor, room counts as equal.
 const NEARLY: f64 = 1.25;
 
-/// What is to be decided.
-pub(crate) struct Question<'a> {
+/// What the choice depends on.
+pub(crate) struct StoreQuestion<'a> {
     pub system: &'a dyn System,
     pub search: Search,
     /// The threads that the user asked for.
@@ -70,7 +70,7 @@ pub(crate) struct Question<'a> {
 
 /// A store, and why.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct StoreChoice {
     /// The store.
     pub store: StoreSpec,
     /// Why, in a line.
@@ -85,12 +85,12 @@ pub struct Trial {
     /// The store.
     pub store: StoreSpec,
     /// What it took, or why that is not known.
-    pub taken: Result<Taken, String>,
+    pub taken: Result<TrialCost, String>,
 }
 
 /// What a store took.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct TrialCost {
     /// States that were found.
     pub states: u64,
     /// Bytes of the store for each.
@@ -101,13 +101,13 @@ pub struct Taken {
     pub room: Option<f64>,
 }
 
-impl Taken {
+impl TrialCost {
     /// From the number of states and bytes, the time, and the memory available.
     fn new(states: u64, bytes: u64, time: Duration, memory: Option<u64>) -> Self {
         let bytes_per_state = bytes as f64 / states.max(1) as f64;
         let states_per_second = states as f64 / time.as_secs_f64().max(1e-6);
         let room = memory.map(|memory| memory as f64 / bytes_per_state.max(1e-9));
-        Taken { states, bytes_per_state, states_per_second, room }
+        TrialCost { states, bytes_per_state, states_per_second, room }
     }
 
     fn figures(&self) -> String {
@@ -126,10 +126,10 @@ impl Taken {
 /// Makes a run with this store, or, where that is to be chosen, with one of its own choice. `make` makes it with a
 /// given one, from the beginning.
 pub(crate) fn run<E>(
-    question: &Question<'_>,
+    question: &StoreQuestion<'_>,
     store: &StoreSpec,
     mut make: impl FnMut(&StoreSpec, &Control) -> Result<Outcome, E>,
-) -> Result<(Outcome, Option<Choice>), E> {
+) -> Result<(Outcome, Option<StoreChoice>), E> {
     if store.is_auto() {
         let (outcome, choice) = explore(question, make)?;
         Ok((outcome, Some(choice)))
@@ -139,9 +139,9 @@ pub(crate) fn run<E>(
 }
 
 fn explore<E>(
-    question: &Question<'_>,
+    question: &StoreQuestion<'_>,
     mut make: impl FnMut(&StoreSpec, &Control) -> Result<Outcome, E>,
-) -> Result<(Outcome, Choice), E> {
+) -> Result<(Outcome, StoreChoice), E> {
     let control = question.control;
     let began = Instant::now();
     let first = StoreSpec::named(FIRST);
@@ -149,7 +149,10 @@ fn explore<E>(
     let full = |outcome: &Outcome| outcome.stopped_by == Some(Stop::Memory);
     if !full(&outcome) {
         let trials = if question.explain { attempts(question, &outcome) } else { Vec::new() };
-        return Ok((outcome, Choice { store: first, why: "the memory lasts, so no other is needed".into(), trials }));
+        return Ok((
+            outcome,
+            StoreChoice { store: first, why: "the memory lasts, so no other is needed".into(), trials },
+        ));
     }
     // What fills the memory may be tables of the model, which no other store makes smaller.
     if let Some(resident) = (control.resident)() {
@@ -157,22 +160,22 @@ fn explore<E>(
     }
     if memory(control).is_some_and(|limit| control.budget.left() < limit / 4) {
         let why = "there was no memory to try another: what is in use beside it takes most".into();
-        return Ok((outcome, Choice { store: first, why, trials: Vec::new() }));
+        return Ok((outcome, StoreChoice { store: first, why, trials: Vec::new() }));
     }
     let trials = attempts(question, &outcome);
     // Whoever interrupts, or whose time is over, gets what was found before.
     let spent =
         control.stop_without_memory().is_some() || control.limits.time.is_some_and(|limit| began.elapsed() >= limit);
     if spent {
-        return Ok((outcome, Choice { store: first, why: "there was no time for another".into(), trials }));
+        return Ok((outcome, StoreChoice { store: first, why: "there was no time for another".into(), trials }));
     }
-    let mut choice = Choice { store: first, why: "nothing else could be tried".into(), trials };
+    let mut choice = StoreChoice { store: first, why: "nothing else could be tried".into(), trials };
     for rule in [ample, roomy] {
         let Some((trial, why)) = rule(&choice.trials).filter(|(trial, _)| trial.store != choice.store) else {
             continue;
         };
         let full_at = format!("{} was full at {}; ", choice.store, rounded(outcome.statistics.states as f64));
-        choice = Choice { store: trial.store.clone(), why: full_at + &why, trials: choice.trials };
+        choice = StoreChoice { store: trial.store.clone(), why: full_at + &why, trials: choice.trials };
         let time = control.limits.time.map(|limit| limit.saturating_sub(began.elapsed()));
         let limits = Limits { time, ..control.limits.clone() };
         outcome = make(&choice.store, &Control { limits, ..control.clone() })?;
@@ -188,7 +191,7 @@ fn memory(control: &Control) -> Option<u64> {
 }
 
 /// What the run in `plain` took, and what every candidate takes on its first states.
-fn attempts(question: &Question<'_>, first: &Outcome) -> Vec<Trial> {
+fn attempts(question: &StoreQuestion<'_>, first: &Outcome) -> Vec<Trial> {
     let found = first.statistics.states.max(1);
     let states = SAMPLE.min(1 << found.ilog2());
     let mut trials = vec![Trial { store: StoreSpec::named(FIRST), taken: Ok(taken(first, question.control)) }];
@@ -207,18 +210,18 @@ fn attempts(question: &Question<'_>, first: &Outcome) -> Vec<Trial> {
 }
 
 /// What a run took; one that memory ended had no room for more.
-fn taken(outcome: &Outcome, control: &Control) -> Taken {
+fn taken(outcome: &Outcome, control: &Control) -> TrialCost {
     let states = outcome.statistics.states;
-    let taken = Taken::new(states, outcome.store_bytes.total(), outcome.statistics.search_time, memory(control));
+    let taken = TrialCost::new(states, outcome.store_bytes.total(), outcome.statistics.search_time, memory(control));
     match outcome.stopped_by {
-        Some(Stop::Memory) => Taken { room: Some(states as f64), ..taken },
+        Some(Stop::Memory) => TrialCost { room: Some(states as f64), ..taken },
         _ => taken,
     }
 }
 
 /// Finds the first states with a store.
-fn attempt(question: &Question<'_>, name: &str, states: u64) -> Result<Taken, String> {
-    let Question { system, search, control, .. } = question;
+fn attempt(question: &StoreQuestion<'_>, name: &str, states: u64) -> Result<TrialCost, String> {
+    let StoreQuestion { system, search, control, .. } = question;
     let limits = Limits { states: Some(states), ..control.limits.clone() };
     let control = Control { limits, listener: Arc::new(Silent), ..(*control).clone() };
     let spec = StoreSpec::named(name);
@@ -242,16 +245,16 @@ fn attempt(question: &Question<'_>, name: &str, states: u64) -> Result<Taken, St
 }
 
 /// The candidates with their figures.
-fn measured(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Taken)> {
+fn measured(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &TrialCost)> {
     trials.iter().filter_map(|trial| Some((trial, trial.taken.as_ref().ok()?)))
 }
 
-fn room(taken: &Taken) -> f64 {
+fn room(taken: &TrialCost) -> f64 {
     taken.room.unwrap_or(1.0 / taken.bytes_per_state.max(1e-9))
 }
 
-/// The fastest of those that have room for at least so many states, which are in the order of their speed.
-fn fastest(trials: &[Trial], least: f64) -> Option<(&Trial, &Taken)> {
+/// The fastest of those that have room for at least this many states, which are in the order of their speed.
+fn fastest(trials: &[Trial], least: f64) -> Option<(&Trial, &TrialCost)> {
     measured(trials).find(|(_, taken)| room(taken) >= least)
 }
 
@@ -281,7 +284,7 @@ mod tests {
     use deltamark_testkit::systems::Counters;
 
     fn trial(name: &str, bytes: u64, speed: u64, memory: u64) -> Trial {
-        let taken = Taken::new(speed, bytes * speed, Duration::from_secs(1), Some(memory));
+        let taken = TrialCost::new(speed, bytes * speed, Duration::from_secs(1), Some(memory));
         Trial { store: StoreSpec::named(name), taken: Ok(taken) }
     }
 
@@ -315,9 +318,14 @@ mod tests {
     }
 
     /// Explores a system, and returns the choice, the states, and the stores of all runs.
-    fn explored(system: &dyn System, search: Search, control: &Control, explain: bool) -> (Choice, u64, Vec<String>) {
+    fn explored(
+        system: &dyn System,
+        search: Search,
+        control: &Control,
+        explain: bool,
+    ) -> (StoreChoice, u64, Vec<String>) {
         let mut runs = Vec::new();
-        let question = Question { system, search, threads: Some(1), control, explain };
+        let question = StoreQuestion { system, search, threads: Some(1), control, explain };
         let result: Result<_, String> = explore(&question, |spec, control| {
             runs.push(spec.to_string());
             let traffic = crate::check::traffic(search, Threads::new(1), control);
@@ -373,7 +381,7 @@ mod tests {
         let system = Counters::new(5, 24);
         let control = Control { budget: Arc::new(Budget::new(700_000)), ..Control::new() };
         let question =
-            Question { system: &system, search: Search::Bfs, threads: Some(1), control: &control, explain: false };
+            StoreQuestion { system: &system, search: Search::Bfs, threads: Some(1), control: &control, explain: false };
         let mut runs = 0;
         let result: Result<_, String> = explore(&question, |spec, control| {
             runs += 1;

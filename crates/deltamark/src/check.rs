@@ -5,29 +5,49 @@
 //! names language, store and search together; the process's memory limit is always
 //! set, by the user or from what the machine has. The kinds of runs are in `run`, how
 //! they become one report in `plan.rs`.
+//!
+//! ```text
+//! questions  what is asked, as values or as text
+//! refusals   what does not go together, and how many threads there are
+//! error      why a run could not be made
+//! ```
+
+mod error;
+mod questions;
+mod refusals;
+
+pub use error::CheckError;
+pub(crate) use questions::{compiled, parsed, stopped_reading};
+pub(crate) use refusals::threads;
+use refusals::{refuse_large, thread_count};
 
 use crate::condensed::Condensed;
 use crate::control::{OnProgress, control};
 use crate::ends::{Ends, FinalStates};
-use crate::load::{Loaded, ModelInfo, Source};
-use crate::memory::AddressSpace;
+use crate::load::{Loaded, ModelInfo};
 use crate::plan::{Plan, Setting};
 use crate::reduction::Reduce;
-use crate::report::{PropertyKind, Report};
+use crate::report::{PropertyKind, Report, RouteKind};
+use crate::run::fly::{FirstOnTheFly, OnTheFly};
+use crate::run::formulas::{OnGraph, OnWrittenGraph};
+use crate::run::local::Locally;
+use crate::run::quotient::{OverAutomorphisms, OverQuotient};
 use crate::run::reduced::Reduced;
-use crate::run::store::OverStore;
-use crate::run::sweep::{self, BySweep};
+use crate::run::store::{NUMBERING, OverStore};
+use crate::run::sweep::BySweep;
 use crate::run::walk::AlongGraph;
 use crate::run::{GraphTarget, Watcher};
 use crate::stats::{Stats, Surveyor};
+use crate::temporal::fly::fairness::Fair;
+use crate::temporal::{Question, Questions};
 use deltamark_core::{
-    Cancel, Control, Diagnostic, Goal, Limits, Listener, Measure, Observe, Property, Recorder, ReplayError, Silent,
-    Snapshot, Stop, System, Verdict,
+    Cancel, Control, Goal, Limits, Listener, Measure, Property, Recorder, Silent, Snapshot, Symmetry, System, Verdict,
 };
+use deltamark_dve::{DveSystem, PropertyProcess};
 use deltamark_graph::Way;
+use deltamark_logic::temporal::Logic;
 use deltamark_search::{Observer, SAMPLERS, Search, Strategy, Threads};
-use deltamark_store::{CATALOGUE, SpecError, StoreInfo, StoreSpec, Traffic};
-use std::fmt;
+use deltamark_store::{StoreSpec, Traffic};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,17 +79,31 @@ pub struct Check<'a> {
     pub(crate) system: &'a dyn System,
     pub(crate) info: ModelInfo,
     pub(crate) properties: Vec<Property>,
+    /// Formulas of temporal logic, and of each its place among all that is asked.
+    pub(crate) formulas: (Questions, Vec<usize>),
+    /// The formulas that a person wrote, by their places among all formulas, and where.
+    written: Vec<(usize, String)>,
     pub(crate) store: StoreSpec,
     /// The order over a store, if it is not a sweep.
     pub(crate) search: Search,
+    /// Whether that order was chosen.
+    ordered: bool,
     pub(crate) sweeps: bool,
     pub(crate) threads: Option<usize>,
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
     pub(crate) listener: Arc<dyn Listener>,
+    /// Under which texts are read.
+    reading: Control,
     explore_all: bool,
     pub(crate) explain: bool,
     reduce: Reduce,
+    /// The symmetry by whose quotient it explores.
+    symmetry: Option<&'a dyn Symmetry>,
+    route: RouteKind,
+    fair: Option<Fair>,
+    shortest: bool,
+    probes: bool,
     pub(crate) since: Instant,
     /// Where the graph goes.
     pub(crate) graph: Option<String>,
@@ -81,106 +115,6 @@ pub struct Check<'a> {
     pub(crate) finals: Vec<FinalStates>,
 }
 
-/// Why a run could not be made, or its result not be reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CheckError {
-    /// The store cannot be made.
-    Store(SpecError),
-    /// What was chosen does not run with several threads.
-    Threads(String),
-    /// What was chosen does not go with a sweep, or a sweep not with the model.
-    Sweep {
-        /// Why.
-        message: String,
-        /// What to do; empty, if there is nothing.
-        help: String,
-    },
-    /// The memory limit is below what the process holds before the search begins.
-    MemoryTooSmall {
-        /// The limit.
-        limit: u64,
-        /// What the process holds.
-        held: u64,
-        /// The smallest limit that leaves room to search.
-        least: u64,
-    },
-    /// What was asked does not go with the model, or with what else was asked.
-    Misfit {
-        /// Why.
-        message: String,
-        /// What to do.
-        help: String,
-    },
-    /// The process may map so little memory more that not even the smallest tables fit.
-    AddressSpaceTooSmall {
-        /// The limit.
-        limit: u64,
-        /// What is mapped.
-        mapped: u64,
-    },
-    /// A property is wrong.
-    Property {
-        /// Its text.
-        source: Source,
-        /// What is wrong with it.
-        diagnostics: Vec<Diagnostic>,
-    },
-    /// The graph cannot be written or walked: a sentence.
-    Graph(String),
-    /// The memory limit has no room for what a walk over the graph needs: a sentence.
-    GraphTooLarge(String),
-    /// The run had to end before there was anything to report.
-    Stopped(Stop),
-    /// A trace could not be replayed: a bug of Deltamark or of the system.
-    Replay {
-        /// The property it belongs to.
-        property: String,
-        /// What went wrong.
-        error: ReplayError,
-    },
-}
-
-impl fmt::Display for CheckError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckError::Store(error) => error.fmt(f),
-            CheckError::Threads(message)
-            | CheckError::Graph(message)
-            | CheckError::GraphTooLarge(message)
-            | CheckError::Sweep { message, .. }
-            | CheckError::Misfit { message, .. } => f.write_str(message),
-            CheckError::MemoryTooSmall { limit, held, least } => write!(
-                f,
-                "a memory limit of {limit} bytes leaves no room to search: the process holds {held} bytes \
-                 with the model loaded; at least {least} bytes are needed"
-            ),
-            CheckError::AddressSpaceTooSmall { limit, mapped } => write!(
-                f,
-                "the address space of this process is limited to {limit} bytes, of which {mapped} are in use \
-                 with the model loaded: that leaves no room to search"
-            ),
-            CheckError::Property { source, diagnostics } => {
-                for (index, diagnostic) in diagnostics.iter().enumerate() {
-                    let separator = if index == 0 { "" } else { "\n" };
-                    write!(f, "{separator}{}: {}", source.name, diagnostic.message)?;
-                }
-                Ok(())
-            }
-            CheckError::Stopped(stop) => f.write_str(match stop {
-                Stop::Memory => "the memory limit was reached",
-                Stop::Time => "the time limit was reached",
-                _ => "the run was ended",
-            }),
-            CheckError::Replay { property, error } => {
-                write!(f, "the trace of `{property}` does not replay ({error}), so its answer is not to be trusted")
-            }
-        }
-    }
-}
-
-impl std::error::Error for CheckError {}
-
 impl<'a> Check<'a> {
     /// A run of a system that is Rust code.
     pub fn new(system: &'a dyn System) -> Self {
@@ -188,16 +122,25 @@ impl<'a> Check<'a> {
             system,
             info: ModelInfo::code(),
             properties: Vec::new(),
+            formulas: Default::default(),
+            written: Vec::new(),
             store: StoreSpec::default(),
             search: Search::default(),
+            ordered: false,
             sweeps: false,
             threads: None,
             limits: Limits::default(),
             cancel: Cancel::new(),
             listener: Arc::new(Silent),
+            reading: Control::new(),
             explore_all: false,
             explain: false,
             reduce: Reduce::Off,
+            symmetry: None,
+            route: RouteKind::Auto,
+            fair: None,
+            shortest: false,
+            probes: false,
             since: Instant::now(),
             graph: None,
             walked: None,
@@ -222,80 +165,14 @@ impl<'a> Check<'a> {
         &self.info
     }
 
-    /// Asks for this property too.
-    pub fn property(mut self, property: Property) -> Self {
-        self.properties.push(property);
-        self
-    }
-
-    /// How many properties were asked for so far.
-    pub fn property_count(&self) -> usize {
-        self.properties.len()
-    }
-
-    /// Asks whether every reachable state has a successor.
-    pub fn deadlock_free(self) -> Self {
-        self.property(Property::deadlock_free())
-    }
-
-    /// Asks whether an expression is true in every reachable state.
-    pub fn invariant(self, text: &str) -> Result<Self, CheckError> {
-        self.expression("--invariant", text, |observe| deltamark_logic::invariant(None, text, observe))
-    }
-
-    /// Asks whether an expression is true in every reachable state, and calls that by a name.
-    pub fn named_invariant(self, name: &str, text: &str) -> Result<Self, CheckError> {
-        self.expression(name, text, |observe| deltamark_logic::invariant(Some(name.into()), text, observe))
-    }
-
-    /// Asks whether an expression is true in some reachable state.
-    pub fn reachable(self, text: &str) -> Result<Self, CheckError> {
-        self.expression("--reach", text, |observe| deltamark_logic::reachable(None, text, observe))
-    }
-
-    /// Says that a run may end where this expression is true: a deadlock there does not violate deadlock freedom. Several say so each. The
-    /// model's own [final markings](ModelInfo::final_markings) count too.
-    pub fn ends_in(mut self, text: &str) -> Result<Self, CheckError> {
-        let predicate = Box::new(compiled("--final", text, self.system)?);
-        self.finals.push(FinalStates { text: text.into(), predicate });
-        Ok(self)
-    }
-
-    /// Asks for all properties of a text; `name` is how errors call it.
-    pub fn properties(self, name: &str, text: &str) -> Result<Self, CheckError> {
-        self.properties_under(name, text, &Control::new())
-    }
-
-    /// The same, as far as `control` lets it.
-    pub fn properties_under(self, name: &str, text: &str, control: &Control) -> Result<Self, CheckError> {
-        let parse = |observe: &dyn Observe| deltamark_logic::parse_file_under(text, observe, control);
-        let found = parsed(name, text, self.system, parse).map_err(|error| match &error {
-            CheckError::Property { diagnostics, .. } => {
-                diagnostics.iter().find_map(|one| one.stop).map_or(error, CheckError::Stopped)
-            }
-            _ => error,
-        })?;
-        Ok(found.into_iter().fold(self, Check::property))
-    }
-
-    /// Asks for all properties of a text in Helena's language, in which temporal formulas are
-    /// refused; `name` is how errors call it.
-    pub fn helena_properties(self, name: &str, text: &str) -> Result<Self, CheckError> {
-        let places = self.system.observe().map_or_else(Vec::new, |observe| observe.names());
-        let source = || Source { name: name.into(), text: text.into() };
-        let found = deltamark_coloured::lna::property_texts(text.as_bytes(), &self.info.propositions, &places)
-            .map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })?;
-        found.iter().try_fold(self, |check, (name, text)| check.named_invariant(name, text))
-    }
-
-    fn expression(
-        self,
-        name: &str,
-        text: &str,
-        parse: impl FnOnce(&dyn Observe) -> Result<Property, Vec<Diagnostic>>,
-    ) -> Result<Self, CheckError> {
-        let property = parsed(name, text, self.system, parse)?;
-        Ok(self.property(property))
+    /// Asks whether the model's property process accepts no path, if it has one that is an automaton.
+    fn ask_property_process(&mut self) {
+        let Some(Ok(process)) = property_process(self.system) else { return };
+        let (name, place) = (process.name.clone(), self.property_count());
+        match self.formulas.0.add_process(process) {
+            Ok(()) => self.formulas.1.push(place),
+            Err(why) => self.info.remarks.push(format!("the property process `{name}` is left out: {why}")),
+        }
     }
 
     /// Keeps visited states in this store. Without it, or with [`StoreSpec::default`], the run chooses one.
@@ -311,15 +188,48 @@ impl<'a> Check<'a> {
     }
 
     /// Lets the run leave states away that its properties do not need. Verdicts stay the same, and so do the lengths of shortest
-    /// traces; counts are then those of the reduced system, and the [report](Report::reduction) says so. A run that is to explore
-    /// all, or to write a graph, is never reduced.
+    /// traces, unless a smaller net is explored; counts are then those of the reduced system, and the [report](Report::reduction) says
+    /// so. A run that is to explore all, or to write a graph, is never reduced.
     pub fn reduce(mut self, reduce: Reduce) -> Self {
         self.reduce = reduce;
         self
     }
 
+    /// Explores the quotient of the system by this symmetry of it and of all that is asked. Verdicts and the lengths of shortest traces
+    /// stay the same; counts are those of the quotient, and the [report](Report::reduction) says so, even if all of it is to be explored.
+    pub fn symmetry(mut self, symmetry: &'a dyn Symmetry) -> Self {
+        self.symmetry = Some(symmetry);
+        self
+    }
+
+    /// How formulas of temporal logic are answered. Without it the run decides.
+    pub fn route(mut self, route: RouteKind) -> Self {
+        self.route = route;
+        self
+    }
+
+    /// Has formulas of LTL speak of fair paths alone: a violation is one of them.
+    pub fn fair(mut self, fair: Fair) -> Self {
+        self.fair = Some(fair);
+        self
+    }
+
+    /// Has every trace be a shortest one, so that nothing is reduced that does not keep their lengths.
+    pub fn shortest(mut self, shortest: bool) -> Self {
+        self.shortest = shortest;
+        self
+    }
+
+    /// Has a breadth-first search spend a small part of its work on probes, which look for errors that are deep. A trace that a
+    /// probe finds need not be a shortest one ([`Answer::probed`](crate::Answer::probed)). Not where traces must be [shortest](Self::shortest).
+    pub fn probes(mut self, probes: bool) -> Self {
+        self.probes = probes;
+        self
+    }
+
     /// Visits states in this order.
     pub fn search(mut self, strategy: impl Into<Strategy>) -> Self {
+        self.ordered = true;
         match strategy.into() {
             Strategy::Over(search) => (self.search, self.sweeps) = (search, false),
             Strategy::Sweep => self.sweeps = true,
@@ -334,7 +244,7 @@ impl<'a> Check<'a> {
     /// Sweeps by this measure: a number, or several in parentheses, of which the first counts most. `name` is how errors
     /// call it. Without it a sweep looks for a measure of its own.
     pub fn progress(mut self, name: &str, text: &str) -> Result<Self, CheckError> {
-        self.measure = Some(crate::sweep::given(self.system, name, text)?);
+        self.measure = Some(crate::sweep::given(self.system, name, text, &self.reading)?);
         Ok(self)
     }
 
@@ -404,7 +314,7 @@ impl<'a> Check<'a> {
 
     /// Makes the run.
     pub fn run(mut self) -> Result<Report, CheckError> {
-        let by_default = self.properties.is_empty();
+        let by_default = self.property_count() == 0;
         if by_default {
             // Who asks nothing asks for deadlocks and faults, and what the model itself brings.
             self.properties.push(Property::deadlock_free());
@@ -413,6 +323,19 @@ impl<'a> Check<'a> {
             }
             for (name, text) in self.info.properties.clone() {
                 self = self.named_invariant(&name, &text)?;
+            }
+            // A search that cannot answer formulas answers the rest.
+            if self.may_ask_formulas() {
+                for (name, text) in self.info.formulas.clone() {
+                    self = self.named_ltl(&name, &text)?;
+                }
+                self.ask_property_process();
+            } else {
+                let formulas = self.info.formulas.iter().map(|(name, _)| name.clone());
+                let processes = property_process(self.system).and_then(Result::ok).map(|process| process.name);
+                let left_out = |name| format!("`{name}` asks for temporal logic, which this run leaves out");
+                let skipped: Vec<String> = formulas.chain(processes).map(left_out).collect();
+                self.info.remarks.extend(skipped);
             }
         }
         // Nobody asked about faults of a model that may not know any.
@@ -442,18 +365,113 @@ impl<'a> Check<'a> {
     /// Makes the plan for what was asked, and carries it out.
     pub(crate) fn make(mut self, surveyor: Option<&mut Surveyor>) -> Result<Report, CheckError> {
         let kinds: Vec<PropertyKind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
+        self.refuse_with_formulas()?;
+        let way = self.way_of_formulas()?;
         let mut notes = self.info.remarks.clone();
         notes.extend(self.consider_final_states()?);
+        if self.symmetry.is_some() {
+            self.refuse_with_symmetry(surveyor.is_some())?;
+        }
+        notes.extend(self.fair.map(|fair| fair.sentence(self.system)));
         if self.walked.is_none() {
             threads(self.threads, &self.store, self.strategy())?;
             self.refuse_mixtures()?;
         }
+        let answers = self.room_for_answers();
         let (control, memory_limit) = control(self.limits, self.cancel, self.listener, self.since)?;
+        if let Err(stop) = control.ask_for(answers) {
+            return Ok(Report::before_search(self.info, "properties", stop, memory_limit, self.since));
+        }
+        refuse_large(&self.formulas.0, &self.written, &control)?;
         let sweeps = self.sweeps && self.walked.is_none();
         let setting = Setting { model: self.info.clone(), control, memory_limit, since: self.since, notes };
         let properties = self.properties;
         let graph = self.graph.map(|path| GraphTarget { path, model: self.info.clone() });
-        let plan = if let Some((graph, way)) = self.walked {
+        let (questions, places) = self.formulas;
+        let plan = if !questions.list.is_empty() {
+            // Answers come in the order in which they were asked.
+            let mut others = (0..).filter(|place| !places.contains(place));
+            let mut asked: Vec<(usize, PropertyKind)> =
+                kinds.into_iter().map(|kind| (others.next().unwrap_or_default(), kind)).collect();
+            let kind = |question: &Question| PropertyKind::Other(question.logic.word());
+            asked.extend(places.iter().copied().zip(questions.list.iter().map(kind)));
+            let questions = Arc::new(questions);
+            match self.walked {
+                Some((graph, way)) => {
+                    let (threads, _) = thread_count(self.threads, &StoreSpec::named(NUMBERING), Search::Bfs.into());
+                    let run = OnWrittenGraph { graph, way, questions, properties, threads };
+                    Plan::new().and(self.system, asked, run)
+                }
+                None if way.0 == RouteKind::Fly => {
+                    let formulas = asked.split_off(properties.len());
+                    let mut plan = Plan::new();
+                    if !asked.is_empty() {
+                        let run = OverStore {
+                            properties: properties.into(),
+                            threads: self.threads,
+                            explain: self.explain,
+                            explore_all: self.explore_all,
+                            probes: self.probes && !self.shortest,
+                            ..OverStore::new(self.store.clone(), self.search)
+                        };
+                        plan = match self.reduce != Reduce::Off && !self.explore_all {
+                            true => {
+                                let run = Reduced::new(run, self.reduce, self.shortest);
+                                plan.and(self.system, asked, run)
+                            }
+                            false => plan.and(self.system, asked, run),
+                        };
+                    }
+                    for (index, place) in formulas.into_iter().enumerate() {
+                        if questions.list[index].logic == Logic::Ctl {
+                            let (store, why) = (self.store.clone(), way.1.clone());
+                            let run = Locally { questions: Arc::clone(&questions), index, store, why };
+                            plan = plan.and(self.system, vec![place], run);
+                            continue;
+                        }
+                        let run = OnTheFly {
+                            questions: Arc::clone(&questions),
+                            index,
+                            store: self.store.clone(),
+                            search: self.search,
+                            ordered: self.ordered,
+                            threads: self.threads,
+                            explain: self.explain,
+                            fair: self.fair,
+                            why: way.1.clone(),
+                        };
+                        plan = plan.and(self.system, vec![place], run);
+                    }
+                    plan
+                }
+                None => {
+                    let falls_back = self.route == RouteKind::Auto;
+                    let fly = (way.0 == RouteKind::Auto).then(|| OnTheFly {
+                        questions: Arc::clone(&questions),
+                        index: 0,
+                        store: self.store.clone(),
+                        search: self.search,
+                        // What is near is found at once by one thread, depth-first.
+                        ordered: false,
+                        threads: None,
+                        explain: false,
+                        fair: None,
+                        why: way.1.clone(),
+                    });
+                    let why = match fly {
+                        Some(_) => "the first states did not decide it on the fly, and the graph is faster".into(),
+                        None => way.1,
+                    };
+                    let properties = properties.into();
+                    let threads = self.threads;
+                    let then = OnGraph { questions, properties, traces: true, graph, threads, falls_back, why };
+                    match fly {
+                        Some(fly) => Plan::new().and(self.system, asked, FirstOnTheFly { fly, then }),
+                        None => Plan::new().and(self.system, asked, then),
+                    }
+                }
+            }
+        } else if let Some((graph, way)) = self.walked {
             Plan::single(self.system, kinds, AlongGraph { graph, way, properties, surveyor })
         } else if sweeps {
             let run = BySweep {
@@ -465,20 +483,37 @@ impl<'a> Check<'a> {
                 graph,
             };
             Plan::single(self.system, kinds, run)
+        } else if let Some(symmetry) = self.symmetry {
+            let run = OverStore {
+                properties: properties.into(),
+                threads: self.threads,
+                explain: self.explain,
+                explore_all: self.explore_all,
+                ..OverStore::new(self.store, self.search)
+            };
+            let run = OverQuotient { run, symmetry, decided_by: "the user".into(), rules: Vec::new() };
+            Plan::single(self.system, kinds, run)
         } else if self.reduce != Reduce::Off && !self.explore_all && surveyor.is_none() && graph.is_none() {
             let run = OverStore {
                 properties: properties.into(),
                 threads: self.threads,
                 explain: self.explain,
+                probes: self.probes && !self.shortest,
                 ..OverStore::new(self.store, self.search)
             };
-            Plan::single(self.system, kinds, Reduced { run, reduce: self.reduce })
+            if self.reduce == Reduce::Symmetry {
+                // Its traces are shortest ones.
+                Plan::single(self.system, kinds, OverAutomorphisms { run: OverStore { probes: false, ..run } })
+            } else {
+                Plan::single(self.system, kinds, Reduced::new(run, self.reduce, self.shortest))
+            }
         } else {
             let run = OverStore {
                 properties: properties.into(),
                 threads: self.threads,
                 explain: self.explain,
                 explore_all: self.explore_all,
+                probes: self.probes && !self.shortest && surveyor.is_none() && graph.is_none(),
                 watchers: surveyor.into_iter().map(|surveyor| surveyor as &mut dyn Watcher).collect(),
                 // A graph is written as the run goes on.
                 numbered: graph.is_some().then_some("the file of the graph takes the numbers that it gives"),
@@ -488,12 +523,26 @@ impl<'a> Check<'a> {
             Plan::single(self.system, kinds, run)
         };
         match plan.make(setting) {
-            // A sweep can be stopped before it begins, while it looks for a measure.
-            Err(CheckError::Stopped(stop)) if sweeps => {
-                Ok(Report::before_search(self.info, "measuring", stop, memory_limit, self.since))
+            // A run can be stopped before it begins to search: while a sweep looks for a measure, while a reduction is prepared.
+            Err(CheckError::Stopped(stop)) => {
+                let phase = if sweeps { "measuring" } else { "preparing" };
+                Ok(Report::before_search(self.info, phase, stop, memory_limit, self.since))
             }
             made => made,
         }
+    }
+
+    /// The bytes that answers take, from the search to the report; of formulas, what their answering takes is asked for
+    /// elsewhere.
+    fn room_for_answers(&self) -> u64 {
+        /// An answer in the search, in its outcome and in the report, about.
+        const ANSWER: usize = 640;
+        /// Copies of its name and its text.
+        const COPIES: usize = 3;
+        let states = self.properties.iter().map(|property| (&property.name, &property.text));
+        let formulas = self.formulas.0.list.iter().map(|question| (&question.name, &question.text));
+        let each = |(name, text): (&String, &String)| (ANSWER + COPIES * (name.len() + text.len())) as u64;
+        states.chain(formulas).map(each).sum()
     }
 
     /// Has deadlock freedom look at where a run may end, and says so.
@@ -522,92 +571,14 @@ impl<'a> Check<'a> {
         self.properties = std::mem::take(&mut self.properties).into_iter().map(ended).collect();
         Ok(Some(ends.note()))
     }
-
-    /// Refuses options that do not go with each other.
-    fn refuse_mixtures(&self) -> Result<(), CheckError> {
-        if self.reduce == Reduce::Stubborn && (self.sweeps || self.explore_all) {
-            let what = if self.sweeps { "a sweep" } else { "a run that is to explore every state" };
-            return Err(CheckError::Misfit {
-                message: format!("`--reduce stubborn` leaves states away, which {what} does not allow"),
-                help: "leave one of them out".into(),
-            });
-        }
-        if self.sweeps {
-            return sweep::refuse(&self.store, self.limits.depth);
-        }
-        if self.measure.is_some() || self.recorder.is_some() {
-            let what = if self.measure.is_some() { "a progress measure is" } else { "numbered states are" };
-            return Err(CheckError::Sweep {
-                message: format!("{what} of no use to the search `{}`", self.search.name()),
-                help: "add `--search sweep`, or leave it out".into(),
-            });
-        }
-        Ok(())
-    }
 }
 
-/// How many threads search, of those that were asked for or of those the machine runs at once; and
-/// why they are not more, if store, search or the address space are the reason.
-fn thread_count(asked: Option<usize>, store: &StoreSpec, strategy: Strategy) -> (usize, Option<String>) {
-    if let Some(reason) = one_thread_only(store, strategy) {
-        return (1, Some(reason));
-    }
-    let wanted = asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
-    match AddressSpace::of_this_process() {
-        Some(space) if space.threads() < wanted => {
-            let count = space.threads();
-            (count, Some(format!("searching with {count} of {wanted} threads: the address space has no room for more")))
-        }
-        _ => (wanted, None),
-    }
-}
-
-/// What runs with one thread only, and what to choose instead.
-fn one_thread_only(store: &StoreSpec, strategy: Strategy) -> Option<String> {
-    if !strategy.shares_work() {
-        let name = strategy.name();
-        return Some(format!("the search `{name}` runs with one thread; several can share `--search bfs`"));
-    }
-    let info = StoreInfo::by_name(&store.name).filter(|info| !info.threads)?;
-    let others: Vec<&str> = CATALOGUE.iter().filter(|info| info.threads).map(|info| info.name).collect();
-    let (last, others) = others.split_last().expect("some store runs with several threads");
-    let others = others.join(", ");
-    Some(format!("the store `{}` runs with one thread; several can share {others} and {last}", info.name))
-}
-
-/// The threads to search with; an error, if several were asked for and cannot be.
-pub(crate) fn threads(
-    asked: Option<usize>,
-    store: &StoreSpec,
-    strategy: impl Into<Strategy>,
-) -> Result<Threads, CheckError> {
-    let strategy = strategy.into();
-    match one_thread_only(store, strategy) {
-        Some(reason) if asked.is_some_and(|asked| asked > 1) => Err(CheckError::Threads(reason)),
-        _ => Ok(Threads::new(thread_count(asked, store, strategy).0)),
-    }
+/// The property process of a model in DVE.
+fn property_process(system: &dyn System) -> Option<Result<PropertyProcess, String>> {
+    system.as_any()?.downcast_ref::<DveSystem>()?.property_process()
 }
 
 /// What a store has to expect of such a search.
 pub(crate) fn traffic(search: Search, threads: Threads, control: &Control) -> Traffic {
     Traffic { order: search.order(), threads: threads.count, samplers: SAMPLERS, control: control.clone() }
-}
-
-/// An expression over the states of a system; `name` is how errors call it.
-pub(crate) fn compiled(name: &str, text: &str, system: &dyn System) -> Result<deltamark_logic::Compiled, CheckError> {
-    parsed(name, text, system, |observe| deltamark_logic::compile(text, observe))
-}
-
-fn parsed<T>(
-    name: &str,
-    text: &str,
-    system: &dyn System,
-    parse: impl FnOnce(&dyn Observe) -> Result<T, Vec<Diagnostic>>,
-) -> Result<T, CheckError> {
-    let result = match system.observe() {
-        Some(observe) => parse(observe),
-        None => Err(vec![Diagnostic::new("this model has no names that a property could speak of")]),
-    };
-    let source = || Source { name: name.into(), text: text.into() };
-    result.map_err(|diagnostics| CheckError::Property { source: source(), diagnostics })
 }

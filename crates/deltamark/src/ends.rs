@@ -72,9 +72,16 @@ impl Predicate for Ends {
         Ok(block.mask() & !(stuck & !self.true_in(system, scratch, block, dead, stuck)?))
     }
 
-    /// It is false in deadlocks only, and where one of them is final is seen there.
+    /// It is false in deadlocks that are not final.
     fn formula(&self, wanted: bool) -> Option<Formula> {
-        (!wanted).then_some(Formula::Deadlock(true))
+        if wanted {
+            return None;
+        }
+        let mut parts = vec![Formula::Deadlock(true)];
+        for one in self.0.iter() {
+            parts.push(one.predicate.formula(false)?);
+        }
+        Some(Formula::All(parts))
     }
 }
 

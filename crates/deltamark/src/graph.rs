@@ -10,6 +10,7 @@ use crate::condensed::Condensed;
 use crate::control::control;
 use crate::json::{ModelJson, SCHEMA, StateJson};
 use crate::load::Loaded;
+use crate::run::store::NUMBERING;
 use deltamark_core::{
     Action, Batch, Block, Budget, Cancel, Insert, Limits, Listener, Recoding, Scratch, StateId, States, Stop, System,
     Widen, Width,
@@ -88,18 +89,18 @@ impl fmt::Display for GraphError {
 
 impl std::error::Error for GraphError {}
 
-struct Edge {
-    from: u32,
-    action: Action,
-    to: u32,
+pub(crate) struct Edge {
+    pub from: u32,
+    pub action: Action,
+    pub to: u32,
 }
 
 /// A whole state space.
 pub struct Graph<'a> {
-    model: &'a Loaded,
-    states: States,
+    pub(crate) model: &'a Loaded,
+    pub(crate) states: States,
     initial: Vec<u32>,
-    edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
 }
 
 impl<'a> Graph<'a> {
@@ -116,7 +117,7 @@ impl<'a> Graph<'a> {
         // One more, so that a space of exactly `max_states` states is seen to its end.
         let limits = Limits { states: Some(max_states + 1), ..limits };
         let (control, _) = control(limits, cancel, listener, Instant::now()).map_err(GraphError::Check)?;
-        let spec = StoreSpec::named("plain");
+        let spec = StoreSpec::named(NUMBERING);
         let store = deltamark_store::build(&spec, system, Search::Bfs.order(), control.budget.clone())
             .map_err(|error| GraphError::Check(CheckError::Store(error)))?;
         let mut edges =
@@ -141,7 +142,7 @@ impl<'a> Graph<'a> {
             None => {}
         }
         let (Some(recall), mut scratch) = (store.recall(), store.scratch()) else {
-            unreachable!("the default store recalls states");
+            unreachable!("a store that numbers states recalls them");
         };
         let ids: Vec<StateId> = (0..found).map(StateId::new).collect();
         let mut states = States::new(system.width());

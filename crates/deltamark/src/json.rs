@@ -5,13 +5,13 @@
 //! of the contract; a field is added, never renamed or dropped, while `schema` is 1;
 //! states are written one after the other and never all held at once.
 
-use crate::auto::{Taken, Trial};
+use crate::auto::{Trial, TrialCost};
 use crate::load::ModelInfo;
 use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
 use crate::story::{Change, StateWords, Story};
 use crate::sweep::SweepReport;
-use deltamark_core::{Guarantee, Value, Verdict};
+use deltamark_core::{Again, Guarantee, Value, Verdict};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::io::{self, Write};
 
@@ -62,9 +62,9 @@ struct Contract<'a> {
     model: ModelJson<'a>,
     states: u64,
     edges: u64,
-    /// Not known of a reduced system, unless its deadlocks are those of the model.
+    /// Not known of a product with an automaton, nor of a reduced system, unless its deadlocks are those of the model.
     deadlocks: Option<u64>,
-    /// Not known of a reduced system.
+    /// Not known of a reduced system, nor of a product.
     depth: Option<u64>,
     complete: bool,
     stopped_by: Option<&'static str>,
@@ -78,6 +78,8 @@ struct Contract<'a> {
     states_per_second: u64,
     search: &'static str,
     expanded: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explored_again: Option<Option<u64>>,
     widenings: u64,
     memory_limit_bytes: Option<u64>,
     notes: Vec<&'a str>,
@@ -89,15 +91,24 @@ struct Contract<'a> {
     sweep: Option<SweepJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reduction: Option<ReductionJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<RouteJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
+}
+
+/// How formulas of temporal logic were answered.
+#[derive(serde::Serialize)]
+struct RouteJson<'a> {
+    kind: &'static str,
+    why: &'a str,
 }
 
 /// What was left away. Places and transitions are those that are left, where some are not.
 #[derive(serde::Serialize)]
 struct ReductionJson<'a> {
     kind: &'static str,
-    rules: [&'static str; 1],
+    rules: Vec<&'static str>,
     places: Option<u64>,
     transitions: Option<u64>,
     decided_by: &'a str,
@@ -113,8 +124,9 @@ impl<'a> Contract<'a> {
             model: ModelJson(&report.model),
             states: statistics.states,
             edges: statistics.edges,
-            deadlocks: reduction.is_none_or(|reduction| reduction.keeps_deadlocks).then_some(statistics.deadlocks),
-            depth: reduction.is_none().then_some(statistics.depth),
+            deadlocks: (reduction.is_none_or(|reduction| reduction.keeps_deadlocks) && !report.is_of_products())
+                .then_some(statistics.deadlocks),
+            depth: (reduction.is_none() && !report.is_of_products()).then_some(statistics.depth),
             complete: report.stopped_by.is_none(),
             stopped_by: report.stopped_by.map(deltamark_core::Stop::word),
             properties: report.answers.iter().map(AnswerJson::new).collect(),
@@ -129,6 +141,11 @@ impl<'a> Contract<'a> {
             states_per_second: report.states_per_second().round() as u64,
             search: report.search_name(),
             expanded: statistics.expanded,
+            explored_again: match statistics.again {
+                Again::Counted(0) => None,
+                Again::Counted(again) => Some(Some(again)),
+                Again::Unknown => Some(None),
+            },
             widenings: statistics.widenings,
             memory_limit_bytes: report.memory_limit,
             notes: report
@@ -144,11 +161,12 @@ impl<'a> Contract<'a> {
             sweep: report.sweep.as_ref().map(SweepJson::new),
             reduction: reduction.map(|reduction| ReductionJson {
                 kind: reduction.kind,
-                rules: [reduction.kind],
-                places: None,
-                transitions: None,
+                rules: reduction.rules.iter().map(|(rule, _)| *rule).collect(),
+                places: reduction.places.map(|(_, after)| after as u64),
+                transitions: reduction.transitions.map(|(_, after)| after as u64),
                 decided_by: &reduction.decided_by,
             }),
+            route: report.route.as_ref().map(|route| RouteJson { kind: route.kind.name(), why: &route.why }),
             survey: survey.map(SurveyJson::new),
         }
     }
@@ -162,6 +180,7 @@ struct GraphJson<'a> {
     bytes: Option<u64>,
     bits_per_edge: Option<f64>,
     unfolding: Option<bool>,
+    why: Option<&'a str>,
 }
 
 impl<'a> GraphJson<'a> {
@@ -172,6 +191,7 @@ impl<'a> GraphJson<'a> {
             bytes: graph.contents.map(|contents| contents.bytes),
             bits_per_edge: graph.contents.map(|contents| (contents.bits_per_edge() * 1e3).round() / 1e3),
             unfolding: graph.contents.map(|contents| contents.unfolding),
+            why: graph.unwritten.as_ref().map(|unwritten| unwritten.why.as_str()),
         }
     }
 }
@@ -348,7 +368,7 @@ impl<'a> CandidateJson<'a> {
             bytes_per_state: taken.map(|taken| (taken.bytes_per_state * 1e3).round() / 1e3),
             states_per_second: taken.map(|taken| taken.states_per_second.round() as u64),
             room_states: taken.and_then(|taken| taken.room).map(|room| room as u64),
-            memory_lasts_seconds: taken.and_then(Taken::lasts).map(|lasts| micros(lasts.as_secs_f64())),
+            memory_lasts_seconds: taken.and_then(TrialCost::lasts).map(|lasts| micros(lasts.as_secs_f64())),
             reason: trial.taken.as_ref().err().map(String::as_str),
         }
     }
@@ -430,6 +450,8 @@ struct AnswerJson<'a> {
     untraced_by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     loop_at: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    probed: bool,
 }
 
 impl<'a> AnswerJson<'a> {
@@ -447,6 +469,7 @@ impl<'a> AnswerJson<'a> {
             },
             untraced_by: answer.untraced.map(deltamark_core::Stop::word),
             loop_at: answer.story.as_ref().and_then(Story::cycle),
+            probed: answer.probed,
         }
     }
 }
@@ -498,7 +521,7 @@ impl Serialize for Element<'_> {
     }
 }
 
-/// A state: its variables and values, those at rest left out.
+/// A state: its variables and values, those at rest omitted.
 pub(crate) struct StateJson<'a>(pub StateWords<'a>);
 
 impl Serialize for StateJson<'_> {

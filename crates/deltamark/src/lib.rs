@@ -6,6 +6,7 @@
 //! | to | use |
 //! |---|---|
 //! | check a model written in Rust | [`Model`], [`check()`], [`ModelReport`] |
+//! | of alike processes, explore one order only | [`Symmetric`], [`symmetry`] |
 //! | check a model from a file | [`load()`], [`Check`], [`Report`] |
 //! | choose how | [`StoreSpec`], [`Search`], [`Limits`], [`Cancel`], [`Listener`] |
 //! | write a report for scripts | [`Report::to_json`], [`ModelReport::to_json`], [`json`] |
@@ -35,6 +36,7 @@
 extern crate self as deltamark;
 
 pub mod auto;
+pub mod automaton;
 pub mod check;
 pub mod condensed;
 pub mod control;
@@ -42,6 +44,7 @@ mod ends;
 pub mod graph;
 pub mod json;
 pub mod load;
+pub mod mcc;
 pub mod memory;
 pub mod model;
 pub mod pack;
@@ -51,30 +54,35 @@ pub mod report;
 mod run;
 pub mod simulate;
 pub mod soundness;
+pub mod space;
 pub mod stats;
 pub mod story;
 pub mod sweep;
+pub mod symmetry;
+mod temporal;
 
 pub use check::{Check, CheckError};
 pub use condensed::{Condensed, CondensedError};
 pub use control::{Cancel, Event, Limits, Listener, Snapshot, Stop};
-pub use deltamark_core::{Statistics, Value, Verdict};
+pub use deltamark_core::{Again, Statistics, Value, Verdict};
 pub use deltamark_dve::EngineChoice;
-pub use deltamark_search::{Search, Strategy};
+pub use deltamark_search::{Search, Strategy, Strength};
 pub use deltamark_store::StoreSpec;
 pub use load::{LoadError, LoadOptions, Loaded, ModelInfo, Unfold, load, load_under, load_with};
 pub use model::{Model, ModelCheck, ModelError, ModelReport, ModelSystem, Path, Step, check};
 pub use pack::Pack;
 pub use reduction::{Reduce, Reduction};
-pub use report::{Answer, Overall, PropertyKind, Report};
+pub use report::{Answer, Overall, PropertyKind, Report, Route, RouteKind};
+pub use symmetry::Symmetric;
+pub use temporal::fly::fairness::{By, Fair};
 
 /// A system by hand: what it takes to write a language or a layer, and questions in terms of it.
 pub mod system {
     pub use deltamark_core::hash;
     pub use deltamark_core::property::Undefined;
     pub use deltamark_core::{
-        Action, Batch, Block, Describe, Facts, Fired, Goal, Layer, Observable, Observe, Predicate, Property, Recoding,
-        Reversible, Scratch, Slot, System, Trace, Value, Widen, Width,
+        Action, Batch, Block, Describe, Facts, Fired, Goal, Layer, Observable, Observe, Predicate, Property, Quotient,
+        Recoding, Reversible, Scratch, Slot, Symmetry, System, Trace, Unnamed, Value, Widen, Width,
     };
 }
 

@@ -30,6 +30,7 @@ use format::{by_content, no_format_of, no_such_format};
 use readers::{Coloured, Parsed, Text, Wrong};
 use recognise::GREATSPN;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use unpack::{Failed, unpack};
@@ -164,7 +165,7 @@ fn text_of(bytes: &[u8], control: &Control) -> Result<(u64, u64), Stop> {
     asked.map(|()| (bytes.len() as u64, hash))
 }
 
-/// Texts from this length on are parsed by a thread of their own, so that the run can end while a step takes long that asks nobody:
+/// Texts from this length on are parsed by a thread of their own, so that the run can end while a step takes long that does not poll:
 /// the XML parser takes half a second and half a GiB for 100 MiB.
 const ALONE: usize = 1 << 20;
 
@@ -183,6 +184,12 @@ fn parse_alone(
         (format.parse)(&Text { name: &name, bytes: &bytes, companion, options: &options, control: &inner })
     };
     watched(control, parse).unwrap_or_else(|stop| Err(Vec::<Diagnostic>::from(stop).into()))
+}
+
+/// The first name that is given a second time.
+fn twice(given: &[(String, String)]) -> Option<&str> {
+    let mut names = HashSet::new();
+    given.iter().map(|(name, _)| name.as_str()).find(|name| !names.insert(*name))
 }
 
 /// The model that `parse` makes of a text, or what is wrong with it. `checksum` is that of the file, which
@@ -206,6 +213,14 @@ fn parsed(
             message: format!("the marking of `{place}` can be replaced in models of CPN Tools only"),
             help: "leave `--marking` out, and change the initial marking in the file".into(),
         });
+    }
+    for (option, given) in [("--param", &options.parameters), ("--marking", &options.markings)] {
+        if let Some(name) = twice(given) {
+            return Err(LoadError::Meaningless {
+                message: format!("`{option}` gives `{name}` two values"),
+                help: "leave one of them out".into(),
+            });
+        }
     }
     if let Some(engine) = options.engine.filter(|_| !format.engines) {
         return Err(LoadError::Meaningless {
@@ -238,8 +253,8 @@ fn parsed(
             };
             let info = match coloured {
                 None => info,
-                Some(Coloured { note, properties, propositions, .. }) => {
-                    ModelInfo { note: Some(note), properties, propositions, ..info }
+                Some(Coloured { note, properties, formulas, propositions, .. }) => {
+                    ModelInfo { note: Some(note), properties, formulas, propositions, ..info }
                 }
             };
             Ok(Loaded { system, info })

@@ -2,7 +2,7 @@
 //!
 //! In: the files in which Linux reports them. Out: bytes, or `None` where they are not known
 //! (other systems, no `/proc`). What stays true: nothing here fails; a figure that
-//! cannot be had is left out, and a run without it goes by its own accounting.
+//! cannot be had is omitted, and a run without it goes by its own accounting.
 
 pub use deltamark_core::budget::{is_optional, run_out};
 use std::fs;

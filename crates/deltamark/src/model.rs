@@ -22,7 +22,8 @@ use deltamark_core::portable::{read_slots, write_slots};
 use deltamark_core::property::Undefined;
 use deltamark_core::varint::Reader;
 use deltamark_core::{
-    Action, Batch, Block, Describe, Fired, Misread, Portable, Predicate, Scratch, Slot, System, Value, Widen, Width,
+    Action, Batch, Block, Describe, Fired, Misread, Portable, Predicate, Scratch, Slot, Symmetry, System, Unnamed,
+    Value, Widen, Width,
 };
 use deltamark_store::SpecError;
 use std::fmt::{self, Debug};
@@ -98,6 +99,15 @@ pub trait Model: Send + Sync {
 
     /// Changes `state`, a copy of the source, to what it is after `action`.
     fn next(&self, state: &mut Self::State, action: Self::Action) -> Step;
+
+    /// Replaces `state` by the representative of all states that differ from it by a symmetry of the model alone, mostly by the order
+    /// of alike processes. [`ModelCheck::symmetry`] explores these only. Where [`Symmetric`](crate::Symmetric) is derived for the state,
+    /// `state.canonise()` does it. It does nothing by default. It should be the same one for all of them: otherwise there are more states, and a
+    /// run may end with [`ModelError::Asymmetric`] for want of a trace.
+    ///
+    /// A symmetry is a permutation of the states that takes steps to steps, faults to faults, initial states to anything, and changes
+    /// the truth of no property that is asked.
+    fn canonical(&self, _state: &mut Self::State) {}
 }
 
 /// What became of a step. `()`, `bool` and `Result<(), impl Display>` turn into it.
@@ -150,6 +160,15 @@ pub enum ModelError {
     Store(SpecError),
     /// Two properties have this name.
     SameName(String),
+    /// What the model calls a symmetry is none: how it was found out, with two states.
+    Asymmetric(String),
+    /// A formula of linear temporal logic is wrong.
+    Formula {
+        /// What it is called.
+        name: String,
+        /// Why.
+        message: String,
+    },
     /// The limits cannot be kept.
     Limit(CheckError),
 }
@@ -160,7 +179,9 @@ impl fmt::Display for ModelError {
             ModelError::NoInitial => f.write_str("the model has no initial state"),
             ModelError::Initial(number, why) => write!(f, "initial state {number} cannot be packed: {why}"),
             ModelError::Store(error) => fmt::Display::fmt(error, f),
+            ModelError::Asymmetric(why) => write!(f, "`canonical` is no symmetry of the model: {why}"),
             ModelError::Limit(error) => fmt::Display::fmt(error, f),
+            ModelError::Formula { name, message } => write!(f, "the formula `{name}` is wrong: {message}"),
             ModelError::SameName(name) => write!(f, "two properties are called `{name}`"),
         }
     }
@@ -330,6 +351,21 @@ impl<M: Model> Portable for ModelSystem<M> {
             Ok(again) if again == out.as_slice() => Ok(()),
             _ => Err(Misread::Wrong("no state of the model is packed like this")),
         }
+    }
+}
+
+/// By [`Model::canonical`].
+impl<M: Model> Symmetry for ModelSystem<M> {
+    fn canonise(&self, scratch: &mut Scratch, state: &mut Vec<Slot>) -> Result<(), Unnamed> {
+        let packer = scratch.get::<Packer>();
+        let mut unpacked: M::State = pack::unpack(state);
+        guarded(|| self.model.canonical(&mut unpacked)).map_err(Unnamed::Wrong)?;
+        packer.clear();
+        unpacked.pack(packer);
+        let packed = packer.finish().map_err(Unnamed::Wrong)?;
+        state.clear();
+        state.extend_from_slice(packed);
+        Ok(())
     }
 }
 

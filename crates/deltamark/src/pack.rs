@@ -169,7 +169,7 @@ impl Packer {
     }
 
     /// Writes a number that is usually small: groups of three bits, each behind a bit
-    /// that says whether another group follows.
+    /// that is set if another group follows.
     pub fn write_length(&mut self, mut length: usize) {
         loop {
             let rest = length >> 3;

@@ -100,7 +100,7 @@ impl<'r> Plan<'r> {
         }
         answers.sort_by_key(|(place, _)| *place);
         let blank = Report::blank(model, memory_limit, since);
-        let Some(Ran { outcome, store, choice, search, growth, sweep, reduction, graph }) = all else {
+        let Some(Ran { outcome, store, choice, search, growth, sweep, reduction, graph, route }) = all else {
             return Ok(Report { notes, ..blank });
         };
         Ok(Report {
@@ -118,6 +118,7 @@ impl<'r> Plan<'r> {
             sweep,
             reduction,
             graph,
+            route,
             notes,
             ..blank
         })
@@ -131,7 +132,7 @@ fn answer(
     found: PropertyOutcome,
     control: &Control,
 ) -> Result<Answer, CheckError> {
-    let PropertyOutcome { name, text, verdict, untraced } = found;
+    let PropertyOutcome { name, text, verdict, untraced, probed } = found;
     let story = match verdict.trace().map(|trace| Story::tell_under(system, trace, control)).transpose() {
         Ok(story) => story.transpose(),
         Err(error) => return Err(CheckError::Replay { property: name, error }),
@@ -140,11 +141,11 @@ fn answer(
         Ok(story) => (story, None),
         Err(stop) => (None, Some(stop)),
     };
-    Ok(Answer { kind, name, text, verdict, story, untraced: untraced.or(untold) })
+    Ok(Answer { kind, name, text, verdict, story, untraced: untraced.or(untold), probed })
 }
 
 /// Two runs as one, but for their answers.
-fn merged(one: Ran, two: Ran) -> Ran {
+pub(crate) fn merged(one: Ran, two: Ran) -> Ran {
     let (mut outcome, other) = (one.outcome, two.outcome);
     outcome.stopped_by = worse(outcome.stopped_by, other.stopped_by);
     outcome.statistics = sum(outcome.statistics, &other.statistics);
@@ -163,6 +164,7 @@ fn merged(one: Ran, two: Ran) -> Ran {
         sweep: one.sweep.or(two.sweep),
         reduction: one.reduction.or(two.reduction),
         graph: one.graph.or(two.graph),
+        route: two.route.or(one.route),
     }
 }
 
@@ -194,6 +196,7 @@ fn sum(one: Statistics, two: &Statistics) -> Statistics {
         deadlocks: one.deadlocks.max(two.deadlocks),
         depth: one.depth.max(two.depth),
         expanded: one.expanded + two.expanded,
+        again: one.again + two.again,
         widenings: one.widenings + two.widenings,
         frontier_peak_bytes: one.frontier_peak_bytes.max(two.frontier_peak_bytes),
         search_time: one.search_time + two.search_time,
@@ -207,7 +210,9 @@ mod tests {
     use crate::control::control;
     use crate::report::Overall;
     use crate::run::store::OverStore;
-    use deltamark_core::{Action, Cancel, Layer, Limits, Outcome, Property, Scratch, Silent, Slot, Trace, Verdict};
+    use deltamark_core::{
+        Action, Again, Cancel, Layer, Limits, Outcome, Property, Scratch, Silent, Slot, Trace, Verdict,
+    };
     use deltamark_nets::NetSystem;
     use deltamark_search::{Search, Strategy};
     use deltamark_store::StoreSpec;
@@ -258,6 +263,7 @@ mod tests {
             text: String::new(),
             verdict: verdict.clone(),
             untraced: None,
+            probed: false,
         };
         Ran {
             outcome: Outcome {
@@ -275,6 +281,7 @@ mod tests {
             sweep: None,
             reduction: None,
             graph: None,
+            route: None,
         }
     }
 
@@ -433,6 +440,7 @@ mod tests {
                 deadlocks: number,
                 depth: number,
                 expanded: number,
+                again: Again::Counted(number),
                 widenings: number,
                 frontier_peak_bytes: number,
                 search_time: Duration::from_secs(number),
@@ -468,8 +476,9 @@ mod tests {
         ];
         for ((one, first, p), (two, second, q), search, guarantee, warning) in cases {
             let Ran { outcome, search: found, .. } = merged(figures(one, first, p), figures(two, second, q));
-            let Statistics { states, edges, left_out, expanded, widenings, .. } = outcome.statistics;
+            let Statistics { states, edges, left_out, expanded, widenings, again, .. } = outcome.statistics;
             assert_eq!((states, edges, left_out, expanded, widenings), (7, 70, 7, 7, 7));
+            assert_eq!(again, Again::Counted(7));
             let Statistics { deadlocks, depth, frontier_peak_bytes, search_time, .. } = outcome.statistics;
             assert_eq!((deadlocks, depth, frontier_peak_bytes, search_time.as_secs()), (4, 4, 4, 7));
             assert_eq!((outcome.store_bytes.total(), found.name(), outcome.guarantee), (7, search, guarantee));

@@ -5,7 +5,7 @@
 //! front end makes of it for people. What stays true: every trace in a report was
 //! replayed, and "holds" is reported only where the search returned it.
 
-use crate::auto::Choice;
+use crate::auto::StoreChoice;
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
 use crate::reduction::Reduction;
@@ -13,8 +13,11 @@ use crate::story::Story;
 use crate::sweep::SweepReport;
 pub use deltamark_core::Growth;
 use deltamark_core::{Bytes, Goal, Guarantee, Statistics, Stop, Verdict};
+pub use deltamark_graph::Unwritten;
 use deltamark_search::Strategy;
 use deltamark_store::{StoreInfo, StoreSpec};
+use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// What a property asks for.
@@ -76,6 +79,8 @@ pub struct Answer {
     pub story: Option<Story>,
     /// Why there is no trace, where there would be one: memory or time did not suffice, or the user asked to stop.
     pub untraced: Option<Stop>,
+    /// Whether the trace was found by a probe, aside from the search, so that it need not be a shortest one.
+    pub probed: bool,
 }
 
 impl Answer {
@@ -86,6 +91,57 @@ impl Answer {
             _ => None,
         }
     }
+}
+
+/// How formulas of temporal logic are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RouteKind {
+    /// As the run decides.
+    #[default]
+    Auto,
+    /// On the graph of all states.
+    Graph,
+    /// While states are found, in the product with an automaton.
+    Fly,
+}
+
+impl RouteKind {
+    /// All of them.
+    pub const ALL: &[RouteKind] = &[RouteKind::Auto, RouteKind::Graph, RouteKind::Fly];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            RouteKind::Auto => "auto",
+            RouteKind::Graph => "graph",
+            RouteKind::Fly => "fly",
+        }
+    }
+}
+
+impl fmt::Display for RouteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for RouteKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = RouteKind::ALL.iter().copied().find(|kind| kind.name() == text);
+        known.ok_or_else(|| "it is `auto`, `graph` or `fly`".into())
+    }
+}
+
+/// How they were, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The way, which is never [`RouteKind::Auto`].
+    pub kind: RouteKind,
+    /// Why this one: a clause.
+    pub why: String,
 }
 
 /// What all answers come to.
@@ -130,15 +186,15 @@ pub struct Report {
     pub answers: Vec<Answer>,
     /// Why the run ended before every reachable state was expanded, if it did.
     pub stopped_by: Option<Stop>,
-    /// What was being done then, if it was not the search: "loading" or "unfolding" the model, reading its "properties", or
-    /// "measuring", which is the search for a progress measure.
+    /// What was being done then, if it was not the search: "loading" or "unfolding" the model, reading its "properties",
+    /// "measuring", which is the search for a progress measure, or "preparing" a reduction.
     pub stopped_while: Option<&'static str>,
     /// What the search counted.
     pub statistics: Statistics,
     /// The store that was used.
     pub store: StoreSpec,
     /// Why that one, where the run was to choose.
-    pub choice: Option<Choice>,
+    pub choice: Option<StoreChoice>,
     /// What answers that rest on the store are worth.
     pub guarantee: Guarantee,
     /// What makes them worth less than that, if the store knows of anything.
@@ -161,6 +217,8 @@ pub struct Report {
     pub sweep: Option<SweepReport>,
     /// What was left away, if the figures are those of a reduced system.
     pub reduction: Option<Reduction>,
+    /// How formulas of temporal logic were answered, where any were asked.
+    pub route: Option<Route>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
     /// What else a reader must know to read the answers: sentences without full stops.
@@ -174,8 +232,10 @@ pub struct GraphFile {
     pub path: String,
     /// Whether it was there before and the answers come from it; otherwise the run was to write it.
     pub walked: bool,
-    /// What is in it; `None` if it was not written, because the run ended early.
+    /// What is in it; `None` if it was not written.
     pub contents: Option<GraphContents>,
+    /// Why it was not written, if it is not that the run ended early.
+    pub unwritten: Option<Unwritten>,
 }
 
 /// What is in the file of a graph.
@@ -222,6 +282,18 @@ impl Report {
         Report { stopped_by: Some(stop), stopped_while: Some(phase), ..blank }
     }
 
+    /// Whether its figures are those of products with automata, not of the model.
+    pub fn is_of_products(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| route.kind == RouteKind::Fly)
+    }
+
+    /// Whether its traces are shortest ones of the model.
+    pub fn is_shortest(&self) -> bool {
+        // A path may be the shortest among the states that were not missed, and not among all.
+        let exact = self.guarantee == Guarantee::Exact;
+        exact && self.search.is_shortest() && self.reduction.as_ref().is_none_or(|reduction| reduction.keeps_distances)
+    }
+
     /// A report of nothing: what every report begins as. It is made when all is done, because it reads the clock.
     pub(crate) fn blank(model: ModelInfo, memory_limit: Option<u64>, since: Instant) -> Report {
         Report {
@@ -243,6 +315,7 @@ impl Report {
             growth: None,
             sweep: None,
             reduction: None,
+            route: None,
             graph: None,
             notes: Vec::new(),
         }
@@ -297,6 +370,7 @@ pub(crate) mod tests {
             verdict: verdict.clone(),
             story: None,
             untraced: None,
+            probed: false,
         };
         Report {
             answers: verdicts.iter().map(answer).collect(),

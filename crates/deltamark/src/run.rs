@@ -5,26 +5,36 @@
 //! when it returns, its store is gone.
 //!
 //! ```text
+//! fly      a formula of temporal logic in the product with its automaton
+//! local    a formula of CTL, in the states that decide it
+//! formulas a search that sees all states, and formulas of temporal logic on its graph
 //! store    a search over a store, which the run may choose itself
 //! reduced  the same, over a reduced system
+//! quotient the same, over the quotient by a symmetry
 //! sweep    by the sweep-line method, over a window
 //! walk     along a condensed graph, instead of a search
 //! ```
 //!
-//! `crate::soundness` has a run of its own, over the first of these. A [`Plan`](crate::plan::Plan) is
+//! `crate::soundness` has a run of its own, over `store`. A [`Plan`](crate::plan::Plan) is
 //! made of one or several.
 
+pub(crate) mod fly;
+pub(crate) mod formulas;
+pub(crate) mod local;
+mod paced;
+pub(crate) mod quotient;
 pub(crate) mod reduced;
+pub(crate) mod smaller;
 pub(crate) mod store;
 pub(crate) mod sweep;
 pub(crate) mod walk;
 
-use crate::auto::Choice;
+use crate::auto::StoreChoice;
 use crate::check::CheckError;
 use crate::condensed::EdgeLog;
 use crate::load::ModelInfo;
 use crate::reduction::Reduction;
-use crate::report::GraphFile;
+use crate::report::{GraphFile, Route};
 use crate::stats::Surveyor;
 use crate::sweep::SweepReport;
 use deltamark_core::{Batch, Block, Control, Growth, Insert, Outcome, Scratch, Stop, Store, System};
@@ -43,7 +53,7 @@ pub(crate) struct Ran {
     /// The store that was used.
     pub store: StoreSpec,
     /// Why that one, where the run was to choose.
-    pub choice: Option<Choice>,
+    pub choice: Option<StoreChoice>,
     pub search: Strategy,
     /// What grows without end, or seems to.
     pub growth: Option<Growth>,
@@ -52,6 +62,8 @@ pub(crate) struct Ran {
     pub reduction: Option<Reduction>,
     /// The file of the graph that was written or walked.
     pub graph: Option<GraphFile>,
+    /// How formulas of temporal logic were answered, and why so.
+    pub route: Option<Route>,
 }
 
 /// What grows without end in a run that ended for this reason. Only one that a limit or the user
@@ -115,9 +127,12 @@ impl GraphTarget {
         EdgeLog::new(&self.path, &self.model, control).map_err(CheckError::Graph)
     }
 
-    /// Writes the file, if the run came to its end.
-    fn finish(self, log: EdgeLog, system: &dyn System, levels: bool, unfolding: bool) -> Result<GraphFile, CheckError> {
-        let contents = log.finish(system, levels, unfolding).map_err(CheckError::Graph)?;
-        Ok(GraphFile { path: self.path, walked: false, contents })
+    /// Writes the file, if the run came to its end. The answers are valid without it.
+    fn finish(self, log: EdgeLog, system: &dyn System, levels: bool, unfolding: bool) -> GraphFile {
+        let (contents, unwritten) = match log.finish(system, levels, unfolding) {
+            Ok(contents) => (Some(contents), None),
+            Err(unwritten) => (None, unwritten),
+        };
+        GraphFile { path: self.path, walked: false, contents, unwritten }
     }
 }

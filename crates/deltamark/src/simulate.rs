@@ -48,7 +48,7 @@ impl<'a> Simulator<'a> {
         self.initials.len()
     }
 
-    /// Goes to an initial state, by its number from 0, and says whether there is one.
+    /// Goes to an initial state, by its number from 0, and returns whether there is one.
     pub fn reset(&mut self, number: usize) -> bool {
         let Some(state) = self.initials.get(number) else { return false };
         self.history = vec![state.clone()];

@@ -191,7 +191,7 @@ impl Check<'_> {
 
     fn refuse_with_soundness(&self) -> Result<(), CheckError> {
         let mixed = [
-            (!self.properties.is_empty(), "other properties", "ask them in a run of their own"),
+            (self.property_count() > 0, "other properties", "ask them in a run of their own"),
             (self.sweeps, "the search `sweep`", "leave out `--search`, or choose `dfs`"),
             (self.explain, "`--explain`", "soundness takes `plain`, unless another store is named"),
             (self.graph.is_some(), "`--graph`", "write the graph in a run of its own"),
@@ -340,7 +340,7 @@ impl Run for Soundness<'_> {
         ];
         let answer = |(name, text, verdict): (&str, &str, Verdict)| {
             let untraced = stopped_by.filter(|_| matches!(verdict, Verdict::Violated(None, _)) && name != DEAD);
-            PropertyOutcome { name: name.into(), text: text.into(), verdict, untraced }
+            PropertyOutcome { name: name.into(), text: text.into(), verdict, untraced, probed: false }
         };
         ran.outcome.properties = questions.into_iter().map(answer).collect();
         ran.outcome.stopped_by = stopped_by;

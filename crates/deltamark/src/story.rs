@@ -30,15 +30,15 @@ pub struct StoryStep<'a> {
     pub fault: Option<&'a str>,
 }
 
-/// A state in words: variables and values, those at rest left out.
+/// A state in words: variables and values, those at rest omitted.
 pub type StateWords<'a> = Vec<(&'a str, &'a Value)>;
 
 /// A trace in words.
 #[derive(Clone, Debug)]
 pub struct Story {
-    variables: Words<String>,
-    values: Words<Value>,
-    actions: Words<String>,
+    variables: InternedWords<String>,
+    values: InternedWords<Value>,
+    actions: InternedWords<String>,
     /// Variable and value, for each variable that is not at rest.
     first: Vec<(u32, u32)>,
     /// The action of each step, and where its changes end.
@@ -99,9 +99,9 @@ impl Story {
     /// A story before its first state.
     fn nothing(system: &dyn System) -> Self {
         let mut story = Story {
-            variables: Words::default(),
-            values: Words::default(),
-            actions: Words::default(),
+            variables: InternedWords::default(),
+            values: InternedWords::default(),
+            actions: InternedWords::default(),
             first: Vec::new(),
             steps: Vec::new(),
             changes: Vec::new(),
@@ -204,19 +204,19 @@ impl<'a> Iterator for Walk<'a> {
 
 /// Words, each kept once and known by its number.
 #[derive(Clone, Debug)]
-struct Words<T> {
+struct InternedWords<T> {
     list: Vec<T>,
     /// By what they look like: numbers and texts that look the same are found under the same key.
     known: HashMap<String, u32>,
 }
 
-impl<T> Default for Words<T> {
+impl<T> Default for InternedWords<T> {
     fn default() -> Self {
-        Words { list: Vec::new(), known: HashMap::new() }
+        InternedWords { list: Vec::new(), known: HashMap::new() }
     }
 }
 
-impl<T: ToString + PartialEq> Words<T> {
+impl<T: ToString + PartialEq> InternedWords<T> {
     fn number(&mut self, word: T) -> u32 {
         let text = word.to_string();
         if let Some(&number) = self.known.get(&text)
@@ -246,7 +246,7 @@ fn differences(before: &BTreeMap<u32, u32>, after: &BTreeMap<u32, u32>) -> Vec<(
 pub(crate) fn changes(system: &dyn System, before: &[Slot], after: &[Slot]) -> Vec<(String, Value, Value)> {
     let describe = system.describe();
     let rest = describe.rest();
-    let mut variables = Words::default();
+    let mut variables = InternedWords::default();
     for name in system.observe().map(|observe| observe.names()).unwrap_or_default() {
         variables.number(name);
     }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_number_and_a_text_that_look_the_same_stay_two_words() {
-        let mut words = Words::default();
+        let mut words = InternedWords::default();
         let number = words.number(Value::Int(1));
         let text = words.number(Value::Text("1".into()));
         assert_ne!(number, text);

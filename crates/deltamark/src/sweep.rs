@@ -19,7 +19,7 @@ pub const SAMPLE: usize = 20_000;
 pub const AUTO: &str = "auto";
 
 /// A measure, and what is known of it before the run.
-pub struct Found {
+pub struct FoundMeasure {
     /// The measure.
     pub measure: Box<dyn Measure>,
     /// Whether it was found, and not given.
@@ -45,7 +45,7 @@ pub struct SweepReport {
 
 impl SweepReport {
     /// What is known before a run.
-    pub fn new(found: &Found) -> Self {
+    pub fn new(found: &FoundMeasure) -> Self {
         SweepReport {
             measure: found.measure.text(),
             automatic: found.automatic,
@@ -56,8 +56,9 @@ impl SweepReport {
     }
 }
 
-/// Reads a measure that the user gave; `name` is how errors call it.
-pub fn given(system: &dyn System, name: &str, text: &str) -> Result<Box<dyn Measure>, CheckError> {
+/// Reads a measure that the user gave, if `control` lets it; `name` is how errors call it.
+pub fn given(system: &dyn System, name: &str, text: &str, control: &Control) -> Result<Box<dyn Measure>, CheckError> {
+    control.ask_for(deltamark_logic::room(text)).map_err(CheckError::Stopped)?;
     deltamark_logic::measure(text, system).map_err(|diagnostics| CheckError::Property {
         source: Source { name: name.into(), text: text.into() },
         diagnostics,
@@ -72,7 +73,7 @@ pub fn find(
     limits: Limits,
     cancel: Cancel,
     since: Instant,
-) -> Result<Found, CheckError> {
+) -> Result<FoundMeasure, CheckError> {
     let (control, _) = control(limits, cancel, Arc::new(Silent), since)?;
     find_within(system, given, &control)
 }
@@ -81,7 +82,7 @@ pub(crate) fn find_within(
     system: &dyn System,
     given: Option<Box<dyn Measure>>,
     control: &Control,
-) -> Result<Found, CheckError> {
+) -> Result<FoundMeasure, CheckError> {
     let none = |message: &str| CheckError::Sweep {
         message: message.into(),
         help: "give one with `--progress EXPR`: a number that most steps of the model increase or leave as it is, \
@@ -91,13 +92,13 @@ pub(crate) fn find_within(
     if let Some(measure) = given {
         let sample = Sample::new(system, SAMPLE, control).map_err(CheckError::Stopped)?;
         let trial = sample.trial(system, &*measure, control).map_err(CheckError::Stopped)?;
-        return Ok(Found { measure, automatic: false, trial });
+        return Ok(FoundMeasure { measure, automatic: false, trial });
     }
     if system.progress().is_none() && system.observe().is_none() {
         return Err(none("no progress measure is known for models of this kind"));
     }
     match deltamark_search::trial::best(system, SAMPLE, control).map_err(CheckError::Stopped)? {
-        Some((measure, trial)) => Ok(Found { measure, automatic: true, trial }),
+        Some((measure, trial)) => Ok(FoundMeasure { measure, automatic: true, trial }),
         None => Err(none("no progress measure was found for this model: nothing in it progresses")),
     }
 }

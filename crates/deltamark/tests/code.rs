@@ -8,7 +8,7 @@ use deltamark::{Check, CheckError, Loaded, ModelInfo, Overall, Report};
 use deltamark_core::{Action, Batch, Describe, Limits, Scratch, Slot, System, Value, Verdict, Widen, Width};
 use std::sync::Arc;
 
-/// Counts down from 2 or 3 by one or two at a time; below zero lies a fault.
+/// Counts down from 2 or 3 by one or two at a time; a number below zero is a fault.
 struct Countdown {
     faulty: bool,
 }

@@ -57,7 +57,7 @@ fn agree(name: &str, loaded: &Loaded, graph: &Condensed, ways: &[Way]) {
     for (place, bound) in full.survey.bounds.iter().take(6) {
         let observable = loaded.system.observe().and_then(|observe| observe.resolve(place)).expect("a name");
         let place = format!("\"{place}\"");
-        if observable.kind == deltamark_core::Kind::Bool {
+        if observable.kind == deltamark_core::ObservableKind::Bool {
             texts.push((true, format!("{place} or not {place}")));
             texts.push((true, format!("not {place}")));
             texts.push((false, place));

@@ -1,5 +1,5 @@
 //! One control is asked from the first byte of a model to the last state of a trace: what it says ends loading, unfolding and
-//! looking for traces, and what was found by then is told.
+//! looking for traces, and what was found by then is reported.
 
 use deltamark::control::steering;
 use deltamark::{Check, LoadError, LoadOptions, Unfold, load_under};

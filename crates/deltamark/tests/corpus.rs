@@ -60,7 +60,7 @@ fn check(corpus: &Corpus, folder: &str, row: &Row) -> Vec<String> {
     searches.iter().flat_map(tell).collect()
 }
 
-/// Checks all P/T nets with so many states, of which there must be `count`.
+/// Checks all P/T nets with this many states, of which there must be `count`.
 fn agree(test: &str, sizes: RangeInclusive<u64>, count: usize) {
     let Some(corpus) = Corpus::find(test) else { return };
     let wanted = |row: &Row| {

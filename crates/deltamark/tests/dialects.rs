@@ -45,7 +45,7 @@ const ANSWERED: &[(&str, [u64; 5])] = &[
     ("tapaal-engine/reduction-036.xml", [5, 4, 14, 16, 1]),
 ];
 
-/// File, a state to reach, and whether the file says that it can be reached. One query is left out: `exercise-test002` says of
+/// File, a state to reach, and whether the file says that it can be reached. One query is omitted: `exercise-test002` says of
 /// P19 = 1 what was true before the intervals were taken out of it; T26, T28, T30 lead there.
 const QUERIES: &[(&str, &str, bool)] = &[
     ("MAPK-test001", "ERKPP >= 1 and Raf >= 1 and ERK >= 1 and ERKPP_Phase3 >= 1 and Phase3 >= 2", false),

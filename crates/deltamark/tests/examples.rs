@@ -20,6 +20,11 @@ fn two_phase_commit_has_the_states_of_its_specification() {
 }
 
 #[test]
+fn alike_participants_leave_one_state_of_seven_hundred() {
+    assert_eq!(two_phase_commit::explore_quotients(), Ok([(80, 317), (2_232, 26_315)]));
+}
+
+#[test]
 fn fencing_tokens_save_the_write() {
     assert_eq!(lease::explore(), Ok((112, 336, 5)));
 }

@@ -17,7 +17,7 @@ mod room {
     const AHEAD: u8 = 3;
     const BATCHES: u8 = 3;
 
-    /// What is left out.
+    /// What is omitted.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Variant {
         /// Nothing.
@@ -43,7 +43,7 @@ mod room {
         /// Waits for the tables, alone.
         Wait,
         Grow,
-        /// Inserts so many more.
+        /// Inserts `n` more.
         Insert(#[pack(bits = 2)] u8),
         Done,
     }
@@ -188,7 +188,7 @@ mod room {
 mod help {
     use super::*;
 
-    /// What is left out.
+    /// What is omitted.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Variant {
         /// Nothing.

@@ -12,7 +12,7 @@ const SLOTS: usize = 2;
 /// Values that a thread inserts.
 const VALUES: usize = 2;
 
-/// What is left out of the protocol.
+/// What is omitted of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variant {
     /// Nothing.
@@ -59,7 +59,7 @@ enum At {
 #[derive(Clone, Debug, PartialEq, Pack)]
 struct Thread {
     at: At,
-    /// Which of its values is in hand.
+    /// The current one of its values.
     #[pack(bits = 2)]
     value: u8,
     /// The first word as it was read.

@@ -12,7 +12,7 @@ const ENTRIES: usize = 3;
 /// States of a group.
 const GROUP: usize = 2;
 
-/// What is left out of the protocol.
+/// What is omitted of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variant {
     /// Nothing.
@@ -23,7 +23,7 @@ enum Variant {
     DoesNotWait,
     /// C3: claims are held while waiting.
     WaitsWithClaims,
-    /// A number is told before its vector is written.
+    /// A number is published before its vector is written.
     TellsTooEarly,
 }
 
@@ -56,7 +56,7 @@ enum At {
 #[derive(Clone, Debug, PartialEq, Pack)]
 struct Thread {
     at: At,
-    /// Which state of its group is in hand.
+    /// The current state of its group.
     #[pack(bits = 2)]
     state: u8,
     copy: [Entry; ENTRIES],

@@ -315,15 +315,22 @@ fn final_markings_of_the_file_count_and_are_told() {
 #[test]
 fn a_property_process_is_told_and_not_explored() {
     let text = "byte x = 0; process A { state q; init q; trans q -> q { guard x < 3; effect x = x + 1; }; }
-        process P { state a, b; init a; accept b; trans a -> b { guard x == 2; }, b -> b {}; } system async";
+        process P { state a, b; init a; accept b; trans a -> a {}, a -> b { guard x == 2; }, b -> b {}; } system async";
     let (with, without) = (loaded("dve", &format!("{text} property P;")), loaded("dve", &format!("{text};")));
-    let report = Check::loaded(&with).run().expect("it runs");
+    let report = Check::loaded(&with).explore_all(true).run().expect("it runs");
     assert_eq!(report.statistics.states, 4);
-    let told = "the property process `P`, which takes no part in the steps explored here, asks for temporal logic, which this version does not check";
-    assert_eq!(report.notes, [told]);
+    assert_eq!(report.notes, ["`P` asks for temporal logic, which this run leaves out"]);
+    // It is answered by default: once `x` is 2, `P` stays in `b`, where it accepts. The last state repeats.
+    let report = Check::loaded(&with).run().expect("it runs");
+    let told: Vec<(&str, &str)> =
+        report.answers.iter().map(|answer| (answer.name.as_str(), answer.verdict.word())).collect();
+    assert_eq!(told, [("deadlock-free", "violated"), ("fault-free", "holds"), ("P", "violated")]);
+    let story = report.answers[2].story.as_ref().expect("a path shows it");
+    assert_eq!((story.len(), story.cycle(), report.notes.len()), (3, None, 0));
     // As an ordinary process it takes part, and its acceptance condition is what remains.
     let report = Check::loaded(&without).explore_all(true).run().expect("it runs");
     assert!(report.statistics.states > 4);
-    let told = "the acceptance condition of process `P` asks for temporal logic, which this version does not check";
+    let told = "the acceptance condition of process `P` is not checked, because it is no property process; `--ltl` asks \
+                about infinite paths";
     assert_eq!(report.notes, [told]);
 }

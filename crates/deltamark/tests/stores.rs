@@ -53,7 +53,7 @@ fn check(corpus: &Corpus, row: &Row) -> Vec<String> {
     wrong
 }
 
-/// Checks all P/T nets with so many states, of which there must be `count`, on two threads.
+/// Checks all P/T nets with this many states, of which there must be `count`, on two threads.
 fn agree(test: &str, sizes: RangeInclusive<u64>, count: usize) {
     let Some(corpus) = Corpus::find(test) else { return };
     let wanted = |row: &Row| {

@@ -3,9 +3,7 @@
 //! and the number of threads.
 
 use deltamark::Reduce;
-use deltamark_core::{
-    Batch, Block, Control, Goal, Kind, Manner, Outcome, Property, Slot, StateId, Strength, Stubborn, System, Verdict,
-};
+use deltamark_core::{Control, Goal, Manner, Outcome, Property, Slot, Strength, Stubborn, System};
 use deltamark_dve::DveSystem;
 use deltamark_nets::{Net, NetSystem};
 use deltamark_search::{Search, Task, Threads, run_on};
@@ -18,12 +16,15 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod questions;
+use questions::{beside, nearest, questions, steps};
+
 const MANNERS: [Manner; 5] = [
-    Manner { strength: Strength::Weak, keys: 1 },
-    Manner { strength: Strength::Weak, keys: 4 },
-    Manner { strength: Strength::Weak, keys: usize::MAX },
-    Manner { strength: Strength::Strong, keys: 1 },
-    Manner { strength: Strength::Strong, keys: 16 },
+    Manner::new(Strength::Weak, 1),
+    Manner::new(Strength::Weak, 4),
+    Manner::new(Strength::Weak, usize::MAX),
+    Manner::new(Strength::Strong, 1),
+    Manner::new(Strength::Strong, 16),
 ];
 
 fn reduced<'s>(system: &'s dyn System, properties: &[Property], manner: Manner) -> Stubborn<'s> {
@@ -33,29 +34,6 @@ fn reduced<'s>(system: &'s dyn System, properties: &[Property], manner: Manner) 
 /// The deadlocks with their distances.
 fn deadlocks(explored: &Explored) -> BTreeMap<&[Slot], u64> {
     explored.deadlocks.iter().map(|&number| (&*explored.states[number], explored.distances[number])).collect()
-}
-
-/// The distance of the nearest state that decides a property, by looking at all.
-fn nearest(system: &dyn System, full: &Explored, property: &Property) -> Option<u64> {
-    let mut scratch = system.scratch();
-    let mut block = Block::new(system.width());
-    let mut batch = Batch::new(system.width());
-    let mut found: Option<u64> = None;
-    for (state, &distance) in full.states.iter().zip(&full.distances) {
-        block.reset(system.width());
-        block.push(StateId::NAMELESS, state);
-        batch.reset(system.width());
-        system.expand(&mut scratch, &block, &mut batch).expect("the layout fits");
-        let dead = 1 & !batch.moved();
-        let decided = property.goal.look(system, &mut scratch, &block, dead, batch.faults());
-        let undefined = if property.goal.is_existential() { 0 } else { decided.undefined };
-        if decided.states | undefined != 0 {
-            // A fault is a step more.
-            let far = distance + u64::from(decided.fault.is_some_and(|fault| fault.action.is_some()));
-            found = Some(found.map_or(far, |found| found.min(far)));
-        }
-    }
-    found
 }
 
 fn search(system: &dyn System, spec: &str, search: Search, threads: usize, properties: &[Property]) -> Outcome {
@@ -70,58 +48,6 @@ fn search(system: &dyn System, spec: &str, search: Search, threads: usize, prope
     let store = build(&spec, system, traffic, Arc::clone(&control.budget)).expect("a store");
     let task = Task { system, store: &*store, properties, control: &control, explore_all: true, observer: None };
     run_on(Threads { count: threads, small: 0 }, search, task)
-}
-
-fn steps(verdict: &Verdict) -> Option<u64> {
-    verdict.trace().map(|trace| trace.len() as u64)
-}
-
-/// A random state property over these names of numbers, and these truth values.
-fn expression(rng: &mut Rng, names: &[String], truths: &[String], depth: usize) -> String {
-    let pick = |rng: &mut Rng, list: &[String]| deltamark_logic::quote(&list[rng.below(list.len())]);
-    match rng.below(if depth == 0 { 4 } else { 8 }) {
-        0 if !truths.is_empty() => truths[rng.below(truths.len())].clone(),
-        1 if rng.below(4) == 0 => "deadlock".into(),
-        0..=2 => {
-            let operator = ["=", "!=", "<", "<=", ">", ">="][rng.below(6)];
-            let (name, number) = (pick(rng, names), rng.below(5));
-            format!("{name} {operator} {number}")
-        }
-        3 => {
-            let sign = ["+", "-", "+ 2 *"][rng.below(3)];
-            let (one, two, three) = (pick(rng, names), pick(rng, names), pick(rng, names));
-            let operator = [">=", "<", "="][rng.below(3)];
-            format!("{one} {sign} {two} {operator} {three} + {}", rng.below(3))
-        }
-        4 => format!("not ({})", expression(rng, names, truths, depth - 1)),
-        5 if rng.below(6) == 0 => format!("{} / {} > 1", pick(rng, names), pick(rng, names)),
-        kind => {
-            let operator = ["and", "or", "implies", "iff"][(kind + rng.below(3)) % 4];
-            let part = |rng: &mut Rng| expression(rng, names, truths, depth - 1);
-            format!("({}) {operator} ({})", part(rng), part(rng))
-        }
-    }
-}
-
-fn questions(system: &dyn System, rng: &mut Rng) -> Vec<Property> {
-    let observe = system.observe().expect("names");
-    let is_number = |name: &String| observe.resolve(name).is_some_and(|found| found.kind == Kind::Int);
-    let (names, truths): (Vec<String>, Vec<String>) = observe.names().into_iter().partition(is_number);
-    let quoted = |name: &String| deltamark_logic::quote(name);
-    let fireable = |name: &String| format!("fireable({})", deltamark_logic::quote(name));
-    let actions = truths.iter().map(quoted).chain(observe.action_names().iter().map(fireable)).collect::<Vec<_>>();
-    let mut properties = Vec::new();
-    for number in 0..1 + rng.below(3) {
-        let text = expression(rng, &names, &actions, 3);
-        let parse = if number % 2 == 0 { deltamark_logic::reachable } else { deltamark_logic::invariant };
-        properties.push(parse(None, &text, observe).unwrap_or_else(|error| panic!("{text}: {error:?}")));
-    }
-    match rng.below(4) {
-        0 => properties.push(Property::deadlock_free()),
-        1 => properties.push(Property::fault_free()),
-        _ => {}
-    }
-    properties
 }
 
 /// Compares a system with what is left of it, for deadlocks and for random questions.
@@ -229,26 +155,6 @@ proptest! {
     }
 }
 
-/// Both nets side by side, joined at one place at most: parts that hardly depend on each other.
-fn beside(mut one: Net, two: Net, seed: u64) -> Net {
-    let shift = one.places.len() as u32 - u32::from(seed.is_multiple_of(2));
-    let joined = one.places.len() as u32 - shift;
-    for place in two.places.into_iter().skip(joined as usize) {
-        let name = format!("second {}", place.name);
-        one.places.push(deltamark_nets::Place { id: name.clone(), name, ..place });
-    }
-    for mut transition in two.transitions {
-        for arcs in [&mut transition.inputs, &mut transition.outputs, &mut transition.reads, &mut transition.inhibitors]
-        {
-            arcs.iter_mut().for_each(|arc| arc.place += shift);
-        }
-        transition.name = format!("second {}", transition.name);
-        transition.id = transition.name.clone();
-        one.transitions.push(transition);
-    }
-    one
-}
-
 /// A random DVE model: processes with own and shared variables, guards, and steps that may be faults.
 fn dve(seed: u64) -> String {
     use std::fmt::Write;
@@ -308,22 +214,23 @@ fn random_dve_models_keep_deadlocks_faults_and_goals() {
     assert!(faulty > 20, "{faulty} models have faults");
 }
 
-/// Compares the runs of a corpus net; gives the numbers of states.
-fn corpus(test: &str, most: u64) {
+/// Compares runs over the models of a part of the corpus, and prints how many states are left.
+fn corpus(test: &str, part: &str, ending: &str, most: u64) {
     let Some(corpus) = Corpus::find(test) else { return };
     let mut factors = Vec::new();
-    for row in corpus.expected("pnml") {
+    for row in corpus.expected(part) {
         let small = row.number("states").is_some_and(|states| states <= most);
-        if row.text("kind") != Some("PT") || !small {
+        if row.text("kind").is_some_and(|kind| kind != "PT") || !small {
             continue;
         }
         let model = row.text("model").expect("every row names its model");
-        let path = corpus.file("pnml", &format!("{model}.pnml"));
+        let path = corpus.file(part, &format!("{model}.{ending}"));
         let loaded = deltamark::load(&path.to_string_lossy(), None).unwrap_or_else(|error| panic!("{model}: {error}"));
         let system = loaded.system.as_ref();
         let properties = [Property::deadlock_free()];
         let Ok(layer) = Stubborn::new(system, &properties, Manner::default(), &Control::new()).expect("no limit")
         else {
+            println!("{model}: no stubborn sets");
             continue;
         };
         let full = search(system, "plain", Search::Bfs, 1, &properties);
@@ -331,22 +238,37 @@ fn corpus(test: &str, most: u64) {
         assert_eq!(reduced.statistics.deadlocks, full.statistics.deadlocks, "{model}");
         let [few, all] = [&reduced, &full].map(|outcome| &outcome.properties[0].verdict);
         assert_eq!((few.word(), steps(few)), (all.word(), steps(all)), "{model}");
-        factors.push(full.statistics.states as f64 / reduced.statistics.states as f64);
+        let factor = full.statistics.states as f64 / reduced.statistics.states as f64;
+        println!("{model}: {} of {} states, {factor:.1} times", reduced.statistics.states, full.statistics.states);
+        factors.push(factor);
     }
     factors.sort_by(f64::total_cmp);
     let mean = factors.iter().map(|factor| factor.ln()).sum::<f64>() / factors.len() as f64;
-    println!("{} nets: median {:.1}, geometric mean {:.1}", factors.len(), factors[factors.len() / 2], mean.exp());
+    let twice = factors.iter().filter(|factor| **factor >= 2.0).count();
+    let median = factors[factors.len() / 2];
+    println!("{} models: median {median:.2}, geometric mean {:.2}, {twice} twice and more", factors.len(), mean.exp());
 }
 
 #[test]
 fn small_nets_keep_their_deadlocks() {
-    corpus("small_nets_keep_their_deadlocks", 10_000);
+    corpus("small_nets_keep_their_deadlocks", "pnml", "pnml", 10_000);
 }
 
 #[test]
 #[ignore = "takes minutes; part of the long run"]
 fn nets_keep_their_deadlocks() {
-    corpus("nets_keep_their_deadlocks", 1_000_000);
+    corpus("nets_keep_their_deadlocks", "pnml", "pnml", 1_000_000);
+}
+
+#[test]
+fn small_dve_models_keep_their_deadlocks() {
+    corpus("small_dve_models_keep_their_deadlocks", "dve", "dve", 5_000);
+}
+
+#[test]
+#[ignore = "takes a minute; part of the long run"]
+fn dve_models_keep_their_deadlocks() {
+    corpus("dve_models_keep_their_deadlocks", "dve", "dve", 300_000);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn differences(report: &Report, row: &Row) -> Vec<String> {
     wrong
 }
 
-/// Sweeps over all models of a folder of up to so many states, with the measure that is found.
+/// Sweeps over all models of a folder of up to this many states, with the measure that is found.
 fn agree(test: &str, folder: &str, ending: &str, most: u64, least: usize) {
     let Some(corpus) = Corpus::find(test) else { return };
     let (mut wrong, mut count) = (Vec::new(), 0);
@@ -107,7 +107,7 @@ fn what_actions_add_is_the_difference_of_ranks() {
     }
 }
 
-/// With every measure that is proposed, monotone or not: steps are left out with some.
+/// With every measure that is proposed, monotone or not: edges are skipped with some.
 #[test]
 fn every_measure_of_a_net_agrees() {
     let Some(corpus) = Corpus::find("every_measure_of_a_net_agrees") else { return };
@@ -117,8 +117,7 @@ fn every_measure_of_a_net_agrees() {
         let Some(states) = row.number("states").filter(|&states| states <= 8000) else { continue };
         let model = load(&corpus.file("pnml", &format!("{name}.pnml")).to_string_lossy(), None).expect("a net");
         let system = model.system.as_ref();
-        for measure in system.progress().map(|progress| progress.measures(&Control::new()).unwrap()).unwrap_or_default()
-        {
+        for measure in deltamark_search::linear::measures(system, &Control::new()).unwrap() {
             let (found, swept) = sweep(system, &*measure);
             let label = format!("{name}, {}", measure.text());
             let never = measure.directions().is_some_and(|directions| directions.regress == 0);

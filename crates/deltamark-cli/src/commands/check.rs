@@ -11,7 +11,7 @@ use deltamark::control::{Control, Stop, steering};
 use deltamark::diagnostic::{Diagnostic, Span};
 use deltamark::graph::GraphFormat;
 use deltamark::load::{self, LARGEST_FILE, LoadError, ModelInfo, Source};
-use deltamark::{Check, CheckError, Loaded, Reduce, Report};
+use deltamark::{Check, CheckError, Loaded, Report};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -21,7 +21,6 @@ const PROPERTIES_HELP: &str = "a property file is text with lines like `invarian
 
 /// Checks.
 pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
-    refuse_temporal(arguments)?;
     refuse_mixtures(
         &arguments.model.model,
         &arguments.asked,
@@ -29,9 +28,10 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         arguments.say.json,
     )?;
     refuse_drawings(arguments.explore.graph.as_deref())?;
-    if arguments.soundness && arguments.reduce == Reduce::Stubborn {
-        return Err(Failure::new("soundness is a question about all states, which `--reduce stubborn` leaves away")
-            .help("leave one of them out"));
+    if arguments.soundness && arguments.reduce.is_demanded() {
+        let what =
+            format!("soundness is a question about all states, and `--reduce {}` leaves some away", arguments.reduce);
+        return Err(Failure::new(what).help("leave one of them out"));
     }
     let say = &arguments.say;
     let memory = arguments.explore.memory();
@@ -50,7 +50,16 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         }
         check => check?,
     };
-    let (check, live) = explored_as(check.reduce(arguments.reduce), &arguments.explore, say, since);
+    let check = match arguments.fair {
+        Some(fair) => check.fair(fair),
+        None => check,
+    };
+    let check = check
+        .reduce(arguments.reduce)
+        .shortest(arguments.shortest)
+        .route(arguments.route)
+        .probes(arguments.explore.probes());
+    let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = if arguments.soundness { check.soundness() } else { check.run() };
     live.clear();
     let report = result?;
@@ -98,13 +107,25 @@ pub(super) fn show(
         }
     }
     printed?;
+    graph_must_be_writable(report)?;
     Ok(report.overall().into())
+}
+
+/// Fails if the file of a graph is at fault that it was not written. The answers are valid, and were shown before.
+pub(super) fn graph_must_be_writable(report: &Report) -> Result<(), Failure> {
+    match report.graph.as_ref().and_then(|graph| graph.unwritten.as_ref()) {
+        Some(unwritten) if !unwritten.room => Err(Failure::new(unwritten.why.clone())),
+        _ => Ok(()),
+    }
 }
 
 /// Shows how the store was chosen, if requested. In JSON it is in the object.
 pub(super) fn explain(report: &Report, wanted: bool, aside: bool, control: &Control) -> Result<(), Failure> {
-    let Some(choice) = report.choice.as_ref().filter(|_| wanted) else { return Ok(()) };
-    let write = |out: &mut dyn Write| out.write_all(text::trials(choice).as_bytes());
+    if !wanted {
+        return Ok(());
+    }
+    let told = report.route.iter().map(text::route).chain(report.choice.iter().map(text::trials)).collect::<String>();
+    let write = |out: &mut dyn Write| out.write_all(told.as_bytes());
     if aside { print_aside(control, write) } else { print(control, write) }
 }
 
@@ -112,24 +133,20 @@ pub(super) fn explain(report: &Report, wanted: bool, aside: bool, control: &Cont
 pub(super) fn tell_of_graph(report: &Report, say: &args::Say) {
     let Some(graph) = report.graph.as_ref().filter(|graph| !graph.walked) else { return };
     match &graph.contents {
-        None if report.stopped_by.is_none() => {
-            render::warning(&format!("the run had to end before the graph was written to `{}`", graph.path));
-        }
-        None => render::warning(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
+        None => match &graph.unwritten {
+            // An error of its own, once the answers are shown.
+            Some(unwritten) if !unwritten.room => {}
+            Some(unwritten) => {
+                render::warning(&format!("no graph was written to `{}`: {}", graph.path, unwritten.why));
+            }
+            None if report.stopped_by.is_none() => {
+                render::warning(&format!("the run had to end before the graph was written to `{}`", graph.path));
+            }
+            None => render::warning(&format!("the run was not complete, so no graph was written to `{}`", graph.path)),
+        },
         Some(contents) if !say.quiet => render::note(&text::written(&graph.path, contents)),
         Some(_) => {}
     }
-}
-
-fn refuse_temporal(arguments: &args::Check) -> Result<(), Failure> {
-    for (option, given) in [("--ltl", &arguments.ltl), ("--ctl", &arguments.ctl)] {
-        if !given.is_empty() {
-            let message = format!("this version checks no temporal formulas, so `{option}` cannot be used");
-            return Err(Failure::new(message)
-                .help("what concerns single states can be asked with `--invariant`, `--reach` and `--deadlock`"));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses files that would collide. Of the outputs the first is for traces.
@@ -179,24 +196,36 @@ pub(super) fn reading_ended(info: &ModelInfo, stop: Stop, control: &Control, sin
     Failure::Stopped(Box::new(report))
 }
 
+/// What was wrong with a text, or that a limit ended its reading.
+pub(super) fn unread(error: CheckError, info: &ModelInfo, control: &Control, since: Instant) -> Failure {
+    match error {
+        CheckError::Stopped(stop) => reading_ended(info, stop, control, since),
+        error => error.into(),
+    }
+}
+
 /// Adds the properties of the command line, in its order; all errors are reported.
 pub(super) fn with_properties<'a>(
-    mut check: Check<'a>,
+    check: Check<'a>,
     model: &Loaded,
     arguments: &args::Properties,
     control: &Control,
     since: Instant,
 ) -> Result<Check<'a>, Failure> {
+    let ended = |error| unread(error, &model.info, control, since);
+    let mut check = check.reading_under(control);
     for asked in &arguments.asked {
         check = match asked {
-            Asked::Deadlock => check.deadlock_free(),
-            Asked::Invariant(text) => check.invariant(text)?,
-            Asked::Reach(text) => check.reachable(text)?,
-            Asked::File(path) => with_file(check, model, path, control, since)?,
-        };
+            Asked::Deadlock => Ok(check.deadlock_free()),
+            Asked::Invariant(text) => check.invariant(text).map_err(ended),
+            Asked::Reach(text) => check.reachable(text).map_err(ended),
+            Asked::Ltl(text) => check.ltl(text).map_err(ended),
+            Asked::Ctl(text) => check.ctl(text).map_err(ended),
+            Asked::File(path) => with_file(check, model, path, control, since),
+        }?;
     }
     for text in &arguments.finals {
-        check = check.ends_in(text)?;
+        check = check.ends_in(text).map_err(ended)?;
     }
     Ok(check)
 }
@@ -209,30 +238,28 @@ fn with_file<'a>(
     control: &Control,
     since: Instant,
 ) -> Result<Check<'a>, Failure> {
-    let ended = |stop| reading_ended(&model.info, stop, control, since);
+    let ended = |error| unread(error, &model.info, control, since);
     let bytes = match load::read_under(path, LARGEST_FILE, control) {
-        Err(LoadError::Stopped { stop, .. }) => return Err(ended(stop)),
+        Err(LoadError::Stopped { stop, .. }) => return Err(reading_ended(&model.info, stop, control, since)),
         bytes => bytes?,
     };
-    let source = Source::new(path, &bytes);
+    let length = bytes.len();
+    let source = Source::of_bytes(path, bytes);
     let wrong = |message: &str, place: usize| {
         let diagnostic = Diagnostic::at(Span::at(place), message).help(PROPERTIES_HELP);
         Failure::Text { source: source.clone(), diagnostics: vec![diagnostic] }
     };
     // A zero byte is valid UTF-8, but no text has one.
     let text = source.text.find('\0').unwrap_or(source.text.len());
-    if text < bytes.len() {
+    if text < length {
         return Err(wrong("this is not a text in UTF-8, so it holds no properties", text));
     }
     if path.ends_with(".prop.lna") {
         // Here temporal formulas were asked for, so that they are refused.
-        return Ok(check.helena_properties(&source.name, &source.text)?);
+        return check.helena_properties(&source.name, &source.text).map_err(ended);
     }
     let before = check.property_count();
-    let check = match check.properties_under(&source.name, &source.text, control) {
-        Err(CheckError::Stopped(stop)) => return Err(ended(stop)),
-        check => check?,
-    };
+    let check = check.properties(&source.name, &source.text).map_err(ended)?;
     if check.property_count() == before {
         return Err(wrong("this file holds no property", 0));
     }

@@ -84,6 +84,10 @@ fn make_graph(arguments: &args::Graph, since: Instant) -> Result<Exit, Failure> 
             let memory = report.memory_limit.map(show_bytes).unwrap_or_default();
             return Err(refusal(error, "`--max-states N` allows more", &memory));
         }
+        if let Some(unwritten) = report.graph.as_ref().and_then(|graph| graph.unwritten.as_ref()) {
+            let failure = Failure::new(unwritten.why.clone());
+            return Err(if unwritten.room { failure.help("give a larger `--memory`").no_answer() } else { failure });
+        }
         tell_of_graph(&report, &arguments.say);
         return Ok(Exit::Good);
     };
@@ -279,10 +283,14 @@ impl Write for Watched<'_> {
 }
 
 fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
+    refused(error, advice, memory, "so no graph was written")
+}
+
+/// Why there is no graph, and what follows.
+pub(super) fn refused(error: GraphError, advice: &str, memory: &str, so: &str) -> Failure {
     match error {
         GraphError::TooManyStates(limit) => {
-            let message =
-                format!("the state space has more than {} states, so no graph was written", show_count(limit));
+            let message = format!("the state space has more than {} states, {so}", show_count(limit));
             Failure::new(message).help(advice).no_answer()
         }
         GraphError::Stopped(stop, states) => {
@@ -295,7 +303,7 @@ fn refusal(error: GraphError, advice: &str, memory: &str) -> Failure {
                 Stop::Cancelled => "you stopped the run".into(),
                 _ => "the run ended early".into(),
             };
-            let message = format!("{why} after {}, so no graph was written", show_counted(states, "state"));
+            let message = format!("{why} after {}, {so}", show_counted(states, "state"));
             Failure::new(message).no_answer()
         }
         GraphError::Check(error) => error.into(),

@@ -6,7 +6,7 @@
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, tell, write_file};
-use deltamark_reproduce::{Extent, Missing, Options};
+use deltamark_reproduce::{Extent, Missing, StudyOptions};
 use std::path::Path;
 
 /// Measures, prints and writes.
@@ -37,7 +37,7 @@ pub fn run(arguments: &args::Reproduce) -> Result<Exit, Failure> {
             tell(run);
         }
     };
-    let options = Options {
+    let options = StudyOptions {
         extent: if arguments.full { Extent::Full } else { Extent::Quick },
         models: arguments.models.clone(),
         cancel: crate::signals::cancel(),

@@ -7,8 +7,12 @@ use super::{explored_as, measure, progressing};
 use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print};
+use crate::progress::Live;
+use crate::units::show_bytes;
 use crate::{render, signals, text};
-use deltamark::control::{Control, steering};
+use deltamark::control::{Control, Limits, steering};
+use deltamark::graph::{Graph, GraphError};
+use deltamark::space::SpaceReport;
 use deltamark::stats::Stats;
 use deltamark::sweep::{self, SweepReport};
 use deltamark::{Check, CheckError, Loaded, Report, Strategy, json};
@@ -29,6 +33,9 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
         Err(Failure::Stopped(report)) => return super::check::show(&report, None, memory.is_some(), say, &control),
         loaded => loaded?,
     };
+    if arguments.report {
+        return reported(&model, arguments, since);
+    }
     if let Some(given) = arguments.explore.progress().filter(|_| arguments.explore.search() != Strategy::Sweep) {
         return measured(&model, given, arguments, since);
     }
@@ -46,6 +53,7 @@ pub fn run(arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     super::check::tell_of_graph(&stats.report, say);
     let exit = show(&stats, arguments.all, arguments.explore.memory().is_some(), say, &control)?;
     super::check::explain(&stats.report, arguments.explore.explain && !say.json, false, &control)?;
+    super::check::graph_must_be_writable(&stats.report)?;
     Ok(exit)
 }
 
@@ -69,13 +77,45 @@ pub(super) fn show(
     Ok(stats.report.overall().into())
 }
 
+/// The most markings of a report unless the user asks for more.
+const REPORTED: u64 = 10_000_000;
+
+/// Shows the report of a whole state space.
+fn reported(model: &Loaded, arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
+    let (given, say) = (arguments.explore.limits(), &arguments.say);
+    let limits = Limits { time: given.time.map(|time| time.saturating_sub(since.elapsed())), ..given };
+    let control = steering(&limits, &signals::cancel(), since);
+    let memory = limits.memory.map(show_bytes).unwrap_or_default();
+    let refused = |error| {
+        super::graph::refused(
+            error,
+            "`--max-states N` allows more",
+            &memory,
+            "so there is no report: it speaks of all states",
+        )
+    };
+    let live = Live::new(say.quiet, say.verbose, limits.memory);
+    let most = limits.states.unwrap_or(REPORTED);
+    let explored = Graph::explore(model, most, limits, signals::cancel(), live.clone());
+    live.clear();
+    let graph = explored.map_err(refused)?;
+    let report = SpaceReport::new(&graph, &control)
+        .map_err(|stop| refused(GraphError::Stopped(stop, graph.states() as u64)))?
+        .ok_or_else(|| Failure::new("this model names no transitions, so there is nothing to report of them"))?;
+    print(&control, |out| out.write_all(report.text().as_bytes()))?;
+    Ok(Exit::Good)
+}
+
 /// Evaluates a measure, without the long run.
 fn measured(model: &Loaded, given: &str, arguments: &args::Stats, since: Instant) -> Result<Exit, Failure> {
     let (limits, cancel) = (arguments.explore.limits(), signals::cancel());
     let control = steering(&limits, &cancel, since);
     let system = model.system.as_ref();
     let given = match measure(given, &model.info, &control, since)? {
-        Some((name, text)) => Some(sweep::given(system, &name, &text)?),
+        Some((name, text)) => {
+            let ended = |error| super::check::unread(error, &model.info, &control, since);
+            Some(sweep::given(system, &name, &text, &control).map_err(ended)?)
+        }
         None => None,
     };
     let found = match sweep::find(system, given, limits, cancel, since) {

@@ -22,6 +22,8 @@
 //! An evaluation that fails on the way is a fault of the state only if the state has tokens for the other
 //! inputs too ([`Doubt`]).
 
+use std::sync::Arc;
+
 use deltamark_core::{Control, Stop};
 
 use crate::bindings::doubt::Doubt;
@@ -139,7 +141,7 @@ pub(crate) struct Binder {
     later: usize,
     /// Visits between two polls.
     slice: usize,
-    control: Option<Control>,
+    control: Option<Arc<Control>>,
     stop: Option<Stop>,
 }
 
@@ -191,14 +193,14 @@ impl Binder {
 
     /// Visits at most this many nodes from now on, and stops when `control` does.
     pub fn limit(&mut self, visits: usize, control: &Control) {
-        (self.left, self.later, self.control) = (0, visits, Some(control.clone()));
+        (self.left, self.later, self.control) = (0, visits, Some(Arc::new(control.clone())));
     }
 
     /// Stops when `control` does. The bindings found by then are incomplete, and the binder must not be
     /// reused.
     pub fn watch(&mut self, control: &Control) {
         (self.left, self.later, self.slice) = (0, usize::MAX, SLICE);
-        self.control = Some(control.clone());
+        self.control = Some(Arc::new(control.clone()));
     }
 
     /// Whether the limit was reached, so that the bindings found are incomplete.
@@ -225,6 +227,14 @@ impl Binder {
         self.left = self.later.min(self.slice);
         self.later -= self.left;
         self.left > 0
+    }
+
+    /// Ends the search if the run ended while something was evaluated.
+    fn mind(&mut self, fault: &Fault) {
+        if fault.kind == FaultKind::Stopped {
+            self.stop = self.control.as_ref().and_then(|control| control.stop_without_memory());
+            (self.left, self.later) = (0, 0);
+        }
     }
 
     /// Counts the bytes of a node. A node of a transition with thousands of arcs takes many, so that
@@ -326,10 +336,13 @@ impl Binder {
             Next::Action(action) => found.push(action),
             Next::Late(action) => {
                 if !self.candidates {
-                    match engine.allowed(action, markings) {
+                    match engine.allowed(action, markings, self.control.as_deref()) {
                         Ok(true) => {}
                         Ok(false) => return,
-                        Err(fault) => return faults.push((transition as u32, fault)),
+                        Err(fault) => {
+                            self.mind(&fault);
+                            return faults.push((transition as u32, fault));
+                        }
                     }
                 }
                 found.push(action);
@@ -515,7 +528,8 @@ impl Binder {
         for &(var, value) in given {
             frame[var.0 as usize] = value;
         }
-        let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
+        let control = self.control.clone();
+        let mut eval = Eval::new(&engine.net.functions, &engine.values, None).under(control.as_deref());
         let mut wrong = None;
         for (at, part) in parts.iter().enumerate() {
             if let ComponentMatch::Match(expression) = part {
@@ -553,11 +567,15 @@ impl Binder {
         present: Option<(u32, u32)>,
     ) -> u32 {
         let plan = &engine.plans[transition];
-        let mut eval = Eval::new(&engine.net.functions, &engine.values, None);
+        let control = self.control.clone();
+        let mut eval = Eval::new(&engine.net.functions, &engine.values, None).under(control.as_deref());
         let next = loop {
             match plan.steps.get(step) {
                 None => {
-                    let action = engine.action(transition as u32, frame, &claims);
+                    let action = match engine.action(transition as u32, frame, &claims, control.as_deref()) {
+                        Ok(action) => action,
+                        Err(fault) => return self.fault_at(transition, fault, step, frame, &claims, before, present),
+                    };
                     let known = engine.actions.get(action);
                     let late = known.inhibited() || known.is_late();
                     break if late { Next::Late(action) } else { Next::Action(action) };
@@ -578,7 +596,8 @@ impl Binder {
                     let known = claims.clone();
                     let mut counts = std::mem::take(&mut self.counts);
                     counts.clear();
-                    let mut wrong = terms.iter().find_map(|term| engine.count(term, frame, &mut counts).err());
+                    let count = |term| engine.count(term, frame, &mut counts, control.as_deref());
+                    let mut wrong = terms.iter().map(count).find_map(Result::err);
                     // Factor 0 requires the token to be present; `x - x` does not.
                     let subtracts = terms.iter().any(|term| term.factor < 0);
                     for (&(place, token), &count) in counts.iter().filter(|&(_, &count)| count != 0 || !subtracts) {
@@ -692,6 +711,7 @@ impl Binder {
     }
 
     fn fault_after(&mut self, transition: usize, doubt: Doubt, before: &[Claim], present: Option<(u32, u32)>) -> u32 {
+        self.mind(&doubt.fault);
         self.grown += doubt.bytes();
         let claims = doubt.claims.clone();
         let trie = &mut self.tries[transition];

@@ -62,7 +62,7 @@ impl Doubt {
     /// Whether it is a fault of this marking, which has the tokens claimed so far.
     pub fn counts(&self, engine: &Engine, transition: usize, markings: &[u32]) -> bool {
         let plan = &engine.plans[transition];
-        let mut search = Search { engine, plan, markings, left: MOST_STEPS };
+        let mut search = DoubtSearch { engine, plan, markings, left: MOST_STEPS };
         let binding = Binding {
             frame: self.frame.to_vec(),
             unknown: BTreeSet::new(),
@@ -96,14 +96,14 @@ impl Binding {
     }
 }
 
-struct Search<'a> {
+struct DoubtSearch<'a> {
     engine: &'a Engine,
     plan: &'a BindingPlan,
     markings: &'a [u32],
     left: usize,
 }
 
-impl Search<'_> {
+impl DoubtSearch<'_> {
     /// The value of an expression, if it has one.
     fn value(&self, expression: &Expr, binding: &mut Binding) -> Option<Code> {
         if !binding.knows(expression) {
@@ -225,7 +225,7 @@ impl Search<'_> {
             let values: Vec<Option<Code>> = term.token.iter().map(|part| self.value(part, binding)).collect();
             if values.iter().all(Option::is_some) {
                 // Numbers beyond 32 bits are in no token.
-                if self.engine.count(term, &mut binding.frame, &mut counts).is_err() {
+                if self.engine.count(term, &mut binding.frame, &mut counts, None).is_err() {
                     return false;
                 }
             } else if term.factor >= 0 && !term.spread && !self.any(term, &values, &binding.claims) {

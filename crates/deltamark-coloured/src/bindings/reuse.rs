@@ -28,6 +28,7 @@ use deltamark_core::hash::coefficient;
 use crate::bindings::bind::Binder;
 use crate::engine::Engine;
 use crate::net::Fault;
+use crate::room::Room;
 
 /// Words of a line.
 const WORDS: usize = 8;
@@ -123,6 +124,7 @@ pub(crate) struct Reuse {
     misses: usize,
     too_long: usize,
     grown: usize,
+    pub room: Room,
 }
 
 impl Reuse {
@@ -147,7 +149,17 @@ impl Reuse {
         }
         let keys = (1..).zip(&groups).map(|(number, group)| Key::new(number, group)).collect();
         let lines = vec![BindingLine([0; WORDS]); 1 << SMALLEST];
-        Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
+        Reuse {
+            groups,
+            keys,
+            lines,
+            span: 1,
+            shift: 64 - SMALLEST,
+            misses: 0,
+            too_long: 0,
+            grown: 1,
+            room: Room::unlimited(),
+        }
     }
 
     /// The number of groups.
@@ -291,7 +303,8 @@ impl Reuse {
         let lines = lines.min(MOST_BYTES / size_of::<BindingLine>());
         // If memory is exhausted, it keeps its size.
         let mut larger = Vec::new();
-        if ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
+        let lent = self.room.lend(lines * size_of::<BindingLine>());
+        if lent.is_none() || ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
             (self.misses, self.too_long) = (0, 0);
             return;
         }
@@ -379,5 +392,23 @@ mod tests {
         }
         assert!(hits > 1000 && pauses > 1000 && reuse.span > 1, "{hits} {pauses} {}", reuse.span);
         assert!(reuse.bytes() <= MOST_BYTES);
+    }
+
+    /// Nobody had asked for the larger table while the old one was still there: runs exceeded their limit by both.
+    #[test]
+    fn it_grows_only_where_the_budget_has_room_for_both() {
+        use deltamark_core::{Budget, Control};
+        use std::sync::Arc;
+        let net = crate::lna::parse(NET.as_bytes(), &[]).expect("a net");
+        let engine = Engine::new(net, NET, &Control::new()).expect("a system");
+        let mut reuse = Reuse::new(&engine);
+        let (lines, bytes) = (reuse.lines.len(), reuse.bytes() as u64);
+        for (room, grows) in [(4 * bytes - 1, false), (4 * bytes, true)] {
+            let control = Control { budget: Arc::new(Budget::new(room)), ..Control::new() };
+            reuse.room.of(Some(&control));
+            reuse.resize(2 * lines, 1);
+            assert_eq!(reuse.bytes() as u64, if grows { 2 * bytes } else { bytes });
+            assert_eq!((control.budget.used(), control.budget.peak()), (0, if grows { 4 * bytes } else { 0 }));
+        }
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Drafts<'a> {
         self.size() >= self.due
     }
 
-    /// The words that are allocated anew when a draft of so many elements is made: a list that grows is
+    /// The words that are allocated anew when a draft of this many elements is made: a list that grows is
     /// copied to one of twice the size.
     #[inline]
     pub fn growth(&self, elements: usize) -> usize {

@@ -12,7 +12,7 @@
 
 use std::cmp::Ordering;
 
-use deltamark_core::Span;
+use deltamark_core::{Control, Span};
 
 use crate::expressions::drafts::{Drafts, bounded};
 use crate::net::{
@@ -20,18 +20,22 @@ use crate::net::{
     Value,
 };
 use crate::tables::chunks::Meter;
-use crate::tables::values::{Code, Values};
+use crate::tables::values::{Code, Room, Values};
 
 /// The maximum depth of nested expressions and calls. A level takes a few hundred bytes of stack, and a
 /// thread has at least two megabytes.
 const DEEPEST: u32 = 2_000;
 /// The maximum number of steps of one evaluation: about a second.
 const MOST_STEPS: u64 = 50_000_000;
+/// The steps between two polls of the control: some ten milliseconds.
+const POLLED_STEPS: u64 = 1 << 19;
 /// The steps charged for making a structure, vector, list or set, and for each of its elements.
 const SEQUENCE_STEPS: u64 = 16;
 const ELEMENT_STEPS: u64 = 4;
 /// The words allocated between two requests for memory: 256 kilobytes.
 const ASKED_WORDS: usize = 1 << 15;
+/// The words of an element of a [`Value`].
+const WORDS_OF_VALUE: usize = size_of::<Value>() / size_of::<Code>();
 /// Elements read in one step.
 const LOOKED_AT: u64 = 8;
 
@@ -52,7 +56,10 @@ pub(crate) struct Eval<'a> {
     functions: &'a [Function],
     drafts: Drafts<'a>,
     marking: Option<&'a dyn Look>,
+    watch: Option<&'a Control>,
     steps: u64,
+    /// The steps after which the control is polled, or after which there are too many.
+    until: u64,
     depth: u32,
     /// The number of function calls in progress.
     calls: u32,
@@ -99,7 +106,33 @@ fn variables_of(expression: &Expr) -> usize {
 impl<'a> Eval<'a> {
     /// An evaluator, perhaps with a marking.
     pub fn new(functions: &'a [Function], values: &'a Values, marking: Option<&'a dyn Look>) -> Self {
-        Eval { functions, drafts: Drafts::new(values), marking, steps: 0, depth: 0, calls: 0, floor: 0, unasked: 0 }
+        let (drafts, until) = (Drafts::new(values), POLLED_STEPS);
+        Eval { functions, drafts, marking, watch: None, steps: 0, until, depth: 0, calls: 0, floor: 0, unasked: 0 }
+    }
+
+    /// The same, which ends when this control does.
+    pub fn under(mut self, control: Option<&'a Control>) -> Self {
+        self.watch = control;
+        self
+    }
+
+    /// Charges steps.
+    #[inline]
+    fn count(&mut self, steps: u64, span: Span) -> Result<(), Fault> {
+        self.steps += steps;
+        if self.steps > self.until { self.poll(span) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn poll(&mut self, span: Span) -> Result<(), Fault> {
+        if self.steps > MOST_STEPS {
+            return fault(FaultKind::Endless, span);
+        }
+        if self.watch.is_some_and(|control| control.stop_without_memory().is_some()) {
+            return fault(FaultKind::Stopped, span);
+        }
+        self.until = (self.steps + POLLED_STEPS).min(MOST_STEPS);
+        Ok(())
     }
 
     /// The value of a boolean expression.
@@ -115,11 +148,8 @@ impl<'a> Eval<'a> {
             ExprKind::Const(Value::Int(number)) => return Ok(Code::from(*number)),
             _ => {}
         }
-        self.steps += 1;
         let span = expression.span;
-        if self.steps > MOST_STEPS {
-            return fault(FaultKind::Endless, span);
-        }
+        self.count(1, span)?;
         if self.depth >= DEEPEST {
             return fault(FaultKind::Recursion, span);
         }
@@ -165,10 +195,21 @@ impl<'a> Eval<'a> {
             }
             ExprKind::Host { host, number, arguments, .. } => {
                 let codes = self.all(arguments, frame)?;
-                let arguments: Vec<Value> = codes.into_iter().map(|code| self.drafts.values.value(code)).collect();
-                match host.0.eval(*number, &arguments) {
-                    Ok(value) => Ok(self.drafts.values.code(&value)),
-                    Err(number) => fault(FaultKind::Host(number), span),
+                let mut arguments = Vec::with_capacity(codes.len());
+                for code in codes {
+                    if Values::is_sequence(code) {
+                        self.ask(WORDS_OF_VALUE * self.drafts.len(code), span)?;
+                    }
+                    arguments.push(self.drafts.values.value(code));
+                }
+                let room = Room::of(self.drafts.values, self.watch);
+                match host.0.eval(*number, &arguments, &|bytes| room.grants(bytes)) {
+                    Ok(value) => {
+                        // The code of each element, in a list and in the table.
+                        self.ask(2 * size_of_value(&value), span)?;
+                        Ok(self.drafts.values.code(&value))
+                    }
+                    Err(number) => fault(room.why(host, number), span),
                 }
             }
             ExprKind::Component { token, place, index } => {
@@ -219,18 +260,14 @@ impl<'a> Eval<'a> {
     /// A sequence of these elements.
     fn make(&mut self, elements: &[Code], span: Span) -> Evaluated {
         self.ask(elements.len() + self.drafts.growth(elements.len()), span)?;
-        self.steps += SEQUENCE_STEPS + ELEMENT_STEPS * elements.len() as u64;
-        if self.steps > MOST_STEPS {
-            return fault(FaultKind::Endless, span);
-        }
+        self.count(SEQUENCE_STEPS + ELEMENT_STEPS * elements.len() as u64, span)?;
         // Outside functions most sequences are kept anyway.
         Ok(if self.calls == 0 { self.drafts.values.sequence(elements) } else { self.drafts.make(elements) })
     }
 
     /// Charges the steps for reading elements.
     fn charge(&mut self, elements: usize, span: Span) -> Result<(), Fault> {
-        self.steps += elements as u64 / LOOKED_AT;
-        if self.steps > MOST_STEPS { fault(FaultKind::Endless, span) } else { Ok(()) }
+        self.count(elements as u64 / LOOKED_AT, span)
     }
 
     /// Asks for memory before words are allocated. Only large requests, and many small ones, cost more than
@@ -439,10 +476,7 @@ impl<'a> Eval<'a> {
                 Stat::While(condition, body) => {
                     let mut flow = Flow::Next;
                     while matches!(flow, Flow::Next) && self.truth(condition, frame)? {
-                        self.steps += 1;
-                        if self.steps > MOST_STEPS {
-                            return Err(Fault { kind: FaultKind::Endless, span: condition.span });
-                        }
+                        self.count(1, condition.span)?;
                         flow = self.nested(body, condition.span, frame)?;
                     }
                     flow
@@ -508,10 +542,7 @@ impl<'a> Eval<'a> {
         let floor = std::mem::replace(&mut self.floor, self.drafts.count());
         let mut goes_on = true;
         for value in values {
-            self.steps += 1;
-            if self.steps > MOST_STEPS {
-                return Err(Fault { kind: FaultKind::Endless, span });
-            }
+            self.count(1, span)?;
             frame[slot] = value;
             goes_on = self.iterate(rest, frame, visit)?;
             if !goes_on {

@@ -9,7 +9,7 @@
 //! files of their own.
 
 use super::fold::{fault_of, number};
-use super::syntax::{self, ConstantDef, Definition, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
+use super::syntax::{self, ConstantDef, Definition, LtlPiece, Name, PropertyGoal, SubtypeDef, TypeDef, TypeShape};
 use super::types::{BOOL, Class, INT, MOST_ELEMENTS, Types};
 use crate::net::{self, ExprKind, FaultKind, FunctionId, Net, PlaceId, Predicate, Proposition, TypeId, Var};
 use deltamark_core::Findings;
@@ -43,7 +43,7 @@ pub(crate) enum Assign {
 
 /// A name in scope.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Local<'t> {
+pub(crate) struct LocalName<'t> {
     pub name: &'t str,
     pub of: TypeId,
     pub what: What,
@@ -86,7 +86,7 @@ pub(crate) struct Checker<'t, 'f> {
     pub transitions: BTreeSet<&'t str>,
     pub propositions: BTreeSet<&'t str>,
     /// Names in scope, the innermost last.
-    pub locals: Vec<Local<'t>>,
+    pub locals: Vec<LocalName<'t>>,
     /// The next free variable of the current frame.
     pub frame: u32,
     pub sight: Sight,
@@ -521,12 +521,18 @@ impl<'t, 'f> Checker<'t, 'f> {
         };
         let name = property.name;
         let known_already = self.net.properties.iter().any(|other| other.name == name.text);
-        if known_already || self.net.temporal.iter().any(|other| other == name.text) {
+        if known_already || self.net.temporal.iter().any(|(other, _)| other == name.text) {
             self.twice("property", name);
         }
         let used: Vec<Name<'t>> = match &property.goal {
             PropertyGoal::State { reject, accept } => [*reject].into_iter().chain(accept.iter().copied()).collect(),
-            PropertyGoal::Ltl(names) => names.clone(),
+            PropertyGoal::Ltl(pieces) => {
+                let name = |piece: &LtlPiece<'t>| match piece {
+                    LtlPiece::Name(name) => Some(*name),
+                    LtlPiece::Text(_) => None,
+                };
+                pieces.iter().filter_map(name).collect()
+            }
         };
         for &name in &used {
             if find(name).is_none() {
@@ -534,7 +540,14 @@ impl<'t, 'f> Checker<'t, 'f> {
             }
         }
         match &property.goal {
-            PropertyGoal::Ltl(_) => self.net.temporal.push(name.text.into()),
+            PropertyGoal::Ltl(pieces) => {
+                let text = |piece: &LtlPiece<'t>| match piece {
+                    LtlPiece::Text(text) => (*text).to_string(),
+                    LtlPiece::Name(name) => find(*name).map_or(String::new(), |one| self.net.predicate_text(&one)),
+                };
+                let text = pieces.iter().map(text).collect();
+                self.net.temporal.push((name.text.into(), text));
+            }
             PropertyGoal::State { reject, accept } => {
                 let accept: Option<Vec<Predicate>> = accept.iter().map(|name| find(*name)).collect();
                 if let (Some(reject), Some(accept)) = (find(*reject), accept) {
@@ -554,7 +567,7 @@ impl<'t, 'f> Checker<'t, 'f> {
     }
 
     /// The innermost name in scope.
-    pub fn local(&self, name: &str) -> Option<Local<'t>> {
+    pub fn local(&self, name: &str) -> Option<LocalName<'t>> {
         self.locals.iter().rev().find(|local| local.name == name).copied()
     }
 

@@ -4,7 +4,7 @@
 //! expressions of the net, where elements are numbered from 0. What stays true: an index is checked by the
 //! operation that takes the element; of several indices each is checked separately.
 
-use super::check::{Assign, Checker, Local, What};
+use super::check::{Assign, Checker, LocalName, What};
 use super::fold::folded;
 use super::lower::{Typed, counted};
 use super::roots::{Over, Roots, field_of, indexed, is_container};
@@ -556,7 +556,7 @@ impl<'t> Checker<'t, '_> {
             Domain::Place(place) => What::Token(variable, place),
             _ => What::Variable(variable, Assign::Iteration),
         };
-        self.locals.push(Local { name: iteration.name.text, of, what });
+        self.locals.push(LocalName { name: iteration.name.text, of, what });
         Some(net::Iteration { variable, domain })
     }
 

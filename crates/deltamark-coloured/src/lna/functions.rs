@@ -4,7 +4,7 @@
 //! before its body is checked, so that it may be recursive; a prototype and its body agree; every variable
 //! has a number of its own in the frame.
 
-use super::check::{Assign, Checker, Local, Signature, What};
+use super::check::{Assign, Checker, LocalName, Signature, What};
 use super::composite::{element, replaced};
 use super::fold::{fault_of, number};
 use super::roots::{field_of, indexed};
@@ -53,7 +53,7 @@ impl<'t> Checker<'t, '_> {
                 self.twice("parameter", *parameter);
             }
             let what = What::Variable(self.fresh(), Assign::Parameter);
-            self.locals.push(Local { name: parameter.text, of, what });
+            self.locals.push(LocalName { name: parameter.text, of, what });
         }
         let mut body = Vec::new();
         self.statement(statement, &Body { result }, &mut body);
@@ -157,7 +157,7 @@ impl<'t> Checker<'t, '_> {
                     }
                     let var = self.fresh();
                     let assign = if local.is_constant { Assign::Constant } else { Assign::Free };
-                    self.locals.push(Local { name: local.name.text, of, what: What::Variable(var, assign) });
+                    self.locals.push(LocalName { name: local.name.text, of, what: What::Variable(var, assign) });
                     out.push(Stat::Assign(var, value));
                 }
                 for statement in statements {
@@ -258,9 +258,9 @@ impl<'t> Checker<'t, '_> {
 
     fn assignable(&mut self, name: &'t str, span: Span) -> Option<(Var, TypeId)> {
         let what = match self.local(name) {
-            Some(Local { of, what: What::Variable(var, Assign::Free), .. }) => return Some((var, of)),
-            Some(Local { what: What::Variable(_, Assign::Parameter), .. }) => "a parameter of the function",
-            Some(Local { what: What::Variable(_, Assign::Constant), .. }) => "a constant",
+            Some(LocalName { of, what: What::Variable(var, Assign::Free), .. }) => return Some((var, of)),
+            Some(LocalName { what: What::Variable(_, Assign::Parameter), .. }) => "a parameter of the function",
+            Some(LocalName { what: What::Variable(_, Assign::Constant), .. }) => "a constant",
             Some(_) => "the variable of a `for`",
             None if self.constants.contains_key(name) => "a constant of the net",
             None => {

@@ -4,7 +4,7 @@
 //! capacities and the ranges of `for` are static, given the parameters of this run; a label's tuples are as
 //! long as the place's domain.
 
-use super::check::{Assign, Checker, Local, What};
+use super::check::{Assign, Checker, LocalName, What};
 use super::composite::small_int;
 use super::fold::number;
 use super::lower::counted;
@@ -110,7 +110,7 @@ impl<'t> Checker<'t, '_> {
         let lowered = ranges.iter().zip(spans).zip(&tuple.iterations).map(|((&(of, low, high), span), iteration)| {
             let variable = self.fresh();
             let what = What::Variable(variable, Assign::Iteration);
-            self.locals.push(Local { name: iteration.name.text, of, what });
+            self.locals.push(LocalName { name: iteration.name.text, of, what });
             let bound = |value: i64| net::Expr::int(small_int(value), span);
             net::Iteration { variable, domain: Domain::Range(bound(low), bound(high)) }
         });
@@ -136,7 +136,7 @@ impl<'t> Checker<'t, '_> {
             // range.
             if let Some((of, ..)) = range {
                 let what = What::Variable(Var(0), Assign::Iteration);
-                self.locals.push(Local { name: iteration.name.text, of, what });
+                self.locals.push(LocalName { name: iteration.name.text, of, what });
             }
             ranges.push(range);
         }
@@ -187,7 +187,7 @@ impl<'t> Checker<'t, '_> {
         for _ in 0..count {
             let depth = self.locals.len();
             for ((&(of, _, _), iteration), &value) in ranges.iter().zip(&tuple.iterations).zip(&values) {
-                self.locals.push(Local { name: iteration.name.text, of, what: What::Known(value) });
+                self.locals.push(LocalName { name: iteration.name.text, of, what: What::Known(value) });
             }
             label.extend(self.term(tuple, Vec::new(), place, side));
             self.locals.truncate(depth);

@@ -10,7 +10,7 @@
 //!
 //! Lists, sets, vectors, structures and quantifiers are in [`composite`](super::composite).
 
-use super::check::{Checker, Local, Sight, What};
+use super::check::{Checker, LocalName, Sight, What};
 use super::fold::folded;
 use super::roots::Roots;
 use super::syntax::{Binary, Expr, Name, Node, Unary};
@@ -228,7 +228,7 @@ impl<'t> Checker<'t, '_> {
 
     fn lower_name(&mut self, expr: &Expr<'t>, name: &'t str, want: TypeId) -> Typed {
         let span = expr.span;
-        if let Some(Local { of, what, .. }) = self.local(name) {
+        if let Some(LocalName { of, what, .. }) = self.local(name) {
             return match what {
                 What::Variable(var, _) => self.of_type(expr, ExprKind::Var(var), of, want),
                 What::Known(value) => {

@@ -46,7 +46,6 @@ use check::Checker;
 use deltamark_core::Findings;
 use deltamark_core::{Control, Diagnostic, Span, text::utf8};
 use std::collections::BTreeMap;
-use syntax::PropertyGoal;
 
 /// The maximum length of a net in bytes.
 pub const MAX_LENGTH: usize = 1 << 24;
@@ -99,13 +98,15 @@ pub fn parse_properties(net: &mut Net, bytes: &[u8]) -> Result<(), Vec<Diagnosti
     findings.or(())
 }
 
-/// Reads a property file for a net of which only these names are known. Returns each property's name, and the
-/// expression that must hold in all states. Temporal formulas are refused.
+/// The properties of a file: names with expressions, which must be true in all states, and names with formulas of LTL.
+pub type PropertyTexts = (Vec<(String, String)>, Vec<(String, String)>);
+
+/// Reads a property file for a net of which only these names are known.
 pub fn property_texts(
     bytes: &[u8],
     propositions: &[String],
     places: &[String],
-) -> Result<Vec<(String, String)>, Vec<Diagnostic>> {
+) -> Result<PropertyTexts, Vec<Diagnostic>> {
     let mut net = Net::default();
     net.propositions.extend(propositions.iter().map(|name| Proposition {
         name: name.clone(),
@@ -122,18 +123,8 @@ pub fn property_texts(
     };
     net.places.extend(places.iter().map(place));
     let mut findings = Findings::default();
-    with_properties(bytes, |tree| {
-        check::properties(&mut net, tree, &mut findings);
-        for property in tree.iter().filter(|property| matches!(property.goal, PropertyGoal::Ltl(_))) {
-            let name = property.name;
-            findings.add(|| {
-                let message =
-                    format!("`{}` is a formula of temporal logic, which this version does not check", name.text);
-                Diagnostic::at(name.span, message).help("state properties (`state property`) can be checked")
-            });
-        }
-    })?;
-    findings.or(net.property_texts())
+    with_properties(bytes, |tree| check::properties(&mut net, tree, &mut findings))?;
+    findings.or((net.property_texts(), std::mem::take(&mut net.temporal)))
 }
 
 /// Parses a property file and passes its tree on.

@@ -160,44 +160,64 @@ impl<'t, 'f> Parser<'t, 'f> {
         Ok(PropertyGoal::State { reject, accept })
     }
 
-    /// Parses a formula of linear temporal logic. Precedence does not matter as long as formulas are refused;
-    /// operands and operators alternate.
+    /// Parses a formula of linear temporal logic, by precedence and without recursion: operands wait in one stack,
+    /// operators in another. What comes out has the parentheses of the property language.
     fn ltl_property(&mut self) -> Parsed<PropertyGoal<'t>> {
-        let mut names = Vec::new();
-        let mut open = Vec::new();
+        let mut reading = LtlReading::default();
         loop {
             // An operand, behind any number of prefixes.
             let here = self.cursor.here();
-            if self.signs(&["[", "]"]) || self.signs(&["<", ">"]) || self.keyword("not") {
-                continue;
-            }
-            if self.sign("(").is_some() {
-                open.push(here);
+            let prefix = if self.signs(&["[", "]"]) {
+                Some("G")
+            } else if self.signs(&["<", ">"]) {
+                Some("F")
+            } else {
+                self.keyword("not").then_some("not")
+            };
+            let opens = prefix.is_none() && self.sign("(").is_some();
+            if prefix.is_some() || opens {
+                reading.operators.push(prefix.map_or(LtlOperator::Open, LtlOperator::Prefix));
+                if reading.operators.len() > LTL_DEPTH {
+                    self.findings
+                        .add(|| Diagnostic::at(here, format!("the formula nests deeper than {LTL_DEPTH} levels")));
+                    return Err(Stuck);
+                }
                 continue;
             }
             let name = self.name("a proposition, `not`, `[]`, `<>` or `(`")?;
-            if !matches!(name.text, "true" | "false") {
-                names.push(name);
+            reading.operand(match name.text {
+                "true" => LtlPiece::Text("true"),
+                "false" => LtlPiece::Text("false"),
+                _ => LtlPiece::Name(name),
+            });
+            while reading.is_open() && self.sign(")").is_some() {
+                reading.close();
             }
-            while !open.is_empty() && self.sign(")").is_some() {
-                open.pop();
-            }
-            let is_operator = self.keyword("or")
-                || self.keyword("and")
-                || self.signs(&["=", ">"])
-                || self.signs(&["<=", ">"])
-                || (self.cursor.slice(0) == "until" && {
-                    self.cursor.at += 1;
-                    true
-                });
-            if is_operator {
+            let operator = if self.keyword("or") {
+                Some((0, " or "))
+            } else if self.keyword("and") {
+                Some((1, " and "))
+            } else if self.signs(&["=", ">"]) {
+                Some((2, " implies "))
+            } else if self.signs(&["<=", ">"]) {
+                Some((3, " iff "))
+            } else if self.cursor.slice(0) == "until" {
+                self.cursor.at += 1;
+                Some((4, " U "))
+            } else {
+                None
+            };
+            if let Some((level, word)) = operator {
+                reading.reduce(level);
+                reading.operators.push(LtlOperator::Binary(level, word));
                 continue;
             }
-            if !open.is_empty() {
+            if reading.is_open() {
                 return self.missing("`)` or an operator");
             }
             self.expect(";")?;
-            return Ok(PropertyGoal::Ltl(names));
+            reading.reduce(0);
+            return Ok(PropertyGoal::Ltl(reading.operands.pop().unwrap_or_default().0));
         }
     }
 
@@ -430,5 +450,75 @@ impl<'t, 'f> Parser<'t, 'f> {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
         })
+    }
+}
+
+/// How many prefixes and parentheses may be around a part of a formula.
+const LTL_DEPTH: usize = 100;
+
+/// An operator that waits for its last operand.
+enum LtlOperator {
+    Open,
+    Prefix(&'static str),
+    Binary(u8, &'static str),
+}
+
+/// A formula that is being read.
+#[derive(Default)]
+struct LtlReading<'t> {
+    operators: Vec<LtlOperator>,
+    /// Each with the chain that it is, if it is one of `and` or `or`, to which further operands can be appended.
+    operands: Vec<(Vec<LtlPiece<'t>>, Option<&'static str>)>,
+}
+
+impl<'t> LtlReading<'t> {
+    fn is_open(&self) -> bool {
+        self.operators.iter().any(|one| matches!(one, LtlOperator::Open))
+    }
+
+    fn operand(&mut self, piece: LtlPiece<'t>) {
+        self.operands.push((vec![piece], None));
+        self.prefixes();
+    }
+
+    /// Applies the prefixes before the last operand, which bind tightest.
+    fn prefixes(&mut self) {
+        while let Some(LtlOperator::Prefix(word)) = self.operators.last() {
+            let (word, (inner, _)) = (*word, self.operands.pop().unwrap_or_default());
+            self.operators.pop();
+            let mut whole = vec![LtlPiece::Text(word), LtlPiece::Text(" (")];
+            whole.extend(inner);
+            whole.push(LtlPiece::Text(")"));
+            self.operands.push((whole, None));
+        }
+    }
+
+    /// Ends the innermost parenthesis.
+    fn close(&mut self) {
+        self.reduce(0);
+        self.operators.pop();
+        self.prefixes();
+    }
+
+    /// Joins operands by the operators that bind at least as tight as this level.
+    fn reduce(&mut self, level: u8) {
+        while let Some(LtlOperator::Binary(own, word)) = self.operators.last()
+            && *own >= level
+        {
+            let (word, chains) = (*word, *own <= 1);
+            self.operators.pop();
+            let (right, _) = self.operands.pop().unwrap_or_default();
+            let (left, chain) = self.operands.pop().unwrap_or_default();
+            let bracketed = |inner: Vec<LtlPiece<'t>>| {
+                let mut whole = vec![LtlPiece::Text("(")];
+                whole.extend(inner);
+                whole.push(LtlPiece::Text(")"));
+                whole
+            };
+            let mut whole = if chains && chain == Some(word) { left } else { bracketed(left) };
+            whole.push(LtlPiece::Text(word));
+            whole.extend(bracketed(right));
+            self.operands.push((whole, chains.then_some(word)));
+        }
     }
 }

@@ -8,7 +8,7 @@
 //! … |`, `[ … ]` and `{ … }` have every type that they fit. The context decides, and if it does not, numbers
 //! are of type `int`.
 
-use super::check::{Checker, Local, Sight, What};
+use super::check::{Checker, LocalName, Sight, What};
 use super::syntax::{Binary, Expr, Iteration, Name, Node, Quantifier, Unary};
 use super::types::{BOOL, Class, INT, Types};
 use crate::net::{PlaceId, TypeId, Var};
@@ -359,7 +359,7 @@ impl<'t> Checker<'t, '_> {
             Some(Over::Container(root)) => (self.element_of(root), What::Known(0)),
             None => return,
         };
-        self.locals.push(Local { name: iteration.name.text, of, what });
+        self.locals.push(LocalName { name: iteration.name.text, of, what });
     }
 
     /// The type of the elements of a list or set.

@@ -207,8 +207,17 @@ pub(crate) enum PropertyGoal<'t> {
         reject: Name<'t>,
         accept: Vec<Name<'t>>,
     },
-    /// The propositions it mentions; the formula itself is not kept.
-    Ltl(Vec<Name<'t>>),
+    /// A formula of linear temporal logic, in the property language.
+    Ltl(Vec<LtlPiece<'t>>),
+}
+
+/// A piece of the text of a formula.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LtlPiece<'t> {
+    /// Operators and parentheses.
+    Text(&'static str),
+    /// A proposition, or `deadlock`.
+    Name(Name<'t>),
 }
 
 /// An expression and its span.

@@ -14,7 +14,7 @@
 //! so do a pick and a let. If this gets stuck, the transition is refused, and the message names a variable
 //! that is missing.
 
-use super::check::{Assign, Checker, Local, Sight, What};
+use super::check::{Assign, Checker, LocalName, Sight, What};
 use super::labels::LabelUse;
 use super::syntax::{Arc, Expr, Iteration, Name, Node, TransitionDef, Tuple};
 use super::types::{BOOL, INT};
@@ -100,6 +100,7 @@ impl<'t> Checker<'t, '_> {
             inputs: input_arcs,
             outputs: output_arcs,
             inhibitors: inhibitor_arcs,
+            resets: Vec::new(),
             guard,
             priority,
             description,
@@ -162,12 +163,12 @@ impl<'t> Checker<'t, '_> {
         self.locals = self.locals_of(variables, |_| true);
     }
 
-    fn locals_of(&self, variables: &Variables<'t>, is: impl Fn(&Role) -> bool) -> Vec<Local<'t>> {
+    fn locals_of(&self, variables: &Variables<'t>, is: impl Fn(&Role) -> bool) -> Vec<LocalName<'t>> {
         let numbered = (0..).map(Var).zip(&variables.list);
         let local = |(var, (name, of, role)): (Var, &(Name<'t>, TypeId, Option<Role>))| {
             let seen = role.as_ref().is_none_or(&is);
             let what = What::Variable(var, Assign::Constant);
-            seen.then_some(Local { name: name.text, of: *of, what })
+            seen.then_some(LocalName { name: name.text, of: *of, what })
         };
         numbered.filter_map(local).collect()
     }

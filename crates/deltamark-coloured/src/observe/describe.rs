@@ -7,9 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use deltamark_core::{
-    Action, Control, Describe, Measure, NoValue, Observable, Observe, Progress, Scratch, Slot, Stop, Value,
-};
+use deltamark_core::{Action, Describe, Diagnostic, NoValue, Observable, Observe, Progress, Scratch, Slot, Value};
 
 use crate::engine::{Engine, Marking};
 use crate::expressions::eval::{Eval, Look};
@@ -26,8 +24,20 @@ macro_rules! names_of_the_net {
             self.engine.resolve(name)
         }
 
+        fn own_expression(&self, text: &str) -> Option<Result<Observable, Vec<Diagnostic>>> {
+            self.engine.own_expression(text)
+        }
+
         fn fireable(&self, name: &str) -> Option<Observable> {
             self.engine.fireable(name)
+        }
+
+        fn resolve_id(&self, id: &str) -> Option<Observable> {
+            self.engine.resolve_id(id)
+        }
+
+        fn fireable_id(&self, id: &str) -> Option<Observable> {
+            self.engine.fireable_id(id)
         }
 
         fn names(&self) -> Vec<String> {
@@ -214,6 +224,9 @@ impl Engine {
         {
             return self.sum(place, component.checked_sub(1)?);
         }
+        if let Some(Ok(observable)) = self.own_expression(name) {
+            return Some(observable);
+        }
         // Tokens of a place: `p(1,idle)`, or `p(*,idle)` for all that have this component.
         let (before, inside) = name.strip_suffix(')')?.split_once('(')?;
         let place = place(before)?;
@@ -224,6 +237,39 @@ impl Engine {
             named.len() - 1
         });
         Some(Observed::Matching(at as u32).observable())
+    }
+
+    /// The number of tokens in the place of this id in the file.
+    pub fn resolve_id(&self, id: &str) -> Option<Observable> {
+        if self.net.place_ids.is_empty() {
+            return self.resolve(id);
+        }
+        let place = self.net.place_ids.iter().position(|known| known == id)?;
+        Some(Observed::Tokens(place as u32).observable())
+    }
+
+    /// Whether the transition of this id in the file is enabled.
+    pub fn fireable_id(&self, id: &str) -> Option<Observable> {
+        if self.net.transition_ids.is_empty() {
+            return self.fireable(id);
+        }
+        let at = self.net.transition_ids.iter().position(|known| known == id)?;
+        Some(Observed::Fireable(at as u32).observable())
+    }
+
+    /// The observable of an expression in the front end's language.
+    pub fn own_expression(&self, text: &str) -> Option<Result<Observable, Vec<Diagnostic>>> {
+        let found = match self.net.host.as_ref()?.0.over_markings(text)? {
+            Ok(found) => found,
+            Err(wrong) => return Some(Err(wrong)),
+        };
+        let truth = found.truth;
+        let mut known = self.over_markings.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.iter().position(|one| *one == found).unwrap_or_else(|| {
+            known.push(found);
+            known.len() - 1
+        });
+        Some(Ok(Observed::OverMarkings(at as u32, truth).observable()))
     }
 
     /// The sum of a component over the tokens of a place, if it is of a discrete type.
@@ -280,10 +326,6 @@ pub(crate) fn features(engine: &Engine) -> Vec<(String, Observable)> {
 }
 
 impl Progress for ColouredSystem {
-    fn measures(&self, _control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
-        Ok(Vec::new())
-    }
-
     fn features(&self) -> Vec<(String, Observable)> {
         features(&self.engine)
     }

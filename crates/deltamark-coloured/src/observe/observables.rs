@@ -8,7 +8,7 @@
 //! [  tag ][        number         ]       a sum: place 21 bits, component 8 bits
 //! ```
 
-use deltamark_core::{Kind, Observable};
+use deltamark_core::{Observable, ObservableKind};
 
 const TAG_SHIFT: u32 = 29;
 const COMPONENT_BITS: u32 = 8;
@@ -36,6 +36,8 @@ pub(crate) enum Observed {
     },
     /// The number of tokens in a place of the unfolded net.
     Unfolded(u32),
+    /// An expression of the front end: its number among those asked for, and whether it is a truth value.
+    OverMarkings(u32, bool),
 }
 
 impl Observed {
@@ -48,13 +50,16 @@ impl Observed {
     /// The observable of this meaning.
     pub fn observable(self) -> Observable {
         let (tag, number, kind) = match self {
-            Observed::Tokens(place) => (0, place, Kind::Int),
-            Observed::Fireable(transition) => (1, transition, Kind::Bool),
-            Observed::Proposition(number) => (2, number, Kind::Bool),
-            Observed::Distinct(place) => (3, place, Kind::Int),
-            Observed::Matching(pattern) => (4, pattern, Kind::Int),
-            Observed::Sum { place, component } => (5, place << COMPONENT_BITS | component, Kind::Int),
-            Observed::Unfolded(place) => (6, place, Kind::Int),
+            Observed::Tokens(place) => (0, place, ObservableKind::Int),
+            Observed::Fireable(transition) => (1, transition, ObservableKind::Bool),
+            Observed::Proposition(number) => (2, number, ObservableKind::Bool),
+            Observed::Distinct(place) => (3, place, ObservableKind::Int),
+            Observed::Matching(pattern) => (4, pattern, ObservableKind::Int),
+            Observed::Sum { place, component } => (5, place << COMPONENT_BITS | component, ObservableKind::Int),
+            Observed::Unfolded(place) => (6, place, ObservableKind::Int),
+            Observed::OverMarkings(number, truth) => {
+                (7, number, if truth { ObservableKind::Bool } else { ObservableKind::Int })
+            }
         };
         debug_assert!(number <= NUMBER, "a net has fewer parts than that");
         Observable { index: tag << TAG_SHIFT | number, kind }
@@ -70,7 +75,8 @@ impl Observed {
             3 => Observed::Distinct(number),
             4 => Observed::Matching(number),
             5 => Observed::Sum { place: number >> COMPONENT_BITS, component: number & ((1 << COMPONENT_BITS) - 1) },
-            _ => Observed::Unfolded(number),
+            6 => Observed::Unfolded(number),
+            _ => Observed::OverMarkings(number, observable.kind == ObservableKind::Bool),
         }
     }
 }

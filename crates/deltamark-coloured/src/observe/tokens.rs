@@ -1,13 +1,13 @@
-//! The largest count of each token value in each place.
+//! The largest and the smallest count of each token value in each place.
 //!
-//! In: markings. Out: for each place with coloured tokens the largest count of each token. What stays
+//! In: markings. Out: for each place with coloured tokens these counts of each token. What stays
 //! true: coloured and unfolded nets report alike.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
-use deltamark_core::{BLOCK, Block, Observe, Scratch, System};
+use deltamark_core::{Block, Bound, Observe, Scratch, System};
 use deltamark_nets::NetSystem;
 
 use crate::system::ColouredSystem;
@@ -23,6 +23,11 @@ pub trait TokenSurvey {
 
     /// The bounds over all recorded states, for every place whose tokens have values.
     fn token_bounds(&self) -> Vec<TokenBounds>;
+
+    /// The smallest count of each token over all recorded states, where it is not 0; `None` if it was not kept.
+    fn token_floors(&self) -> Option<Vec<TokenBounds>> {
+        None
+    }
 }
 
 /// The system as a token survey, if it is a coloured net.
@@ -54,26 +59,58 @@ impl TokenSurvey for ColouredSystem {
         let surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
         self.engine.tell_bounds(|place| {
             let mut most = BTreeMap::new();
-            for (number, word) in surveyed.get(place).into_iter().flatten().enumerate() {
-                for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
-                    for (token, count) in self.engine.places[place].tokens(number as u32 * 64 + bit) {
-                        let known: &mut u64 = most.entry(token).or_default();
-                        *known = u64::from(count).max(*known);
-                    }
+            for marking in self.surveyed_markings(&surveyed, place) {
+                for (token, count) in self.engine.places[place].tokens(marking) {
+                    let known: &mut u64 = most.entry(token).or_default();
+                    *known = u64::from(count).max(*known);
                 }
             }
             most
+        })
+    }
+
+    fn token_floors(&self) -> Option<Vec<TokenBounds>> {
+        let surveyed = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(self.engine.tell_bounds(|place| {
+            let mut least: Option<BTreeMap<u32, u64>> = None;
+            for marking in self.surveyed_markings(&surveyed, place) {
+                let here: BTreeMap<u32, u64> =
+                    self.engine.places[place].tokens(marking).map(|(token, count)| (token, u64::from(count))).collect();
+                least = Some(match least {
+                    None => here,
+                    // A token that is missing once has the bound 0.
+                    Some(known) => known
+                        .into_iter()
+                        .filter_map(|(token, count)| Some((token, count.min(*here.get(&token)?))))
+                        .collect(),
+                });
+            }
+            least.unwrap_or_default()
+        }))
+    }
+}
+
+impl ColouredSystem {
+    /// The markings of a place in the recorded states.
+    fn surveyed_markings<'a>(&self, surveyed: &'a [Vec<u64>], place: usize) -> impl Iterator<Item = u32> + 'a {
+        let words = surveyed.get(place).map(Vec::as_slice).unwrap_or_default().iter().enumerate();
+        words.flat_map(|(number, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number as u32 * 64 + bit)
         })
     }
 }
 
 impl TokenSurvey for UnfoldedSystem {
     fn note_tokens(&self, scratch: &mut Scratch, block: &Block) {
-        let mut counts = [0; BLOCK];
-        for (place, most) in (0..).zip(&self.most) {
-            self.inner.read_block(scratch, block, NetSystem::tokens(place), &mut counts);
-            let here = counts[..block.len()].iter().copied().max().unwrap_or(0);
-            most.fetch_max(here as u64, Relaxed);
+        let counts: Vec<_> = (0..self.most.len() as u32).map(NetSystem::tokens).collect();
+        let mut bounds = vec![Bound::NONE; counts.len()];
+        self.inner.survey_block(scratch, block, &counts, &mut bounds);
+        for ((bound, most), least) in bounds.iter().zip(&self.most).zip(&self.least) {
+            // Without a state there is no bound.
+            if let (Ok(high), Ok(low)) = (u64::try_from(bound.most), u64::try_from(bound.least)) {
+                most.fetch_max(high, Relaxed);
+                least.fetch_min(low, Relaxed);
+            }
         }
     }
 
@@ -84,5 +121,14 @@ impl TokenSurvey for UnfoldedSystem {
             let constant = self.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
             changing.chain(constant).filter(|&(_, most)| most > 0).collect()
         })
+    }
+
+    fn token_floors(&self) -> Option<Vec<TokenBounds>> {
+        Some(self.engine.tell_bounds(|place| {
+            let changing =
+                self.of_place[place].iter().map(|&(at, token)| (token, self.least[at as usize].load(Relaxed)));
+            let constant = self.constants[place].iter().map(|&(token, count)| (token, u64::from(count)));
+            changing.chain(constant).filter(|&(_, least)| least > 0 && least < u64::MAX).collect()
+        }))
     }
 }

@@ -400,6 +400,7 @@ impl<'a> Reader<'a> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             inhibitors: Vec::new(),
+            resets: Vec::new(),
             guard: condition.and_then(|condition| terms.truth(condition, &mut self.findings)),
             priority: None,
             description: None,
@@ -465,6 +466,8 @@ impl<'a> Reader<'a> {
             self.transitions.iter().map(|node| node.attribute("id").unwrap_or_default().to_owned()).collect();
         let transitions = self.net.transitions.iter_mut().zip(&ids);
         unique_names(transitions.map(|(transition, id)| (id.as_str(), &mut transition.name)));
+        self.net.place_ids = std::mem::take(&mut self.place_ids);
+        self.net.transition_ids = ids;
         if self.net.places.is_empty() && self.findings.is_empty() {
             self.refuse(net, "the net has no places");
         }

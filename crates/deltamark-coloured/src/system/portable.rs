@@ -1,7 +1,7 @@
 //! States and actions in bytes that mean the same in every run.
 //!
 //! In: a state or an action, or bytes. Out: bytes, or the state or action as this run numbers it. What stays true:
-//! whatever the bytes say, places, transitions, tokens and values that the net has not are refused; tokens are told by
+//! whatever the bytes say, places, transitions, tokens and values that the net has not are refused; tokens are identified by
 //! their values, never by their numbers.
 //!
 //! ```text
@@ -73,7 +73,8 @@ impl Portable for ColouredSystem {
     }
 
     fn actions(&self) -> Option<&dyn PortableActions> {
-        Some(self)
+        // What empties a place has no bytes.
+        if self.engine.resets { None } else { Some(self) }
     }
 }
 
@@ -276,6 +277,7 @@ impl PortableActions for ColouredSystem {
             priority,
             hash: engine.hash_of_changes(&changes),
             late,
+            resets: false,
             fault: None,
         })))
     }

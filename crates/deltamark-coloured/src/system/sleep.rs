@@ -17,6 +17,7 @@
 //! - neither changes a place that an inhibitor of the other reads;
 //! - neither depends on the state in another way: no guard that reads the marking, no inhibitor with variables of
 //!   its own. Nets with priorities skip nothing.
+//! - neither resets a place: what is lost depends on the state.
 //!
 //! A fault is never skipped: neither an action that always is one, nor one that exceeds a capacity, which is
 //! tested in the state ([`ActionRef::ceilings`]).
@@ -117,7 +118,7 @@ fn fits(engine: &Engine, action: ActionRef<'_>, markings: &[u32]) -> bool {
 
 /// Whether `b`, if it is enabled after `a`, is enabled before it too, and `a` after `b`; neither is a fault.
 pub(crate) fn exchangeable(engine: &Engine, a: ActionRef<'_>, b: ActionRef<'_>) -> bool {
-    if a.is_late() || b.is_late() || a.is_fault() || b.is_fault() {
+    if a.is_late() || b.is_late() || a.is_fault() || b.is_fault() || a.resets() || b.resets() {
         return false;
     }
     let gains = |action: ActionRef<'_>| {

@@ -14,6 +14,7 @@
 //! a thread uses a bounded amount of memory whatever the number of markings.
 
 use crate::engine::{After, Engine};
+use crate::room::Room;
 use crate::tables::actions::BLOCK;
 
 /// Log2 of the initial number of lines.
@@ -44,6 +45,7 @@ pub(crate) struct Steps {
     shift: u32,
     misses: usize,
     grown: usize,
+    pub room: Room,
 }
 
 #[inline]
@@ -59,7 +61,8 @@ fn shift_for(lines: usize) -> u32 {
 impl Steps {
     /// An empty cache.
     pub fn new() -> Self {
-        Steps { lines: vec![EMPTY_LINE; 1 << SMALLEST], shift: shift_for(1 << SMALLEST), misses: 0, grown: 1 }
+        let lines = vec![EMPTY_LINE; 1 << SMALLEST];
+        Steps { lines, shift: shift_for(1 << SMALLEST), misses: 0, grown: 1, room: Room::unlimited() }
     }
 
     #[inline]
@@ -127,6 +130,8 @@ impl Steps {
 
     fn enlarge(&mut self) {
         self.misses = 0;
+        // Without room it keeps its size.
+        let Some(_lent) = self.room.lend(2 * self.bytes()) else { return };
         self.shift -= 1;
         let larger = vec![EMPTY_LINE; self.lines.len() * 2];
         for line in std::mem::replace(&mut self.lines, larger).into_iter().filter(|line| line.tag != EMPTY) {

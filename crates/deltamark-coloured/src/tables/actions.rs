@@ -12,6 +12,7 @@
 //!          [ place token count ]…    where any of them is there, it fills a place beyond its capacity
 //!          [ code:64 ]…              values of the variables
 //! effect   [ place | hash:64 | token gain … ]  ascending by token; gain is signed and not 0
+//!          [ place | hash:64 | RESET 0 | token gain … ]  of a place that is emptied before
 //! ```
 //! Effects are numbered in blocks of [`BLOCK`], each of one place; numbers of a block begin at a multiple of 16.
 
@@ -29,6 +30,10 @@ use crate::tables::values::Code;
 const HEAD: usize = 11;
 const FAULT: u32 = 1;
 const LATE: u32 = 2;
+const RESETS: u32 = 4;
+/// The token that marks an effect that empties the place: greater than any token, so it is first by position, not by
+/// value.
+pub(crate) const RESET: u32 = u32::MAX;
 
 /// A place, a token and how often.
 pub(crate) type Claim = (u32, u32, u32);
@@ -48,6 +53,8 @@ pub(crate) struct NewAction<'a> {
     pub hash: u64,
     /// Whether inhibitors, guard or priority must be worked out in each state.
     pub late: bool,
+    /// Whether it empties a place.
+    pub resets: bool,
     pub fault: Option<Fault>,
 }
 
@@ -98,7 +105,8 @@ impl Actions {
             return known;
         }
         let number = self.count.load(Relaxed);
-        let flags = if new.fault.is_some() { FAULT } else { 0 } | if new.late { LATE } else { 0 };
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(new.fault.is_some(), FAULT) | flag(new.late, LATE) | flag(new.resets, RESETS);
         words.clear();
         words.extend([new.transition, flags, new.changes.len() as u32, new.requirements.len() as u32]);
         words.extend([new.inhibitors.len() as u32, new.ceilings.len() as u32, new.binding.len() as u32]);
@@ -195,12 +203,18 @@ impl<'a> ActionRef<'a> {
         self.word(1) & LATE != 0
     }
 
+    /// Whether it empties a place: what it adds to the hash of a state depends on the state, and it cannot be undone.
+    #[inline]
+    pub fn resets(self) -> bool {
+        self.word(1) & RESETS != 0
+    }
+
     /// Its priority, where that does not depend on the state.
     pub fn priority(self) -> i64 {
         self.long(7) as i64
     }
 
-    /// What it adds to the hash of a state.
+    /// What it adds to the hash of a state, unless it [resets](Self::resets) a place.
     #[inline]
     pub fn hash(self) -> u64 {
         self.long(9)

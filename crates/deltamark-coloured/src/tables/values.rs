@@ -15,6 +15,7 @@
 //! The code itself shows whether it is a sequence, so that values can be compared and hashed without their
 //! type. The hash of a value depends on the value alone, not on its number.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -22,7 +23,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use deltamark_core::hash::mix;
 use deltamark_core::{Control, Stop};
 
-use crate::net::{Type, TypeId, Value, ValueShape};
+use crate::net::{FaultKind, Host, Type, TypeId, Value, ValueShape};
 use crate::tables::chunks::{Chunks, Index, Meter};
 
 /// A value in one word.
@@ -31,6 +32,38 @@ pub(crate) type Code = i64;
 /// The code of sequence number 0. All integers are far below.
 const SEQUENCE: Code = 1 << 40;
 const LENGTH_BITS: u32 = 24;
+
+/// The memory and time that code of a front end may take, and whether it was refused some.
+pub(crate) struct Room<'a> {
+    values: &'a Values,
+    watch: Option<&'a Control>,
+    refused: Cell<Option<FaultKind>>,
+}
+
+impl<'a> Room<'a> {
+    /// As much as [`Values::allows`], until `watch` ends the run.
+    pub fn of(values: &'a Values, watch: Option<&'a Control>) -> Self {
+        Room { values, watch, refused: Cell::new(None) }
+    }
+
+    /// Whether the evaluation may go on with so many bytes.
+    pub fn grants(&self, bytes: u64) -> bool {
+        if self.watch.is_some_and(|control| control.stop_without_memory().is_some()) {
+            self.refused.set(Some(FaultKind::Stopped));
+        } else if !self.values.allows(bytes) {
+            self.refused.set(Some(FaultKind::Memory));
+        }
+        self.refused.get().is_none()
+    }
+
+    /// Why code of a front end has no value, where it gives this reason.
+    pub fn why(&self, host: &Host, number: u32) -> FaultKind {
+        self.refused.get().unwrap_or_else(|| match host.0.is_limit(number) {
+            true => FaultKind::HostLimit(number),
+            false => FaultKind::Host(number),
+        })
+    }
+}
 
 /// The table of sequences.
 pub(crate) struct Values {
@@ -64,7 +97,7 @@ impl Values {
         }
     }
 
-    /// Whether an evaluation may allocate so many bytes.
+    /// Whether an evaluation may allocate this many bytes.
     #[cold]
     pub fn allows(&self, bytes: u64) -> bool {
         self.limited.get().is_none_or(|control| control.ask_for(bytes) != Err(Stop::Memory))

@@ -79,8 +79,15 @@ fn refuse(engine: &Engine) -> Result<(), String> {
         if plan.priority.is_some() {
             return Err(format!("transition `{name}` has a priority"));
         }
+        if !transition.resets.is_empty() {
+            return Err(format!("transition `{name}` resets a place"));
+        }
         if plan.late_guard.is_some() {
-            return Err(format!("the guard of transition `{name}` looks at the marking"));
+            // Code looks at no marking; only inhibitor arcs do.
+            return Err(match engine.net.host {
+                Some(_) => format!("transition `{name}` has an inhibitor arc"),
+                None => format!("the guard of transition `{name}` looks at the marking"),
+            });
         }
         if plan.inhibitors.len() > 1 {
             return Err(format!("transition `{name}` has several inhibitors, which block only together"));

@@ -15,7 +15,7 @@ use std::sync::{PoisonError, RwLock};
 
 use deltamark_core::facts::{Form, joined};
 use deltamark_core::{
-    Action, ActionFacts, BLOCK, Batch, Block, Bound, Bytes, Change, Control, Diagnostic, Facts, Fired, Layer, Measure,
+    Action, ActionFacts, BLOCK, Batch, Block, Bound, Bytes, Change, Control, Diagnostic, Effects, Facts, Fired, Layer,
     NoValue, Observable, Observe, Portable, Progress, Recoding, Scratch, Slot, Stop, System, UNDEFINED, Value, Widen,
     survey_by_reading,
 };
@@ -23,11 +23,14 @@ use deltamark_nets::NetSystem;
 
 use crate::engine::Engine;
 use crate::expressions::eval::{Eval, Look};
-use crate::net::{Net, PlaceId};
+use crate::net::{Fault, FaultKind, Net, OverMarkings, PlaceId, Value as Tree};
 use crate::observe::describe::{features, names_of_the_net, total};
 use crate::observe::observables::Observed;
-use crate::tables::values::Code;
+use crate::tables::values::{Code, Room};
 use crate::unfolding::unfold::{UnfoldLimits, UnfoldedParts, unfold};
+
+/// The most tokens that an expression of the front end is given.
+const MOST_LISTED: u64 = 1 << 20;
 
 /// A coloured net that runs as the P/T net it unfolds to.
 pub struct UnfoldedSystem {
@@ -44,6 +47,8 @@ pub struct UnfoldedSystem {
     watched: RwLock<Vec<u32>>,
     /// The largest count that a survey has seen in each P/T place.
     pub(crate) most: Vec<AtomicU64>,
+    /// And the smallest.
+    pub(crate) least: Vec<AtomicU64>,
 }
 
 /// Why a net was not unfolded.
@@ -99,8 +104,9 @@ impl UnfoldedSystem {
             |&(place, _): &(u32, u32)| engine.net.places[place as usize].capacity.map_or(u64::MAX, u64::from);
         let capacities = parts.places.iter().map(capacity).collect();
         let most = parts.places.iter().map(|_| AtomicU64::new(0)).collect();
+        let least = parts.places.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         let watched = RwLock::default();
-        let system = UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched, most };
+        let system = UnfoldedSystem { engine, inner, parts, of_place, constants, capacities, watched, most, least };
         system.watch();
         Ok(system)
     }
@@ -308,8 +314,12 @@ impl Layer for UnfoldedSystem {
         survey_by_reading(block.len(), observables, bounds, read)
     }
 
-    fn measures(&self, control: &Control) -> Result<Vec<Box<dyn Measure>>, Stop> {
-        self.inner.measures_from(Observed::Unfolded(0).observable().index, control)
+    fn effects(&self, control: &Control) -> Result<Option<Effects<'_>>, Stop> {
+        let mut effects = self.inner.effects(control)?;
+        for (place, (_, observable)) in (0..).zip(effects.iter_mut().flat_map(|effects| &mut effects.counts)) {
+            *observable = Observed::Unfolded(place).observable();
+        }
+        Ok(effects)
     }
 
     fn features(&self) -> Vec<(String, Observable)> {
@@ -439,12 +449,50 @@ impl UnfoldedSystem {
 impl Engine {
     /// Why a proposition has no value in a marking.
     pub fn why_undefined(&self, observed: Observed, look: &dyn Look) -> NoValue {
+        if let Observed::OverMarkings(number, _) = observed {
+            return match self.over_markings(number, look) {
+                Err(fault) => NoValue { message: self.message(&fault, None), limit: fault.kind.is_limit() },
+                Ok(_) => NoValue::default(),
+            };
+        }
         let Observed::Proposition(number) = observed else { return NoValue::default() };
         let proposition = &self.net.propositions[number as usize];
         let mut frame = vec![0; proposition.frame as usize];
         match Eval::new(&self.net.functions, &self.values, Some(look)).truth(&proposition.holds, &mut frame) {
             Ok(_) => NoValue::default(),
             Err(fault) => NoValue { message: self.message(&fault, None), limit: fault.kind.is_limit() },
+        }
+    }
+
+    /// The value of an expression of the front end in a marking.
+    fn over_markings(&self, number: u32, look: &dyn Look) -> Result<i64, Fault> {
+        let known = self.over_markings.lock().unwrap_or_else(PoisonError::into_inner);
+        let OverMarkings { number, places, .. } = known[number as usize].clone();
+        drop(known);
+        let Some(host) = &self.net.host else { return Ok(UNDEFINED) };
+        let mut arguments = Vec::with_capacity(places.len());
+        let span = deltamark_core::Span::at(usize::MAX);
+        let mut total = 0u64;
+        for place in places {
+            let mut tokens = Vec::new();
+            for (token, count) in look.tokens(place) {
+                // As many as an evaluation may make.
+                total = total.saturating_add(count);
+                if total > MOST_LISTED {
+                    return Err(Fault { kind: FaultKind::Endless, span });
+                }
+                if !self.values.allows(count * size_of::<Tree>() as u64) {
+                    return Err(Fault { kind: FaultKind::Memory, span });
+                }
+                let value = self.values.value(self.places[place.0 as usize].component(token, 0));
+                tokens.extend(std::iter::repeat_n(value, count as usize));
+            }
+            arguments.push(Tree::Seq(tokens));
+        }
+        let room = Room::of(&self.values, None);
+        match host.0.eval(number, &arguments, &|bytes| room.grants(bytes)) {
+            Ok(value) => Ok(value.int().map_or(UNDEFINED, i64::from)),
+            Err(number) => Err(Fault { kind: room.why(host, number), span }),
         }
     }
 
@@ -457,6 +505,7 @@ impl Engine {
                 let mut eval = Eval::new(&self.net.functions, &self.values, Some(look));
                 eval.truth(&proposition.holds, &mut frame).map_or(UNDEFINED, i64::from)
             }
+            Observed::OverMarkings(number, _) => self.over_markings(number, look).unwrap_or(UNDEFINED),
             Observed::Distinct(place) => look.distinct(PlaceId(place)) as i64,
             Observed::Matching(pattern) => {
                 let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);

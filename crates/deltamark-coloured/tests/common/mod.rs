@@ -568,7 +568,19 @@ fn random_transition(rng: &mut Rng, net: &Net, number: usize, features: Features
     // A variable of the inhibitors must not occur anywhere else, and need not occur there.
     let name = format!("t{number}");
     let span = Span::at(0);
-    Transition { name, variables, frame, inputs, outputs, inhibitors, guard, priority, description: None, span }
+    Transition {
+        name,
+        variables,
+        frame,
+        inputs,
+        outputs,
+        inhibitors,
+        resets: Vec::new(),
+        guard,
+        priority,
+        description: None,
+        span,
+    }
 }
 
 fn next(net: &Net, of: Expr, sort: TypeId, by: i32) -> Expr {

@@ -120,7 +120,8 @@ fn property_files_are_read() {
         let texts = net.property_texts();
         let found: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         assert_eq!(&found[..], *properties, "{model}");
-        assert_eq!(net.temporal, *temporal, "{model}");
+        let found: Vec<&str> = net.temporal.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(&found[..], *temporal, "{model}");
     }
 }
 

@@ -170,22 +170,44 @@ fn wrong_properties() {
 }
 
 #[test]
-fn temporal_formulas_are_read_and_refused() {
+fn temporal_formulas_are_read() {
     let text = "ltl property a : ([] (full => <> (not full)) or true until false) <=> full;";
     let names = ["full".to_string()];
-    let told = complaints_of(text, &property_texts(text.as_bytes(), &names, &[]).expect_err("refused"));
-    assert_eq!(
-        told,
-        [
-            "1:14 `a` is a formula of temporal logic, which this version does not check (state properties (`state property`) can be checked)"
-        ]
-    );
-    // Beside a model it is recorded, and the others count.
+    let told = "((G ((full) implies (F (not (full))))) or ((true) U (false))) iff (full)";
+    let expected = vec![("a".to_string(), told.to_string())];
+    assert_eq!(property_texts(text.as_bytes(), &names, &[]), Ok((Vec::new(), expected.clone())));
+    // Beside a model too, and with state properties.
     let mut net = parse(b"n { place p { dom : epsilon; } proposition full : p'card = 1; }", &[]).expect("a net");
     let both = format!("{text} state property b : reject full; accept deadlock;");
     parse_properties(&mut net, both.as_bytes()).expect("properties");
-    assert_eq!(net.temporal, ["a"]);
+    assert_eq!(net.temporal, expected);
     assert_eq!(net.property_texts(), [("b".to_string(), "not full or deadlock".to_string())]);
+}
+
+/// Loosest first: `or`, `and`, `=>`, `<=>`, `until`, prefixes; all group to the left.
+#[test]
+fn temporal_operators_have_the_precedence_of_helena() {
+    let rows = [
+        ("a or b and c", "(a) or ((b) and (c))"),
+        ("a and b or c", "((a) and (b)) or (c)"),
+        ("a and b => c", "(a) and ((b) implies (c))"),
+        ("a => b => c", "((a) implies (b)) implies (c)"),
+        ("a => b <=> c until a", "(a) implies ((b) iff ((c) U (a)))"),
+        ("[] a until <> not b", "(G (a)) U (F (not (b)))"),
+        ("a or b or c or a", "(a) or (b) or (c) or (a)"),
+        ("not (a or deadlock) and [](b)", "(not ((a) or (deadlock))) and (G (b))"),
+    ];
+    let names = ["a", "b", "c"].map(String::from);
+    for (text, expected) in rows {
+        let file = format!("ltl property x : {text};");
+        let found = property_texts(file.as_bytes(), &names, &[]).expect(text).1;
+        assert_eq!(strip(&found[0].1), strip(expected), "{text}");
+    }
+}
+
+/// A formula without parentheses around single names.
+fn strip(text: &str) -> String {
+    ["a", "b", "c", "deadlock"].iter().fold(text.to_string(), |text, name| text.replace(&format!("({name})"), name))
 }
 
 #[test]

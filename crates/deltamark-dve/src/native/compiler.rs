@@ -3,7 +3,7 @@
 //! In: parts of locations. Out: functions that can be called. What stays true: memory is writable or executable,
 //! never both (`cranelift-jit` ensures it); functions do not move until the compiler is dropped.
 
-use super::facts::Facts;
+use super::facts::NativeFacts;
 use super::function::{self, Expand, Fire, LocationPart};
 use crate::ir::Program;
 use cranelift_codegen::ir::types::{I32, I64};
@@ -16,7 +16,7 @@ use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
 use std::time::{Duration, Instant};
 
 /// Emits the body of a function.
-type Writer = for<'f> fn(&Program, &Facts, FunctionBuilder<'f>, LocationPart) -> FunctionBuilder<'f>;
+type Writer = for<'f> fn(&Program, &NativeFacts, FunctionBuilder<'f>, LocationPart) -> FunctionBuilder<'f>;
 
 /// A kind of function: its parameters, its result, and its emitter.
 struct FunctionKind {
@@ -72,7 +72,7 @@ impl Compiler {
     pub fn expand(
         &mut self,
         program: &Program,
-        facts: &Facts,
+        facts: &NativeFacts,
         parts: &[LocationPart],
         stopped: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<Expand>>, String> {
@@ -84,7 +84,12 @@ impl Compiler {
     }
 
     /// The functions that fire these parts.
-    pub fn fire(&mut self, program: &Program, facts: &Facts, parts: &[LocationPart]) -> Result<Vec<Fire>, String> {
+    pub fn fire(
+        &mut self,
+        program: &Program,
+        facts: &NativeFacts,
+        parts: &[LocationPart],
+    ) -> Result<Vec<Fire>, String> {
         let addresses = self.compile(program, facts, parts, &FIRE, &mut || false)?.unwrap_or_default();
         // SAFETY: as above, for `Fire`.
         Ok(addresses.into_iter().map(|address| unsafe { std::mem::transmute::<*const u8, Fire>(address) }).collect())
@@ -93,7 +98,7 @@ impl Compiler {
     fn compile(
         &mut self,
         program: &Program,
-        facts: &Facts,
+        facts: &NativeFacts,
         parts: &[LocationPart],
         kind: &FunctionKind,
         stopped: &mut dyn FnMut() -> bool,
@@ -109,7 +114,7 @@ impl Compiler {
     fn define_all(
         &mut self,
         program: &Program,
-        facts: &Facts,
+        facts: &NativeFacts,
         parts: &[LocationPart],
         kind: &FunctionKind,
         stopped: &mut dyn FnMut() -> bool,

@@ -15,7 +15,7 @@
 //!                                    slot 2 = source 2 with a[1] replaced
 //! ```
 
-use super::facts::{ArrayShape, Facts};
+use super::facts::{ArrayShape, NativeFacts};
 use crate::ir::{ArrayId, Cell, CellId, ExprId, Program};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I8X16, I16, I32, I64};
@@ -41,7 +41,7 @@ pub(super) enum ValueKind {
 /// Emits one function.
 pub(super) struct Emitter<'a, 'f> {
     pub program: &'a Program,
-    pub facts: &'a Facts,
+    pub facts: &'a NativeFacts,
     pub builder: FunctionBuilder<'f>,
     /// The source state.
     pub source: Value,
@@ -52,7 +52,7 @@ pub(super) struct Emitter<'a, 'f> {
     copied: bool,
     assigned: Vec<(CellId, Number)>,
     /// Whether something assigned in this step may not fit the bits of its cell: in no reachable state, but
-    /// [`Facts`] hold for any.
+    /// [`NativeFacts`] hold for any.
     pub loose: bool,
     known: Vec<(CellId, i32)>,
     /// Expressions evaluated in the source, in blocks that dominate the current one.
@@ -63,7 +63,7 @@ pub(super) struct Emitter<'a, 'f> {
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    pub fn new(program: &'a Program, facts: &'a Facts, builder: FunctionBuilder<'f>, nothing: Value) -> Self {
+    pub fn new(program: &'a Program, facts: &'a NativeFacts, builder: FunctionBuilder<'f>, nothing: Value) -> Self {
         Emitter {
             program,
             facts,

@@ -11,7 +11,7 @@ use crate::ir::{ArrayId, Binary, Cell, Expr, ExprId, Program, Unary};
 use deltamark_core::Field;
 
 /// Facts about a program.
-pub(super) struct Facts {
+pub(super) struct NativeFacts {
     exprs: Vec<Fact>,
     shapes: Vec<ArrayShape>,
     /// The positions of the elements of arrays of shape [`ArrayShape::Table`]: byte offset of the slot, times 256, plus
@@ -38,11 +38,11 @@ pub(super) enum ArrayShape {
     Bytes(i32),
     /// All in one slot, each `stride` bits above the one before.
     Slot { slot: u32, shift: u8, stride: u8 },
-    /// Anywhere: see [`Facts::position_table`].
+    /// Anywhere: see [`NativeFacts::position_table`].
     Table,
 }
 
-impl Facts {
+impl NativeFacts {
     pub fn new(program: &Program) -> Self {
         let mut exprs: Vec<Fact> = Vec::with_capacity(program.exprs.len());
         for &expr in &program.exprs {
@@ -59,7 +59,7 @@ impl Facts {
             positions.push(fields.iter().map(|field| (field.slot() * 4) << 8 | u32::from(field.shift())).collect());
         }
         let tables = program.tables.iter().map(|table| table.values.clone().into()).collect();
-        Facts { exprs, shapes, positions, tables }
+        NativeFacts { exprs, shapes, positions, tables }
     }
 
     /// Whether its evaluation may fault.

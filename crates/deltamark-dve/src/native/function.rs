@@ -18,7 +18,7 @@
 //! A send belongs to the function of the sender's location; it tests where each receiver is.
 
 use super::emitter::{Emitter, Number};
-use super::facts::Facts;
+use super::facts::NativeFacts;
 use crate::facts::possible;
 use crate::ir::{ChannelId, Program, Step, Sync, Transition, TransitionId};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -162,7 +162,7 @@ fn parameters(builder: &mut FunctionBuilder<'_>) -> [Value; 3] {
 /// Emits the expanding function.
 pub(super) fn expand<'f>(
     program: &Program,
-    facts: &Facts,
+    facts: &NativeFacts,
     mut builder: FunctionBuilder<'f>,
     part: LocationPart,
 ) -> FunctionBuilder<'f> {
@@ -450,7 +450,7 @@ fn conflict(program: &Program, action: Action) -> bool {
 /// Emits the firing function.
 pub(super) fn fire<'f>(
     program: &Program,
-    facts: &Facts,
+    facts: &NativeFacts,
     mut builder: FunctionBuilder<'f>,
     part: LocationPart,
 ) -> FunctionBuilder<'f> {

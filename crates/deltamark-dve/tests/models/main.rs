@@ -6,6 +6,7 @@
 //! `DELTAMARK_RANDOM_SEED=7` set their number, and the first seed. A model that differs is shrunk before it is
 //! shown.
 
+mod arithmetic;
 mod compare;
 mod generate;
 mod model;

@@ -7,6 +7,7 @@
 //! The numbers of a state come in the order of the text: globals, buffers (length, then values), and for each process its
 //! state and its variables.
 
+use crate::arithmetic;
 use crate::model::{Expr, Model, Name, Place, Process, Sync, Variable, VariableType};
 
 /// Which transitions a step takes, by their lines: sender before receiver, or all processes in their order.
@@ -107,49 +108,20 @@ impl<'m> Oracle<'m> {
     }
 
     fn value(&self, state: &[i32], process: usize, expr: &Expr) -> Result<i32, String> {
-        let cut = |value: i64| Ok(value as u64 as u32 as i32);
         match expr {
             Expr::Number(value) => Ok(*value),
             Expr::Read(name, index) => self.read(state, process, process, *name, index.as_deref()),
             Expr::Of(owner, number, index) => self.read(state, process, *owner, Name::Local(*number), index.as_deref()),
             Expr::At(other, location) => Ok((self.at(state, *other) == *location).into()),
-            Expr::Unary(operator, operand) => {
-                let value = i64::from(self.value(state, process, operand)?);
-                match *operator {
-                    "-" => cut(-value),
-                    "~" => cut(-value - 1),
-                    _ => Ok((value == 0).into()),
-                }
-            }
+            Expr::Unary(operator, operand) => Ok(arithmetic::unary(operator, self.value(state, process, operand)?)),
             Expr::Binary(operator, left, right) => {
-                let left = i64::from(self.value(state, process, left)?);
-                match (*operator, left != 0) {
-                    ("and" | "&&", false) => return Ok(0),
-                    ("or" | "||", true) | ("imply", false) => return Ok(1),
-                    _ => {}
-                }
-                let right = i64::from(self.value(state, process, right)?);
-                let truth = |value: bool| Ok(i32::from(value));
-                match *operator {
-                    "imply" | "or" | "||" | "and" | "&&" => truth(right != 0),
-                    "|" => cut(left | right),
-                    "^" => cut(left ^ right),
-                    "&" => cut(left & right),
-                    "==" => truth(left == right),
-                    "!=" => truth(left != right),
-                    "<" => truth(left < right),
-                    "<=" => truth(left <= right),
-                    ">" => truth(left > right),
-                    ">=" => truth(left >= right),
-                    "<<" => cut(left << (right & 31)),
-                    ">>" => cut(left >> (right & 31)),
-                    "+" => cut(left + right),
-                    "-" => cut(left - right),
-                    "*" => cut(left.wrapping_mul(right)),
-                    "/" | "%" if right == 0 => Err("division by zero".into()),
-                    "/" => cut(left / right),
-                    "%" => cut(left % right),
-                    other => unreachable!("{other} is no operator"),
+                let left = self.value(state, process, left)?;
+                match arithmetic::decided(operator, left) {
+                    Some(value) => Ok(value),
+                    None => {
+                        let right = self.value(state, process, right)?;
+                        arithmetic::binary(operator, left, right).ok_or_else(|| "division by zero".into())
+                    }
                 }
             }
         }

@@ -11,8 +11,8 @@
 //! ```
 
 use super::{Blocked, Ended, Visitor, Walk, WalkError};
-use crate::bitset::BitSet;
 use crate::trail::Trail;
+use deltamark_core::BitSet;
 use deltamark_core::{BLOCK, Block, Budget, Edge, Recoding, Scratch, Slot, StateId, States, Widen, Width};
 use std::sync::Arc;
 

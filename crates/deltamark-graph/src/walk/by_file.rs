@@ -10,8 +10,8 @@
 //! ```
 
 use super::{Blocked, Ended, Visitor, Walk, WalkError};
-use crate::bitset::BitSet;
 use crate::block::{STATES, Unpacked};
+use deltamark_core::BitSet;
 use deltamark_core::{Block, Budget, Recoding, Slot, StateId, Widen, Width};
 use std::sync::Arc;
 

@@ -159,6 +159,22 @@ impl Automaton {
         self.sets = kept.len() as u32;
     }
 
+    /// Of each state whether it is in a component with an accepting cycle.
+    pub fn recurring(&self) -> Vec<bool> {
+        let (of, count) = self.components();
+        let accepting = self.accepting(&of, count);
+        of.iter().map(|&component| accepting[component as usize]).collect()
+    }
+
+    /// Whether all states on accepting cycles accept everything, so that a run is accepting if and only if it comes to
+    /// one of them.
+    pub fn is_terminal(&self) -> bool {
+        let (of, count) = self.components();
+        let accepting = self.accepting(&of, count);
+        let is_final = |state: usize| !accepting[of[state] as usize] || self.accepts_all(state as u32);
+        (0..self.states.len()).all(is_final)
+    }
+
     /// What the automaton is by its shape.
     pub fn shape(&self) -> Shape {
         if self.is_empty() {
@@ -167,13 +183,12 @@ impl Automaton {
         if self.sets == 0 {
             return Shape::Safety;
         }
+        if self.is_terminal() {
+            return Shape::Terminal;
+        }
         let (of, count) = self.components();
         let accepting = self.accepting(&of, count);
         let all = self.all_sets();
-        let is_final = |state: usize| !accepting[of[state] as usize] || self.accepts_all(state as u32);
-        if (0..self.states.len()).all(is_final) {
-            return Shape::Terminal;
-        }
         let whole = |(state, row): (usize, &Vec<Transition>)| {
             let inside = |one: &&Transition| accepting[of[state] as usize] && of[one.to as usize] == of[state];
             row.iter().filter(inside).all(|one| one.accepting == all)

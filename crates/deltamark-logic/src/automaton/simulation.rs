@@ -44,11 +44,11 @@ fn simulation(
     loop {
         let mut changed = false;
         for (s, t) in pairs() {
-            if s == t || !relation.get(s, t) {
-                continue;
-            }
             if t == 0 {
                 control.ask()?;
+            }
+            if s == t || !relation.get(s, t) {
+                continue;
             }
             let answered = |one: &Transition| rows[t as usize].iter().any(|other| is_better(&relation, other, one));
             if !rows[s as usize].iter().all(answered) {

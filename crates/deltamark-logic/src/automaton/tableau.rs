@@ -49,7 +49,7 @@ impl Unfolded {
     }
 }
 
-/// The most disjuncts of one formula: more are taken for a lack of memory.
+/// The most disjuncts of one formula: with more it is too large.
 const MOST: usize = 1 << 14;
 
 struct Tableau<'a> {
@@ -60,11 +60,12 @@ struct Tableau<'a> {
     atoms: u32,
 }
 
-/// The automaton of a formula over atoms `0..atoms`.
+/// The automaton of a formula over atoms `0..atoms`, or of its first `most` states.
 pub(super) fn automaton(
     pool: &mut Pool,
     formula: FormulaId,
     atoms: u32,
+    most: usize,
     control: &Control,
 ) -> Result<Automaton, NoAutomaton> {
     if atoms > MAX_LETTERS {
@@ -76,7 +77,7 @@ pub(super) fn automaton(
     let mut order = vec![initial];
     let mut states: Vec<Vec<Transition>> = Vec::new();
     let mut granted = Granted { control, bytes: 0 };
-    while states.len() < order.len() {
+    while states.len() < order.len().min(most) {
         control.ask()?;
         let unfolded = tableau.unfold_all(&order[states.len()])?;
         granted.more((unfolded.len() * size_of::<Transition>() + 64) as u64)?;
@@ -230,7 +231,7 @@ impl Tableau<'_> {
 
     fn both(&self, one: &[Unfolded], two: &[Unfolded]) -> Result<Vec<Unfolded>, NoAutomaton> {
         if one.len().saturating_mul(two.len()) > MOST * 4 {
-            return Err(Stop::Memory.into());
+            return Err(NoAutomaton::TooLarge);
         }
         let pairs = one.iter().flat_map(|a| two.iter().filter_map(|b| a.and(b)));
         self.strongest(pairs.collect())
@@ -240,11 +241,12 @@ impl Tableau<'_> {
     fn strongest(&self, mut all: Vec<Unfolded>) -> Result<Vec<Unfolded>, NoAutomaton> {
         self.control.ask()?;
         if all.len() > MOST {
-            return Err(Stop::Memory.into());
+            return Err(NoAutomaton::TooLarge);
         }
         all.sort_by_key(|one| (one.next.len(), one.positive.count_ones() + one.negative.count_ones()));
         let mut kept: Vec<Unfolded> = Vec::with_capacity(all.len());
         for one in all {
+            self.control.ask()?;
             if !kept.iter().any(|other| other.is_weaker(&one)) {
                 kept.retain(|other| !one.is_weaker(other));
                 kept.push(one);

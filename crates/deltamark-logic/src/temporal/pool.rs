@@ -50,6 +50,9 @@ struct Traits {
     universal: bool,
 }
 
+/// What takes the place of a part of a formula that is copied, if anything does.
+pub type Replacement<'a, E> = &'a mut dyn FnMut(&mut Pool, FormulaId) -> Result<Option<FormulaId>, E>;
+
 /// The formulas of one or several properties.
 #[derive(Clone, Default)]
 pub struct Pool {
@@ -62,8 +65,15 @@ pub struct Pool {
 
 /// Conjunctions with more members are not compared pairwise.
 const PAIRWISE: usize = 40;
+/// The most pairs of formulas for which a pool finds out whether one implies the other.
+const MOST_PAIRS: usize = 1 << 16;
 
 impl Pool {
+    /// The number of formulas. Each keeps its id; new ones come after them.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// An empty pool.
     pub fn new() -> Self {
         Self::default()
@@ -72,6 +82,23 @@ impl Pool {
     /// What a formula is.
     pub fn get(&self, id: FormulaId) -> &Formula {
         &self.nodes[id.0 as usize]
+    }
+
+    /// The number of parts of a formula, each counted as often as it occurs.
+    pub fn length(&self, id: FormulaId) -> u64 {
+        let mut lengths: Vec<u64> = Vec::with_capacity(id.0 as usize + 1);
+        for node in &self.nodes[..=id.0 as usize] {
+            let of = |one: &FormulaId| lengths[one.0 as usize];
+            lengths.push(match node {
+                Formula::Truth(_) | Formula::Literal(..) => 1,
+                Formula::And(list) | Formula::Or(list) => list.iter().map(of).fold(1, u64::saturating_add),
+                Formula::Next(one) | Formula::Exists(one) | Formula::All(one) => of(one).saturating_add(1),
+                Formula::Until(one, two) | Formula::Release(one, two) => {
+                    of(one).saturating_add(of(two)).saturating_add(1)
+                }
+            });
+        }
+        lengths[id.0 as usize]
     }
 
     /// Whether the value of a formula depends on the first state alone.
@@ -351,6 +378,73 @@ impl Pool {
         if self.is_state(inner) { inner } else { self.node(Formula::All(inner)) }
     }
 
+    /// The same formula in another pool, with some parts replaced: `part` is asked once of every part, outermost first,
+    /// and returns what takes its place, if anything does.
+    pub fn copy<E>(&mut self, from: &Pool, id: FormulaId, part: Replacement<'_, E>) -> Result<FormulaId, E> {
+        self.copy_once(from, id, part, &mut HashMap::new())
+    }
+
+    /// The same; `copies` are those of parts that were met before. As a tree a formula may be exponentially larger.
+    fn copy_once<E>(
+        &mut self,
+        from: &Pool,
+        id: FormulaId,
+        part: Replacement<'_, E>,
+        copies: &mut HashMap<FormulaId, FormulaId>,
+    ) -> Result<FormulaId, E> {
+        if let Some(&known) = copies.get(&id) {
+            return Ok(known);
+        }
+        let copy = match part(self, id)? {
+            Some(copy) => copy,
+            None => self.copy_whole(from, id, part, copies)?,
+        };
+        copies.insert(id, copy);
+        Ok(copy)
+    }
+
+    fn copy_whole<E>(
+        &mut self,
+        from: &Pool,
+        id: FormulaId,
+        part: Replacement<'_, E>,
+        copies: &mut HashMap<FormulaId, FormulaId>,
+    ) -> Result<FormulaId, E> {
+        Ok(match from.get(id) {
+            Formula::Truth(truth) => self.truth(*truth),
+            Formula::Literal(atom, positive) => {
+                let atom = self.atom(*atom);
+                if *positive { atom } else { self.not(atom) }
+            }
+            Formula::And(list) | Formula::Or(list) => {
+                let list =
+                    list.iter().map(|&one| self.copy_once(from, one, part, copies)).collect::<Result<Vec<_>, E>>()?;
+                if matches!(from.get(id), Formula::And(_)) { self.and(list) } else { self.or(list) }
+            }
+            Formula::Next(inner) => {
+                let inner = self.copy_once(from, *inner, part, copies)?;
+                self.next(inner)
+            }
+            Formula::Until(left, right) | Formula::Release(left, right) => {
+                let (left, right) =
+                    (self.copy_once(from, *left, part, copies)?, self.copy_once(from, *right, part, copies)?);
+                if matches!(from.get(id), Formula::Until(..)) {
+                    self.until(left, right)
+                } else {
+                    self.release(left, right)
+                }
+            }
+            Formula::Exists(inner) => {
+                let inner = self.copy_once(from, *inner, part, copies)?;
+                self.exists(inner)
+            }
+            Formula::All(inner) => {
+                let inner = self.copy_once(from, *inner, part, copies)?;
+                self.all(inner)
+            }
+        })
+    }
+
     /// Whether `one` implies `two` for a syntactic reason. `false` means that none was found.
     pub fn implies(&mut self, one: FormulaId, two: FormulaId) -> bool {
         if one == two {
@@ -363,6 +457,10 @@ impl Pool {
         }
         if let Some(&known) = self.implied.get(&(one, two)) {
             return known;
+        }
+        // Of a large formula there are too many pairs.
+        if self.implied.len() >= MOST_PAIRS {
+            return false;
         }
         let found = self.derive(one, two);
         self.implied.insert((one, two), found);

@@ -3,12 +3,12 @@
 #![allow(dead_code, reason = "every test file uses a part of this")]
 
 use deltamark_core::{
-    Action, Batch, Block, Describe, Diagnostic, Kind, Observable, Observe, Scratch, Slot, StateId, System, Value,
-    Widen, Width,
+    Action, Batch, Block, Describe, Diagnostic, Observable, ObservableKind, Observe, Scratch, Slot, StateId, System,
+    Value, Widen, Width,
 };
 
 /// The possible numbers of the fake system; a slot holds an index into this.
-pub const VALUES: [i64; 10] = [0, 1, 2, 3, 7, -1, -2, i64::MAX, i64::MIN, 1 << 40];
+pub const VALUES: [i64; 10] = [0, 1, 2, 3, 7, -1, -2, i64::MAX, i64::MIN + 1, 1 << 40];
 
 /// The fake's numbers, truth values and transitions. Each takes one slot, in this order.
 pub const NUMBERS: [&str; 8] = ["p", "q", "r", "P_0.CS", "a[0]", "P->x", "odd name-1", "x-1"];
@@ -25,12 +25,12 @@ impl Observe for Fake {
             let index = list.iter().position(|&known| known == name)?;
             Some(Observable { index: (start + index) as u32, kind })
         };
-        find(&NUMBERS, 0, Kind::Int).or_else(|| find(&TRUTHS, NUMBERS.len(), Kind::Bool))
+        find(&NUMBERS, 0, ObservableKind::Int).or_else(|| find(&TRUTHS, NUMBERS.len(), ObservableKind::Bool))
     }
 
     fn fireable(&self, name: &str) -> Option<Observable> {
         let index = ACTIONS.iter().position(|&known| known == name)?;
-        Some(Observable { index: (NUMBERS.len() + TRUTHS.len() + index) as u32, kind: Kind::Bool })
+        Some(Observable { index: (NUMBERS.len() + TRUTHS.len() + index) as u32, kind: ObservableKind::Bool })
     }
 
     fn names(&self) -> Vec<String> {
@@ -44,8 +44,8 @@ impl Observe for Fake {
     fn read(&self, _: &mut Scratch, state: &[Slot], observable: Observable) -> i64 {
         let slot = state[observable.index as usize];
         match observable.kind {
-            Kind::Int => VALUES[slot as usize],
-            Kind::Bool => i64::from(slot % 2),
+            ObservableKind::Int => VALUES[slot as usize],
+            ObservableKind::Bool => i64::from(slot % 2),
         }
     }
 }

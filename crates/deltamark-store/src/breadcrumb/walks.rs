@@ -8,38 +8,38 @@ use deltamark_core::{Action, Budget, Slot, States, Width, hash::mix, state::same
 
 /// Steps back that are to be tried.
 #[derive(Default)]
-pub(super) struct Steps {
-    pub list: Vec<Step>,
+pub(super) struct StepsBack {
+    pub list: Vec<StepBack>,
 }
 
 /// A step back from a place.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct StepBack {
     pub place: u32,
     pub action: Action,
     /// The code of the crumb it is from.
     pub code: u8,
 }
 
-impl Steps {
+impl StepsBack {
     pub fn reset(&mut self) {
         self.list.clear();
     }
 
     #[inline(always)]
     pub fn push(&mut self, place: u32, action: Action, code: u8) {
-        self.list.push(Step { place, action, code });
+        self.list.push(StepBack { place, action, code });
     }
 }
 
 /// States to be looked up in full, with their hashes and places.
-pub(super) struct Asked {
+pub(super) struct FullLookups {
     pub states: States,
     pub hashes: Vec<u64>,
     pub places: Vec<u32>,
 }
 
-impl Asked {
+impl FullLookups {
     pub fn reset(&mut self, width: Width) {
         self.states.reset(width);
         self.hashes.clear();
@@ -78,16 +78,16 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Which states of a list were met before.
 #[derive(Default)]
-pub(super) struct Claims(Vec<u32>);
+pub(super) struct Visited(Vec<u32>);
 
-impl Claims {
+impl Visited {
     /// Forgets everything; room for `count` states.
     pub fn reset(&mut self, count: usize) {
         self.0.clear();
         self.0.resize((2 * count).next_power_of_two(), 0);
     }
 
-    /// The state equal to this one that claimed first, or the state itself. States are told by
+    /// The state equal to this one that claimed first, or the state itself. States are identified by
     /// their numbers, which `same` compares.
     #[inline(always)]
     pub fn claim(&mut self, mixed: u64, number: u32, same: impl Fn(u32) -> bool) -> u32 {
@@ -106,7 +106,7 @@ impl Claims {
     }
 }
 
-/// The states that the walks of a batch have come to, and from where.
+/// The states that the walks of a batch have reached, and from where.
 pub(super) struct Walks {
     pub states: States,
     pub hashes: Vec<u64>,
@@ -156,7 +156,7 @@ impl Walks {
         self.hashes[at] == hash && self.codes[at] == code && same(self.states.get(at), state)
     }
 
-    /// Says that a step back from `origin` leads to `place`.
+    /// Records that a step back from `origin` leads to `place`.
     #[inline(always)]
     pub fn link(&mut self, place: u32, origin: u32) {
         self.origins.push((origin, self.last[place as usize]));
@@ -207,8 +207,8 @@ impl Recent {
         *self = Recent::new();
     }
 
-    /// Forgets everything and makes room for states of this width in at most so many bytes.
-    /// States of varying width are not remembered.
+    /// Forgets everything and makes room for states of this width in at most this many bytes.
+    /// States of varying width are not cached.
     pub fn resize(&mut self, width: Width, bytes: u64, budget: &Budget) {
         let Width::Fixed(slots) = width else { return };
         let entry = slots + 1;
@@ -240,7 +240,7 @@ impl Recent {
         if self.entries > 0 {
             let at = self.place(mixed);
             let entry = &mut self.slots[at..at + self.entry];
-            // A level that takes more than 32 bits is not remembered.
+            // A level that takes more than 32 bits is not cached.
             entry[0] = u32::try_from(level + 1).unwrap_or(0);
             entry[1..].iter_mut().zip(state).for_each(|(slot, &value)| *slot = value);
         }

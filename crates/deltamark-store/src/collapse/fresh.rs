@@ -44,20 +44,20 @@ impl Fresh {
         }
     }
 
-    /// Whether there is room for all states up to this number, and for so many slots in all.
+    /// Whether there is room for all states up to this number, and for this many slots in all.
     #[inline]
     pub fn has_room(&self, [numbers, slots]: [u64; 2]) -> bool {
         numbers <= self.first + self.room[0] && slots <= self.room[1]
     }
 
-    /// Makes room for all states up to this number, and for so many slots in all; and if there is
+    /// Makes room for all states up to this number, and for this many slots in all; and if there is
     /// memory for it, for `ahead` states. Nobody else uses it.
     #[must_use]
     pub fn make_room(&mut self, [numbers, slots]: [u64; 2], ahead: u64, budget: &Budget) -> bool {
         let states = numbers - self.first;
         let many = states.max(ahead);
         let mean = slots.div_ceil(states.max(1));
-        // All slots lie in one chunk, so none are lost at the end of one.
+        // All slots are in one chunk, so none are lost at the end of one.
         let most = self.vectors.most_slots().min(LONGEST as u64);
         let grown = [[many, (many * mean).max(slots).min(most)], [states, slots]].into_iter().any(|room| {
             let room = [room[0].max(self.room[0]), room[1].max(self.room[1])];

@@ -14,11 +14,11 @@ use crate::threads::reserve::Room;
 use deltamark_core::{States, System, Width, hash::mix};
 use std::ops::Range;
 
-/// Of all states one in so many may be fresh, and of all bytes one in so many may be theirs: each takes
+/// Of all states one in this many may be fresh, and of all bytes one in this many may be theirs: each takes
 /// its memory twice.
 const ONE_IN: u64 = 64;
 const BYTE_IN: u64 = 32;
-/// The fewest, if they take no more than so many bytes, and, for each thread, the most that may be.
+/// The fewest, if they take no more than this many bytes, and, for each thread, the most that may be.
 const FEWEST: u64 = if cfg!(miri) { 8 } else { 256 };
 const FEW_BYTES: u64 = 1 << 15;
 const MOST: u64 = 1 << 14;
@@ -27,8 +27,8 @@ const TOGETHER: u64 = 1024;
 const TOGETHER_BYTES: u64 = 1 << 17;
 
 impl Collapse<'_> {
-    /// Sets room aside for so many more states and slots (those only where the width of states varies), and hands
-    /// out the tables, growing them first if need be (I3). Nothing, if the budget is spent.
+    /// Sets room aside for this many more states and slots (those only where the width of states varies), and hands
+    /// out the tables, growing them first if need be (I3). `None` if the budget is spent.
     pub(super) fn set_aside(&self, room: &mut Room<2>, wanted: [u64; 2]) -> Option<Shared<'_, CollapseTables>> {
         loop {
             let tables = self.gate.shared();
@@ -68,7 +68,7 @@ impl Collapse<'_> {
         [self.count(), tables.fresh.slots()]
     }
 
-    /// Makes room for so many more states and slots than these.
+    /// Makes room for this many more states and slots than these.
     fn make_room(&self, tables: &mut CollapseTables, lens: [u64; 2], more: [u64; 2]) -> bool {
         let wanted = [lens[0] + more[0], lens[1] + more[1]];
         let held = tables.tuples.bytes().total() + Index::bytes(tables.index.buckets);
@@ -124,7 +124,7 @@ impl Collapse<'_> {
 }
 
 impl CollapseTables {
-    /// Packs fresh states, of which there are so many together with those that are packed. Where there is no memory
+    /// Packs fresh states, of which there are this many together with those that are packed. Where there is no memory
     /// for one, it stays as it is, and so do those behind it.
     fn pack(&mut self, system: &dyn System, len: u64, help: &Help) {
         let CollapseTables { tuples, fresh, width, .. } = self;

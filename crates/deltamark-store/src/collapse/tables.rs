@@ -5,11 +5,11 @@
 
 use super::fresh::Fresh;
 use crate::collapse::tuples::{self, Tuples};
-use crate::plain::shape::{Any, Shape, shaped};
+use crate::plain::shape::{AnyWidth, VectorShape, shaped};
 use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
-use crate::tables::entrance::{Group, NONE, Rounds};
+use crate::tables::entrance::{Entrants, NONE, Rounds};
 use crate::tables::index::{BASELINE, Index};
 use crate::threads::claim::{Answer, Claims, GROUP};
 use crate::threads::reserve::Growth;
@@ -42,9 +42,9 @@ pub(super) struct Successors<'s> {
 }
 
 /// Some of them that are inserted together.
-struct Newcomers<'g, 't, S: Shape> {
+struct Newcomers<'g, 't, S: VectorShape> {
     tables: &'t CollapseTables,
-    fresh: S::View<'t>,
+    fresh: S::VectorView<'t>,
     successors: Successors<'g>,
     /// The position, in the list, of the first.
     first: usize,
@@ -53,7 +53,7 @@ struct Newcomers<'g, 't, S: Shape> {
     new: &'g Cell<u64>,
 }
 
-impl<S: Shape> Newcomers<'_, '_, S> {
+impl<S: VectorShape> Newcomers<'_, '_, S> {
     #[inline(always)]
     fn state(&self, state: usize) -> &[Slot] {
         // SAFETY: successors that are inserted together are in the list, and of its shape.
@@ -61,7 +61,7 @@ impl<S: Shape> Newcomers<'_, '_, S> {
     }
 }
 
-impl<S: Shape> Group for Newcomers<'_, '_, S> {
+impl<S: VectorShape> Entrants for Newcomers<'_, '_, S> {
     #[inline(always)]
     fn take(&self, count: u64) -> u64 {
         self.new.set(self.new.get() + count);
@@ -94,7 +94,7 @@ impl<S: Shape> Group for Newcomers<'_, '_, S> {
     #[inline(always)]
     fn confirm(&self, guesses: &mut [u64]) {
         let CollapseTables { tuples, width, .. } = self.tables;
-        let mut together = tuples::Group::new(tuples);
+        let mut together = tuples::TupleGroup::new(tuples);
         for (slot, guess) in guesses.iter_mut().enumerate() {
             if *guess == NONE {
                 continue;
@@ -123,7 +123,7 @@ impl CollapseTables {
     /// The number is from a settled entry of the index, which was released after its state was
     /// written (I2).
     #[inline(always)]
-    unsafe fn same<S: Shape>(&self, fresh: S::View<'_>, number: u64, state: &[Slot]) -> bool {
+    unsafe fn same<S: VectorShape>(&self, fresh: S::VectorView<'_>, number: u64, state: &[Slot]) -> bool {
         if number < self.tuples.len() {
             self.tuples.same(number, state)
         } else {
@@ -139,17 +139,17 @@ impl CollapseTables {
         }
         let index = self.index.view();
         // SAFETY: the number is from a settled entry.
-        let same = |number: u64| unsafe { self.same::<Any>(Any::view(&self.fresh.vectors), number, state) };
+        let same = |number: u64| unsafe { self.same::<AnyWidth>(AnyWidth::view(&self.fresh.vectors), number, state) };
         index.search(BASELINE, mixed, index.home(mixed), same).ok()
     }
 
-    /// Inserts the successors of a range, and says how many are new. Room for them has been set
+    /// Inserts the successors of a range, and returns how many are new. Room for them has been set
     /// aside (I3).
     ///
     /// In groups, each in three rounds: fetch the buckets; scan them and fetch the tuples of
     /// the first matches; compare, and insert what is new.
     #[inline(always)]
-    fn insert<L: Lanes, S: Shape>(
+    fn insert<L: Lanes, S: VectorShape>(
         &self,
         lanes: L,
         _shape: S,
@@ -189,12 +189,12 @@ impl CollapseTables {
     pub fn insert_detected(&self, successors: Successors<'_>, range: Range<usize>, out: &mut Vec<Insert>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.insert_avx512(avx512, successors, range, out) };
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx2) = x86::Avx2::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.insert_avx2(avx2, successors, range, out) };
         }
         self.insert_shaped(BASELINE, successors, range, out)

@@ -39,14 +39,14 @@ mod append;
 use crate::integers::bits::{Bits, peek};
 use crate::memory::arena::Arena;
 use crate::tables::bucket::prefetch;
-use crate::tables::intern::Table;
+use crate::tables::intern::InternTable;
 use crate::threads::claim::GROUP;
 use deltamark_core::packed::bits_of;
 use deltamark_core::{Budget, Bytes, Slot, StateId, States, System, Width};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// For every so many states it is known in which run the first of them is.
+/// For every n-th state: in which run the first of them is.
 const PAGE: u64 = if cfg!(miri) { 1 << 6 } else { 1 << 12 };
 /// The first states are kept as they are: tables would not pay for themselves.
 #[cfg(not(miri))]
@@ -61,6 +61,9 @@ const POSITIONS: usize = 32;
 const PART: usize = 2;
 /// No table: the field holds the slot itself.
 const RAW: u32 = u32::MAX;
+/// Bytes for a component of states of fixed width, beside its values: its place, its trial, its table with the list of
+/// its chunks, and its column while states are appended.
+const COMPONENT: usize = size_of::<usize>() + size_of::<Trial>() + size_of::<InternTable>() + 224;
 
 /// A field of a tuple.
 #[derive(Clone, Copy)]
@@ -75,7 +78,7 @@ struct Field {
     /// The table that interns it, or [`RAW`].
     table: u32,
     /// The values of that table, if they are single slots and all that the mask lets through
-    /// lie one behind the other; otherwise null.
+    /// are contiguous; otherwise null.
     values: *const Slot,
 }
 
@@ -86,9 +89,9 @@ unsafe impl Send for Field {}
 unsafe impl Sync for Field {}
 
 /// States of the last run that are compared together, each with the tuple of a number.
-pub(crate) struct Group<'t> {
+pub(crate) struct TupleGroup<'t> {
     tuples: &'t Tuples,
-    run: &'t Run,
+    run: &'t LayoutRun,
     len: usize,
     /// The first byte of each tuple, and the bit of it at which the tuple begins.
     addresses: [*const u8; GROUP],
@@ -97,8 +100,8 @@ pub(crate) struct Group<'t> {
     which: [u8; GROUP],
 }
 
-impl<'t> Group<'t> {
-    /// An empty group. Nothing, if there is no run, or for states of varying width.
+impl<'t> TupleGroup<'t> {
+    /// An empty group. `None` if there is no run, or for states of varying width.
     #[inline(always)]
     pub fn new(tuples: &'t Tuples) -> Option<Self> {
         let run = tuples.runs.last()?;
@@ -106,7 +109,7 @@ impl<'t> Group<'t> {
             return None;
         }
         let (addresses, shifts, which) = ([std::ptr::null(); GROUP], [0; GROUP], [0; GROUP]);
-        Some(Group { tuples, run, len: 0, addresses, shifts, which })
+        Some(TupleGroup { tuples, run, len: 0, addresses, shifts, which })
     }
 
     /// Takes in the tuple of this number, for state `which`, and asks for it to be fetched.
@@ -185,7 +188,7 @@ impl<'t> Group<'t> {
 }
 
 /// States of one layout.
-struct Run {
+struct LayoutRun {
     /// The number of its first state, and where its tuple begins.
     first: u64,
     start: u64,
@@ -218,11 +221,11 @@ pub(crate) struct Tuples {
     /// Where each component of a state of fixed width begins; empty before the first state.
     cuts: Vec<usize>,
     trials: Vec<Trial>,
-    tables: Vec<Table>,
-    runs: Vec<Run>,
+    tables: Vec<InternTable>,
+    runs: Vec<LayoutRun>,
     /// The run of the first state of each page.
     pages: Vec<u32>,
-    /// Bytes granted for runs, their fields and pages.
+    /// Bytes granted for components, runs, their fields and pages.
     layouts: u64,
     bits: Bits,
     /// For states of varying width: where the tuple of each begins, in bytes from the first
@@ -230,7 +233,7 @@ pub(crate) struct Tuples {
     starts: Option<(Arena, Vec<u64>)>,
     len: u64,
     next_review: u64,
-    /// Whether the run in hand is not as the trials ask for.
+    /// Whether the current run is not as the trials ask for.
     stale: bool,
     /// All bits that were ever set in each slot (or position).
     seen: Vec<Slot>,
@@ -280,7 +283,7 @@ impl Tuples {
         let (used, reserve) = self.bits.bytes();
         Bytes::new()
             .with("tuples", used + self.granted_starts())
-            .with("components", self.tables.iter().map(Table::bytes).sum())
+            .with("components", self.tables.iter().map(InternTable::bytes).sum())
             .with("layouts", self.layouts)
             .with("reserve", reserve)
     }
@@ -298,7 +301,7 @@ impl Tuples {
 
     /// The run of a state.
     #[inline(always)]
-    fn run(&self, number: u64) -> &Run {
+    fn run(&self, number: u64) -> &LayoutRun {
         &self.runs[self.run_number(number)]
     }
 
@@ -321,7 +324,7 @@ impl Tuples {
 
     /// Where the tuple of a state begins.
     #[inline(always)]
-    fn start(&self, run: &Run, number: u64) -> u64 {
+    fn start(&self, run: &LayoutRun, number: u64) -> u64 {
         match &self.starts {
             None => run.start + (number - run.first) * u64::from(run.stride),
             Some((starts, pages)) => {
@@ -361,7 +364,7 @@ impl Tuples {
     /// The same for a tuple of varying width, or that crosses the end of a chunk.
     #[cold]
     #[inline(never)]
-    fn same_slowly(&self, run: &Run, at: u64, state: &[Slot]) -> bool {
+    fn same_slowly(&self, run: &LayoutRun, at: u64, state: &[Slot]) -> bool {
         let mut rest = state;
         let all = self.decode(run, at, &mut |slots: &[Slot]| match rest.strip_prefix(slots) {
             Some(behind) => {
@@ -428,7 +431,7 @@ impl Tuples {
 
     /// Gives `take` the slots of a tuple, piece by piece, as long as it says `true`.
     #[inline(always)]
-    fn decode(&self, run: &Run, at: u64, take: &mut impl FnMut(&[Slot]) -> bool) -> bool {
+    fn decode(&self, run: &LayoutRun, at: u64, take: &mut impl FnMut(&[Slot]) -> bool) -> bool {
         if self.starts.is_none() {
             return run.fields.iter().all(|field| {
                 let code = self.bits.read(at + u64::from(field.offset), field.mask);
@@ -464,15 +467,31 @@ impl Tuples {
         Ok(())
     }
 
-    /// Begins a run of this layout with the state that comes next.
-    fn begin(&mut self, fields: Vec<Field>, stride: u32) -> Result<(), NoRoom> {
-        let bytes = (fields.len() * size_of::<Field>()) as u64;
-        if !self.budget.request(bytes) {
+    /// Asks for what layouts take.
+    fn ask(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        if !self.budget.request(bytes as u64) {
             return Err(NoRoom);
         }
-        self.layouts += bytes;
-        let run = Run { first: self.len, start: self.bits.len(), stride, fields: fields.into() };
-        push(&mut self.runs, run, &mut self.layouts, &self.budget)
+        self.layouts += bytes as u64;
+        Ok(())
+    }
+
+    /// Gives back what a layout of so many fields takes.
+    fn give_back_fields(&mut self, count: usize) {
+        let bytes = (count * size_of::<Field>()) as u64;
+        self.layouts -= bytes;
+        self.budget.release(bytes);
+    }
+
+    /// Begins a run of this layout, which was granted, with the state that comes next.
+    fn begin(&mut self, fields: Vec<Field>, stride: u32) -> Result<(), NoRoom> {
+        let count = fields.len();
+        let run = LayoutRun { first: self.len, start: self.bits.len(), stride, fields: fields.into() };
+        let begun = push(&mut self.runs, run, &mut self.layouts, &self.budget);
+        if begun.is_err() {
+            self.give_back_fields(count);
+        }
+        begun
     }
 
     // States of fixed width.
@@ -482,9 +501,12 @@ impl Tuples {
         self.cuts.get(cut + 1).copied().unwrap_or(width) - self.cuts[cut]
     }
 
-    /// The fields that `trials` and what was seen so far ask for, and the bits of a tuple.
-    fn layout(&self) -> (Vec<Field>, u32) {
-        let mut fields = Vec::new();
+    /// The fields that `trials` and what was seen so far ask for, which are granted, and the bits of a tuple.
+    fn layout(&mut self) -> Result<(Vec<Field>, u32), NoRoom> {
+        let fields_of = |cut: usize| if self.trials[cut].interning { 1 } else { self.cut_len(cut) };
+        let count: usize = (0..self.cuts.len()).map(fields_of).sum();
+        self.ask(count * size_of::<Field>())?;
+        let mut fields = Vec::with_capacity(count);
         let mut offset = 0;
         let mut put = |slot: usize, table: u32, bits: u32| {
             let values = self.tables.get(table as usize).map_or(std::ptr::null(), |table| table.singles(mask(bits)));
@@ -498,19 +520,23 @@ impl Tuples {
                 (slot..slot + self.cut_len(cut)).for_each(|slot| put(slot, RAW, bits_of(self.seen[slot])));
             }
         }
-        (fields, offset)
+        Ok((fields, offset))
     }
 
     /// Decides for each component whether it is interned from now on, and begins a run.
     fn review_fixed(&mut self, system: &dyn System, state: &[Slot]) -> Result<(), NoRoom> {
         if self.cuts.is_empty() {
-            // The components of the first state cut all others: where they lie only matters
+            // The components of the first state cut all others: where they are only matters
             // for how well it works.
             match system.components() {
                 Some(components) => components.boundaries(state, &mut self.cuts),
                 None => self.cuts.extend(0..state.len()),
             }
-            self.tables = (0..self.cuts.len()).map(|cut| Table::new(Width::Fixed(self.cut_len(cut)))).collect();
+            if let Err(NoRoom) = self.ask(self.cuts.len() * COMPONENT + size_of_val(state)) {
+                self.cuts = Vec::new();
+                return Err(NoRoom);
+            }
+            self.tables = (0..self.cuts.len()).map(|cut| InternTable::new(Width::Fixed(self.cut_len(cut)))).collect();
             // The whole state as one component would be a table beside the table.
             let until = if self.cuts.len() > 1 { FIRST_TRIAL } else { u64::MAX };
             self.trials = vec![
@@ -544,7 +570,7 @@ impl Tuples {
         }
         self.next_review = self.trials.iter().map(|trial| trial.until).min().unwrap_or(u64::MAX);
         if self.stale {
-            let (fields, stride) = self.layout();
+            let (fields, stride) = self.layout()?;
             self.begin(fields, stride)?;
             self.stale = false;
         }
@@ -560,7 +586,7 @@ impl Tuples {
     fn widen_fixed(&mut self, states: &[Slot]) -> Result<(), NoRoom> {
         let width = self.seen.len();
         states.chunks_exact(width).for_each(|state| self.see(state));
-        let (fields, stride) = self.layout();
+        let (fields, stride) = self.layout()?;
         let run = self.runs.last().expect("a run was begun");
         let count = self.len - run.first;
         let (old_bits, layout_bits) = (count * u64::from(run.stride), (fields.len() * size_of::<Field>() * 8) as u64);
@@ -587,8 +613,9 @@ impl Tuples {
                 self.bits.write(at, code.into(), field.mask.count_ones());
             }
         }
-        run.fields = fields.into();
+        let before = std::mem::replace(&mut run.fields, fields.into()).len();
         run.stride = stride;
+        self.give_back_fields(before);
     }
 
     // States of varying width.
@@ -606,7 +633,7 @@ impl Tuples {
         added
     }
 
-    /// Appends a state of varying width whose components lie between these boundaries.
+    /// Appends a state of varying width whose components are between these boundaries.
     fn add_parts(&mut self, state: &[Slot], boundaries: &[usize]) -> Result<(), NoRoom> {
         let parts = || boundaries.windows(2).map(|pair| &state[pair[0]..pair[1]]);
         self.review_varying(boundaries.len() - 1)?;
@@ -628,6 +655,7 @@ impl Tuples {
         let count = self.codes.len() as u32;
         if !self.fits(count) {
             let fields = self.layout_varying(count);
+            self.ask(fields.len() * size_of::<Field>())?;
             self.begin(fields, bits_of(count).next_multiple_of(4))?;
         }
         let padding = self.bits.len().next_multiple_of(8) - self.bits.len();
@@ -676,7 +704,7 @@ impl Tuples {
         Ok(())
     }
 
-    /// Whether the run in hand holds a tuple of these codes, as many as are asked for.
+    /// Whether the current run holds a tuple of these codes, as many as are asked for.
     fn fits(&self, count: u32) -> bool {
         let Some(run) = self.runs.last() else { return false };
         let enough = run.fields.len() >= POSITIONS.min(count as usize) && count & !mask(run.stride) == 0;
@@ -698,7 +726,7 @@ impl Tuples {
         let positions = POSITIONS.min(count as usize).max(old.len());
         let field = |position: usize| {
             let codes = self.codes.iter().skip(position);
-            // The last position stands for all behind it.
+            // The last position represents all behind it.
             let largest =
                 codes.take(if position + 1 == POSITIONS { usize::MAX } else { 1 }).max().copied().unwrap_or(0);
             let before = old.get(position).filter(|field| field.table == RAW).map_or(0, |field| field.offset);
@@ -722,7 +750,7 @@ impl Tuples {
     /// Decides for each position whether it is interned from now on.
     fn review_varying(&mut self, count: usize) -> Result<(), NoRoom> {
         if self.tables.is_empty() {
-            self.tables.push(Table::new(Width::Varies));
+            self.tables.push(InternTable::new(Width::Varies));
         }
         let positions = count.min(POSITIONS);
         if positions > self.trials.len() {
@@ -752,7 +780,7 @@ impl Tuples {
 }
 
 impl Trial {
-    /// Ends a window: goes on as before, or changes. Says whether it changed. Tables cost most
+    /// Ends a window: goes on as before, or changes. Returns whether it changed. Tables cost most
     /// at first and may pay later, so `allowance` bits may be lost before interning ends.
     fn next(&mut self, len: u64, allowance: u64) -> bool {
         let before = self.interning;

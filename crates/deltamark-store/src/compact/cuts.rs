@@ -215,7 +215,7 @@ impl<'a> Columns<'a> {
         (self.goes_on)()
     }
 
-    /// Every so many states of it, about `len` in all.
+    /// A sample of its states at equal distances, about `len` in all.
     fn thinned(&self, len: usize) -> Columns<'a> {
         let every = self.len.div_ceil(len).max(1);
         let (len, bits) = (self.len.div_ceil(every), self.bits);
@@ -339,7 +339,7 @@ impl Counter {
 
     /// How large the set is that these were drawn from, about.
     ///
-    /// By Chao (1984): what was met once, and what twice, tells how much was not met at all.
+    /// By Chao (1984): the numbers of values seen once and seen twice estimate how many were not seen at all.
     /// Unlike estimates that take all values as equally likely, it is not fooled by one value
     /// that takes half of the draws.
     fn estimate(&mut self, hashes: &[u64]) -> f64 {
@@ -376,7 +376,7 @@ fn unseen(different: f64, once: f64, twice: f64) -> f64 {
     different + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
 }
 
-/// The bytes that roots and halves take where these take so many values, as a power of two.
+/// The bytes that roots and halves take where the halves have `2^left` and `2^right` values.
 fn price(left: f64, right: f64) -> f64 {
     let bitmap = left * right / 8.0;
     let quotiented = STATES * ((left * right / STATES).log2().max(0.0) + 6.0) / 8.0;
@@ -495,7 +495,7 @@ impl<'a> Bisection<'a> {
         }
     }
 
-    /// Moves clusters as long as that helps, with so many tries at most.
+    /// Moves clusters as long as that helps, in `tries` tries at most.
     fn improve(&mut self, clusters: &[Vec<usize>], mut tries: usize) {
         let mut best = self.price();
         loop {

@@ -5,13 +5,13 @@
 //! whether each is new. Invariant: only changed leaves are looked up, and only nodes above them;
 //! the others have the numbers of their sources.
 
-use super::tables::Tables;
+use super::tables::CompactTables;
 use super::{GROUP, MANY_LEAVES, Working};
 use crate::compact::roots::Roots;
 use crate::tables::bucket::Lanes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
-use crate::tables::dense::{Keys, Table, key_hash, pair};
+use crate::tables::dense::{DenseTable, Keys, key_hash, pair};
 use crate::tables::index::BASELINE;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::pair_code::Bmi2;
@@ -21,8 +21,8 @@ use deltamark_core::{BLOCK, Batch, Block, Insert};
 use std::ops::Range;
 
 /// Successors of a batch that are inserted together. Room for their halves has been set aside.
-pub(super) struct Group<'g> {
-    pub tables: &'g Tables,
+pub(super) struct InsertGroup<'g> {
+    pub tables: &'g CompactTables,
     pub roots: &'g Roots,
     pub working: &'g mut Working,
     pub block: &'g Block,
@@ -52,7 +52,7 @@ impl Changes {
 
     /// Writes the numbers of those that changed to `own`.
     #[inline(always)]
-    fn look_up<L: Lanes, S: Keys<2>>(&mut self, lanes: L, table: &Table<2, S>, own: &mut [u32]) {
+    fn look_up<L: Lanes, S: Keys<2>>(&mut self, lanes: L, table: &DenseTable<2, S>, own: &mut [u32]) {
         for &slot in &self.slots[..self.len] {
             let slot = slot as usize % GROUP;
             self.mixed[slot] = key_hash(pair(self.keys[slot]));
@@ -65,7 +65,7 @@ impl Changes {
     }
 }
 
-impl Group<'_> {
+impl InsertGroup<'_> {
     /// Inserts them, up to the first that finds no room. Gives how many are new.
     pub fn insert(self) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -105,7 +105,7 @@ impl Group<'_> {
     /// the others have the numbers of their sources.
     #[inline(always)]
     fn insert_with<L: Lanes, P: Pick>(self, lanes: L, pick: P) -> u64 {
-        let Group { tables, roots, working, block, batch, range, out, expects_new } = self;
+        let InsertGroup { tables, roots, working, block, batch, range, out, expects_new } = self;
         let (plan, start, count) = (&tables.plan, range.start, range.len().min(GROUP));
         let Working { parents, numbers, differing, .. } = working;
         let many = plan.leaves() >= MANY_LEAVES;

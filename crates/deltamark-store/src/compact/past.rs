@@ -15,7 +15,7 @@
 //! old ids, and the halves suffice to decode them; in a level-by-level search they are freed after
 //! two levels.
 
-use super::tables::Tables;
+use super::tables::CompactTables;
 use deltamark_core::{Budget, Recoding, Slot, StateId, States};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const FEW: u64 = 1 << 14;
 /// Ids from before.
 #[derive(Default)]
 pub(crate) struct Past {
-    kind: Kind,
+    kind: PastKind,
     /// New ids begin here.
     base: u64,
     /// Levels that have ended since.
@@ -33,7 +33,7 @@ pub(crate) struct Past {
 }
 
 #[derive(Default)]
-enum Kind {
+enum PastKind {
     /// The layout never changed.
     #[default]
     None,
@@ -50,17 +50,17 @@ struct Kept {
 
 /// A tree whose roots are gone, and how its states read now.
 struct Former {
-    tables: Tables,
+    tables: CompactTables,
     recoding: Recoding,
 }
 
 impl Past {
-    /// Whether so many states are few.
+    /// Whether `states` are few enough for their ids to be kept.
     pub fn keeps_ids(states: u64) -> bool {
         states <= FEW
     }
 
-    /// The bytes of the ids of so many states.
+    /// The bytes of the ids of `states` states.
     pub fn cost(states: u64) -> u64 {
         states * 2 * size_of::<(u64, u64)>() as u64
     }
@@ -71,30 +71,30 @@ impl Past {
         let mut by_code: Vec<(u64, u64)> = by_id.iter().map(|&(id, code)| (code, id)).collect();
         by_id.sort_unstable();
         by_code.sort_unstable();
-        Past { kind: Kind::Kept(Kept { by_id, by_code }), base, levels: 0 }
+        Past { kind: PastKind::Kept(Kept { by_id, by_code }), base, levels: 0 }
     }
 
     /// That of a tree whose roots are gone.
-    pub fn former(tables: Tables, recoding: Recoding) -> Self {
+    pub fn former(tables: CompactTables, recoding: Recoding) -> Self {
         let base = tables.past.base + tables.reach(0).limit();
-        Past { kind: Kind::Former(Box::new(Former { tables, recoding })), base, levels: 0 }
+        Past { kind: PastKind::Former(Box::new(Former { tables, recoding })), base, levels: 0 }
     }
 
     /// The bytes it holds.
     pub fn bytes(&self) -> u64 {
         match &self.kind {
-            Kind::None | Kind::Gone => 0,
-            Kind::Kept(kept) => Self::cost(kept.by_id.len() as u64),
-            Kind::Former(former) => former.tables.bytes().total(),
+            PastKind::None | PastKind::Gone => 0,
+            PastKind::Kept(kept) => Self::cost(kept.by_id.len() as u64),
+            PastKind::Former(former) => former.tables.bytes().total(),
         }
     }
 
     /// Gives its bytes back.
     pub fn release(&mut self, budget: &Arc<Budget>) {
         match &mut self.kind {
-            Kind::None | Kind::Gone => {}
-            Kind::Kept(_) => budget.release(self.bytes()),
-            Kind::Former(former) => former.tables.release(budget),
+            PastKind::None | PastKind::Gone => {}
+            PastKind::Kept(_) => budget.release(self.bytes()),
+            PastKind::Former(former) => former.tables.release(budget),
         }
         *self = Past::default();
     }
@@ -104,21 +104,21 @@ impl Past {
     pub fn end_level(&mut self, budget: &Arc<Budget>) {
         self.levels += 1;
         if self.levels == 2
-            && let Kind::Former(former) = &mut self.kind
+            && let PastKind::Former(former) = &mut self.kind
         {
             former.tables.release(budget);
-            self.kind = Kind::Gone;
+            self.kind = PastKind::Gone;
         }
     }
 
     /// Whether every state is reported with its id.
     pub fn names_all(&self) -> bool {
-        matches!(self.kind, Kind::None | Kind::Kept(_))
+        matches!(self.kind, PastKind::None | PastKind::Kept(_))
     }
 
     /// Whether old ids may be forgotten one day.
     pub fn is_waiting(&self) -> bool {
-        matches!(self.kind, Kind::Former(_))
+        matches!(self.kind, PastKind::Former(_))
     }
 
     /// The id of a state that has just been entered under this code.
@@ -126,7 +126,7 @@ impl Past {
     pub fn new_id(&self, code: u64) -> StateId {
         match &self.kind {
             // One that was there before is entered again when the tree is made anew.
-            Kind::Kept(kept) => StateId::new(kept.id(code).unwrap_or(self.base + code)),
+            PastKind::Kept(kept) => StateId::new(kept.id(code).unwrap_or(self.base + code)),
             _ => StateId::new(self.base + code),
         }
     }
@@ -135,7 +135,7 @@ impl Past {
     #[inline(always)]
     pub fn seen_id(&self, code: u64) -> StateId {
         match &self.kind {
-            Kind::Former(_) | Kind::Gone => StateId::NAMELESS,
+            PastKind::Former(_) | PastKind::Gone => StateId::NAMELESS,
             _ => self.new_id(code),
         }
     }
@@ -145,7 +145,7 @@ impl Past {
     pub fn code(&self, id: StateId) -> Option<u64> {
         match &self.kind {
             _ if id.get() >= self.base => Some(id.get() - self.base),
-            Kind::Kept(kept) => Some(kept.code(id.get())),
+            PastKind::Kept(kept) => Some(kept.code(id.get())),
             _ => None,
         }
     }
@@ -153,7 +153,7 @@ impl Past {
     /// The state of an id whose code is not known, in the new layout.
     #[cold]
     pub fn state(&self, id: StateId) -> Vec<Slot> {
-        let Kind::Former(former) = &self.kind else { panic!("no state has the id {id:?}") };
+        let PastKind::Former(former) = &self.kind else { panic!("no state has the id {id:?}") };
         let (mut old, mut new) = (States::new(former.recoding.from), Vec::new());
         former.tables.state_of(id, &mut old);
         former.recoding.translate(old.get(0), &mut new);

@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     parts: Box<[Part]>,
     /// For each leaf where its parts end.
     ends: Box<[u32]>,
-    /// For each word of a state, one behind the other, the leaves it has bits of, and which; and
+    /// For each word of a state, contiguously, the leaves it has bits of, and which; and
     /// where those of each word end.
     words: Box<[(u32, u64)]>,
     word_ends: Box<[u32]>,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const OWN_SAMPLE: u64 = 4096;
 
 /// What changes only while the gate is held alone.
-pub(crate) struct Tables {
+pub(crate) struct CompactTables {
     pub plan: Plan,
     /// One for each leaf, and one for each position behind those; none, if the budget did not
     /// even allow the first.
@@ -35,10 +35,10 @@ pub(crate) struct Tables {
     pub growth: Growth,
 }
 
-impl Tables {
+impl CompactTables {
     pub fn new(plan: Plan, budget: &Arc<Budget>) -> Self {
         let (leaves, nodes, roots) = (Vec::new(), Vec::new(), Roots::new(budget));
-        let mut tables = Tables { plan, leaves, nodes, roots, past: Past::default(), growth: Growth::default() };
+        let mut tables = CompactTables { plan, leaves, nodes, roots, past: Past::default(), growth: Growth::default() };
         for position in 0..tables.plan.positions() {
             let added = if position < tables.plan.leaves() {
                 Dense::new(budget).map(|table| tables.leaves.push(table))
@@ -282,10 +282,10 @@ impl Tables {
         if keeps_ids && !budget.request(Past::cost(len)) {
             return false;
         }
-        let mut new = Tables::new(plan, budget);
+        let mut new = CompactTables::new(plan, budget);
         let (mut pairs, mut entered, mut base) = (Vec::new(), 0, 0);
         let (mut state, mut translated, mut numbers) = (States::new(recoding.from), Vec::new(), Vec::new());
-        let mut enter = |old: &Tables, code| {
+        let mut enter = |old: &CompactTables, code| {
             state.clear();
             old.state(code, &mut state);
             recoding.translate(state.get(0), &mut translated);

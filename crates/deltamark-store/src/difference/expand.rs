@@ -6,7 +6,7 @@
 //! each.
 
 use crate::difference::journal::{Journal, JournalSpot};
-use crate::difference::record::{Coder, Kind};
+use crate::difference::record::{Coder, RecordKind};
 use deltamark_core::Slot;
 
 /// The most states it holds.
@@ -14,14 +14,14 @@ const PATH: usize = 64;
 
 /// Expanded states of one path: each one is an ancestor of the next.
 #[derive(Default)]
-pub(crate) struct Path {
+pub(crate) struct ExpandedPath {
     numbers: Vec<u64>,
     /// As many states, and perhaps unused ones behind them.
     states: Vec<Vec<Slot>>,
     steps: Vec<(u64, JournalSpot)>,
 }
 
-impl Path {
+impl ExpandedPath {
     /// Forgets its states.
     pub fn clear(&mut self) {
         self.numbers.clear();
@@ -38,12 +38,12 @@ impl Path {
             }
             let spot = journal.spot(at);
             match Coder::kind(journal.at(spot)) {
-                Kind::Difference(parent) => {
+                RecordKind::Difference(parent) => {
                     assert!(parent < at, "I1: a predecessor has a smaller number");
                     self.steps.push((at, spot));
                     at = parent;
                 }
-                Kind::Whole => {
+                RecordKind::Whole => {
                     self.numbers.clear();
                     self.push(at);
                     coder.whole(journal.at(spot), &mut self.states[0]);

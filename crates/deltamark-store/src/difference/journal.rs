@@ -22,11 +22,11 @@ use deltamark_core::Budget;
 
 /// Records that share a place.
 const SHARE: u64 = 22;
-/// Longer records lie elsewhere.
+/// Longer records are elsewhere.
 const LONGEST: usize = 120;
 /// The bit of a length that is the mark.
 const MARK: u8 = 128;
-/// The first byte of a record that lies elsewhere. Other records do not begin with it.
+/// The first byte of a record that is elsewhere. Other records do not begin with it.
 pub(crate) const ELSEWHERE: u8 = 1;
 /// The bytes of a place.
 const PLACE: u64 = 32;
@@ -61,14 +61,14 @@ impl Log {
         1 << self.shift
     }
 
-    /// The number of the chunk of a byte, and where it lies there.
+    /// The number of the chunk of a byte, and its position there.
     #[inline(always)]
     fn split(&self, at: u64) -> (usize, usize) {
         ((at >> self.shift) as usize, (at & (self.chunk() - 1)) as usize)
     }
 
     /// Makes sure that `bytes` can be appended in one piece with room for `room` behind `end`
-    /// in the same chunk; says whether the budget and the system have the memory.
+    /// in the same chunk; returns whether the budget and the system have the memory.
     #[must_use]
     fn reserve(&mut self, bytes: u64, room: u64, budget: &Budget) -> bool {
         let left = self.chunk() - self.split(self.end).1 as u64;
@@ -109,7 +109,7 @@ impl Log {
         assert!(within + len + SLACK <= self.chunk() as usize, "bytes of one chunk");
         let chunk = &self.chunks[chunk];
         // SAFETY: a region has as many bytes as a chunk, all of them initialised with zero or
-        // written since; `&self` says that nobody writes now.
+        // written since; `&self` means that nobody writes now.
         unsafe { std::slice::from_raw_parts(chunk.as_ptr().cast::<u8>().add(within), len + SLACK) }
     }
 
@@ -129,7 +129,7 @@ impl Log {
         let (chunk, within) = self.split(at);
         assert!(within + bytes.len() <= self.chunk() as usize, "bytes of one chunk");
         let chunk = &self.chunks[chunk];
-        // SAFETY: the bytes lie within the region, and `&mut self` says that nobody else reads
+        // SAFETY: the bytes lie within the region, and `&mut self` means that nobody else reads
         // or writes.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), chunk.as_ptr().cast::<u8>().add(within), bytes.len());
@@ -137,7 +137,7 @@ impl Log {
     }
 }
 
-/// Where a record lies, and the base of its share.
+/// Where a record is, and the base of its share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JournalSpot {
     at: u64,
@@ -202,7 +202,7 @@ impl Journal {
                 return false;
             }
         }
-        // Places have 40 bits for where records lie.
+        // Places have 40 bits for where records are.
         if self.records.end >> 39 != 0 {
             return false;
         }
@@ -258,7 +258,7 @@ impl Journal {
         self.records.address(spot.at)
     }
 
-    /// Where a record lies.
+    /// Where a record is.
     #[inline(always)]
     pub fn spot(&self, number: u64) -> JournalSpot {
         let place = self.places.bytes(number / SHARE * PLACE, PLACE as usize - SLACK);

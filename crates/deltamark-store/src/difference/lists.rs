@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The longest list that is worth it.
 const LONGEST: usize = 64;
-/// The most lists: two bytes of seven bits name one.
+/// The most lists: a varint of two bytes names one.
 const MOST: usize = 1 << 14;
 
 /// Numbered lists of changes.

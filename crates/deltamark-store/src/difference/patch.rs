@@ -59,7 +59,7 @@ impl Change {
         *slot = slot.wrapping_add(self.add);
     }
 
-    /// Undoes the change. Says whether the state has the slot.
+    /// Undoes the change. Returns whether the state has the slot.
     #[inline(always)]
     pub fn undo(self, state: &mut [Slot]) -> bool {
         let slot = state.get_mut(self.slot as usize);
@@ -198,7 +198,7 @@ fn differing(old: &[Slot], new: &[Slot], slots: usize, mut found: impl FnMut(usi
     }
 }
 
-/// Appends the list of changes that lead from `old` to `new` in the first `slots` slots. Says
+/// Appends the list of changes that lead from `old` to `new` in the first `slots` slots. Returns
 /// whether it has at most `most` bytes; if not, `out` is as it was.
 pub(crate) fn write_list(old: &[Slot], new: &[Slot], slots: usize, most: usize, out: &mut Vec<u8>) -> bool {
     let start = out.len();
@@ -274,7 +274,7 @@ pub(crate) fn same_dense(reference: &[Slot], bytes: &[u8], state: &mut [Slot]) -
     state[..shared] == reference[..shared] && state[shared..].iter().all(|&slot| slot == 0)
 }
 
-/// Appends a number, seven bits a byte.
+/// Appends a number as a varint (LEB128).
 #[inline(always)]
 pub(crate) fn write_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 128 {

@@ -32,21 +32,21 @@ const LONG_LIST: usize = 10;
 /// States of so few slots are quickly tried.
 const FEW_SLOTS: usize = 16;
 
-/// What a record says of its state.
+/// What a record holds of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// It differs from the state of this number.
     Difference(u64),
     /// All of it.
     Whole,
 }
 
-/// Where walking back has come to.
+/// The current position of a walk back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
-    /// The states are the same if the one in hand now is that of this number.
+    /// The states are the same if the current one now is that of this number.
     To(u64),
-    /// The states are the same if the one in hand is the one of this record.
+    /// The states are the same if the current one is the one of this record.
     Whole,
     /// The states differ.
     Differs,
@@ -56,7 +56,7 @@ pub(crate) enum Back {
 pub(crate) struct Coder {
     /// Whether states differ in length.
     varies: bool,
-    /// The state that whole states are told from.
+    /// The state that whole states are compared with.
     pub reference: Vec<Slot>,
     /// Lists of changes that have a number.
     pub lists: Lists,
@@ -65,28 +65,28 @@ pub(crate) struct Coder {
 /// A record that was written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// What it says.
-    pub kind: Kind,
+    /// Its contents.
+    pub kind: RecordKind,
     /// Whether it is to be marked.
     pub marked: bool,
 }
 
 impl Written {
-    const WHOLE: Written = Written { kind: Kind::Whole, marked: false };
+    const WHOLE: Written = Written { kind: RecordKind::Whole, marked: false };
 }
 
-/// At most one list in so many states gets a number, so that numbers cost little even where they
+/// At most one list in this many states gets a number, so that numbers cost little even where they
 /// are of no use.
 const STATES_A_LIST: u64 = 32;
 
 impl Coder {
-    /// For states of this width, told from this one.
+    /// For states of this width, compared with this one.
     pub fn new(width: Width, reference: Vec<Slot>, budget: Arc<Budget>) -> Self {
         Coder { varies: width == Width::Varies, reference, lists: Lists::new(budget) }
     }
 
     /// Replaces `out` by the record of state `number`, as a difference from `parent` unless that
-    /// is absent or longer. `other` is working memory. Says what it has written.
+    /// is absent or longer. `other` is working memory. Returns what it has written.
     pub fn write(
         &mut self,
         number: u64,
@@ -98,7 +98,7 @@ impl Coder {
     ) -> Written {
         out.clear();
         if let Some((parent_number, parent)) = parent {
-            let mut difference = Written { kind: Kind::Difference(parent_number), marked: false };
+            let mut difference = Written { kind: RecordKind::Difference(parent_number), marked: false };
             write_number(fold(parent_number.wrapping_sub(base) as i64) + DIFFERENCE, out);
             let head = out.len();
             if self.varies {
@@ -155,16 +155,16 @@ impl Coder {
         }
     }
 
-    /// What a record says.
+    /// The contents of a record.
     #[inline(always)]
-    pub fn kind(record: Record<'_>) -> Kind {
+    pub fn kind(record: Record<'_>) -> RecordKind {
         match read_number(record.bytes).0 {
-            DENSE | LIST => Kind::Whole,
-            number => Kind::Difference(record.base.wrapping_add(unfold(number - DIFFERENCE) as u64)),
+            DENSE | LIST => RecordKind::Whole,
+            number => RecordKind::Difference(record.base.wrapping_add(unfold(number - DIFFERENCE) as u64)),
         }
     }
 
-    /// Takes the state in hand one step back, if the record's state may be the same.
+    /// Takes the current state one step back, if the record's state may be the same.
     #[inline(always)]
     pub fn back(&self, record: Record<'_>, state: &mut Vec<Slot>) -> Back {
         let (first, at) = read_number(record.bytes);
@@ -202,7 +202,7 @@ impl Coder {
         Back::To(parent)
     }
 
-    /// Whether the state in hand is the whole one of a record. It is of no use after that.
+    /// Whether the current state is the whole one of a record. It is of no use after that.
     pub fn is_whole(&self, record: Record<'_>, state: &mut [Slot]) -> bool {
         let (form, mut at) = read_number(record.bytes);
         if self.varies {
@@ -315,12 +315,12 @@ mod tests {
             prop_assert_eq!(Coder::kind(record), kind);
             let mut back = state.clone();
             match kind {
-                Kind::Difference(_) => {
+                RecordKind::Difference(_) => {
                     prop_assert_eq!(coder.back(record, &mut back), Back::To(number));
                     prop_assert_eq!(&back, &parent);
                     coder.forward(record, &mut back);
                 }
-                Kind::Whole => {
+                RecordKind::Whole => {
                     prop_assert_eq!(coder.back(record, &mut back), Back::Whole);
                     prop_assert!(coder.is_whole(record, &mut state.clone()));
                     prop_assert_eq!(coder.is_whole(record, &mut parent.clone()), parent == state);
@@ -340,7 +340,7 @@ mod tests {
             bytes.extend([0xff; SLACK]);
             let mut back = other.clone();
             let answer = coder.back(Record { bytes: &bytes, len, marked, base: 0 }, &mut back);
-            if kind != Kind::Whole && other != state {
+            if kind != RecordKind::Whole && other != state {
                 prop_assert!(answer == Back::Differs || back != parent, "another state leads elsewhere");
             }
         }

@@ -49,7 +49,7 @@ impl Bits {
         (used, held - used)
     }
 
-    /// Makes sure that `more` bits can be appended. Says whether there was memory for them.
+    /// Makes sure that `more` bits can be appended. Returns whether there was memory for them.
     #[must_use]
     #[inline]
     pub fn reserve(&mut self, more: u64, budget: &Budget) -> bool {

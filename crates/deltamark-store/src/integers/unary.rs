@@ -23,11 +23,11 @@ const CHUNK: u64 = 512;
 /// Ones from one sample to the next.
 const SAMPLE: u64 = 64;
 
-type Words = Box<[u64; CHUNK as usize]>;
+type UnaryChunk = Box<[u64; CHUNK as usize]>;
 
 /// Numbers that never decrease.
 pub(crate) struct Unary {
-    chunks: Vec<Words>,
+    chunks: Vec<UnaryChunk>,
     /// Positions of ones number 0, 64, 128 …
     samples: Packed,
     len: u64,
@@ -58,7 +58,7 @@ impl Unary {
         while self.chunks.len() as u64 * CHUNK * 64 < end + 1 {
             if self.chunks.len() == self.chunks.capacity() {
                 let more = self.chunks.capacity().max(4);
-                if !self.grant.ask((more * size_of::<Words>()) as u64) {
+                if !self.grant.ask((more * size_of::<UnaryChunk>()) as u64) {
                     return false;
                 }
                 self.chunks.reserve_exact(more);

@@ -72,7 +72,7 @@ impl Arena {
         1 << self.shift
     }
 
-    /// Makes sure that items up to but not including `end` have an address. Says whether
+    /// Makes sure that items up to but not including `end` have an address. Returns whether
     /// the system had the memory.
     #[must_use]
     pub fn extend(&self, end: u64) -> bool {
@@ -92,7 +92,7 @@ impl Arena {
     }
 
     /// The address of an item below what was [extended](Self::extend) to. Its words may
-    /// be written before the item's number is told to anybody else, and read after.
+    /// be written before the item's number is published, and read after.
     #[inline(always)]
     pub fn address(&self, index: u64) -> *mut u32 {
         let pointer = self.pointers()[(index >> self.shift) as usize & (CHUNKS - 1)].load(Acquire);
@@ -103,11 +103,11 @@ impl Arena {
     /// What [`address`](Self::address) needs, for loops that keep it in registers. Valid
     /// until the arena is [rewritten](Self::rewrite).
     #[inline(always)]
-    pub fn view(&self) -> View<'_> {
-        View { pointers: self.pointers(), shift: self.shift }
+    pub fn view(&self) -> ArenaView<'_> {
+        ArenaView { pointers: self.pointers(), shift: self.shift }
     }
 
-    /// How many items lie one behind the other from `index` on.
+    /// How many items are contiguous from `index` on.
     #[inline]
     pub fn contiguous(&self, index: u64) -> u64 {
         self.chunk_items() as u64 - (index & (self.chunk_items() as u64 - 1))
@@ -115,8 +115,8 @@ impl Arena {
 
     /// Rewrites `len` items to `new_item` words each, first to last, by
     /// `translate(old, new)`. Old pages are given back as it goes, so that old and new are
-    /// never both there in full. Says whether the system had the addresses; if not, nothing
-    /// has changed. `translate` says whether to go on; where it does not, `false` is returned too, and the items
+    /// never both there in full. Returns whether the system had the addresses; if not, nothing
+    /// has changed. `translate` returns whether to go on; where it does not, `false` is returned too, and the items
     /// are lost.
     #[must_use]
     pub fn rewrite(
@@ -125,8 +125,11 @@ impl Arena {
         len: u64,
         mut translate: impl FnMut(&[u32], &mut [u32]) -> bool,
     ) -> bool {
-        /// How many items are rewritten before old pages are given back.
+        /// How many items are rewritten before old pages are given back, at most.
         const PIECE: usize = if cfg!(miri) { 1 << 6 } else { 1 << 15 };
+        /// At most this number of bytes: `PIECE` wide items could be all there are, twice.
+        const PIECE_BYTES: usize = 1 << 20;
+        let piece = (PIECE_BYTES / (4 * self.item.max(new_item).max(1))).clamp(1, PIECE);
         let new = Arena::new(new_item);
         if !new.extend(len) {
             return false;
@@ -134,8 +137,8 @@ impl Arena {
         let mut old = std::mem::replace(self, new);
         let mut regions = std::mem::take(&mut *old.regions.get_mut().unwrap_or_else(PoisonError::into_inner));
         let old_chunk = old.chunk_items() as u64;
-        for start in (0..len).step_by(PIECE) {
-            let end = len.min(start + PIECE as u64);
+        for start in (0..len).step_by(piece) {
+            let end = len.min(start + piece as u64);
             for index in start..end {
                 // SAFETY: `&mut self`: nobody else uses the arena. Both arenas have addresses
                 // for this item, and their regions are different memory.
@@ -155,14 +158,35 @@ impl Arena {
         true
     }
 
-    /// Gives back all chunks before the one of this item, and so many bytes at the front of that one.
+    /// Gives back the items from this one on; until the arena is [extended](Self::extend) to them again those up to the
+    /// end of its chunk are zero.
+    pub fn truncate(&mut self, end: u64) {
+        let item_bytes = self.item * 4;
+        let items = self.chunk_items() as u64;
+        let chunks = end.div_ceil(items).max(1);
+        let within = end - (chunks - 1) * items;
+        let regions = self.regions.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let there = regions.len();
+        regions.truncate(chunks as usize);
+        if let Some(last) = regions.last_mut()
+            && there as u64 >= chunks
+            && within < items
+        {
+            last.clear_from(within as usize * item_bytes);
+        }
+        for chunk in chunks as usize..there {
+            self.pointers()[chunk].store(std::ptr::null_mut(), Release);
+        }
+    }
+
+    /// Gives back all chunks before the one of this item, and the first bytes of that one.
     pub fn release_before(&mut self, index: u64, bytes: u64) {
         let regions = self.regions.get_mut().unwrap_or_else(PoisonError::into_inner);
         release(regions, index >> self.shift, bytes as usize);
     }
 }
 
-/// Gives back whole chunks, and so many bytes at the front of the next.
+/// Gives back whole chunks, and the first bytes of the next.
 fn release(regions: &mut [Region], chunks: u64, bytes: usize) {
     let (before, rest) = regions.split_at_mut((chunks as usize).min(regions.len()));
     for region in before {
@@ -175,12 +199,12 @@ fn release(regions: &mut [Region], chunks: u64, bytes: usize) {
 
 /// An arena whose item size the compiler knows.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct ArenaView<'a> {
     pointers: &'a [AtomicPtr<u32>],
     shift: u32,
 }
 
-impl View<'_> {
+impl ArenaView<'_> {
     /// Where the chunk of an item begins, and how many items of the chunk are before it.
     #[inline(always)]
     pub fn chunk(self, index: u64) -> (*mut u32, u64) {
@@ -215,12 +239,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_truncated_is_zero_when_it_is_there_again() {
+        let mut arena = Arena::new(16);
+        let items = arena.chunk_items() as u64;
+        for end in [0, 3, items - 1, items, items + 1, 2 * items + 5] {
+            let len = 3 * items;
+            assert!(arena.extend(len));
+            // Far more would take long: the ends of chunks, and what is around the cut.
+            let some = |from: u64| {
+                let near = [0, items, 2 * items, end];
+                let around = near.into_iter().flat_map(|at| at.saturating_sub(2)..at + 40);
+                around.chain(len - 2..len).filter(move |index| (from..len).contains(index))
+            };
+            for index in some(0) {
+                // SAFETY: the item is below what was extended to, and this is the only thread.
+                unsafe { arena.address(index).write(1 + index as u32) };
+            }
+            arena.truncate(end);
+            assert!(arena.extend(len));
+            for index in some(0) {
+                let expected = if index < end { 1 + index as u32 } else { 0 };
+                // SAFETY: as above.
+                assert_eq!(unsafe { arena.address(index).read() }, expected, "{index} of {end}");
+            }
+        }
+    }
+
+    #[test]
     fn rewriting_keeps_items_and_changes_their_size() {
         let mut arena = Arena::new(2);
         let len = if cfg!(miri) { 700 } else { 5000 };
         assert!(arena.extend(len));
         for index in 0..len {
-            // SAFETY: the item lies below what was extended to, and this is the only thread.
+            // SAFETY: the item is below what was extended to, and this is the only thread.
             unsafe { arena.address(index).write(index as u32) };
         }
         let next = |old: &[u32], new: &mut [u32]| {

@@ -66,11 +66,24 @@ unsafe impl Send for Region {}
 // SAFETY: as above; the region itself has no method that writes through `&self`.
 unsafe impl Sync for Region {}
 
+#[cfg(all(test, not(miri)))]
+thread_local! {
+    /// How many regions this thread had mapped.
+    pub(crate) static MAPPED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(not(miri))]
+fn mapped(bytes: usize) -> Option<memmap2::MmapMut> {
+    #[cfg(test)]
+    MAPPED.with(|count| count.set(count.get() + 1));
+    memmap2::MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon().ok()
+}
+
 impl Region {
     /// `bytes` of zeroed memory, or nothing if the system has none to give.
     #[cfg(not(miri))]
     pub fn zeroed(bytes: usize) -> Option<Region> {
-        let mut map = memmap2::MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon().ok()?;
+        let mut map = mapped(bytes)?;
         #[cfg(target_os = "linux")]
         if bytes >= LARGE {
             // Only a wish: without large pages everything works, slower.
@@ -84,7 +97,7 @@ impl Region {
     /// large pages, so that a little of it takes a little memory.
     #[cfg(not(miri))]
     pub fn filled_slowly(bytes: usize) -> Option<Region> {
-        let mut map = memmap2::MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon().ok()?;
+        let mut map = mapped(bytes)?;
         #[cfg(target_os = "linux")]
         if bytes > LARGE {
             let _ = map.advise_range(memmap2::Advice::HugePage, LARGE, bytes - LARGE);
@@ -122,6 +135,37 @@ impl Region {
     #[inline]
     pub fn as_ptr(&self) -> *mut u32 {
         self.pointer.as_ptr()
+    }
+
+    /// Has everything from this byte on read as zero, and gives whole pages of it back to the system.
+    pub fn clear_from(&mut self, start: usize) {
+        let kept = self.give_back_from(start.next_multiple_of(GRANULE));
+        if start < kept {
+            // SAFETY: the bytes are within the region, and `&mut self`: nobody reads or writes them meanwhile.
+            unsafe { self.as_ptr().cast::<u8>().add(start).write_bytes(0, kept - start) };
+        }
+    }
+
+    /// Gives pages from this byte on back, if there are any; returns the end of those that are kept.
+    fn give_back_from(&mut self, start: usize) -> usize {
+        let end = match &self.memory {
+            #[cfg(not(miri))]
+            Memory::Pages(map) => map.len(),
+            Memory::Lines(lines) => size_of_val(&**lines),
+        };
+        #[cfg(all(not(miri), target_os = "linux"))]
+        if let Memory::Pages(map) = &self.memory
+            && start < end
+        {
+            // SAFETY: `&mut self`: nobody reads or writes the region meanwhile, and its owner says that these bytes are to be
+            // zero, as pages of a private map are that were given back.
+            let given = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
+            if given.is_ok() {
+                return start;
+            }
+        }
+        let _ = start;
+        end
     }
 
     /// Gives the first `bytes` back to the system; they read as zero (or as they were)

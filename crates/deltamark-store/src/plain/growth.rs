@@ -73,7 +73,7 @@ impl Plain<'_> {
             let (mut scratch, mut states) = (system.scratch(), States::new(system.width()));
             move |numbers: Range<u64>, hashes: &mut Vec<u64>| {
                 states.clear();
-                // Vectors are read as they lie; a stretch may cross the end of a chunk.
+                // Vectors are read in the order of memory; a stretch may cross the end of a chunk.
                 while numbers.start + (states.len() as u64) < numbers.end {
                     // SAFETY: the gate is held alone, so nobody inserts, and all numbers below `len`
                     // are written.

@@ -3,26 +3,26 @@
 //! In: vectors or a list of states, of a width known at compile time, or of any. Out: state number
 //! `i`. Invariant: for narrow states the loops of `tables.rs` keep all they need in registers.
 
-use crate::memory::arena;
+use crate::memory::arena::ArenaView;
 use crate::states::vectors::Vectors;
 use deltamark_core::{Slot, States};
 
-/// How states lie and are compared.
-pub(crate) trait Shape: Copy {
+/// The layout of states, and their comparison.
+pub(crate) trait VectorShape: Copy {
     /// What leads to a vector.
-    type View<'v>: Copy;
+    type VectorView<'v>: Copy;
 
     /// What leads to these vectors.
-    fn view(vectors: &Vectors) -> Self::View<'_>;
+    fn view(vectors: &Vectors) -> Self::VectorView<'_>;
 
     /// The address to prefetch before a vector is read.
-    fn hint(view: Self::View<'_>, number: u64) -> *const u32;
+    fn hint(view: Self::VectorView<'_>, number: u64) -> *const u32;
 
     /// Whether the vector of this number is this state.
     ///
     /// # Safety
     /// As for [`Vectors::get`].
-    unsafe fn same(view: Self::View<'_>, number: u64, state: &[Slot]) -> bool;
+    unsafe fn same(view: Self::VectorView<'_>, number: u64, state: &[Slot]) -> bool;
 
     /// State `index` of a list.
     ///
@@ -33,13 +33,13 @@ pub(crate) trait Shape: Copy {
 
 /// States of `W` slots.
 #[derive(Clone, Copy)]
-pub(crate) struct Narrow<const W: usize>;
+pub(crate) struct FixedWidth<const W: usize>;
 
-impl<const W: usize> Shape for Narrow<W> {
-    type View<'v> = arena::View<'v>;
+impl<const W: usize> VectorShape for FixedWidth<W> {
+    type VectorView<'v> = ArenaView<'v>;
 
     #[inline(always)]
-    fn view(vectors: &Vectors) -> arena::View<'_> {
+    fn view(vectors: &Vectors) -> ArenaView<'_> {
         match vectors {
             Vectors::Fixed(arena) if arena.item() == W => arena.view(),
             _ => unreachable!("the shape is that of the vectors"),
@@ -47,12 +47,12 @@ impl<const W: usize> Shape for Narrow<W> {
     }
 
     #[inline(always)]
-    fn hint(view: arena::View<'_>, number: u64) -> *const u32 {
+    fn hint(view: ArenaView<'_>, number: u64) -> *const u32 {
         view.address::<W>(number)
     }
 
     #[inline(always)]
-    unsafe fn same(view: arena::View<'_>, number: u64, state: &[Slot]) -> bool {
+    unsafe fn same(view: ArenaView<'_>, number: u64, state: &[Slot]) -> bool {
         // SAFETY: the caller's promise, and `view` was made for items of `W` slots.
         let stored = unsafe { &*view.address::<W>(number).cast::<[Slot; W]>() };
         let Some(state) = state.first_chunk::<W>() else { return false };
@@ -76,12 +76,12 @@ macro_rules! shaped {
             }};
         }
         match $width {
-            deltamark_core::Width::Fixed(1) => with!(crate::plain::shape::Narrow::<1>),
-            deltamark_core::Width::Fixed(2) => with!(crate::plain::shape::Narrow::<2>),
-            deltamark_core::Width::Fixed(3) => with!(crate::plain::shape::Narrow::<3>),
-            deltamark_core::Width::Fixed(4) => with!(crate::plain::shape::Narrow::<4>),
-            deltamark_core::Width::Fixed(8) => with!(crate::plain::shape::Narrow::<8>),
-            _ => with!(crate::plain::shape::Any),
+            deltamark_core::Width::Fixed(1) => with!(crate::plain::shape::FixedWidth::<1>),
+            deltamark_core::Width::Fixed(2) => with!(crate::plain::shape::FixedWidth::<2>),
+            deltamark_core::Width::Fixed(3) => with!(crate::plain::shape::FixedWidth::<3>),
+            deltamark_core::Width::Fixed(4) => with!(crate::plain::shape::FixedWidth::<4>),
+            deltamark_core::Width::Fixed(8) => with!(crate::plain::shape::FixedWidth::<8>),
+            _ => with!(crate::plain::shape::AnyWidth),
         }
     }};
 }
@@ -89,10 +89,10 @@ pub(crate) use shaped;
 
 /// States of any width.
 #[derive(Clone, Copy)]
-pub(crate) struct Any;
+pub(crate) struct AnyWidth;
 
-impl Shape for Any {
-    type View<'v> = &'v Vectors;
+impl VectorShape for AnyWidth {
+    type VectorView<'v> = &'v Vectors;
 
     #[inline(always)]
     fn view(vectors: &Vectors) -> &Vectors {

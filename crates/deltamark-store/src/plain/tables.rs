@@ -3,12 +3,12 @@
 //! In: states with their hashes. Out: their numbers. Invariants: see `plain.rs`; insertion follows
 //! the protocol of `threads/claim.rs`.
 
-use super::shape::{Shape, shaped};
+use super::shape::{VectorShape, shaped};
 use crate::states::vectors::Vectors;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
 use crate::tables::bucket::{Lanes, prefetch};
-use crate::tables::entrance::{Group, NONE, Rounds};
+use crate::tables::entrance::{Entrants, NONE, Rounds};
 use crate::tables::index::Index;
 use crate::threads::claim::{Answer, Claims, GROUP};
 use deltamark_core::{Insert, Slot, States};
@@ -27,9 +27,9 @@ pub(super) struct PlainTables {
 }
 
 /// States that are inserted together, and where.
-struct Newcomers<'g, 't, S: Shape> {
+struct Newcomers<'g, 't, S: VectorShape> {
     tables: &'t PlainTables,
-    vectors: S::View<'t>,
+    vectors: S::VectorView<'t>,
     len: &'g AtomicU64,
     states: &'g States,
     /// The position, in the list, of the first.
@@ -37,7 +37,7 @@ struct Newcomers<'g, 't, S: Shape> {
     answers: &'g mut [MaybeUninit<Insert>],
 }
 
-impl<S: Shape> Newcomers<'_, '_, S> {
+impl<S: VectorShape> Newcomers<'_, '_, S> {
     #[inline(always)]
     fn state(&self, state: usize) -> &[Slot] {
         // SAFETY: a group is made of states that the list has, and of its shape.
@@ -45,7 +45,7 @@ impl<S: Shape> Newcomers<'_, '_, S> {
     }
 }
 
-impl<S: Shape> Group for Newcomers<'_, '_, S> {
+impl<S: VectorShape> Entrants for Newcomers<'_, '_, S> {
     #[inline(always)]
     fn take(&self, count: u64) -> u64 {
         self.len.fetch_add(count, Ordering::Relaxed)
@@ -80,7 +80,7 @@ impl<S: Shape> Group for Newcomers<'_, '_, S> {
 impl PlainTables {
     /// The number of a state, looked for from its home on.
     #[inline(always)]
-    pub fn search<L: Lanes, S: Shape>(&self, lanes: L, _shape: S, mixed: u64, state: &[Slot]) -> Option<u64> {
+    pub fn search<L: Lanes, S: VectorShape>(&self, lanes: L, _shape: S, mixed: u64, state: &[Slot]) -> Option<u64> {
         let (index, vectors) = (self.index.view(), S::view(&self.vectors));
         // SAFETY: a settled entry was released after its vector was written (I2).
         let same = |number: u64| unsafe { S::same(vectors, number, state) };
@@ -89,7 +89,14 @@ impl PlainTables {
 
     /// Appends for each state its number, or [`NONE`] if it is not there.
     #[inline(always)]
-    fn find_all<L: Lanes, S: Shape>(&self, lanes: L, shape: S, states: &States, hashes: &[u64], out: &mut Vec<u64>) {
+    fn find_all<L: Lanes, S: VectorShape>(
+        &self,
+        lanes: L,
+        shape: S,
+        states: &States,
+        hashes: &[u64],
+        out: &mut Vec<u64>,
+    ) {
         let (index, vectors) = (self.index.view(), S::view(&self.vectors));
         let mut rounds = Rounds::new();
         for (group, hashes) in hashes.chunks(GROUP).enumerate() {
@@ -129,7 +136,7 @@ impl PlainTables {
     /// In groups, each in three rounds: fetch the buckets; scan them and fetch the vectors
     /// of the first matches; compare, and insert what is new.
     #[inline(always)]
-    fn insert_all<L: Lanes, S: Shape>(
+    fn insert_all<L: Lanes, S: VectorShape>(
         &self,
         lanes: L,
         _shape: S,

@@ -24,25 +24,30 @@
 //! and is dropped when memory runs short.
 
 mod batch;
+mod forget;
+
+pub(crate) use forget::Forget;
 
 use crate::rebuilding::spanning::{Exception, Exceptions, From, NONE, Spanning};
-use crate::rebuilding::walk::{Candidates, Coded, PIECE, Rebuilder, WalkScratch};
+use crate::rebuilding::walk::{Candidates, Coded, Rebuilder, WalkScratch, piece};
 use crate::states::cache::Cache;
-use crate::states::checkpoints::Kept;
+use crate::states::checkpoints::Checkpoints;
+use crate::states::together;
 use crate::states::window::Window;
 use crate::tables::quotient::Quotient;
 use deltamark_core::packed::bits_of;
 use deltamark_core::{
     Action, Arrival, Attached, Batch, Block, Budget, Bytes, Control, Guarantee, Ids, Insert, Order, Recall, Recoding,
-    Scratch, Slot, StateId, States, Store, System, Trace, Width, hash::mix,
+    Scratch, Slot, StateId, States, Stop, Store, System, Trace, Width, hash::mix,
 };
+use forget::Strata;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Which states are kept in full beside the initial ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// Every so many levels; in any order, those that would take so many steps to rebuild.
+    /// Every n-th level; in any order, those that would take this many steps to rebuild.
     Every(u64),
     /// As many levels as an eighth of a byte for each state allows, and more where walks are long; half a byte
     /// where steps cannot be undone, and in any order.
@@ -54,7 +59,7 @@ pub(crate) enum Full {
 /// How a store of this kind works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
-    /// Bits of the hash that the table tells apart.
+    /// Bits of the hash that the table distinguishes.
     pub signature: u32,
     /// Whether these become more as states do.
     pub grows: bool,
@@ -64,7 +69,7 @@ pub(crate) struct Config {
     pub backward: bool,
     /// Whether back edges are pointed to parents with shorter chains.
     pub shorten: bool,
-    /// Whether the levels in hand are kept in full, in level order.
+    /// Whether the current levels are kept in full, in level order.
     pub window: bool,
     /// Whether states are given back by their number.
     pub recalls: bool,
@@ -74,6 +79,8 @@ pub(crate) struct Config {
     pub cache: u64,
     /// How many bits of an action are stored; 0 for all.
     pub action_bits: u32,
+    /// Which states may be forgotten, in level order.
+    pub forget: Forget,
 }
 
 impl Config {
@@ -89,6 +96,7 @@ impl Config {
         together: true,
         cache: 0,
         action_bits: 0,
+        forget: Forget::Never,
     };
 }
 
@@ -98,7 +106,7 @@ pub(crate) const MOST_SIGNATURE: u32 = 32;
 const SIGNATURE_STEP: u32 = 2;
 /// Where walks take more steps back than this for each state of a level, more levels are kept in full …
 const LONG_WALKS: u64 = 4;
-/// … as long as everything stays below so many hundredths of a byte a state.
+/// … as long as everything stays below this many hundredths of a byte a state.
 const MOST_BYTES: u64 = 590;
 /// No answer yet.
 const OPEN: u64 = u64::MAX;
@@ -106,27 +114,30 @@ const OPEN: u64 = u64::MAX;
 /// A store of numbered states.
 pub(crate) struct Numbered<'a> {
     recalls: bool,
-    inner: Mutex<Inner<'a>>,
+    forgets: bool,
+    inner: Mutex<NumberedTables<'a>>,
     attached: Attached,
 }
 
-struct Inner<'a> {
+struct NumberedTables<'a> {
     config: Config,
     budget: Arc<Budget>,
     rebuilder: Rebuilder<'a>,
     /// How many levels have ended.
     level: u64,
-    /// Levels from the last one kept in full to the one in hand.
+    /// Levels from the last one kept in full to the current one.
     since_kept: u64,
     /// The number of the first state of the level under construction.
     level_start: u64,
-    /// The number of the first state of the level in hand.
+    /// The number of the first state of the current level.
     hand_start: u64,
-    /// Bytes of the window that hold the level before the one in hand.
+    /// Bytes of the window that hold the level before the current one.
     before_bytes: u64,
     /// Set when the table was lost for lack of memory: nothing more goes in.
     lost: bool,
     batch: Lookup,
+    /// The levels, if some may be forgotten.
+    strata: Option<Strata>,
 }
 
 /// Working memory of a batch.
@@ -172,7 +183,7 @@ impl<'a> Numbered<'a> {
             scratch: system.scratch(),
             order,
             tree: Spanning::new(order, &budget),
-            kept: base.map_or_else(|| Kept::own(width, &budget), |base| Kept::in_store(base, &budget)),
+            kept: base.map_or_else(|| Checkpoints::own(width, &budget), |base| Checkpoints::in_store(base, &budget)),
             window,
             cache: Cache::new(config.cache, &budget),
             table: Quotient::new(config.signature, 1, Arc::clone(&budget)),
@@ -196,8 +207,12 @@ impl<'a> Numbered<'a> {
             one: Candidates::new(width),
         };
         let attached = Attached::new(Ids::Dense, &budget);
-        let inner = Inner {
+        let strata = Strata::new(config.forget, &budget);
+        debug_assert!(strata.is_none() || order == Order::Levels, "levels are forgotten");
+        let forgets = strata.is_some();
+        let inner = NumberedTables {
             config,
+            strata,
             budget,
             rebuilder,
             level: 0,
@@ -208,22 +223,22 @@ impl<'a> Numbered<'a> {
             lost: false,
             batch,
         };
-        Numbered { recalls: config.recalls, inner: Mutex::new(inner), attached }
+        Numbered { recalls: config.recalls, forgets, inner: Mutex::new(inner), attached }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
+    fn lock(&self) -> MutexGuard<'_, NumberedTables<'a>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner<'_> {
+impl NumberedTables<'_> {
     fn len(&self) -> u64 {
         self.rebuilder.tree.len()
     }
 
     /// The number of a state that is there.
     fn find(&mut self, state: &[Slot], hash: u64) -> Option<u64> {
-        let Inner { rebuilder, batch, config, .. } = self;
+        let NumberedTables { rebuilder, batch, config, .. } = self;
         let Lookup { far, candidates, found, one, .. } = batch;
         far.clear();
         rebuilder.table.probe(mix(hash), |number| far.push((0, number)));
@@ -235,7 +250,7 @@ impl Inner<'_> {
             let start = window.numbers().start;
             far.retain(|far| far.1 < start);
         }
-        for piece in far.chunks(PIECE) {
+        for piece in far.chunks(piece(rebuilder.system.width())) {
             candidates.reset(rebuilder.system.width());
             for &(_, number) in piece {
                 candidates.push(state, hash, number);
@@ -257,21 +272,29 @@ impl Inner<'_> {
         if self.lost || payload + MOST_SIGNATURE > 64 {
             return false;
         }
-        if self.config.grows && self.config.signature < MOST_SIGNATURE && (len + more) * 4 > 5 << self.config.signature
-        {
+        let crowded = (len + more) * 4 > 5 << self.config.signature;
+        if self.config.grows && self.config.signature < MOST_SIGNATURE && crowded && !self.has_forgotten() {
             self.sign_again();
         }
         if self.reserve_parts(more, slots, most_parent, most_action, payload) {
             return true;
         }
-        // The level before the one in hand only saves time.
-        self.before_bytes > 0 && {
+        // The level before the current one only saves time.
+        if self.before_bytes > 0 {
             self.forget_before();
-            self.reserve_parts(more, slots, most_parent, most_action, payload)
+            if self.reserve_parts(more, slots, most_parent, most_action, payload) {
+                return true;
+            }
         }
+        while self.forget_some() {
+            if self.reserve_parts(more, slots, most_parent, most_action, payload) {
+                return true;
+            }
+        }
+        false
     }
 
-    /// Lets go of the level before the one in hand.
+    /// Lets go of the level before the current one.
     fn forget_before(&mut self) {
         if let Some(window) = &mut self.rebuilder.window {
             window.forget(self.hand_start);
@@ -282,7 +305,7 @@ impl Inner<'_> {
     fn reserve_parts(&mut self, more: u64, slots: u64, most_parent: u64, most_action: Action, payload: u32) -> bool {
         let rebuilder = &mut self.rebuilder;
         let in_full = rebuilder.window.as_mut().is_none_or(|window| window.reserve(more, slots));
-        // In any order the place of a state kept in full stands where its parent would.
+        // In any order the place of a state kept in full is where its parent would be.
         in_full
             && rebuilder.tree.reserve(more, most_parent.max(rebuilder.kept.len() + more), most_action)
             && rebuilder.table.reserve_surely(more, payload.max(rebuilder.table.payload_bits()))
@@ -316,16 +339,17 @@ impl Inner<'_> {
 
     fn sign_all(&mut self) -> bool {
         /// States that are rebuilt together.
-        const PIECE: u64 = 8192;
+        const PIECE: usize = 8192;
         /// How many lines are fetched before they are needed.
         const AHEAD: usize = 24;
-        let Inner { rebuilder, .. } = self;
+        let NumberedTables { rebuilder, .. } = self;
         let len = rebuilder.tree.len();
         let mut states = States::new(rebuilder.system.width());
         let (mut numbers, mut hashes) = (Vec::new(), Vec::new());
-        for start in (0..len).step_by(PIECE as usize) {
+        let piece = together(rebuilder.system.width(), PIECE);
+        for start in (0..len).step_by(piece) {
             numbers.clear();
-            numbers.extend(start..len.min(start + PIECE));
+            numbers.extend(start..len.min(start + piece as u64));
             states.clear();
             hashes.clear();
             rebuilder.rebuild(&numbers, &mut states);
@@ -358,6 +382,10 @@ impl Inner<'_> {
     fn append(&mut self, state: &[Slot], hash: u64, parent: u64, arrival: &Arrival<'_>, chain: u64) -> bool {
         let number = self.len();
         let limit = self.chain_limit();
+        debug_assert!(
+            self.rebuilder.table.len() == number || self.has_forgotten(),
+            "every state that is not forgotten is in the table once"
+        );
         let rebuilder = &mut self.rebuilder;
         let stored = rebuilder.coded.as_ref().map_or(arrival.action, |coded| coded.code(arrival.action));
         let from = match rebuilder.order {
@@ -372,7 +400,6 @@ impl Inner<'_> {
             }
             _ => From::Parent(parent),
         };
-        debug_assert_eq!(rebuilder.table.len(), number, "every state is in the table once");
         let entered = rebuilder.table.insert(mix(hash), number);
         assert!(entered, "room was made for it");
         rebuilder.tree.push(from, if parent == NONE { arrival.action } else { stored });
@@ -434,7 +461,7 @@ impl Inner<'_> {
         Insert::New(StateId::new(number))
     }
 
-    /// Whether signature and code tell the state that is about to get this number from all other
+    /// Whether signature and code distinguish the state that is about to get this number from all other
     /// successors of its parent, and no note was left by one that did not get in.
     fn told_apart(&mut self, number: u64, source: &[Slot], state: &[Slot], hash: u64, action: Action) -> bool {
         let Rebuilder { system, scratch, coded, table, .. } = &mut self.rebuilder;
@@ -465,7 +492,7 @@ impl Inner<'_> {
         true
     }
 
-    /// Points a state that was met again to a parent with a shorter chain.
+    /// Points a revisited state to a parent with a shorter chain.
     fn shorten(&mut self, number: u64, parent: u64, action: Action) {
         if self.may_shorten() && (self.rebuilder.order == Order::Any || number < self.level_start) {
             self.rebuilder.shorten(number, parent, action);
@@ -482,8 +509,8 @@ impl Inner<'_> {
         self.config.shorten && worth && self.rebuilder.coded.is_none()
     }
 
-    /// Ends a level: decides whether it is kept in full, and lets go of the one before.
-    fn end_level(&mut self) {
+    /// Ends a level: decides whether it is kept in full, and lets go of the one before. Returns whether there is memory for that.
+    fn end_level(&mut self) -> bool {
         let numbers = self.level_start..self.len();
         let states = numbers.end - numbers.start;
         let taken = self.rebuilder.taken();
@@ -514,19 +541,21 @@ impl Inner<'_> {
         self.hand_start = numbers.start;
         self.level_start = numbers.end;
         self.level += 1;
+        self.begin_stratum(numbers.start)
     }
 
     /// Keeps states in full, as many as the budget has room for: with fewer, chains are longer, and
     /// nothing else changes.
     fn keep_level(&mut self, numbers: Range<u64>) {
-        const PIECE: u64 = 1024;
+        const PIECE: usize = 1024;
         let rebuilder = &mut self.rebuilder;
+        let piece = together(rebuilder.system.width(), PIECE);
         let mut states = States::new(rebuilder.system.width());
         let (mut list, mut hashes) = (Vec::new(), Vec::new());
         let arrival = Arrival { parent: None, action: Action(0) };
-        for start in numbers.clone().step_by(PIECE as usize) {
+        for start in numbers.clone().step_by(piece) {
             list.clear();
-            list.extend(start..numbers.end.min(start + PIECE));
+            list.extend(start..numbers.end.min(start + piece as u64));
             states.clear();
             hashes.clear();
             rebuilder.rebuild(&list, &mut states);
@@ -607,12 +636,24 @@ impl Store for Numbered<'_> {
     }
 
     fn attached(&self) -> Option<&Attached> {
-        Some(&self.attached)
+        // A state would have a value for each of its numbers.
+        (!self.forgets).then_some(&self.attached)
+    }
+
+    fn forgets(&self) -> bool {
+        self.forgets
+    }
+
+    fn has_forgotten(&self) -> bool {
+        self.lock().has_forgotten()
+    }
+
+    fn repeated(&self, ids: u64, control: &Control, show: &mut dyn FnMut(&States) -> Result<(), Stop>) -> Option<u64> {
+        self.lock().repeated(ids, control, show)
     }
 
     fn end_level(&self) -> bool {
-        self.lock().end_level();
-        true
+        self.lock().end_level()
     }
 
     fn frontier_bytes(&self) -> u64 {
@@ -642,7 +683,7 @@ impl Store for Numbered<'_> {
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut inner = self.lock();
         inner.forget_before();
-        let Inner { rebuilder, budget, .. } = &mut *inner;
+        let NumberedTables { rebuilder, budget, .. } = &mut *inner;
         rebuilder.cache.clear();
         rebuilder.kept.recode(recoding)
             && rebuilder.window.as_mut().is_none_or(|window| window.recode(recoding, budget))

@@ -30,15 +30,20 @@
 
 use crate::rebuilding::spanning::{Exceptions, From, NONE, Spanning};
 use crate::states::cache::Cache;
-use crate::states::checkpoints::{Hint, Kept};
+use crate::states::checkpoints::{Checkpoints, Hint};
+use crate::states::together;
 use crate::states::window::Window;
 use crate::tables::quotient::Quotient;
 use deltamark_core::{
     Action, Batch, Fired, Order, Reversible, Scratch, Slot, States, System, Undone, Width, hash::mix,
 };
 
-/// Candidates that walk together: enough to hide the way to memory and to meet often.
-pub(crate) const PIECE: usize = 4096;
+/// Candidates that walk together: enough to hide memory latency and to meet often.
+const PIECE: usize = 4096;
+/// How many candidates of this width walk together.
+pub(crate) fn piece(width: Width) -> usize {
+    together(width, PIECE)
+}
 
 /// States that are thought to have certain numbers.
 pub(crate) struct Candidates {
@@ -77,8 +82,8 @@ pub(crate) struct Rebuilder<'a> {
     pub scratch: Scratch,
     pub order: Order,
     pub tree: Spanning,
-    pub kept: Kept<'a>,
-    /// In level order the two levels in hand, unless they are to be rebuilt too.
+    pub kept: Checkpoints<'a>,
+    /// In level order the two current levels, unless they are to be rebuilt too.
     pub window: Option<Window>,
     pub cache: Cache,
     /// From hashes to numbers.
@@ -92,7 +97,7 @@ pub(crate) struct Rebuilder<'a> {
 pub(crate) struct Coded {
     /// How many bits.
     pub bits: u32,
-    /// Whole actions of the states that the bits and the signature do not tell from a sibling.
+    /// Whole actions of the states that the bits and the signature do not distinguish from a sibling.
     pub choices: Exceptions,
     pub batch: Batch,
 }
@@ -198,7 +203,7 @@ pub(crate) fn same(a: &[Slot], b: &[Slot]) -> bool {
 fn anchor(
     order: Order,
     tree: &Spanning,
-    kept: &Kept<'_>,
+    kept: &Checkpoints<'_>,
     window: &Option<Window>,
     cache: &Cache,
     hint: &mut Hint,
@@ -232,8 +237,9 @@ impl Rebuilder<'_> {
     pub fn confirm(&mut self, candidates: &Candidates, found: &mut Vec<bool>) {
         found.clear();
         found.resize(candidates.len(), false);
-        for start in (0..candidates.len()).step_by(PIECE) {
-            let end = candidates.len().min(start + PIECE);
+        let piece = piece(self.system.width());
+        for start in (0..candidates.len()).step_by(piece) {
+            let end = candidates.len().min(start + piece);
             match self.reversible {
                 Some(reversible) => self.confirm_backwards(reversible, candidates, start..end, found),
                 None => self.confirm_forwards(candidates, start..end, found),
@@ -405,7 +411,7 @@ impl Rebuilder<'_> {
         self.work.rounds = rounds;
     }
 
-    /// Climbs from these numbers until all ancestors are in full; says in which round that is.
+    /// Climbs from these numbers until all ancestors are in full; returns in which round that is.
     fn climb(&mut self, numbers: &[u64], rounds: &mut Vec<Round>) -> usize {
         let Rebuilder { order, tree, kept, window, cache, work, .. } = self;
         let WalkScratch { parents, sorted, next_numbers: unknown, .. } = work;
@@ -523,7 +529,7 @@ impl Rebuilder<'_> {
         std::mem::swap(states, held);
     }
 
-    /// How many steps lie between a state and the one kept in full that it is rebuilt from: at
+    /// How many steps are between a state and the one kept in full that it is rebuilt from: at
     /// most `most`.
     pub fn chain(&self, number: u64, most: u64) -> u64 {
         let mut hint = Hint::new();

@@ -23,7 +23,7 @@ use std::sync::Arc;
 const STEP: u64 = 64 << 10;
 
 /// States kept in full.
-pub(crate) struct Kept<'a> {
+pub(crate) struct Checkpoints<'a> {
     holder: Holder<'a>,
     len: u64,
     firsts: Packed,
@@ -39,7 +39,7 @@ enum Holder<'a> {
     Base(Box<dyn Store + 'a>, Scratch),
 }
 
-/// The stretch that was met last and what lies behind it, so that numbers that are close to one
+/// The stretch that was met last and what follows it, so that numbers that are close to one
 /// another are found without searching.
 #[derive(Clone, Debug)]
 pub(crate) struct Hint {
@@ -55,7 +55,7 @@ impl Hint {
     }
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Checkpoints<'a> {
     /// No states; those to come are kept as vectors.
     pub fn own(width: Width, budget: &Arc<Budget>) -> Self {
         Self::new(Holder::Own(Vectors::new(width), Grant::new(budget)), budget)
@@ -69,7 +69,7 @@ impl<'a> Kept<'a> {
     }
 
     fn new(holder: Holder<'a>, budget: &Arc<Budget>) -> Self {
-        Kept { holder, len: 0, firsts: Packed::new(budget), places: Packed::new(budget), end: 0 }
+        Checkpoints { holder, len: 0, firsts: Packed::new(budget), places: Packed::new(budget), end: 0 }
     }
 
     /// How many states it holds.
@@ -94,7 +94,7 @@ impl<'a> Kept<'a> {
         bytes
     }
 
-    /// Keeps a state; says at which place, if the budget has room.
+    /// Keeps a state; returns at which place, if the budget has room.
     #[must_use]
     pub fn keep(&mut self, state: &[Slot], hash: u64, arrival: &Arrival<'_>) -> Option<u64> {
         match &mut self.holder {
@@ -112,7 +112,7 @@ impl<'a> Kept<'a> {
                     return None;
                 }
                 // SAFETY: the state was checked, the vectors were extended for this number, and
-                // `&mut self` says that nobody else knows of it.
+                // `&mut self` means that nobody else knows of it.
                 unsafe { vectors.write(self.len, state) };
             }
             Holder::Base(store, scratch) => match store.insert(scratch, state, hash, arrival) {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn numbers_are_found_in_their_stretches() {
         let budget = Arc::new(Budget::unlimited());
-        let mut kept = Kept::own(Width::Fixed(1), &budget);
+        let mut kept = Checkpoints::own(Width::Fixed(1), &budget);
         let most = if cfg!(miri) { 600 } else { 10_000 };
         let is_kept = |number: u64| number < 3 || number % 100 > 90 || (most / 2..most / 2 + 200).contains(&number);
         let arrival = Arrival { parent: None, action: Action(0) };

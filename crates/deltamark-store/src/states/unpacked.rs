@@ -79,7 +79,7 @@ impl Unpacked {
     pub fn push(&mut self, state: &[Slot]) {
         assert!(self.len() < self.addressed, "room was reserved");
         self.vectors.check(state);
-        // SAFETY: the state was checked, there is an address for it, and `&mut self` says that
+        // SAFETY: the state was checked, there is an address for it, and `&mut self` means that
         // nobody else writes or reads.
         unsafe { self.vectors.write(self.len(), state) };
         self.numbers.end += 1;
@@ -92,7 +92,7 @@ impl Unpacked {
     #[inline(always)]
     pub fn get(&self, number: u64) -> &[Slot] {
         assert!(self.numbers.contains(&number), "a state of this level");
-        // SAFETY: states of all its numbers were written, and `&self` says that nobody writes.
+        // SAFETY: states of all its numbers were written, and `&self` means that nobody writes.
         unsafe { self.vectors.get(number - self.numbers.start) }
     }
 

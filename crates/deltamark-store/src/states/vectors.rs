@@ -73,7 +73,7 @@ impl Vectors {
     }
 
     /// Makes sure that there are addresses for all that `bytes`, of which `len` states have
-    /// used their part, can hold. Says whether the system had the memory.
+    /// used their part, can hold. Returns whether the system had the memory.
     #[must_use]
     pub fn extend_to(&self, len: u64, bytes: u64) -> bool {
         let free = bytes.saturating_sub(self.used_bytes(len));
@@ -85,7 +85,7 @@ impl Vectors {
     }
 
     /// Makes sure that there are addresses for `states` more than `len` states, of `slots`
-    /// slots in all. Says whether the system had the memory.
+    /// slots in all. Returns whether the system had the memory.
     #[must_use]
     pub fn extend(&self, len: u64, states: u64, slots: u64) -> bool {
         slots <= self.most_slots() && self.address_all(len, states, slots)
@@ -140,8 +140,8 @@ impl Vectors {
         match self {
             Vectors::Fixed(arena) => {
                 let count = (range.end - range.start).min(arena.contiguous(range.start)) as usize;
-                // SAFETY: the caller's promise; items up to the end of a chunk lie one
-                // behind the other.
+                // SAFETY: the caller's promise; items up to the end of a chunk are
+                // contiguous.
                 let slots = unsafe { std::slice::from_raw_parts(arena.address(range.start), count * arena.item()) };
                 out.grow(count).copy_from_slice(slots);
             }
@@ -200,7 +200,7 @@ impl Vectors {
     ///
     /// # Safety
     /// The state was [checked](Self::check), the vectors were [extended](Self::extend) for it,
-    /// nobody else writes this number, and its number has not been told to anybody.
+    /// nobody else writes this number, and its number has not been published.
     #[inline(always)]
     pub unsafe fn write(&self, index: u64, state: &[Slot]) {
         match self {
@@ -223,7 +223,7 @@ impl Vectors {
         }
     }
 
-    /// Translates the first `len` states. Says whether the system had the memory; if not,
+    /// Translates the first `len` states. Returns whether the system had the memory; if not,
     /// nothing has changed. `false` too if the run that `budget` is for is over: then the states are lost.
     #[must_use]
     pub fn recode(&mut self, len: u64, recoding: &Recoding, budget: &Budget) -> bool {
@@ -271,7 +271,7 @@ impl Vectors {
 /// Slots that are translated from one question whether to go on to the next.
 const ASKED: usize = 1 << 18;
 
-/// Takes `count` slots that lie within one chunk; says where they begin.
+/// Takes `count` slots within one chunk; returns where they begin.
 fn claim(slots: &Arena, used: &AtomicU64, count: u64) -> u64 {
     debug_assert!(count as usize <= LONGEST);
     let place = |start: u64| {

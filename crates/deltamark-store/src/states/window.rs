@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// States in a chunk.
 const CHUNK: u64 = 2048;
 
-struct Chunk {
+struct WindowChunk {
     slots: Vec<Slot>,
     /// Where each state ends, if the width varies.
     ends: Vec<u32>,
@@ -31,7 +31,7 @@ struct Chunk {
 /// The latest states, in full.
 pub(crate) struct Window {
     width: Width,
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<WindowChunk>,
     /// The number of the first state of the first chunk, a multiple of 2048.
     base: u64,
     /// States before this number are gone.
@@ -72,11 +72,15 @@ impl Window {
                 Width::Fixed(width) => (CHUNK as usize * width, 0),
                 Width::Varies => (0, CHUNK as usize),
             };
-            let granted = (slots * size_of::<Slot>() + ends * 4 + size_of::<Chunk>()) as u64;
+            let granted = (slots * size_of::<Slot>() + ends * 4 + size_of::<WindowChunk>()) as u64;
             if !self.grant.ask(granted) {
                 return false;
             }
-            self.chunks.push_back(Chunk { slots: Vec::with_capacity(slots), ends: Vec::with_capacity(ends), granted });
+            self.chunks.push_back(WindowChunk {
+                slots: Vec::with_capacity(slots),
+                ends: Vec::with_capacity(ends),
+                granted,
+            });
         }
         if self.width == Width::Varies {
             // All of them may go to any of the chunks that are not full.

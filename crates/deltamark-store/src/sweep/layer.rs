@@ -57,9 +57,9 @@ fn capacity(chunk: usize) -> u32 {
     if chunk == 0 { FIRST } else { (FIRST << (chunk - 1).min(10)).min(LARGEST) }
 }
 
-/// Some states one behind the other, and what is remembered of each.
+/// Some states, contiguous, and what is kept of each.
 #[derive(Default)]
-struct Chunk {
+struct LayerChunk {
     slots: Vec<Slot>,
     /// Where each state ends, if the width varies.
     ends: Vec<u32>,
@@ -138,7 +138,7 @@ pub(crate) struct Layer {
     len: u32,
     /// Places before this one are gone.
     first: u32,
-    chunks: Vec<Chunk>,
+    chunks: Vec<LayerChunk>,
     index: Option<Buckets>,
     number_bits: u32,
     /// How many places may be entered before the index must grow; no index is needed below.
@@ -186,20 +186,20 @@ impl Layer {
         }
     }
 
-    /// The number of a state, if it is remembered.
+    /// The number of a state, if it is kept.
     #[inline]
     pub fn number(&self, place: u32) -> Option<u64> {
         let (chunk, within) = locate(place);
         self.chunks[chunk].numbers.get(within).copied()
     }
 
-    /// How a state was reached, if that is remembered.
+    /// How a state was reached, if that is kept.
     pub fn action(&self, place: u32) -> Option<Action> {
         let (chunk, within) = locate(place);
         self.chunks[chunk].actions.get(within).copied()
     }
 
-    /// Notes that this action led to a state too, if that is remembered.
+    /// Notes that this action led to a state too, if that is kept.
     #[inline]
     pub fn arrive(&mut self, place: u32, action: Action) {
         let (chunk, within) = locate(place);
@@ -292,7 +292,7 @@ impl Layer {
         Entered::New
     }
 
-    /// Appends a state. Says whether there was memory for it.
+    /// Appends a state. Returns whether there was memory for it.
     fn push(&mut self, entrant: Entrant<'_>, means: &mut Means<'_, '_>) -> bool {
         let (at, _) = locate(self.len);
         if at == self.chunks.len() {
@@ -304,11 +304,11 @@ impl Layer {
             let numbers = if means.remember.numbers { count } else { 0 };
             let actions = if means.remember.actions { count } else { 0 };
             let granted =
-                (slots * 4 + ends * 4 + numbers * 8 + actions * size_of::<Action>() + size_of::<Chunk>()) as u64;
+                (slots * 4 + ends * 4 + numbers * 8 + actions * size_of::<Action>() + size_of::<LayerChunk>()) as u64;
             if !means.grant.ask(granted) {
                 return false;
             }
-            self.chunks.push(Chunk {
+            self.chunks.push(LayerChunk {
                 slots: Vec::with_capacity(slots),
                 ends: Vec::with_capacity(ends),
                 numbers: Vec::with_capacity(numbers),
@@ -395,7 +395,7 @@ impl Layer {
         true
     }
 
-    /// Says that no state will be looked for any more: the index goes.
+    /// Drops the index: no state will be looked up any more.
     pub fn close(&mut self, grant: &mut Grant) {
         grant.give_back(self.index.take().map_or(0, |index| index.bytes()));
         self.open = false;
@@ -415,7 +415,7 @@ impl Layer {
         }
     }
 
-    /// Forgets all states from this place on, and looks for the others again. Says whether there
+    /// Forgets all states from this place on, and looks for the others again. Returns whether there
     /// was memory for a smaller index, which is so if there is no other use of the budget meanwhile.
     pub fn cut(&mut self, len: u32, means: &mut Means<'_, '_>) -> bool {
         debug_assert!(len == 0 || self.first == 0);
@@ -448,7 +448,7 @@ impl Layer {
         self.rebuild(buckets, means)
     }
 
-    /// Translates every state, which changes no hash. Says whether there was memory.
+    /// Translates every state, which changes no hash. Returns whether there was memory.
     pub fn recode(&mut self, recoding: &Recoding, means: &mut Means<'_, '_>) -> bool {
         let mut new = Layer { index: self.index.take(), ..Layer::new() };
         (new.number_bits, new.room, new.open) = (self.number_bits, self.room, self.open);

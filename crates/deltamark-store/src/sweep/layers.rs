@@ -56,7 +56,7 @@ struct Ranked {
     level: u32,
 }
 
-struct Inner {
+struct LayerTables {
     scratch: Scratch,
     width: Width,
     remember: Remember,
@@ -83,14 +83,14 @@ struct Inner {
 /// The states of a sweep.
 pub struct Layers<'a> {
     system: &'a dyn System,
-    inner: Mutex<Inner>,
+    inner: Mutex<LayerTables>,
 }
 
 impl<'a> Layers<'a> {
     /// An empty window for the states of a system, within a budget. The line is behind everything.
     pub fn new(system: &'a dyn System, budget: &Arc<Budget>, remember: Remember) -> Self {
         let width = system.width();
-        let inner = Inner {
+        let inner = LayerTables {
             scratch: system.scratch(),
             width,
             remember,
@@ -111,12 +111,12 @@ impl<'a> Layers<'a> {
         Layers { system, inner: Mutex::new(inner) }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, LayerTables> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl LayerTables {
     /// The layer of a rank, or [`NONE`].
     #[inline]
     fn find(&mut self, rank: Rank) -> u32 {
@@ -151,7 +151,7 @@ impl Inner {
     /// A layer, and what it needs to grow.
     #[inline(always)]
     fn open<'s, 'a>(&'s mut self, system: &'a dyn System, number: u32) -> (&'s mut Ranked, Means<'s, 'a>) {
-        let Inner { scratch, width, remember, ranked, grant, buffer, hashes, expected, .. } = self;
+        let LayerTables { scratch, width, remember, ranked, grant, buffer, hashes, expected, .. } = self;
         let means =
             Means { system, scratch, grant, remember: *remember, width: *width, buffer, hashes, expected: *expected };
         (&mut ranked[number as usize], means)

@@ -114,7 +114,7 @@ pub(crate) mod x86 {
     pub(crate) struct Avx512(());
 
     impl Avx512 {
-        /// Says whether the processor has what is needed.
+        /// Whether the processor has the instructions.
         pub(crate) fn detect() -> Option<Avx512> {
             (Avx2::detect().is_some()
                 && is_x86_feature_detected!("avx512f")
@@ -148,7 +148,7 @@ pub(crate) mod x86 {
     pub(crate) struct Avx2(());
 
     impl Avx2 {
-        /// Says whether the processor has what is needed.
+        /// Whether the processor has the instructions.
         pub(crate) fn detect() -> Option<Avx2> {
             (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2"))
                 .then_some(Avx2(()))

@@ -6,7 +6,7 @@
 //! # Layout in memory
 //! ```text
 //! keys    #0 [ key ] #1 [ key ] …                  in the order found: just enough bits
-//!                                                  (`narrow.rs`), or 4·K bytes each (`Words`)
+//!                                                  (`narrow.rs`), or 4·K bytes each (`WholeWords`)
 //! index   bucket [ tag|1  tag|0  tag|2  0 … ]      as in `plain`
 //! ```
 //!
@@ -56,7 +56,7 @@ pub(crate) trait Keys<const K: usize>: Sync {
     /// Asks for the memory of the key of a number that may have been given out.
     fn prefetch(&self, number: u32);
 
-    /// Writes the key of a number that only this thread has, and that nobody else was told.
+    /// Writes the key of a number that only this thread has, and that is not published yet.
     /// There is room for it.
     fn put(&self, number: u64, key: [u32; K]);
 
@@ -81,22 +81,22 @@ pub(crate) trait Keys<const K: usize>: Sync {
 }
 
 /// Keys side by side, a word of 32 bits for each of theirs.
-pub(crate) struct Words<const K: usize> {
+pub(crate) struct WholeWords<const K: usize> {
     keys: Arena,
     /// Bytes granted for them.
     granted: u64,
 }
 
-impl<const K: usize> Words<K> {
+impl<const K: usize> WholeWords<K> {
     /// Bytes of a key.
     const BYTES: u64 = 4 * K as u64;
 }
 
-impl<const K: usize> Keys<K> for Words<K> {
+impl<const K: usize> Keys<K> for WholeWords<K> {
     const TIGHT: bool = false;
 
     fn new() -> Self {
-        Words { keys: Arena::new(K), granted: 0 }
+        WholeWords { keys: Arena::new(K), granted: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -118,7 +118,7 @@ impl<const K: usize> Keys<K> for Words<K> {
     #[inline(always)]
     fn put(&self, number: u64, key: [u32; K]) {
         // SAFETY: room for this number was set aside (I3), only this thread has it, and it is
-        // told to nobody before this is written.
+        // published only after this is written.
         unsafe { self.keys.view().address::<K>(number).cast::<[u32; K]>().write(key) };
     }
 
@@ -132,8 +132,8 @@ impl<const K: usize> Keys<K> for Words<K> {
     }
 }
 
-/// Takes memory so that `granted` bytes of an arena become `wanted` at least; `items` says how many
-/// lie in so many bytes.
+/// Takes memory so that `granted` bytes of an arena become `wanted` at least; `items` is the number
+/// of items in a number of bytes.
 pub(crate) fn extend(
     arena: &Arena,
     items: impl Fn(u64) -> u64,
@@ -157,7 +157,7 @@ pub(crate) fn extend(
 }
 
 /// Keys, each once.
-pub(crate) struct Table<const K: usize, S> {
+pub(crate) struct DenseTable<const K: usize, S> {
     index: Index,
     pub keys: S,
     /// Written with every new key, beside what every look-up reads.
@@ -165,7 +165,7 @@ pub(crate) struct Table<const K: usize, S> {
 }
 
 /// Keys of `K` words.
-pub(crate) type Dense<const K: usize> = Table<K, Words<K>>;
+pub(crate) type Dense<const K: usize> = DenseTable<K, WholeWords<K>>;
 
 /// What a key is looked up by.
 #[inline(always)]
@@ -176,7 +176,7 @@ pub(crate) fn key_hash<const K: usize>(key: [u32; K]) -> u64 {
     }
 }
 
-impl<const K: usize, S: Keys<K>> Table<K, S> {
+impl<const K: usize, S: Keys<K>> DenseTable<K, S> {
     /// An empty table, if the budget and the system have the few bytes.
     pub fn new(budget: &Budget) -> Option<Self> {
         if !budget.request(Index::bytes(BUCKETS)) {
@@ -186,7 +186,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             budget.release(Index::bytes(BUCKETS));
             return None;
         };
-        Some(Table { index, keys: S::new(), len: Apart::default() })
+        Some(DenseTable { index, keys: S::new(), len: Apart::default() })
     }
 
     /// How many keys there are.
@@ -260,7 +260,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
         wanted <= self.index.room && self.keys.has_room(wanted)
     }
 
-    /// Makes room for `more` keys; nobody else uses the table but to `help`. Says whether there was
+    /// Makes room for `more` keys; nobody else uses the table but to `help`. Returns whether there was
     /// memory.
     #[must_use]
     pub fn make_room(&mut self, more: u64, budget: &Budget, help: &Help) -> bool {
@@ -269,7 +269,7 @@ impl<const K: usize, S: Keys<K>> Table<K, S> {
             && (wanted <= self.index.room || self.grow_index(wanted, budget, help))
     }
 
-    /// Gives the index back: from now on keys are told by their numbers, and nothing else.
+    /// Gives the index back: from now on keys are identified by their numbers, and nothing else.
     pub fn shed_index(&mut self, budget: &Budget) {
         let held = Index::bytes(self.index.buckets);
         if self.index.resize(BUCKETS) {
@@ -308,7 +308,7 @@ pub(crate) const fn word([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// The way back.
+/// The inverse.
 #[inline(always)]
 pub(crate) const fn pair(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]

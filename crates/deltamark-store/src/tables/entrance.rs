@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 pub(crate) const NONE: u64 = u64::MAX;
 
 /// States or keys that are entered together, known by their position in the group.
-pub(crate) trait Group {
+pub(crate) trait Entrants {
     /// Takes `count` numbers that nobody else has; returns the first.
     fn take(&self, count: u64) -> u64;
 
@@ -54,7 +54,7 @@ pub(crate) struct Entrance<'g, L, G> {
     pub group: G,
 }
 
-impl<L: Lanes, G: Group> Site for Entrance<'_, L, G> {
+impl<L: Lanes, G: Entrants> Site for Entrance<'_, L, G> {
     #[inline(always)]
     fn home(&self, member: usize) -> u64 {
         self.index.home(self.mixed[member])
@@ -174,7 +174,7 @@ impl Rounds {
 
     /// Inserts a group, at most [`GROUP`] members. Room for them has been set aside.
     #[inline(always)]
-    pub fn insert<L: Lanes, G: Group>(
+    pub fn insert<L: Lanes, G: Entrants>(
         &mut self,
         lanes: L,
         index: IndexView<'_>,

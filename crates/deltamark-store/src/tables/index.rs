@@ -96,6 +96,13 @@ impl Index {
         resized
     }
 
+    /// Empties the index, which keeps its size.
+    pub fn clear(&mut self) {
+        // SAFETY: the region was made for this many bytes, and `&mut self`: nobody reads or writes it meanwhile.
+        unsafe { self.region.as_ptr().cast::<u8>().write_bytes(0, Self::bytes(self.buckets) as usize) };
+        self.room = room(self.buckets);
+    }
+
     /// The sizes it may grow to, to hold `wanted` numbers: the usual one, and a smaller one
     /// for a budget that does not allow it. Not smaller still: every step enters all numbers
     /// again. Nothing, where a size would not do.
@@ -119,7 +126,7 @@ impl Index {
         (self.buckets >= SMALL / 8 && buckets <= LARGEST).then_some(buckets)
     }
 
-    /// Allows it to be filled to the last, for want of memory.
+    /// Allows a load factor of 1, for want of memory.
     pub fn fill_up(&mut self) {
         self.room = last_room(self.buckets);
     }
@@ -127,7 +134,7 @@ impl Index {
     fn set_size(&mut self, buckets: u64) {
         debug_assert!(buckets <= LARGEST);
         self.buckets = buckets;
-        // Numbers plus one, and above them the mark of I2, must be told apart.
+        // Numbers plus one, and above them the mark of I2, must be distinguished.
         self.number_bits = bits_of(buckets * LANES as u64 + 2);
         self.room = room(buckets);
     }

@@ -28,7 +28,7 @@ const BUCKETS: u64 = if cfg!(miri) { 2 } else { 64 };
 /// Memory for values is asked for in pages, of a large table in larger steps.
 const PAGE: u64 = 4096;
 
-enum Values {
+enum InternedValues {
     /// All of this many slots.
     Fixed { item: usize, chunks: Vec<Region> },
     /// Of any length.
@@ -36,22 +36,22 @@ enum Values {
 }
 
 /// A table of values.
-pub(crate) struct Table {
-    values: Values,
+pub(crate) struct InternTable {
+    values: InternedValues,
     len: u32,
     /// Bytes of values that the budget granted.
     granted: u64,
     index: Option<Index>,
 }
 
-impl Table {
+impl InternTable {
     /// A table of values of this length, or of any, without an index.
     pub fn new(width: Width) -> Self {
         let values = match width {
-            Width::Fixed(item) => Values::Fixed { item, chunks: Vec::new() },
-            Width::Varies => Values::Varying(Vectors::new(width)),
+            Width::Fixed(item) => InternedValues::Fixed { item, chunks: Vec::new() },
+            Width::Varies => InternedValues::Varying(Vectors::new(width)),
         };
-        Table { values, len: 0, granted: 0, index: None }
+        InternTable { values, len: 0, granted: 0, index: None }
     }
 
     /// How many values there are.
@@ -64,8 +64,8 @@ impl Table {
     #[inline]
     pub fn item(&self) -> usize {
         match &self.values {
-            Values::Fixed { item, .. } => *item,
-            Values::Varying(_) => usize::MAX,
+            InternedValues::Fixed { item, .. } => *item,
+            InternedValues::Varying(_) => usize::MAX,
         }
     }
 
@@ -79,29 +79,29 @@ impl Table {
     pub fn get(&self, number: u32) -> &[Slot] {
         assert!(number < self.len, "value {number} of {}", self.len);
         match &self.values {
-            Values::Fixed { item, chunks } => {
+            InternedValues::Fixed { item, chunks } => {
                 // SAFETY: a number below `len`, so the value was written, and it is never
                 // written again.
                 unsafe { std::slice::from_raw_parts(address(chunks, *item, number), *item) }
             }
             // SAFETY: as above.
-            Values::Varying(vectors) => unsafe { vectors.get(number.into()) },
+            InternedValues::Varying(vectors) => unsafe { vectors.get(number.into()) },
         }
     }
 
-    /// The values, if each is a single slot and all numbers up to `largest` lie one behind the
-    /// other; otherwise null. Those below [`len`](Self::len) may be read, as long as the table
+    /// The values, if each is a single slot and all numbers up to `largest` are
+    /// contiguous; otherwise null. Those below [`len`](Self::len) may be read, as long as the table
     /// is there.
     pub fn singles(&self, largest: u32) -> *const Slot {
         match &self.values {
-            Values::Fixed { item: 1, chunks } if largest < 1 << FIRST => {
+            InternedValues::Fixed { item: 1, chunks } if largest < 1 << FIRST => {
                 chunks.first().map_or(std::ptr::null(), |chunk| chunk.as_ptr().cast_const())
             }
             _ => std::ptr::null(),
         }
     }
 
-    /// Gives it an index, if it has none. Says whether there was memory for it.
+    /// Gives it an index, if it has none. Returns whether there was memory for it.
     #[must_use]
     pub fn open(&mut self, budget: &Budget) -> bool {
         if self.index.is_some() {
@@ -129,8 +129,8 @@ impl Table {
         }
     }
 
-    /// The number of a value, and whether it is new. Nothing, if it is and there is no memory
-    /// for it.
+    /// The number of a value, and whether it is new. `None` if it is new and there is no
+    /// memory for it.
     ///
     /// # Panics
     /// When the table was not [opened](Self::open).
@@ -155,14 +155,14 @@ impl Table {
         }
         let number = self.len;
         match &mut self.values {
-            Values::Fixed { item, chunks } => {
+            InternedValues::Fixed { item, chunks } => {
                 assert_eq!(value.len(), *item, "a value has the length of its table");
                 // SAFETY: `extend` has made the chunk; `&mut self`.
                 unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), address(chunks, *item, number), *item) };
             }
-            Values::Varying(vectors) => {
+            InternedValues::Varying(vectors) => {
                 vectors.check(value);
-                // SAFETY: it was checked, `extend` made room, and the number is told to nobody.
+                // SAFETY: it was checked, `extend` made room, and the number is not published yet.
                 unsafe { vectors.write(number.into(), value) };
             }
         }
@@ -174,8 +174,8 @@ impl Table {
     /// Makes room for one more value.
     fn extend(&mut self, value: &[Slot], budget: &Budget) -> bool {
         let needed = match &self.values {
-            Values::Fixed { item, .. } => (u64::from(self.len) + 1) * *item as u64 * 4,
-            Values::Varying(vectors) => {
+            InternedValues::Fixed { item, .. } => (u64::from(self.len) + 1) * *item as u64 * 4,
+            InternedValues::Varying(vectors) => {
                 vectors.used_bytes(self.len.into()) + vectors.needed_bytes(1, value.len() as u64)
             }
         };
@@ -187,7 +187,7 @@ impl Table {
             self.granted += asked;
         }
         match &mut self.values {
-            Values::Fixed { item, chunks } => {
+            InternedValues::Fixed { item, chunks } => {
                 let (chunk, _) = place(self.len);
                 if chunk < chunks.len() {
                     return true;
@@ -197,7 +197,7 @@ impl Table {
                 chunks.push(region);
                 true
             }
-            Values::Varying(vectors) => vectors.extend(self.len.into(), 1, value.len() as u64),
+            InternedValues::Varying(vectors) => vectors.extend(self.len.into(), 1, value.len() as u64),
         }
     }
 
@@ -236,9 +236,9 @@ impl Table {
     pub fn clear(&mut self, budget: &Budget) {
         self.close(budget);
         budget.release(self.granted);
-        *self = Table::new(match &self.values {
-            Values::Fixed { item, .. } => Width::Fixed(*item),
-            Values::Varying(_) => Width::Varies,
+        *self = InternTable::new(match &self.values {
+            InternedValues::Fixed { item, .. } => Width::Fixed(*item),
+            InternedValues::Varying(_) => Width::Varies,
         });
     }
 }
@@ -292,7 +292,7 @@ mod tests {
     fn equal_values_have_one_number_over_growth_and_closing() {
         for width in [Width::Fixed(1), Width::Fixed(3), Width::Varies] {
             let budget = Budget::unlimited();
-            let mut table = Table::new(width);
+            let mut table = InternTable::new(width);
             let count = if cfg!(miri) { 100 } else { 300_000 };
             assert!(table.open(&budget));
             let mut numbers = Vec::new();
@@ -323,7 +323,7 @@ mod tests {
     fn without_memory_nothing_is_added_and_all_is_found() {
         let (limit, least) = if cfg!(miri) { (1_000, 20) } else { (20_000, 1000) };
         let budget = Budget::new(limit);
-        let mut table = Table::new(Width::Fixed(2));
+        let mut table = InternTable::new(Width::Fixed(2));
         assert!(table.open(&budget));
         let value = |number: u32| [number, !number];
         let added = (0..).find(|&number| table.intern(&value(number), &budget).is_none()).expect("it ends");

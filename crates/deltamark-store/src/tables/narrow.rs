@@ -27,7 +27,7 @@ use crate::memory::arena::Arena;
 use crate::tables::bucket::prefetch;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
-use crate::tables::dense::{Keys, Table, extend, key_hash};
+use crate::tables::dense::{DenseTable, Keys, extend, key_hash};
 use crate::threads::cooperate::Help;
 use deltamark_core::Budget;
 use deltamark_core::packed::bits_of;
@@ -36,11 +36,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Inner nodes: pairs, each once, numbered.
-pub(crate) type Nodes = Table<2, Narrow<2, true>>;
+pub(crate) type Nodes = DenseTable<2, NarrowKeys<2, true>>;
 
 /// Keys of `K` words. The index over them is `TIGHT` or not.
-pub(crate) struct Narrow<const K: usize, const TIGHT: bool = false> {
-    /// A chunk is so many keys, however many bits they have.
+pub(crate) struct NarrowKeys<const K: usize, const TIGHT: bool = false> {
+    /// A chunk has this number of keys, however many bits they have.
     keys: Arena,
     /// Bits of the words of a key, as ones, and of them all.
     widths: [u32; K],
@@ -51,9 +51,9 @@ pub(crate) struct Narrow<const K: usize, const TIGHT: bool = false> {
     released: u64,
 }
 
-impl<const K: usize, const TIGHT: bool> Table<K, Narrow<K, TIGHT>> {
+impl<const K: usize, const TIGHT: bool> DenseTable<K, NarrowKeys<K, TIGHT>> {
     /// Makes room for `more` keys, and for keys whose words are below these; nobody else uses the
-    /// table but to `help`. Says whether there was memory.
+    /// table but to `help`. Returns whether there was memory.
     #[must_use]
     pub fn keep(&mut self, below: [u64; K], more: u64, budget: &Budget, help: &Help) -> bool {
         let len = self.len();
@@ -62,19 +62,19 @@ impl<const K: usize, const TIGHT: bool> Table<K, Narrow<K, TIGHT>> {
     }
 }
 
-/// Bytes of so many keys of so many bits. A key of no bits takes a word, so that it has an address.
+/// Bytes of this many keys of this many bits. A key of no bits takes a word, so that it has an address.
 fn bytes(keys: u64, bits: u32) -> u64 {
     (keys * u64::from(bits)).div_ceil(64).max(keys.min(1)) * 8
 }
 
-impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
+impl<const K: usize, const TIGHT: bool> NarrowKeys<K, TIGHT> {
     /// Whether keys can be written whose words are below these.
     #[inline]
     pub fn covers(&self, below: [u64; K]) -> bool {
         below.iter().zip(self.widths).all(|(&below, width)| below <= 1 << width)
     }
 
-    /// Makes place for keys whose words are below these, `len` keys being there (N2). Says whether
+    /// Makes place for keys whose words are below these, `len` keys being there (N2). Returns whether
     /// there was memory.
     #[must_use]
     pub fn widen(&mut self, below: [u64; K], len: u64, budget: &Budget) -> bool {
@@ -124,7 +124,7 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
     fn move_apart_detected(&self, len: u64, widths: [u32; K], bits: u32) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if x86::Avx2::detect().is_some() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.move_apart_bmi2(len, widths, bits) };
         }
         self.move_apart(len, widths, bits);
@@ -140,7 +140,7 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
         self.released += bytes;
     }
 
-    /// Takes memory for this many keys of so many bits.
+    /// Takes memory for this many keys of this many bits.
     fn extend(&mut self, keys: u64, bits: u32, budget: &Budget) -> bool {
         // Keys have as many bits from now on, or more: all that these bytes will hold have addresses.
         let items = |bytes: u64| bytes * 8 / u64::from(bits.max(1));
@@ -174,14 +174,14 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
 
     /// The chunk a key is in, and its place there.
     #[inline(always)]
-    fn chunk(&self, number: u64) -> (Chunk<'_>, u64) {
+    fn chunk(&self, number: u64) -> (KeyChunk<'_>, u64) {
         let (start, index) = self.keys.view().chunk(number);
-        (Chunk { start: start.cast(), arena: PhantomData }, index)
+        (KeyChunk { start: start.cast(), arena: PhantomData }, index)
     }
 
     /// A key of a chunk.
     #[inline(always)]
-    fn key(&self, chunk: Chunk<'_>, index: u64) -> [u32; K] {
+    fn key(&self, chunk: KeyChunk<'_>, index: u64) -> [u32; K] {
         let mut bit = index * u64::from(self.bits);
         if K == 2 {
             // Both words are in the same 64 bits.
@@ -201,14 +201,14 @@ impl<const K: usize, const TIGHT: bool> Narrow<K, TIGHT> {
 }
 
 /// A chunk of the arena, as words of 64 bits. Only bits of keys that there is room for are asked of
-/// it, so what is read and written lies in the chunk: it has room for keys of 32 bits a word.
+/// it, so what is read and written is within the chunk: it has room for keys of 32 bits a word.
 #[derive(Clone, Copy)]
-struct Chunk<'k> {
+struct KeyChunk<'k> {
     start: *const AtomicU64,
     arena: PhantomData<&'k Arena>,
 }
 
-impl<'k> Chunk<'k> {
+impl<'k> KeyChunk<'k> {
     #[inline(always)]
     fn word(self, at: u64) -> &'k AtomicU64 {
         // SAFETY: the word is in the chunk, as the type says, which is aligned and stays as long as
@@ -226,7 +226,7 @@ impl<'k> Chunk<'k> {
         low >> shift | high << 1 << (63 - shift)
     }
 
-    /// Writes so many bits over what was there; nobody else uses the keys.
+    /// Writes this many bits over what was there; nobody else uses the keys.
     #[inline(always)]
     fn change(self, bit: u64, width: u32, value: u64) {
         let (at, shift) = place(bit);
@@ -245,11 +245,11 @@ impl<'k> Chunk<'k> {
     }
 }
 
-/// Keys of one thread that are written one behind the other (N1). Those of other threads lie in the
-/// first and in the last word only. Others see them once they are told the numbers.
-struct Run<'k> {
-    chunk: Chunk<'k>,
-    /// The word it has come to, and how many bits of it are full.
+/// Keys of one thread that are written contiguously (N1). Those of other threads are in the
+/// first and in the last word only. Others see them once the numbers are published.
+struct KeyRun<'k> {
+    chunk: KeyChunk<'k>,
+    /// The current word, and how many bits of it are full.
     at: u64,
     shift: u32,
     /// What is to be set in that word.
@@ -258,12 +258,12 @@ struct Run<'k> {
     whole: bool,
 }
 
-impl<'k> Run<'k> {
+impl<'k> KeyRun<'k> {
     /// From this bit on.
     #[inline(always)]
-    fn new(chunk: Chunk<'k>, bit: u64) -> Self {
+    fn new(chunk: KeyChunk<'k>, bit: u64) -> Self {
         let (at, shift) = place(bit);
-        Run { chunk, at, shift, held: 0, whole: false }
+        KeyRun { chunk, at, shift, held: 0, whole: false }
     }
 
     #[inline(always)]
@@ -304,11 +304,11 @@ fn ones(width: u32) -> u64 {
     (1 << width) - 1
 }
 
-impl<const K: usize, const TIGHT: bool> Keys<K> for Narrow<K, TIGHT> {
+impl<const K: usize, const TIGHT: bool> Keys<K> for NarrowKeys<K, TIGHT> {
     const TIGHT: bool = TIGHT;
 
     fn new() -> Self {
-        Narrow { keys: Arena::new(K), widths: [0; K], masks: [0; K], bits: 0, granted: 0, released: 0 }
+        NarrowKeys { keys: Arena::new(K), widths: [0; K], masks: [0; K], bits: 0, granted: 0, released: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -336,7 +336,7 @@ impl<const K: usize, const TIGHT: bool> Keys<K> for Narrow<K, TIGHT> {
     fn put_all(&self, first: u64, keys: impl Iterator<Item = [u32; K]>) {
         let start = |number: u64| {
             let (chunk, index) = self.chunk(number);
-            Run::new(chunk, index * u64::from(self.bits))
+            KeyRun::new(chunk, index * u64::from(self.bits))
         };
         let (mut run, mut next_chunk) = (start(first), first + self.keys.contiguous(first));
         for (number, key) in (first..).zip(keys) {
@@ -360,7 +360,7 @@ impl<const K: usize, const TIGHT: bool> Keys<K> for Narrow<K, TIGHT> {
     fn hashes(&self, numbers: Range<u64>, out: &mut Vec<u64>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if x86::Avx2::detect().is_some() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.hashes_bmi2(numbers, out) };
         }
         self.hash(numbers, out);
@@ -430,7 +430,7 @@ mod tests {
     /// Keys of which each word needs one more bit than the one before, at its own pace.
     fn check_widths<const K: usize>() {
         let budget = Budget::unlimited();
-        let mut keys = Narrow::<K>::new();
+        let mut keys = NarrowKeys::<K>::new();
         let mut written: Vec<[u32; K]> = Vec::new();
         // Of no bits at all, of one, up to 32, and what is just not wider.
         for step in (0..=32u32).step_by(if cfg!(miri) { 8 } else { 1 }) {
@@ -466,7 +466,7 @@ mod tests {
         const RUNS: u64 = if cfg!(miri) { 12 } else { 600 };
         const LONGEST: u64 = 7;
         let budget = Budget::unlimited();
-        let mut keys = Narrow::<K>::new();
+        let mut keys = NarrowKeys::<K>::new();
         let key = |number: u64| -> [u32; K] {
             let mut mixed = deltamark_core::hash::mix(number);
             widths.map(|width| {
@@ -511,7 +511,7 @@ mod tests {
     fn memory_of_keys_that_nobody_reads_again_is_given_back() {
         const LEN: u64 = if cfg!(miri) { 300 } else { 100_000 };
         let budget = Budget::unlimited();
-        let mut keys = Narrow::<2>::new();
+        let mut keys = NarrowKeys::<2>::new();
         assert!(keys.widen([1 << 20, 1 << 7], 0, &budget) && keys.make_room(LEN, &budget));
         keys.put_all(0, (0..LEN).map(|number| [number as u32, number as u32 % 100]));
         let all = budget.used();
@@ -542,7 +542,7 @@ mod tests {
     fn threads_give_every_pair_one_number() {
         let budget = Budget::unlimited();
         let mut nodes = Nodes::new(&budget).expect("there is no limit");
-        // Of 17 and 12 bits, so that pairs lie across words.
+        // Of 17 and 12 bits, so that pairs cross words.
         assert!(nodes.keep([1 << 17, 1 << 12], 3 * COUNT, &budget, &Help::default()));
         let begin = std::sync::Barrier::new(3);
         let told: Vec<Vec<u32>> = std::thread::scope(|scope| {

@@ -108,7 +108,7 @@ impl Pick for Portable {
     fn pick(self, word: u64, mask: u64) -> u64 {
         let (mut rest, mut picked, mut at) = (mask, 0, 0);
         while rest != 0 {
-            // A run of ones at a time: fields of a state lie together.
+            // A run of ones at a time: fields of a state are adjacent.
             let start = rest.trailing_zeros();
             let length = (rest >> start).trailing_ones();
             let ones = u64::MAX >> (64 - length);
@@ -141,7 +141,7 @@ pub(crate) struct Bmi2(());
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Bmi2 {
-    /// Says whether the processor has what is needed.
+    /// Whether the processor has the instructions.
     pub fn detect() -> Option<Bmi2> {
         is_x86_feature_detected!("bmi2").then_some(Bmi2(()))
     }

@@ -18,10 +18,10 @@
 //! From key and rest the number follows, so nothing is lost. There are `m·2^e` lines, `m`
 //! being 8, 10, 12 or 14; key `x` has its home in line `x·m >> (32-e)`, and of the bits shifted
 //! out all but the lowest three are the remainder: keys of one home differ there by multiples
-//! of `m >= 8`. Of the rest, bits that are known to be 0 are left out; it
+//! of `m >= 8`. Of the rest, bits that are known to be 0 are omitted; it
 //! is no part of the key, so that numbers may get longer without any
 //! entry getting another home. An entry that finds its home full goes to the next line, where
-//! such foreign entries stand at the end; one that finds that full too goes to the stash.
+//! such foreign entries are at the end; one that finds that full too goes to the stash.
 //!
 //! # Invariants
 //! * I1: an entry is in its home line; or in the next one, and then its home is marked
@@ -46,7 +46,7 @@ use crate::tables::quotient::stash::Stash;
 use crate::tables::tiles::Added;
 use crate::threads::cooperate::Help;
 use deltamark_core::Budget;
-use layout::Shape;
+use layout::PairsShape;
 use line::{COUNT, FOREIGN_SHIFT, OVERFLOWN, PairLine, STASHED};
 use numbers::Numbers;
 pub(crate) use numbers::Signatures;
@@ -56,7 +56,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A set of numbers of some reach, in lines of `W` words, 8 or 16.
 pub(crate) struct Set<R: Numbers, const W: usize> {
     budget: Arc<Budget>,
-    shape: Shape<R, W>,
+    shape: PairsShape<R, W>,
     lines: Arena,
     /// Bytes granted for lines.
     granted: u64,
@@ -76,7 +76,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
 
     /// An empty set for numbers of this reach, if the budget allows it.
     pub fn new(reach: R, budget: &Arc<Budget>) -> Option<Self> {
-        let shape = Shape::first(reach);
+        let shape = PairsShape::first(reach);
         let lines = Arena::new(2 * W);
         if !budget.request(shape.line_bytes()) {
             return None;
@@ -92,7 +92,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
 
     /// How many bytes a set of this many numbers takes, about.
     pub fn estimate(numbers: u64, reach: R) -> u64 {
-        Shape::<R, W>::first(reach).with_room(numbers).line_bytes()
+        PairsShape::<R, W>::first(reach).with_room(numbers).line_bytes()
     }
 
     /// How far its numbers go.
@@ -105,7 +105,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
         (self.granted, self.stashed().granted)
     }
 
-    /// Whether there is room for so many numbers of this reach in all.
+    /// Whether there is room for this many numbers of this reach in all.
     #[inline]
     pub fn has_room(&self, numbers: u64, reach: R) -> bool {
         numbers <= self.room && self.shape.reach.covers(reach)
@@ -158,7 +158,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
     pub fn prefetch_further(&self, number: u64) {
         let (home, _) = self.shape.split(number);
         let overflown = self.line(home).0[0].load(Ordering::Relaxed) & OVERFLOWN != 0;
-        // Without a branch: nobody can tell beforehand which lines these are.
+        // Without a branch: which lines these are cannot be predicted.
         prefetch(self.line(home + u64::from(overflown)));
     }
 
@@ -191,7 +191,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
         self.stash.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for so many numbers of this reach in all (I3). Says whether there was memory.
+    /// Makes room for this many numbers of this reach in all (I3). Returns whether there was memory.
     #[must_use]
     pub fn make_room(&mut self, numbers: u64, reach: R, help: &Help) -> bool {
         let shape = self.shape.reaching(reach).with_room(numbers);
@@ -257,8 +257,9 @@ impl<R: Numbers, const W: usize> Drop for Set<R, W> {
 mod tests {
     use super::*;
     use deltamark_core::hash::mix;
+    use deltamark_core::packed::bits_of;
 
-    /// Numbers of so many bits.
+    /// Numbers of this many bits.
     fn bits(bits: u32) -> Reach {
         Reach { skew: 0, left: bits.div_ceil(2), right: bits.div_ceil(2) }
     }
@@ -271,7 +272,7 @@ mod tests {
         let count = if cfg!(miri) { 300 } else { 300_000 };
         // Ever longer numbers.
         let number = |step: u64| (step * step * 31) ^ step << 3;
-        let reach = |number: u64| bits(64 - number.leading_zeros());
+        let reach = |number: u64| bits(bits_of(number));
         let mut there = std::collections::HashSet::new();
         for step in 0..count {
             let number = number(step);

@@ -37,7 +37,7 @@
 //!
 //! # Invariants
 //! * I1: an entry is in its home line; or in the next one, and then its home is marked; or in
-//!   the stash, and then both are. Entries are never taken out.
+//!   the stash, and then both are. Entries are taken out by writing all lines anew.
 //! * I2: lines behind the last are zero.
 //!
 //! # When to choose it
@@ -49,10 +49,11 @@ pub(crate) mod stash;
 
 use crate::memory::arena::Arena;
 use deltamark_core::Budget;
+use deltamark_core::packed::bits_of;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use line::has_avx512;
 use line::{OVERFLOWN, QuotientLine, bits, equal_bytes, prefetch_line, scan};
-use shape::Shape;
+use shape::QuotientShape;
 use stash::Stash;
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ pub(crate) const MOST_KEY_BITS: u32 = 56;
 struct Waiting {
     len: usize,
     values: [u64; 128],
-    /// Where so many share a few keys that the array does not hold them.
+    /// Entries of keys that more share than the array holds.
     more: Vec<u64>,
 }
 
@@ -85,7 +86,7 @@ impl Waiting {
 /// The table.
 pub(crate) struct Quotient<const N: usize = 64> {
     budget: Arc<Budget>,
-    shape: Shape,
+    shape: QuotientShape,
     lines: Arena,
     stash: Stash,
     len: u64,
@@ -106,7 +107,7 @@ impl<const N: usize> Quotient<N> {
         // eight. With steps half as large tables are a twentieth smaller, and filling them takes
         // longer.
         let least = if N == 64 { 3 } else { 4 };
-        let shape = Shape::new(N as u32, least, key_bits, payload_bits, 1 << least, 0);
+        let shape = QuotientShape::new(N as u32, least, key_bits, payload_bits, 1 << least, 0);
         let mut table = Quotient {
             budget,
             shape,
@@ -142,14 +143,14 @@ impl<const N: usize> Quotient<N> {
         self.shape.payload_bits
     }
 
-    /// How many bits of a key will not be told by the place when there are `more` entries.
+    /// How many bits of a key are not implied by the position when there are `more` entries.
     pub fn remainder_bits(&self, more: u64, payload_bits: u32) -> u32 {
         self.shape_for(self.len + more, payload_bits).remainder_bits
     }
 
     /// The shape for this many entries, as far as the key has bits for it; the rest goes to the
     /// stash.
-    fn shape_for(&self, wanted: u64, payload_bits: u32) -> Shape {
+    fn shape_for(&self, wanted: u64, payload_bits: u32) -> QuotientShape {
         self.shape.with_bits(self.shape.key_bits, payload_bits).with_room(wanted)
     }
 
@@ -194,8 +195,15 @@ impl<const N: usize> Quotient<N> {
                 self.granted += missing;
                 // By no more at once than lines can wait.
                 while new.lines() / self.shape.lines() >= WAITING as u64 / 2 {
-                    let Shape { bytes, least, key_bits, m, e, .. } = self.shape;
-                    self.rearrange(Shape::new(bytes, least, key_bits, payload_bits, m, e + WAITING.ilog2() - 1));
+                    let QuotientShape { bytes, least, key_bits, m, e, .. } = self.shape;
+                    self.rearrange(QuotientShape::new(
+                        bytes,
+                        least,
+                        key_bits,
+                        payload_bits,
+                        m,
+                        e + WAITING.ilog2() - 1,
+                    ));
                 }
                 self.rearrange(new);
                 return true;
@@ -203,7 +211,7 @@ impl<const N: usize> Quotient<N> {
             self.budget.release(missing);
         }
         self.last = true;
-        // Without memory to grow, the lines are filled to the last.
+        // Without memory to grow, the lines are filled completely.
         let room = wanted <= wider.room(true);
         if room && payload_bits != self.shape.payload_bits {
             self.rearrange(wider);
@@ -215,7 +223,7 @@ impl<const N: usize> Quotient<N> {
     ///
     /// Old lines are read from the last to the first; the entries of one go to a few new lines.
     /// A new line is written when no older line can add to it, all slots at once.
-    fn rearrange(&mut self, new: Shape) {
+    fn rearrange(&mut self, new: QuotientShape) {
         let old = std::mem::replace(&mut self.shape, new);
         let stash = std::mem::replace(&mut self.stash, Stash::new(new.payload_bits));
         let mut stashed: Vec<u64> = stash.words().collect();
@@ -283,7 +291,7 @@ impl<const N: usize> Quotient<N> {
     fn line(&self, number: u64) -> &QuotientLine<N> {
         debug_assert!(number <= self.shape.lines());
         // SAFETY: the arena was extended to one line more than the shape has, its items are
-        // lines of `N` bytes at multiples of 64, and any bytes are a line; `&self` says that
+        // lines of `N` bytes at multiples of 64, and any bytes are a line; `&self` means that
         // nobody writes.
         unsafe { &*self.lines.address(number).cast::<QuotientLine<N>>() }
     }
@@ -291,7 +299,7 @@ impl<const N: usize> Quotient<N> {
     #[inline(always)]
     fn line_mut(&mut self, number: u64) -> &mut QuotientLine<N> {
         debug_assert!(number <= self.shape.lines());
-        // SAFETY: as above, and `&mut self` says that nobody else reads or writes.
+        // SAFETY: as above, and `&mut self` means that nobody else reads or writes.
         unsafe { &mut *self.lines.address(number).cast::<QuotientLine<N>>() }
     }
 
@@ -304,6 +312,85 @@ impl<const N: usize> Quotient<N> {
         self.line_mut(home).put_own(&shape, value)
             || self.line_mut(home + 1).put_foreign(&shape, value)
             || self.stash.push(key, payload, &self.budget, false)
+    }
+
+    /// Takes out all entries whose payloads are not kept, and gives back lines that the others do not need.
+    ///
+    /// Lines are read from the first to the last, and each is written when all that can belong to it has been read: a home
+    /// of the new shape is that of the old one, shifted, so no line is written before it was read.
+    pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
+        if self.granted == 0 {
+            return;
+        }
+        let old = self.shape;
+        let payload_of = |word: u64| word & ((1 << old.payload_bits) - 1);
+        let mut left = self.stash.words().filter(|&word| keep(payload_of(word))).count() as u64;
+        for number in 0..=old.lines() {
+            let line = self.line(number);
+            let slots = (0..line.own()).chain(old.slots - line.foreign()..old.slots);
+            left += slots.filter(|&slot| keep(old.payload(line.get(&old, slot)))).count() as u64;
+        }
+        let mut new = old;
+        while new.e > 0 {
+            let half = QuotientShape::new(old.bytes, old.least, old.key_bits, old.payload_bits, old.m, new.e - 1);
+            if half.room(false) < left + left / 8 {
+                break;
+            }
+            new = half;
+        }
+        let stash = std::mem::replace(&mut self.stash, Stash::new(old.payload_bits));
+        let mut stashed: Vec<u64> = stash.words().filter(|&word| keep(payload_of(word))).collect();
+        stashed.sort_unstable_by(|one, two| two.cmp(one));
+        let (mut own, mut excess) = (Vec::with_capacity(128), Vec::new());
+        for number in 0..new.lines() {
+            own.clear();
+            for home in number << (old.e - new.e)..(number + 1) << (old.e - new.e) {
+                let mut put = |key: u64, payload: u64| {
+                    let (at, remainder) = new.split(key);
+                    debug_assert_eq!(at, number, "homes follow the order of keys");
+                    own.push(new.value(remainder, payload));
+                };
+                let (line, next) = (self.line(home), self.line(home + 1));
+                let values = (0..line.own()).map(|slot| line.get(&old, slot));
+                let foreign = (old.slots - next.foreign()..old.slots).map(|slot| next.get(&old, slot));
+                for value in values.chain(foreign).filter(|&value| keep(old.payload(value))) {
+                    put(old.join(home, value & old.remainder_mask), old.payload(value));
+                }
+                while let Some(word) = stashed.pop_if(|word| old.split(*word >> old.payload_bits).0 == home) {
+                    put(word >> old.payload_bits, payload_of(word));
+                }
+            }
+            self.rewrite_line(&new, number, &own, &mut excess);
+        }
+        self.rewrite_line(&new, new.lines(), &[], &mut excess);
+        debug_assert!(stashed.is_empty() && excess.is_empty());
+        self.budget.release(stash.granted);
+        self.shape = new;
+        self.len = left;
+        self.last = false;
+        self.lines.truncate(new.lines() + 1);
+        let given_back = self.granted.saturating_sub(new.line_bytes());
+        self.granted -= given_back;
+        self.budget.release(given_back);
+    }
+
+    /// Writes a line of a shape that is not yet that of the table: entries of its own, then those in excess in the line before.
+    /// What is in excess here replaces those.
+    fn rewrite_line(&mut self, shape: &QuotientShape, number: u64, own: &[u64], excess: &mut Vec<u64>) {
+        let fitting = own.len().min(shape.slots as usize);
+        let mut line = QuotientLine([0; N]);
+        line.fill(shape, &own[..fitting]);
+        if fitting < own.len() {
+            line.0[0] |= OVERFLOWN;
+        }
+        for value in excess.drain(..) {
+            if !line.put_foreign(shape, value) {
+                let key = shape.join(number - 1, value & shape.remainder_mask);
+                self.stash.push(key, shape.payload(value), &self.budget, true);
+            }
+        }
+        *self.line_mut(number) = line;
+        excess.extend_from_slice(&own[fitting..]);
     }
 
     /// Asks for the line of a mixed hash to be fetched.
@@ -419,7 +506,7 @@ impl<const N: usize> Quotient<N> {
     #[must_use]
     #[inline(always)]
     pub fn insert(&mut self, mixed: u64, payload: u64) -> bool {
-        debug_assert!(self.shape.payload_bits >= 64 - payload.leading_zeros());
+        debug_assert!(self.shape.payload_bits >= bits_of(payload));
         let placed = self.place(self.key(mixed), payload);
         self.len += u64::from(placed);
         placed
@@ -464,7 +551,7 @@ mod tests {
         let mut model: HashMap<u64, Vec<u64>> = HashMap::new();
         let mut width = 0;
         for number in 0..count {
-            width = width.max(64 - payload(number).leading_zeros());
+            width = width.max(bits_of(payload(number)));
             assert!(table.reserve(1, width));
             assert!(table.insert(mix(number), payload(number)));
             model.entry(table.key(mix(number))).or_default().push(payload(number));
@@ -528,8 +615,8 @@ mod tests {
 
     #[test]
     fn homes_follow_the_order_of_keys_and_give_them_back() {
-        let small = [3, 8, 13, 40, 56].map(|key_bits| Shape::new(64, 3, key_bits, 0, 8, 0));
-        let large = [3, 8, 13, 40, 54].map(|key_bits| Shape::new(128, 4, key_bits, 0, 16, 0));
+        let small = [3, 8, 13, 40, 56].map(|key_bits| QuotientShape::new(64, 3, key_bits, 0, 8, 0));
+        let large = [3, 8, 13, 40, 54].map(|key_bits| QuotientShape::new(128, 4, key_bits, 0, 16, 0));
         for first in small.into_iter().chain(large) {
             let key_bits = first.key_bits;
             let mut shape = Some(first);
@@ -545,6 +632,50 @@ mod tests {
                 }
                 shape = now.next();
             }
+        }
+    }
+
+    fn check_retained<const N: usize>(key_bits: u32, count: u64) {
+        let budget = Arc::new(Budget::unlimited());
+        let mut table: Quotient<N> = Quotient::new(key_bits, 20, Arc::clone(&budget));
+        let mut held: Vec<u64> = Vec::new();
+        let mut random = 1;
+        for round in 0..6 {
+            let more = (held.len() as u64 + (round << 14)..).take(count as usize);
+            for number in more {
+                assert!(table.reserve(1, 20) && table.insert(mix(number), number % (1 << 20)));
+                held.push(number);
+            }
+            random = mix(random);
+            let kept = |payload: u64| mix(payload ^ random) % 8 < [8, 0, 5, 1, 7, 2][round as usize];
+            let before = table.bytes();
+            table.retain(kept);
+            held.retain(|&number| kept(number % (1 << 20)));
+            assert_eq!(table.len(), held.len() as u64);
+            assert_eq!((table.bytes(), table.shape.line_bytes()), (budget.used(), table.granted));
+            assert!(table.bytes() <= before + table.stash.granted);
+            let mut model: HashMap<u64, Vec<u64>> = HashMap::new();
+            for &number in &held {
+                model.entry(table.key(mix(number))).or_default().push(number % (1 << 20));
+            }
+            for (number, step) in (0..held.len() as u64 + 50).zip((0..).step_by(3)) {
+                for number in [held.get(number as usize).copied().unwrap_or(number), step] {
+                    let mut expected = model.get(&table.key(mix(number))).cloned().unwrap_or_default();
+                    expected.sort_unstable();
+                    assert_eq!(probed(&table, mix(number)), expected, "{number}, round {round}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_is_gone_and_everything_else_is_there() {
+        let count = if cfg!(miri) { 60 } else { 6_000 };
+        // Keys that few share, and keys that so many share that the stash is used.
+        for key_bits in if cfg!(miri) { &[4, 24][..] } else { &[6, 10, 16, 24, 40] } {
+            let count = if *key_bits < 12 { count / 10 } else { count };
+            check_retained::<64>(*key_bits, count);
+            check_retained::<128>(*key_bits, count);
         }
     }
 

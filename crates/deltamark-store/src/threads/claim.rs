@@ -63,7 +63,7 @@ pub(crate) trait Site {
     /// Claims an entry for a state, if it is empty.
     fn claim(&self, bucket: u64, lane: usize, state: usize) -> bool;
 
-    /// Takes so many numbers that nobody else has; gives the first.
+    /// Takes this many numbers that nobody else has; gives the first.
     fn take(&self, count: u64) -> u64;
 
     /// Writes the vectors of these states, whose numbers count up from `first`.
@@ -72,7 +72,7 @@ pub(crate) trait Site {
     /// Writes a number, whose vector is [written](Self::write), into the entry that was claimed.
     fn settle(&self, bucket: u64, lane: usize, state: usize, number: u64);
 
-    /// Whether the vector of a number that was told is this state.
+    /// Whether the vector of a published number is this state.
     fn same(&self, number: u64, state: usize) -> bool;
 
     /// Notes what became of a state.
@@ -208,20 +208,20 @@ mod tests {
     }
 
     /// A group of one thread.
-    struct Group<'b> {
+    struct ClaimGroup<'b> {
         board: &'b Board,
         states: Vec<u32>,
         answers: Vec<Option<Answer>>,
     }
 
-    impl Group<'_> {
+    impl ClaimGroup<'_> {
         /// States of the same remainder have the same tag and the same home.
         fn tag(&self, state: usize) -> u32 {
             (self.states[state] % 2 + 1) << 16
         }
     }
 
-    impl Site for Group<'_> {
+    impl Site for ClaimGroup<'_> {
         fn home(&self, state: usize) -> u64 {
             u64::from(self.states[state] % 2) * 3
         }
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Has a thread insert each of these groups and checks what they were told.
+    /// Has a thread insert each of these groups and checks their answers.
     fn insert(groups: &[&[u32]]) {
         let board = Arc::new(Board::new());
         let threads: Vec<_> = groups
@@ -286,7 +286,7 @@ mod tests {
                 let (board, states) = (Arc::clone(&board), states.to_vec());
                 shuttle::thread::spawn(move || {
                     let answers = vec![None; states.len()];
-                    let mut group = Group { board: &board, states, answers };
+                    let mut group = ClaimGroup { board: &board, states, answers };
                     let mut claims = Claims::new();
                     (0..group.states.len()).for_each(|state| claims.insert(&mut group, state));
                     claims.settle(&mut group);

@@ -44,7 +44,7 @@ pub(crate) struct Help {
     threads: AtomicU32,
 }
 
-/// Says that nobody is at it any more, when it is dropped.
+/// Records that nobody is at it any more, when it is dropped.
 pub(crate) struct Busy<'h>(&'h Help);
 
 impl Drop for Busy<'_> {

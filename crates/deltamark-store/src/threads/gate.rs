@@ -24,7 +24,7 @@ const PATIENCE: u32 = 2000;
 
 /// Tables behind a gate.
 pub(crate) struct Gate<T> {
-    /// On lines of their own, so that what lies beside them takes nothing away from those who read them.
+    /// On lines of their own, so that what is beside them takes nothing away from those who read them.
     tables: ShardedLock<Apart<T>>,
     pub help: Help,
 }

@@ -51,7 +51,7 @@ impl<const N: usize> Default for Room<N> {
 }
 
 impl<const N: usize> Promises<N> {
-    /// Promises room for so many more, and gives all that is promised. Not written to for nothing.
+    /// Promises room for this many more, and gives all that is promised. Not written to for nothing.
     pub fn add(&self, more: [u64; N]) -> [u64; N] {
         let mut kinds = self.0.iter().zip(more);
         [0; N].map(|_| match kinds.next() {
@@ -77,7 +77,7 @@ impl<const N: usize> Promises<N> {
 }
 
 impl Growth {
-    /// For how many room should be set aside by a thread that needs it for so many.
+    /// For how many room should be set aside by a thread that needs it for `n`.
     pub fn ahead<const N: usize>(self, wanted: [u64; N], lens: [u64; N]) -> [u64; N] {
         let mut lens = lens.into_iter();
         wanted.map(|wanted| match lens.next() {
@@ -88,7 +88,7 @@ impl Growth {
 }
 
 impl<const N: usize> Room<N> {
-    /// For how many more a thread is to set room aside that is about to insert so many, `lens` being there.
+    /// For how many more a thread must set room aside before it inserts `wanted`, where `lens` are present.
     #[inline]
     pub fn missing(&mut self, growth: Growth, wanted: [u64; N], lens: impl FnOnce() -> [u64; N]) -> [u64; N] {
         if self.growth != growth.number {
@@ -102,12 +102,12 @@ impl<const N: usize> Room<N> {
         std::array::from_fn(|kind| if enough(kind) { 0 } else { ahead[kind] - self.counts[kind] })
     }
 
-    /// Notes that room was set aside for so many more.
+    /// Notes that room was set aside for this many more.
     pub fn add(&mut self, more: [u64; N]) {
         self.counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
     }
 
-    /// Notes that so many were new.
+    /// Notes that this many were new.
     #[inline]
     pub fn take(&mut self, new: [u64; N]) {
         self.counts.iter_mut().zip(new).for_each(|(count, new)| *count -= new);

@@ -13,7 +13,7 @@ use crate::tables::bucket::x86;
 use crate::tables::dense::key_hash;
 use crate::tables::index::BASELINE;
 use crate::threads::reserve::Room;
-use crate::tree::shape::Shape;
+use crate::tree::shape::TreeShape;
 use deltamark_core::{Batch, Block, Budget, Insert, System};
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Working<const K: usize> {
     /// for writing.
     pub expects_new: [bool; 2],
     /// The shapes this thread has met.
-    pub shapes: Vec<Arc<Shape<K>>>,
+    pub shapes: Vec<Arc<TreeShape<K>>>,
     pub boundaries: Vec<usize>,
     /// The states that were recalled last, and the numbers of their nodes, a row each.
     pub recalled: Vec<u64>,
@@ -87,7 +87,7 @@ impl<const K: usize> Working<K> {
 }
 
 impl<const K: usize, const R: usize> TreeTables<K, R> {
-    /// The first rounds for a group of successors: which nodes are to be looked up. Says how
+    /// The first rounds for a group of successors: which nodes are to be looked up. Returns how
     /// many there are and what they are made of; nothing, if there is no memory for a shape.
     pub fn compare(
         &self,
@@ -168,7 +168,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     }
 
     /// The last rounds: looks up the nodes that changed, lowest first, and enters the roots. Room
-    /// has been set aside (I2). Says how many roots and nodes are new.
+    /// has been set aside (I2). Returns how many roots and nodes are new.
     #[inline(always)]
     fn enter<L: Lanes>(
         &self,
@@ -240,13 +240,13 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     ) -> [u64; 2] {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(avx512) = x86::Avx512::detect() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.enter_avx512(avx512, working, batch, group, out) };
         }
         self.enter(BASELINE, working, batch, group, out)
     }
 
-    /// The numbers of the nodes of a block's states, remembered or walked again.
+    /// The numbers of the nodes of a block's states, cached, or walked again.
     pub fn sources(&self, working: &mut Working<K>, block: &Block) {
         self.refresh(working);
         let Working { shapes, recalled, rows, sources, .. } = working;

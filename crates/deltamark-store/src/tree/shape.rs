@@ -24,7 +24,7 @@ pub(crate) enum Child {
 }
 
 /// A tree over the slots of states of one length.
-pub(crate) struct Shape<const K: usize> {
+pub(crate) struct TreeShape<const K: usize> {
     pub slots: usize,
     /// The nodes but for the root, children before parents.
     pub nodes: Vec<[Child; K]>,
@@ -39,10 +39,10 @@ pub(crate) struct Shape<const K: usize> {
     heights: Vec<u32>,
 }
 
-impl<const K: usize> Shape<K> {
+impl<const K: usize> TreeShape<K> {
     /// The tree over states of `slots` slots, with components that begin at `boundaries`.
     pub fn new(slots: usize, boundaries: &[usize]) -> Self {
-        let mut shape = Shape {
+        let mut shape = TreeShape {
             slots,
             nodes: Vec::new(),
             root: [Child::None; K],
@@ -176,7 +176,7 @@ fn cut(slots: &Range<usize>, part: usize, parts: usize, within: Range<usize>, bo
 mod tests {
     use super::*;
 
-    fn text<const K: usize>(shape: &Shape<K>, children: &[Child; K]) -> String {
+    fn text<const K: usize>(shape: &TreeShape<K>, children: &[Child; K]) -> String {
         let child = |child: &Child| match *child {
             Child::Slot(slot) => slot.to_string(),
             Child::Node(node) => format!("({})", text(shape, &shape.nodes[node as usize])),
@@ -198,17 +198,17 @@ mod tests {
             (4, &[0, 3], "(0 (1 2)) 3"),
         ];
         for &(slots, boundaries, expected) in cases {
-            let shape = Shape::<2>::new(slots, boundaries);
+            let shape = TreeShape::<2>::new(slots, boundaries);
             assert_eq!(text(&shape, &shape.root), expected);
         }
-        let wide = Shape::<4>::new(10, &[0, 5]);
+        let wide = TreeShape::<4>::new(10, &[0, 5]);
         assert_eq!(text(&wide, &wide.root), "(0 1) (2 3 4) (5 6) (7 8 9)");
     }
 
     #[test]
     fn every_slot_leads_to_the_root() {
         for slots in 1..if cfg!(miri) { 20 } else { 200 } {
-            let shape = Shape::<3>::new(slots, &[0, slots / 3]);
+            let shape = TreeShape::<3>::new(slots, &[0, slots / 3]);
             for slot in 0..slots {
                 let mut last = None;
                 shape.climb(slot, |node, height| {

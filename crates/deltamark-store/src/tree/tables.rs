@@ -6,25 +6,25 @@
 use super::group::Working;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::bucket::x86;
-use crate::tables::dense::{Keys, Table, key_hash};
+use crate::tables::dense::{DenseTable, Keys, key_hash};
 use crate::tables::index::BASELINE;
-use crate::tables::narrow::Narrow;
+use crate::tables::narrow::NarrowKeys;
 use crate::threads::cooperate::Help;
 use crate::threads::reserve::Growth;
-use crate::tree::shape::{Child, Shape};
+use crate::tree::shape::{Child, TreeShape};
 use deltamark_core::{BLOCK, Batch, Budget, Recoding, Slot, States, System, Width};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// When states are entered into another tree, so many roots are given back together.
+/// The number of roots that are given back together when states are entered into another tree.
 const RELEASED: u64 = 1 << 15;
-/// Shapes that are told apart by their components; beyond that by their length only.
+/// Shapes that are distinguished by their components; beyond that by their length only.
 const SHAPES: usize = 1 << 12;
 
 /// What changes only while the gate is held alone, but for shapes.
 pub(super) struct TreeTables<const K: usize, const R: usize> {
-    /// Nothing, if the budget did not even allow the first bytes.
-    pub both: Option<(Table<R, Narrow<R>>, Table<K, Narrow<K>>)>,
+    /// `None` if the budget did not even allow the first bytes.
+    pub both: Option<(DenseTable<R, NarrowKeys<R>>, DenseTable<K, NarrowKeys<K>>)>,
     pub shapes: Mutex<Shapes<K>>,
     /// Which children of a root, and of a node, may be nodes.
     above_nodes: [[bool; K]; 2],
@@ -35,7 +35,7 @@ pub(super) struct TreeTables<const K: usize, const R: usize> {
 
 /// The shapes that there are, by their numbers.
 pub(super) struct Shapes<const K: usize> {
-    list: Vec<Arc<Shape<K>>>,
+    list: Vec<Arc<TreeShape<K>>>,
     /// By length and boundaries.
     numbers: HashMap<(usize, Vec<usize>), u32>,
     pub granted: u64,
@@ -58,7 +58,7 @@ impl<const K: usize> More<K> {
     }
 
     /// One state, and all of its nodes.
-    pub fn of(state: &[Slot], number: u32, shape: &Shape<K>) -> Self {
+    pub fn of(state: &[Slot], number: u32, shape: &TreeShape<K>) -> Self {
         let mut more = More { shape: number, ..More::new([1, shape.inner() as u64]) };
         for (slot, &value) in state.iter().enumerate() {
             more.note(shape, slot, value);
@@ -68,7 +68,7 @@ impl<const K: usize> More<K> {
 
     /// Notes what a slot will be.
     #[inline(always)]
-    pub fn note(&mut self, shape: &Shape<K>, slot: usize, value: Slot) {
+    pub fn note(&mut self, shape: &TreeShape<K>, slot: usize, value: Slot) {
         let (in_root, child) = shape.place(slot);
         self.slots[usize::from(!in_root)][child % K] |= value;
     }
@@ -97,8 +97,8 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
         let shapes = Mutex::new(Shapes { list: Vec::new(), numbers: HashMap::new(), granted: 0 });
         let mut tables =
             TreeTables { both: None, shapes, above_nodes: [[true; K]; 2], layout: 0, growth: Growth::default() };
-        if let Some(roots) = Table::new(budget) {
-            match Table::new(budget) {
+        if let Some(roots) = DenseTable::new(budget) {
+            match DenseTable::new(budget) {
                 Some(nodes) => tables.both = Some((roots, nodes)),
                 None => budget.release(roots.bytes()),
             }
@@ -164,7 +164,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
             && nodes.keys.covers(node)
     }
 
-    /// Makes room for them; nobody else uses the tables but to `help`. Says whether there was memory.
+    /// Makes room for them; nobody else uses the tables but to `help`. Returns whether there was memory.
     pub fn make_room(&mut self, more: &More<K>, budget: &Budget, help: &Help) -> bool {
         let (root, node) = self.below(more);
         let Some((roots, nodes)) = &mut self.both else { return false };
@@ -181,7 +181,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
 
     /// The shape of this number, by way of those the thread knows.
     #[inline(always)]
-    pub fn shape<'w>(&self, known: &'w mut Vec<Arc<Shape<K>>>, number: u32) -> &'w Arc<Shape<K>> {
+    pub fn shape<'w>(&self, known: &'w mut Vec<Arc<TreeShape<K>>>, number: u32) -> &'w Arc<TreeShape<K>> {
         if number as usize >= known.len() {
             self.learn(known);
         }
@@ -189,7 +189,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     }
 
     #[cold]
-    fn learn(&self, known: &mut Vec<Arc<Shape<K>>>) {
+    fn learn(&self, known: &mut Vec<Arc<TreeShape<K>>>) {
         known.clone_from(&self.shapes.lock().unwrap_or_else(PoisonError::into_inner).list);
     }
 
@@ -214,7 +214,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     }
 
     /// The shape of a state whose shape may be new, without making one.
-    pub fn known_shape(&self, system: &dyn System, state: &[Slot]) -> Option<(u32, Arc<Shape<K>>)> {
+    pub fn known_shape(&self, system: &dyn System, state: &[Slot]) -> Option<(u32, Arc<TreeShape<K>>)> {
         let shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = if R == K {
             0
@@ -229,7 +229,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     }
 
     /// The root of a state all of whose nodes are there.
-    pub fn find_key(&self, state: &[Slot], number: u32, shape: &Shape<K>) -> Option<[u32; R]> {
+    pub fn find_key(&self, state: &[Slot], number: u32, shape: &TreeShape<K>) -> Option<[u32; R]> {
         let (_, nodes) = self.both.as_ref()?;
         let mut row = Vec::with_capacity(shape.inner());
         for children in &shape.nodes {
@@ -244,7 +244,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
         &self,
         state: &[Slot],
         number: u32,
-        shape: &Shape<K>,
+        shape: &TreeShape<K>,
         row: &mut Vec<u32>,
         new: &mut [u64; 2],
     ) -> Option<(u32, bool)> {
@@ -273,7 +273,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
 
     /// Writes the slots of a state and the numbers of its nodes (I3).
     #[inline(always)]
-    pub fn walk(&self, number: u64, shape: &Shape<K>, row: &mut [u32], state: &mut [Slot]) {
+    pub fn walk(&self, number: u64, shape: &TreeShape<K>, row: &mut [u32], state: &mut [Slot]) {
         let Some((roots, nodes)) = &self.both else { return };
         assert!(number < roots.len(), "#{number} is not one of {} states", roots.len());
         let mut put = |children: &[Child; K], words: &[u32], row: &mut [u32]| {
@@ -291,7 +291,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
         }
     }
 
-    /// Appends states, and remembers the numbers of their nodes.
+    /// Appends states, and caches the numbers of their nodes.
     pub fn recall(&self, working: &mut Working<K>, ids: impl ExactSizeIterator<Item = u64>, out: &mut States) {
         self.refresh(working);
         let count = ids.len();
@@ -307,7 +307,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
         for (index, number) in ids.enumerate() {
             let shape = self.shape(shapes, self.root_shape(number));
             if shape.inner() > rows.stride {
-                // Wider rows: what was remembered of this call is forgotten.
+                // Wider rows: what this call cached is dropped.
                 rows.reset(if remember { count } else { 1 }, shape.inner());
                 recalled.iter_mut().for_each(|known| *known = u64::MAX);
             }
@@ -366,13 +366,13 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
     fn recall_block_detected(&self, working: &mut Working<K>, out: &mut States) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if x86::Avx2::detect().is_some() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.recall_block_avx2(working, out) };
         }
         self.recall_block(working, out);
     }
 
-    /// The same states in another layout, under the same numbers. Nothing, if there is no memory:
+    /// The same states in another layout, under the same numbers. `None` if there is no memory:
     /// then these can be counted and dropped.
     ///
     /// Both trees are never there in full: the indexes of this one are given back first, then its
@@ -416,7 +416,7 @@ impl<const K: usize, const R: usize> TreeTables<K, R> {
         &mut self,
         system: &dyn System,
         state: &[Slot],
-        known: &mut Vec<Arc<Shape<K>>>,
+        known: &mut Vec<Arc<TreeShape<K>>>,
         budget: &Budget,
     ) -> Option<u64> {
         self.both.as_ref()?;
@@ -443,7 +443,7 @@ fn first_boundaries(system: &dyn System, width: Width) -> Vec<usize> {
 }
 
 impl<const K: usize> Shapes<K> {
-    /// What tells a shape from others: those beyond the first have no boundaries.
+    /// What distinguishes a shape from others: those beyond the first have no boundaries.
     fn name(&self, slots: usize, boundaries: Vec<usize>) -> (usize, Vec<usize>) {
         if self.list.len() < SHAPES || self.numbers.contains_key(&(slots, boundaries.clone())) {
             (slots, boundaries)
@@ -456,7 +456,7 @@ impl<const K: usize> Shapes<K> {
         self.numbers.get(&self.name(slots, boundaries)).copied()
     }
 
-    /// The number of a shape, which is made if there is none. Nothing, if there is no memory.
+    /// The number of a shape, which is made if there is none. `None` if there is no memory.
     fn number(&mut self, slots: usize, boundaries: &[usize], budget: &Budget) -> Option<u32> {
         let (slots, boundaries) = self.name(slots, boundaries.to_vec());
         match self.numbers.get(&(slots, boundaries.clone())) {
@@ -466,13 +466,13 @@ impl<const K: usize> Shapes<K> {
     }
 
     fn add(&mut self, slots: usize, boundaries: Vec<usize>, budget: &Budget) -> Option<u32> {
-        let bytes = Shape::<K>::bytes(slots) + (boundaries.len() * size_of::<usize>()) as u64;
+        let bytes = TreeShape::<K>::bytes(slots) + (boundaries.len() * size_of::<usize>()) as u64;
         if !budget.request(bytes) {
             return None;
         }
         self.granted += bytes;
         let number = self.list.len() as u32;
-        self.list.push(Arc::new(Shape::new(slots, &boundaries)));
+        self.list.push(Arc::new(TreeShape::new(slots, &boundaries)));
         self.numbers.insert((slots, boundaries), number);
         Some(number)
     }

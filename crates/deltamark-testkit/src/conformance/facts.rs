@@ -1,12 +1,15 @@
 //! Checks the facts that a system states about its actions against its steps.
 //!
 //! In: a system, and states of it with their successors. Out: nothing, or a panic that names the statement
-//! (F1 to F6 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
+//! (F1 to F8 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
 //! compared with steps that the system takes, so one that is never tried is not refuted.
 
 use super::system::{FITS, Reached};
 use crate::random::Rng;
-use deltamark_core::{Action, Change, Control, Facts, Fired, Observable, Sleep, Slot, System};
+use deltamark_core::{
+    Action, ActionFacts, BLOCK, Block, Change, Control, Facts, Fired, Observable, Sleep, Slot, StateId, System,
+    UNDEFINED,
+};
 use std::collections::{HashMap, HashSet};
 
 /// The maximum number of states, and of edges of a state, that are checked.
@@ -16,7 +19,7 @@ const EDGES: usize = 12;
 const TRUTHS: usize = 2_000_000;
 
 /// Two consecutive steps: `a` from `p` to `s`, and `b` from there to `t`.
-struct Path<'a> {
+struct TwoSteps<'a> {
     p: usize,
     a: Action,
     b: Action,
@@ -26,11 +29,15 @@ struct Path<'a> {
 /// Compares every statement with the states reached.
 pub(super) fn check_facts(system: &dyn System, reached: &Reached) {
     let control = Control::new();
-    let check = Check { system, reached, numbers: reached.states.iter().map(Vec::as_slice).zip(0..).collect() };
+    let check = FactsCheck { system, reached, numbers: reached.states.iter().map(Vec::as_slice).zip(0..).collect() };
     if let Some(facts) = system.facts(&control).expect("no limit") {
         let count = system.action_count().map(|count| count as usize);
         assert_eq!(Some(facts.actions().len()), count, "facts are stated of every action");
+        if facts.adds() {
+            check.additions(facts.actions());
+        }
         check.conditions(&*facts);
+        check.blocks(&*facts);
         check.competing(&*facts);
         check.faults(&*facts);
         check.observables(&*facts);
@@ -43,13 +50,13 @@ pub(super) fn check_facts(system: &dyn System, reached: &Reached) {
     }
 }
 
-struct Check<'a> {
+struct FactsCheck<'a> {
     system: &'a dyn System,
     reached: &'a Reached,
     numbers: HashMap<&'a [Slot], usize>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> FactsCheck<'a> {
     /// The numbers of some states, spread evenly.
     fn some_states(&self, most: usize) -> impl Iterator<Item = usize> + use<> {
         let count = self.reached.states.len();
@@ -64,13 +71,13 @@ impl<'a> Check<'a> {
         edges.into_iter().take(EDGES)
     }
 
-    fn some_paths(&self) -> Vec<Path<'a>> {
+    fn some_paths(&self) -> Vec<TwoSteps<'a>> {
         let mut rng = Rng::new(5);
         let mut paths = Vec::new();
         for p in self.some_states(STATES) {
             for (a, s) in self.some_edges(p, &mut rng) {
                 let Some(&s) = self.numbers.get(s) else { continue };
-                paths.extend(self.some_edges(s, &mut rng).map(|(b, t)| Path { p, a, b, t }));
+                paths.extend(self.some_edges(s, &mut rng).map(|(b, t)| TwoSteps { p, a, b, t }));
             }
         }
         paths
@@ -82,7 +89,7 @@ impl<'a> Check<'a> {
         edge.map(|(_, target, _)| target.as_slice())
     }
 
-    /// F1, F2 and F3.
+    /// F1, F2, F3 and F8.
     fn conditions(&self, facts: &dyn Facts) {
         let actions = facts.actions();
         let mut scratch = self.system.scratch();
@@ -94,6 +101,12 @@ impl<'a> Check<'a> {
         for number in self.some_states(most.clamp(20, STATES)) {
             let state = &self.reached.states[number];
             let before = truths(state);
+            let mut pinned = HashMap::new();
+            for condition in (0..actions.conditions).filter(|&condition| before[condition as usize]) {
+                let Some((thing, value)) = facts.pins(condition) else { continue };
+                let known = *pinned.entry(thing).or_insert(value);
+                assert_eq!(known, value, "F8: {thing} has one value in {state:?}, whatever condition {condition} says");
+            }
             let steps = self.reached.edges[number].iter().map(|edge| edge.0);
             let faults = self.reached.faults[number].iter().filter_map(|fault| fault.0);
             let enabled: HashSet<Action> = steps.chain(faults).collect();
@@ -121,11 +134,47 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Conditions decided for a block at once are those of its states.
+    fn blocks(&self, facts: &dyn Facts) {
+        let mut scratch = self.system.scratch();
+        let mut block = Block::new(self.system.width());
+        let numbers: Vec<usize> = self.some_states(BLOCK).take(BLOCK).collect();
+        numbers.iter().for_each(|&number| block.push(StateId::NAMELESS, &self.reached.states[number]));
+        let mut words = Vec::new();
+        facts.truths(&mut scratch, &block, &mut words);
+        assert_eq!(words.len(), facts.actions().conditions as usize, "there is a word for each condition");
+        for (condition, word) in (0..).zip(words) {
+            for (lane, &number) in numbers.iter().enumerate() {
+                let state = &self.reached.states[number];
+                let holds = facts.holds(&mut scratch, state, condition);
+                assert_eq!(word >> lane & 1 == 1, holds, "condition {condition} of a block is that of {state:?}");
+            }
+        }
+    }
+
+    /// F7.
+    fn additions(&self, actions: &ActionFacts) {
+        for action in 0..actions.len() {
+            let apart = actions.enables.row(action).iter().all(|one| !actions.disables.row(action).contains(one));
+            assert!(apart, "F7: action {action} adds in one direction");
+            let silent = actions.writes.row(action).is_empty() && !actions.may_fail[action];
+            assert!(silent, "F7: action {action} writes no variable and does not fail");
+        }
+        let mut scratch = self.system.scratch();
+        let mut target = Vec::new();
+        for TwoSteps { p, a, b, t } in self.some_paths() {
+            let Some(between) = self.target(p, b) else { continue };
+            let fired = self.system.fire(&mut scratch, between, a, &mut target).expect(FITS);
+            let same = fired == Fired::Disabled || fired == Fired::Done && target == t;
+            assert!(same, "F7: additions commute, {a:?} and {b:?} in {:?}", self.reached.states[p]);
+        }
+    }
+
     /// F4.
     fn competing(&self, facts: &dyn Facts) {
         let mut scratch = self.system.scratch();
         let mut target = Vec::new();
-        for Path { p, a, b, t } in self.some_paths() {
+        for TwoSteps { p, a, b, t } in self.some_paths() {
             let state = &self.reached.states[p];
             let faults = || self.reached.faults[p].iter().any(|fault| fault.0 == Some(b));
             if facts.actions().compete(a, b) {
@@ -172,6 +221,8 @@ impl<'a> Check<'a> {
                     let [before, after] = [state, target].map(|state| observe.read(&mut scratch, state, *observable));
                     let change = if before < after { Change::Increases } else { Change::Decreases };
                     let stated = [Some(change), Some(Change::Either)].contains(&changes.get(&action).copied());
+                    let has_value = before != UNDEFINED && after != UNDEFINED;
+                    assert!(has_value || facts.may_be_undefined(*observable), "`{name}` has a value, as stated");
                     assert!(before == after || stated, "F6: `{name}` changes from {before} to {after} by {action:?}");
                 }
             }
@@ -182,7 +233,7 @@ impl<'a> Check<'a> {
     fn exchanging(&self, promise: &str, mut exchangeable: impl FnMut(Action, Action) -> bool) {
         let mut scratch = self.system.scratch();
         let mut target = Vec::new();
-        for Path { p, a, b, t } in self.some_paths() {
+        for TwoSteps { p, a, b, t } in self.some_paths() {
             if !exchangeable(a, b) {
                 continue;
             }

@@ -8,6 +8,7 @@ mod question;
 pub mod search;
 pub mod store;
 mod storing;
+pub mod symmetry;
 pub mod system;
 mod threads;
 mod values;

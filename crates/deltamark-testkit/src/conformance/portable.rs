@@ -119,7 +119,7 @@ fn received(system: &dyn System, bytes: &[Vec<u8>]) -> Vec<Vec<Slot>> {
     panic!("a layout is widened for what was read");
 }
 
-/// What can be told of a state and its steps without numbers of the run.
+/// What can be reported of a state and its steps without numbers of the run.
 #[derive(Debug, PartialEq)]
 struct Told {
     shown: Vec<(String, Value)>,

@@ -10,11 +10,11 @@ use deltamark_core::{Batch, Block, Goal, Predicate, Property, Scratch, Slot, Sys
 /// A property and its verdict.
 pub struct Question {
     property: Property,
-    check: Check,
+    check: Expected,
 }
 
 /// The expected verdict.
-pub struct Check {
+pub struct Expected {
     /// The distance of the nearest state that decides the question; `None` if there is none, so that the
     /// whole state space must be explored.
     pub distance: Option<u64>,
@@ -31,7 +31,7 @@ pub type Ends = dyn Fn(&dyn System, &[Slot], Option<&str>) -> bool;
 
 impl Question {
     /// Property and verdict separately.
-    pub fn split(self) -> (Property, Check) {
+    pub fn split(self) -> (Property, Expected) {
         (self.property, self.check)
     }
 }
@@ -72,7 +72,7 @@ fn is_dead(system: &dyn System, state: &[Slot], fault: Option<&str>) -> bool {
 
 /// No deadlock, as a goal of the search.
 pub fn deadlock_free(explored: &Explored) -> Question {
-    let check = Check { distance: explored.nearest_deadlock(), holds: false, message: "", ends: Box::new(is_dead) };
+    let check = Expected { distance: explored.nearest_deadlock(), holds: false, message: "", ends: Box::new(is_dead) };
     Question { property: Property::deadlock_free(), check }
 }
 
@@ -85,19 +85,19 @@ pub fn never_dead(explored: &Explored) -> Question {
 /// No fault.
 pub fn fault_free(explored: &Explored) -> Question {
     let ends = |system: &dyn System, state: &[Slot], _: Option<&str>| moves(system, state).1 > 0;
-    let check = Check { distance: explored.nearest_fault(), holds: false, message: "", ends: Box::new(ends) };
+    let check = Expected { distance: explored.nearest_fault(), holds: false, message: "", ends: Box::new(ends) };
     Question { property: Property::fault_free(), check }
 }
 
 /// An invariant that is true everywhere.
 pub fn always() -> Question {
-    let check = Check { distance: None, holds: true, message: "", ends: Box::new(|_, _, _| false) };
+    let check = Expected { distance: None, holds: true, message: "", ends: Box::new(|_, _, _| false) };
     Question { property: property("always", Goal::Invariant(predicate(|_, _| Ok(true)))), check }
 }
 
 /// A goal that is reached nowhere.
 pub fn nowhere() -> Question {
-    let check = Check { distance: None, holds: false, message: "", ends: Box::new(|_, _, _| false) };
+    let check = Expected { distance: None, holds: false, message: "", ends: Box::new(|_, _, _| false) };
     Question { property: property("nowhere", Goal::Reachable(predicate(|_, _| Ok(false)))), check }
 }
 
@@ -105,7 +105,7 @@ pub fn nowhere() -> Question {
 /// it is avoided, and a property that has no value there.
 pub fn about(hash: u64, distance: u64) -> [Question; 3] {
     const WHY: &str = "no value in this very state";
-    let check = |holds, message| Check {
+    let check = |holds, message| Expected {
         distance: Some(distance),
         holds,
         message,

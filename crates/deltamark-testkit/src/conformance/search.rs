@@ -224,7 +224,14 @@ impl Case<'_> {
     }
 
     /// Checks one verdict of a run without limits.
-    fn right(&self, system: &dyn System, outcome: &Outcome, verdict: &Verdict, check: &question::Check, of: &Property) {
+    fn right(
+        &self,
+        system: &dyn System,
+        outcome: &Outcome,
+        verdict: &Verdict,
+        check: &question::Expected,
+        of: &Property,
+    ) {
         let place = format!("{}, `{}`", self.label, of.name);
         let reachable = matches!(of.goal, Goal::Reachable(_));
         let Some(distance) = check.distance else {
@@ -258,7 +265,7 @@ impl Case<'_> {
     }
 
     /// Checks that a trace replays to a state that decides the question.
-    fn leads(&self, system: &dyn System, place: &str, trace: &Trace, distance: u64, check: &question::Check) {
+    fn leads(&self, system: &dyn System, place: &str, trace: &Trace, distance: u64, check: &question::Expected) {
         let replay = match trace.replay(system) {
             Ok(replay) => replay,
             Err(error) => panic!("{place}: the trace replays: {error}"),

@@ -5,7 +5,7 @@
 //! parent is in the store, under that id), so stores that reconstruct states are tested like all others; and
 //! a store that declares that it may omit states is only held to its remaining promises.
 
-use crate::conformance::storing::{End, Storing};
+use crate::conformance::storing::{Storing, StoringEnd};
 use crate::conformance::threads;
 use crate::explore;
 use crate::random::{RandomGraph, Rng};
@@ -212,7 +212,7 @@ impl Way {
         }
     }
 
-    fn explore(self, storing: &mut Storing<'_>, seed: u64) -> End {
+    fn explore(self, storing: &mut Storing<'_>, seed: u64) -> StoringEnd {
         match self {
             Way::OneByOne => storing.one_by_one(&mut Rng::new(seed)),
             Way::InBatches => storing.in_batches(&mut Rng::new(seed)),
@@ -264,7 +264,7 @@ fn one_budget(make: &Make, label: &str, system: &dyn System, limit: u64, held: u
     let mut storing = Storing::new(make, &label, system, Budget::new(limit));
     let end = way.explore(&mut storing, limit);
     let must_end = limit <= held / 8 && storing.exact();
-    assert!(!must_end || end == End::Full, "{label}: a store that gets an eighth of its memory is full");
+    assert!(!must_end || end == StoringEnd::Full, "{label}: a store that gets an eighth of its memory is full");
     storing.check_all();
     // Later insertions are answered as well: there may be room for small states.
     if !matches!(way, Way::ByLevels) {
@@ -301,7 +301,7 @@ fn recoding_without_room(make: &Make, way: Way) {
         }
         let end = way.explore(&mut storing, 7);
         // States in the old layout can no longer be looked up, so only counts are checked.
-        if end != End::NotRecoded {
+        if end != StoringEnd::NotRecoded {
             storing.check_all();
         }
         storing.check_counts();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// How an exploration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum StoringEnd {
     /// There was nothing left to insert, or the requested number was inserted.
     Done,
     /// The store was full.
@@ -107,16 +107,16 @@ impl<'a> Storing<'a> {
 
     /// Inserts states one at a time, along random edges, many of them several times, until nothing is left or
     /// the store is full.
-    pub fn one_by_one(&mut self, rng: &mut Rng) -> End {
+    pub fn one_by_one(&mut self, rng: &mut Rng) -> StoringEnd {
         self.along_edges(rng, usize::MAX, true)
     }
 
     /// Continues inserting into a store that was full, whatever it answers.
-    pub fn some_more(&mut self, rng: &mut Rng) -> End {
+    pub fn some_more(&mut self, rng: &mut Rng) -> StoringEnd {
         self.along_edges(rng, 300, false)
     }
 
-    fn along_edges(&mut self, rng: &mut Rng, most: usize, stop_when_full: bool) -> End {
+    fn along_edges(&mut self, rng: &mut Rng, most: usize, stop_when_full: bool) -> StoringEnd {
         // A run that ended before continues from the stored states; a new one has none.
         let mut pool = self.roots();
         let mut unexpanded = self.order.clone();
@@ -125,7 +125,7 @@ impl<'a> Storing<'a> {
         for _ in 0..most {
             while let Some(state) = unexpanded.pop() {
                 let Some(steps) = self.steps_from(&state) else {
-                    let Some(recoding) = self.widen() else { return End::NotRecoded };
+                    let Some(recoding) = self.widen() else { return StoringEnd::NotRecoded };
                     let mut lost = vec![state];
                     lost.extend(std::mem::take(&mut unexpanded));
                     unexpanded = lost.iter().map(|state| translated(&recoding, state)).collect();
@@ -153,7 +153,7 @@ impl<'a> Storing<'a> {
             let answer = self.insert(&step);
             if answer == Insert::Full && stop_when_full {
                 self.take(&step.target, answer);
-                return End::Full;
+                return StoringEnd::Full;
             }
             if self.take(&step.target, answer) {
                 unexpanded.push(step.target.clone());
@@ -166,25 +166,25 @@ impl<'a> Storing<'a> {
                 past.push(step);
             }
         }
-        End::Done
+        StoringEnd::Done
     }
 
     /// Inserts states in breadth-first order, by blocks of random size.
-    pub fn in_batches(&mut self, rng: &mut Rng) -> End {
+    pub fn in_batches(&mut self, rng: &mut Rng) -> StoringEnd {
         self.breadth_first(rng, false)
     }
 
     /// The same level by level, marking the end of each.
-    pub fn by_levels(&mut self, rng: &mut Rng) -> End {
+    pub fn by_levels(&mut self, rng: &mut Rng) -> StoringEnd {
         self.breadth_first(rng, true)
     }
 
-    fn breadth_first(&mut self, rng: &mut Rng, levels: bool) -> End {
+    fn breadth_first(&mut self, rng: &mut Rng, levels: bool) -> StoringEnd {
         for root in self.roots() {
             let answer = self.insert(&root);
             self.take(&root.target, answer);
             if answer == Insert::Full {
-                return End::Full;
+                return StoringEnd::Full;
             }
         }
         let (mut block, mut batch) = (Block::new(self.system.width()), Batch::new(self.system.width()));
@@ -194,7 +194,7 @@ impl<'a> Storing<'a> {
                 self.level = 0..self.order.len();
             } else if next == self.level.end {
                 if !self.store.end_level() {
-                    return End::Full;
+                    return StoringEnd::Full;
                 }
                 self.level = next..self.order.len();
                 // A search reads them by their numbers.
@@ -209,7 +209,7 @@ impl<'a> Storing<'a> {
             }
             if self.system.expand(&mut self.system_scratch, &block, &mut batch).is_err() {
                 if self.widen().is_none() {
-                    return End::NotRecoded;
+                    return StoringEnd::NotRecoded;
                 }
                 continue;
             }
@@ -225,10 +225,10 @@ impl<'a> Storing<'a> {
                 self.take(batch.target(index), answer);
             }
             if full {
-                return End::Full;
+                return StoringEnd::Full;
             }
         }
-        End::Done
+        StoringEnd::Done
     }
 
     /// The initial states as steps without source.
@@ -328,8 +328,8 @@ impl<'a> Storing<'a> {
     }
 
     /// Checks that the run was complete and found everything.
-    pub fn is_complete(&mut self, end: End, expected: usize) {
-        assert_eq!(end, End::Done, "{}: without a limit everything goes in", self.label);
+    pub fn is_complete(&mut self, end: StoringEnd, expected: usize) {
+        assert_eq!(end, StoringEnd::Done, "{}: without a limit everything goes in", self.label);
         if self.exact {
             assert_eq!(self.order.len(), expected, "{}: every state went in", self.label);
         }

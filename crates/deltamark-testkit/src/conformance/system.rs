@@ -8,8 +8,8 @@ use super::{facts, portable};
 use crate::random::Rng;
 use crate::wrappers::PoorHash;
 use deltamark_core::{
-    Action, BLOCK, Batch, Block, Bound, Control, Fired, Kind, Observable, Observe, Recoding, Scratch, Sleep, Slot,
-    StateId, States, System, Undone, Width,
+    Action, BLOCK, Batch, Block, Bound, Control, Fired, Observable, ObservableKind, Observe, Recoding, Scratch, Sleep,
+    Slot, StateId, States, System, Undone, Width,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -29,9 +29,9 @@ pub fn check_poor_system(system: &PoorHash) {
 }
 
 /// Checks everything but the quality of the hash.
-fn checked(system: &dyn System, most: usize) -> Check<'_> {
+fn checked(system: &dyn System, most: usize) -> SystemCheck<'_> {
     let reached = reach(system, most);
-    let check = Check { system, reached };
+    let check = SystemCheck { system, reached };
     check.initial_states();
     check.successors();
     check.blocks();
@@ -50,14 +50,14 @@ fn checked(system: &dyn System, most: usize) -> Check<'_> {
 }
 
 /// A step reported by a system: action, target, hash.
-pub(super) type Edge = (Action, Vec<Slot>, u64);
+pub(super) type ReportedEdge = (Action, Vec<Slot>, u64);
 /// A fault reported by a system.
 pub(super) type Wrong = (Option<Action>, String);
 
 /// States that were expanded, with their steps.
 pub(super) struct Reached {
     pub states: Vec<Vec<Slot>>,
-    pub edges: Vec<Vec<Edge>>,
+    pub edges: Vec<Vec<ReportedEdge>>,
     pub faults: Vec<Vec<Wrong>>,
     /// All actions that occur.
     actions: BTreeSet<Action>,
@@ -131,7 +131,7 @@ pub(super) fn check_width(system: &dyn System, state: &[Slot]) {
     }
 }
 
-fn edges_of(batch: &Batch, source: usize) -> Vec<Edge> {
+fn edges_of(batch: &Batch, source: usize) -> Vec<ReportedEdge> {
     let from_source = (0..batch.len()).filter(|&index| batch.source(index) == source);
     from_source.map(|index| (batch.action(index), batch.target(index).to_vec(), batch.hash(index))).collect()
 }
@@ -148,12 +148,12 @@ pub(super) fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
 
 pub(super) const FITS: &str = "a layout that held a state's successors before holds them again";
 
-struct Check<'a> {
+struct SystemCheck<'a> {
     system: &'a dyn System,
     reached: Reached,
 }
 
-impl Check<'_> {
+impl SystemCheck<'_> {
     /// The states reached, with their numbers.
     fn states(&self) -> impl Iterator<Item = (usize, &[Slot])> {
         self.reached.states.iter().map(Vec::as_slice).enumerate()
@@ -259,9 +259,19 @@ impl Check<'_> {
 
     fn hashes_apart(&self) {
         let mut scratch = self.system.scratch();
-        let hashes: HashSet<u64> = self.states().map(|(_, state)| self.system.hash(&mut scratch, state)).collect();
-        let most = hashes.len() * 100 >= self.reached.states.len() * 99;
-        assert!(most, "hashes of different states are nearly always different");
+        let mut first: HashMap<u64, &[Slot]> = HashMap::new();
+        let mut alike = None;
+        for (_, state) in self.states() {
+            if let Some(other) = first.insert(self.system.hash(&mut scratch, state), state) {
+                alike.get_or_insert((other, state));
+            }
+        }
+        let (hashes, states) = (first.len(), self.reached.states.len());
+        let Some((one, other)) = alike.filter(|_| hashes * 100 < states * 99) else { return };
+        panic!(
+            "hashes of different states are nearly always different, and these {states} have {hashes}: {one:?} and \
+             {other:?} have the same"
+        );
     }
 
     fn firing(&self) {
@@ -327,7 +337,7 @@ impl Check<'_> {
 
     fn firing_many(&self) {
         let mut scratch = self.system.scratch();
-        let mut steps: Vec<(&[Slot], &Edge)> = Vec::new();
+        let mut steps: Vec<(&[Slot], &ReportedEdge)> = Vec::new();
         for (number, state) in self.states() {
             steps.extend(self.reached.edges[number].iter().map(|edge| (state, edge)));
         }
@@ -474,7 +484,7 @@ impl Check<'_> {
         for (number, state) in self.states() {
             let variables = describe.state(state);
             let names: HashSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(names.len(), variables.len(), "each variable of {state:?} is shown once");
+            assert_eq!(names.len(), variables.len(), "each variable of {state:?} is shown once: {variables:?}");
             // A variable at rest may be omitted, so it is ignored in the comparison.
             let moved = variables.into_iter().filter(|(_, value)| *value != describe.rest());
             let text: Vec<String> = moved.map(|(name, value)| format!("{name}={value}")).collect();
@@ -494,7 +504,7 @@ impl Check<'_> {
         }
         for name in observe.action_names().into_iter().take(100) {
             let Some(found) = observe.fireable(&name) else { panic!("the action `{name}` is known and resolves") };
-            assert_eq!(found.kind, Kind::Bool, "whether `{name}` can fire is a truth value");
+            assert_eq!(found.kind, ObservableKind::Bool, "whether `{name}` can fire is a truth value");
             named.push((name, found));
         }
         let absent = "no such name\u{1}";
@@ -510,7 +520,7 @@ impl Check<'_> {
                 for (state, &value) in group.iter().zip(&values) {
                     let alone = observe.read(&mut scratch, state, *observable);
                     assert_eq!(value, alone, "`{name}` is the same in a block and alone, in {state:?}");
-                    let in_range = observable.kind == Kind::Int || (0..=1).contains(&value);
+                    let in_range = observable.kind == ObservableKind::Int || (0..=1).contains(&value);
                     assert!(in_range, "the truth value `{name}` is 0 or 1, not {value}");
                 }
             }

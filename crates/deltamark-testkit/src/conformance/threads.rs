@@ -1,7 +1,7 @@
 //! Stores under concurrent insertion.
 //!
 //! In: an empty store. Out: a panic if two threads got answers that cannot both be true. What stays true:
-//! every thread explores the whole system by itself, in its own order, and learns ids only from its own
+//! every thread explores the whole system alone, in its own order, and learns ids only from its own
 //! insertions, so arrivals are true.
 
 use crate::conformance::store::{Make, is_exact};

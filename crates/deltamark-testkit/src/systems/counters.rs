@@ -9,8 +9,8 @@
 use deltamark_core::hash::coefficient;
 use deltamark_core::varint::{self, Reader};
 use deltamark_core::{
-    Action, Batch, Describe, Field, Fired, Kind, Misread, Observable, Observe, Portable, Recoding, Reversible, Scratch,
-    Slot, System, Value, Widen, Width,
+    Action, Batch, Describe, Field, Fired, Misread, Observable, ObservableKind, Observe, Portable, Recoding,
+    Reversible, Scratch, Slot, System, Value, Widen, Width,
 };
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -241,12 +241,12 @@ impl Describe for Counters {
 impl Observe for Counters {
     fn resolve(&self, name: &str) -> Option<Observable> {
         let index = self.names().iter().position(|known| known == name)?;
-        Some(Observable { index: index as u32, kind: Kind::Int })
+        Some(Observable { index: index as u32, kind: ObservableKind::Int })
     }
 
     fn fireable(&self, name: &str) -> Option<Observable> {
         let index = self.action_names().iter().position(|known| known == name)?;
-        Some(Observable { index: (self.count + index) as u32, kind: Kind::Bool })
+        Some(Observable { index: (self.count + index) as u32, kind: ObservableKind::Bool })
     }
 
     fn names(&self) -> Vec<String> {

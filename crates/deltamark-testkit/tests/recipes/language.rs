@@ -12,8 +12,8 @@
 
 use deltamark_core::diagnostic::did_you_mean;
 use deltamark_core::{
-    Action, Batch, Control, Describe, Diagnostic, Findings, Kind, Observable, Observe, Scratch, Slot, Span, System,
-    Value, Widen, Width,
+    Action, Batch, Control, Describe, Diagnostic, Findings, Observable, ObservableKind, Observe, Scratch, Slot, Span,
+    System, Value, Widen, Width,
 };
 
 /// Lamps and switches.
@@ -155,7 +155,7 @@ impl Describe for Lamps {
 impl Observe for Lamps {
     fn resolve(&self, name: &str) -> Option<Observable> {
         let lamp = self.lamps.iter().position(|(known, _)| known == name)?;
-        Some(Observable { index: lamp as u32, kind: Kind::Int })
+        Some(Observable { index: lamp as u32, kind: ObservableKind::Int })
     }
 
     fn fireable(&self, _name: &str) -> Option<Observable> {

@@ -10,8 +10,8 @@ use deltamark_core::{
 
 /// The same system without one action.
 pub struct Without<'s> {
-    inner: &'s dyn System,
-    forbidden: Action,
+    pub inner: &'s dyn System,
+    pub forbidden: Action,
 }
 
 impl Layer for Without<'_> {
@@ -80,8 +80,10 @@ mod tests {
             &Odometer::new(&[5, 4], 1),
             &NetSystem::new(generate("kanban", 1).expect("a family")),
         ];
-        for inner in systems {
+        for (number, inner) in systems.into_iter().enumerate() {
             for forbidden in [Action(0), Action(1)] {
+                // Shown if the suite fails, which does not know which system it is given.
+                println!("system {number} without {forbidden:?}");
                 check_system(&Without { inner, forbidden });
             }
         }

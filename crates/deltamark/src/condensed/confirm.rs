@@ -28,13 +28,22 @@ pub(crate) fn confirm(
     }
 }
 
-fn attempt(
-    system: &dyn System,
-    goal: &Goal,
-    trace: &Trace,
-    holds: bool,
-    control: &Control,
-) -> Result<Result<Result<(), Stop>, String>, Widen> {
+/// Confirms that each step of a trace is one of the model, unless the run must end before.
+pub(crate) fn confirm_steps(system: &dyn System, trace: &Trace, control: &Control) -> Result<Result<(), Stop>, String> {
+    loop {
+        match steps(system, trace, control) {
+            Ok(Ok(Ok(_))) => return Ok(Ok(())),
+            Ok(Ok(Err(stop))) => return Ok(Err(stop)),
+            Ok(Err(what)) => return Err(what),
+            Err(Widen) => drop(system.widen()),
+        }
+    }
+}
+
+/// Replays a trace; the last state.
+type Replayed = Result<Result<Vec<Slot>, Stop>, String>;
+
+fn steps(system: &dyn System, trace: &Trace, control: &Control) -> Result<Replayed, Widen> {
     let mut scratch = system.scratch();
     let mut batch = Batch::new(system.width()).under(control);
     let mut last: Vec<Slot> = Vec::new();
@@ -60,13 +69,29 @@ fn attempt(
         last.extend_from_slice(state);
         Ok(())
     });
+    Ok(match (found?, followed) {
+        (Some(step), _) => Err(format!("step {step} of a path is none of the model's")),
+        (None, Err(error)) => Err(error.to_string()),
+        (None, Ok(Err(stop))) => Ok(Err(stop)),
+        (None, Ok(Ok(_))) => Ok(Ok(last)),
+    })
+}
+
+fn attempt(
+    system: &dyn System,
+    goal: &Goal,
+    trace: &Trace,
+    holds: bool,
+    control: &Control,
+) -> Result<Result<Result<(), Stop>, String>, Widen> {
+    let last = match steps(system, trace, control)? {
+        Ok(Ok(last)) => last,
+        Ok(Err(stop)) => return Ok(Ok(Err(stop))),
+        Err(what) => return Ok(Err(what)),
+    };
     let none = |step: usize| Err(format!("step {step} of a path is none of the model's"));
-    match (found?, followed) {
-        (Some(step), _) => return Ok(none(step)),
-        (None, Err(error)) => return Ok(Err(error.to_string())),
-        (None, Ok(Err(stop))) => return Ok(Ok(Err(stop))),
-        (None, Ok(Ok(_))) => {}
-    }
+    let mut scratch = system.scratch();
+    let mut batch = Batch::new(system.width()).under(control);
     if let (true, Some(&action)) = (trace.ends_in_fault(), trace.actions.last()) {
         let is_fault = is_successor(system, &mut scratch, &mut batch, &last, action, None)?;
         if let Some(stop) = batch.stop() {

@@ -1,7 +1,8 @@
 //! The edges of a run, recorded as it goes on.
 //!
 //! In: expanded blocks with the ids that a store gave, or states that a search numbers itself. Out: a graph, in a
-//! file or in memory. What stays true: the graph of a run that is not complete is not written.
+//! file or in memory. What stays true: the graph of a run that is not complete is not written; a graph that cannot be
+//! recorded is given up with its memory, and takes nothing from the run beside it.
 
 use super::contents;
 use crate::check::CheckError;
@@ -11,7 +12,7 @@ use crate::run::Watcher;
 use deltamark_core::{
     Action, Batch, Block, Budget, Control, Edge, Guarantee, Insert, Outcome, Recorder, Scratch, StateId, Store, System,
 };
-use deltamark_graph::{About, Graph, ModelId, Recording};
+use deltamark_graph::{About, Graph, ModelId, Recording, Unwritten};
 use deltamark_search::Observer;
 use deltamark_store::StoreSpec;
 use std::path::Path;
@@ -19,7 +20,10 @@ use std::sync::Arc;
 
 /// Writes down the edges of a run.
 pub(crate) struct EdgeLog {
-    recording: Recording,
+    /// `None` once it is given up.
+    recording: Option<Recording>,
+    /// Whether the run is of no use without the graph.
+    needed: bool,
     numbers: Numbers,
     model: ModelId,
     /// The numbers of the system's initial states, in its order, once the run is complete.
@@ -28,7 +32,7 @@ pub(crate) struct EdgeLog {
     rows: Vec<Vec<Edge>>,
     /// States in which the model has a fault.
     faulty: u64,
-    error: Option<String>,
+    error: Option<Unwritten>,
     control: Control,
 }
 
@@ -46,16 +50,18 @@ const PAGE: usize = 4096;
 const NONE: u64 = u64::MAX;
 
 impl Numbers {
-    fn of(&mut self, id: StateId) -> Result<u64, String> {
+    fn of(&mut self, id: StateId) -> Result<u64, Unwritten> {
         let Numbers::Met { pages, next, budget, granted } = self else { return Ok(id.get()) };
         if id == StateId::NAMELESS {
-            return Err("the store does not tell which state it found, so no graph can be written; `plain` does".into());
+            let why = "the store does not tell which state it found, so no graph can be written; `plain` does";
+            return Err(why.to_string().into());
         }
         let page = id.index() / PAGE;
         if page >= pages.len() || pages[page].is_none() {
             let more = page.saturating_sub(pages.len()) * 8 + PAGE * 8;
             if !budget.request(more as u64) {
-                return Err("the memory limit leaves no room for the numbers of the graph's states".into());
+                let why = "the memory limit leaves no room for the numbers of the graph's states".into();
+                return Err(Unwritten { why, room: true });
             }
             *granted += more as u64;
             if page >= pages.len() {
@@ -82,12 +88,16 @@ impl Drop for Numbers {
 
 impl EdgeLog {
     /// Prepares to write a file. A search that numbers states itself hands them over as to any [`Recorder`]; one that shows
-    /// blocks with ids of a store is [watched](Watcher).
+    /// blocks with ids of a store is [watched](Watcher). If there is no memory for it, the run goes on without it.
     pub(crate) fn new(path: &str, info: &ModelInfo, control: &Control) -> Result<Self, String> {
         let Some((length, hash)) = info.text else {
             return Err("a graph can be written of models that come from a file".into());
         };
-        let recording = Recording::to_file(Path::new(path), Arc::clone(&control.budget))?.under(control);
+        let (recording, error) = match Recording::to_file(Path::new(path), Arc::clone(&control.budget)) {
+            Ok(recording) => (Some(recording.under(control)), None),
+            Err(error) if error.room => (None, Some(error)),
+            Err(error) => return Err(error.why),
+        };
         let model = ModelId {
             path: info.path.clone().unwrap_or_default(),
             format: info.format.into(),
@@ -95,18 +105,19 @@ impl EdgeLog {
             length,
             hash,
         };
-        Ok(Self::recording(recording, model, control))
+        Ok(EdgeLog { error, needed: false, ..Self::recording(recording, model, control) })
     }
 
     /// Prepares to keep a graph in memory.
     pub(crate) fn in_memory(control: &Control) -> Self {
         let recording = Recording::in_memory(Arc::clone(&control.budget)).under(control);
-        Self::recording(recording, ModelId::default(), control)
+        Self::recording(Some(recording), ModelId::default(), control)
     }
 
-    fn recording(recording: Recording, model: ModelId, control: &Control) -> Self {
+    fn recording(recording: Option<Recording>, model: ModelId, control: &Control) -> Self {
         EdgeLog {
             recording,
+            needed: true,
             numbers: Numbers::Same,
             model,
             initial: None,
@@ -147,41 +158,40 @@ impl EdgeLog {
         self.initial.is_some()
     }
 
-    /// Writes the file of a complete run; `None` if it is not complete.
+    /// Writes the file of a complete run. If there is none: why, unless it is that the run had to end.
     pub(crate) fn finish(
-        self,
+        mut self,
         system: &dyn System,
         levels: bool,
         unfolding: bool,
-    ) -> Result<Option<GraphContents>, String> {
-        if let Some(error) = self.error {
-            return Err(error);
+    ) -> Result<GraphContents, Option<Unwritten>> {
+        if let Some(error) = self.error.take() {
+            return Err(Some(error));
         }
         if !self.is_complete() {
-            return Ok(None);
+            return Err(None);
         }
         let control = self.control.clone();
-        match self.graph_of(system, levels, unfolding) {
-            Ok(graph) => Ok(Some(contents(&graph))),
-            // The answers are valid without the file.
-            Err(_) if control.stop_without_memory().is_some() => Ok(None),
-            Err(why) => Err(why),
-        }
+        let graph = self.graph_of(system, levels, unfolding);
+        graph.map(|graph| contents(&graph)).map_err(|error| control.stop_without_memory().is_none().then_some(error))
     }
 
     /// The graph of a complete run, for questions that are asked at once.
-    pub(crate) fn into_graph(self, system: &dyn System) -> Result<Graph, String> {
+    pub(crate) fn into_graph(self, system: &dyn System) -> Result<Graph, Unwritten> {
         self.graph_of(system, false, false)
     }
 
-    fn graph_of(self, system: &dyn System, levels: bool, unfolding: bool) -> Result<Graph, String> {
+    fn graph_of(mut self, system: &dyn System, levels: bool, unfolding: bool) -> Result<Graph, Unwritten> {
+        let recording = self.recording.take().ok_or_else(|| "the graph was given up".to_string())?;
         let table = |portable: &dyn deltamark_core::PortableActions| {
-            (0..self.recording.actions()).map(|action| portable.carry(Action(action))).collect()
+            (0..recording.actions()).map(|action| portable.carry(Action(action))).collect()
         };
         let actions = system.portable().and_then(|portable| portable.actions()).map(table);
-        let initial = self.initial.unwrap_or_default();
+        let initial = self.initial.take().unwrap_or_default();
         let about = About { initial, unfolding, levels, faulty: Some(self.faulty), model: self.model, actions };
-        Ok(self.recording.finish(about)?.0)
+        // The last pass needs no numbers of ids.
+        self.numbers = Numbers::Same;
+        Ok(recording.finish(about)?.0)
     }
 
     /// Records a block; `more` may add edges to those of a state, which it gets with its place in the block and its number.
@@ -195,9 +205,23 @@ impl EdgeLog {
         if self.error.is_none()
             && let Err(error) = self.take(block, batch, answers, more)
         {
-            self.error = Some(error);
+            self.give_up(error);
+        }
+    }
+
+    /// Releases what was recorded, and ends the run if nothing else is wanted of it.
+    fn give_up(&mut self, error: Unwritten) {
+        self.error = Some(error);
+        self.recording = None;
+        self.numbers = Numbers::Same;
+        if self.needed {
             self.control.cancel.cancel();
         }
+    }
+
+    fn write_down(&mut self, number: u64, edges: &[Edge]) -> Result<(), Unwritten> {
+        let Some(recording) = &mut self.recording else { return Ok(()) };
+        recording.record(number, edges).map_err(|why| Unwritten { why, room: recording.is_refused() })
     }
 
     fn take(
@@ -206,7 +230,7 @@ impl EdgeLog {
         batch: &Batch,
         answers: &[Insert],
         mut more: impl FnMut(usize, &mut Vec<Edge>, u64),
-    ) -> Result<(), String> {
+    ) -> Result<(), Unwritten> {
         for row in &mut self.rows[..block.len()] {
             row.clear();
         }
@@ -219,7 +243,10 @@ impl EdgeLog {
         for index in 0..block.len() {
             let number = self.numbers.of(block.id(index))?;
             more(index, &mut self.rows[index], number);
-            self.recording.record(number, &self.rows[index])?;
+            let row = std::mem::take(&mut self.rows[index]);
+            let written = self.write_down(number, &row);
+            self.rows[index] = row;
+            written?;
         }
         self.faulty += u64::from(fault_mask(batch).count_ones());
         Ok(())
@@ -233,7 +260,10 @@ fn fault_mask(batch: &Batch) -> u64 {
 
 impl Recorder for EdgeLog {
     fn record(&mut self, number: u64, edges: &[Edge]) -> Result<(), String> {
-        self.recording.record(number, edges)
+        if let Err(error) = self.write_down(number, edges) {
+            self.give_up(error);
+        }
+        Ok(())
     }
 
     fn fault(&mut self, _number: u64) {
@@ -253,7 +283,7 @@ impl Watcher for EdgeLog {
     }
 
     fn end(&mut self, system: &dyn System, store: &dyn Store, outcome: &Outcome) {
-        if !outcome.complete() {
+        if !outcome.complete() || self.failed() {
             return;
         }
         let mut batch = Batch::new(system.width());
@@ -268,5 +298,52 @@ impl Watcher for EdgeLog {
 impl Observer for EdgeLog {
     fn expanded(&mut self, _: &dyn System, _: &mut Scratch, block: &Block, batch: &Batch, answers: &[Insert]) {
         self.expanded_with(block, batch, answers, |_, _, _| {});
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::store::OverStore;
+    use crate::run::{GraphTarget, Run};
+    use deltamark_search::Search;
+
+    /// Such runs lost their verdicts, and were said to be wrong input.
+    #[test]
+    fn a_graph_that_finds_no_room_leaves_the_run_as_it_is() {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/philosophers-5.pnml");
+        let loaded = crate::load::load(model, None).expect("a model");
+        let folder = std::env::temp_dir().join(format!("deltamark-no-room-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for store in ["plain", "tree", "compact"] {
+            let (mut written, mut given_up) = (0, 0);
+            for kibibytes in (16..2048).step_by(16) {
+                let control = Control { budget: Arc::new(Budget::new(kibibytes << 10)), ..Control::new() };
+                let path = folder.join("graph.dmg").to_string_lossy().into_owned();
+                let graph = Some(GraphTarget { path, model: loaded.info.clone() });
+                let run =
+                    OverStore { graph, explore_all: true, ..OverStore::new(StoreSpec::named(store), Search::Bfs) };
+                let label = format!("{store}, {kibibytes} KiB");
+                let ran =
+                    Box::new(run).make(&*loaded.system, &control).unwrap_or_else(|error| panic!("{label}: {error}"));
+                let file = ran.graph.expect("it was asked for");
+                match (ran.outcome.complete(), file.contents, file.unwritten) {
+                    (true, Some(contents), None) => {
+                        assert_eq!(contents.states, 243, "{label}");
+                        written += 1;
+                    }
+                    (true, None, Some(unwritten)) => {
+                        assert!(unwritten.room && unwritten.why.contains("leaves no room"), "{label}: {unwritten:?}");
+                        assert_eq!(ran.outcome.statistics.states, 243, "{label}");
+                        given_up += 1;
+                    }
+                    // The store was the first to find no room.
+                    (false, None, _) => {}
+                    other => panic!("{label}: {other:?}"),
+                }
+            }
+            assert!(written > 10 && given_up > 10, "{store}: {written} written, {given_up} given up");
+        }
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

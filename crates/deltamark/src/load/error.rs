@@ -15,6 +15,11 @@ pub struct Source {
     pub text: String,
 }
 
+/// How a file of this name is called.
+fn called(name: String) -> String {
+    if name == "-" { "<stdin>".into() } else { name }
+}
+
 impl Source {
     /// A source from bytes that may not be text; `-` is the standard input.
     pub fn new(name: impl Into<String>, bytes: &[u8]) -> Self {
@@ -22,9 +27,15 @@ impl Source {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
-        let name = name.into();
-        let name = if name == "-" { "<stdin>".into() } else { name };
-        Source { name, text: valid.into() }
+        Source { name: called(name.into()), text: valid.into() }
+    }
+
+    /// The same without a second copy, unless the bytes are no text.
+    pub fn of_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Source { name: called(name.into()), text },
+            Err(error) => Source::new(name, error.as_bytes()),
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct ModelInfo {
     pub remarks: Vec<String>,
     /// Invariants that came with it: name and expression. They are checked when no other property is asked for.
     pub properties: Vec<(String, String)>,
+    /// Formulas of LTL that came with it: name and text. They are checked with these.
+    pub formulas: Vec<(String, String)>,
     /// Its final markings: expressions, each true in exactly one of them. A deadlock there is a right end.
     pub final_markings: Vec<String>,
     /// Names of statements about its states that property files can use.
@@ -44,6 +46,7 @@ impl ModelInfo {
             counts_tokens: false,
             note: None,
             properties: Vec::new(),
+            formulas: Vec::new(),
             final_markings: Vec::new(),
             remarks: Vec::new(),
             propositions: Vec::new(),

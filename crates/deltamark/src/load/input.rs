@@ -1,7 +1,7 @@
 //! Reading files, standard input and pipes under a control.
 //!
 //! In: something to read from. Out: a reader that ends with an error when the run must end. What stays true: a file that gives
-//! nothing (a pipe, a terminal) keeps nobody waiting beyond the deadline; whatever is laid over such a reader (a decoder, say)
+//! nothing (a pipe, a terminal) keeps nobody waiting beyond the deadline; whatever wraps such a reader (a decoder, say)
 //! ends with it.
 
 use super::LoadError;

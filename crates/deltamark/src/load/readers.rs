@@ -46,6 +46,7 @@ pub(super) struct Coloured {
     pub can_fault: bool,
     pub note: String,
     pub properties: Vec<(String, String)>,
+    pub formulas: Vec<(String, String)>,
     pub propositions: Vec<String>,
 }
 
@@ -72,14 +73,16 @@ impl From<Stop> for Wrong {
 
 /// Processes in DVE.
 pub(super) fn dve(text: &Text<'_>, program: deltamark_dve::ir::Program) -> Result<Parsed, Wrong> {
-    /// What names and the tables of an engine take for each number of a state, about.
-    const BYTES_A_CELL: u64 = 160;
+    /// What names, the tables of an engine and the first states of a search take for each number of a state,
+    /// measured on an array of a million.
+    const BYTES_A_CELL: u64 = 344;
     let sizes = vec![("processes", program.processes.len() as u64), ("transitions", program.transitions.len() as u64)];
     let file = Path::new(text.name).file_name().and_then(|name| name.to_str()).unwrap_or(text.name);
     text.control.ask_for(program.cells.len() as u64 * BYTES_A_CELL)?;
-    let system = DveSystem::run_by(program, text.options.engine.unwrap_or_default()).map_err(|reason| {
+    let engine = text.options.engine.unwrap_or_default().engine(&program).map_err(|reason| {
         vec![Diagnostic::new(reason).help("`--engine interpreter` runs every model, and `--engine auto` chooses")]
     })?;
+    let system = DveSystem::under(program, engine, text.control)?;
     let remarks = system.unasked();
     Ok(Parsed { remarks, ..Parsed::new(system.in_file(file), sizes) })
 }
@@ -105,24 +108,45 @@ pub(super) fn pnml(text: &Text<'_>) -> Result<Parsed, Wrong> {
     }
 }
 
-/// A net of CPN Tools, which always runs as coloured: its expressions are code.
+/// A net of CPN Tools. It runs as coloured unless the user asks for more, or its places have few values: most have colour sets
+/// without bounds, and to find out which values can occur takes longer than it saves.
 pub(super) fn cpn(text: &Text<'_>) -> Result<Parsed, Wrong> {
     let options = text.options;
-    if options.unfold == Unfold::Yes {
-        let diagnostic = Diagnostic::new("nets of CPN Tools cannot be unfolded: their inscriptions are code");
-        return Err(vec![diagnostic.help("leave out `--unfold yes`; the net then runs as coloured")].into());
-    }
     let words = deltamark_core::text::utf8(text.bytes).map_err(Vec::from)?;
-    let net = deltamark_cpn::parse_under(words, &options.parameters, &options.markings, text.control)?;
+    let (parameters, markings) = (&options.parameters, &options.markings);
+    let used = |path: &str| beside(text, path);
+    let net = deltamark_cpn::parse_beside(words, parameters, markings, &used, text.control)?;
+    if options.unfold != Unfold::Auto || net.has_few_tokens(UnfoldLimits::AUTO.places as u64) {
+        return coloured(net, words, text);
+    }
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let coloured = Coloured {
         can_fault: net.can_fault(),
-        note: "run as coloured".into(),
+        note: format!("not unfolded: a colour set has more than {} values", UnfoldLimits::AUTO.places),
         properties: Vec::new(),
+        formulas: Vec::new(),
         propositions: Vec::new(),
     };
     let system = ColouredSystem::under(net, words, text.control)?;
     Ok(Parsed { coloured: Some(coloured), ..Parsed::new(system, sizes) })
+}
+
+/// A file that a model names: one in its folder, or below.
+fn beside(text: &Text<'_>, path: &str) -> Result<String, String> {
+    /// The most bytes of such a file.
+    const LONGEST: u64 = 1 << 20;
+    let model = Path::new(text.name);
+    if !model.is_file() {
+        return Err("other files are read only if the model is a file".into());
+    }
+    let inside = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if path.is_empty() || !inside {
+        return Err("only files in the folder of the model, or below it, are read".into());
+    }
+    let file = model.parent().unwrap_or(Path::new("")).join(path);
+    let bytes =
+        super::input::read_under(&file.to_string_lossy(), LONGEST, text.control).map_err(|error| error.to_string())?;
+    deltamark_core::text::utf8(&bytes).map(str::to_string).map_err(|diagnostic| diagnostic.message)
 }
 
 /// A coloured net, run as such or unfolded.
@@ -131,13 +155,11 @@ fn coloured(net: deltamark_coloured::Net, words: &str, text: &Text<'_>) -> Resul
     let sizes = vec![("places", net.places.len() as u64), ("transitions", net.transitions.len() as u64)];
     let can_fault = net.can_fault();
     let properties = net.property_texts();
-    let temporal = net.temporal.iter();
-    let remarks = temporal.map(|name| format!("`{name}` asks for temporal logic, which this version does not check"));
-    let remarks: Vec<String> = remarks.collect();
+    let formulas = net.temporal.clone();
     let propositions = net.propositions.iter().map(|proposition| proposition.name.clone()).collect();
     let parsed = |system, note: String| {
-        let coloured = Coloured { can_fault, note, properties, propositions };
-        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new(), remarks }
+        let coloured = Coloured { can_fault, note, properties, formulas, propositions };
+        Parsed { system, sizes, coloured: Some(coloured), final_markings: Vec::new(), remarks: Vec::new() }
     };
     let limits = match options.unfold {
         Unfold::No => {

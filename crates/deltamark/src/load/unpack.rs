@@ -42,9 +42,7 @@ impl From<Diagnostic> for Failed {
 pub(crate) fn unpack<'a>(bytes: &'a [u8], name: &str, limit: u64, control: &Control) -> Result<Unpacked<'a>, Failed> {
     let mut unpacked = Unpacked { bytes: Cow::Borrowed(bytes), name: name.into() };
     if bytes.starts_with(GZIP) {
-        let reader = Watched::new(flate2::read::MultiGzDecoder::new(bytes), control);
-        let inner = bounded(reader, limit, "gzip file")?;
-        unpacked = Unpacked { bytes: Cow::Owned(inner), name: without_gz(name) };
+        unpacked = Unpacked { bytes: Cow::Owned(gunzipped(bytes, limit, control)?), name: without_gz(name) };
     } else if bytes.starts_with(ZIP) || bytes.starts_with(EMPTY_ZIP) {
         unpacked = only_file(bytes, limit, control)?;
     } else if bytes.starts_with(PART_OF_ZIP) {
@@ -99,6 +97,21 @@ fn without_gz(name: &str) -> String {
     let path = Path::new(name);
     let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
     if packed { path.with_extension("").display().to_string() } else { name.into() }
+}
+
+/// What the members of a gzip file hold. Zeros may follow, with which some tools pad.
+fn gunzipped(bytes: &[u8], limit: u64, control: &Control) -> Result<Vec<u8>, Failed> {
+    let (mut inner, mut rest) = (Vec::new(), bytes);
+    while rest.starts_with(GZIP) {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        let found = bounded(Watched::new(&mut member, control), limit - inner.len() as u64, "gzip file")?;
+        rest = member.into_inner();
+        if inner.is_empty() { inner = found } else { inner.extend(found) }
+    }
+    if rest.iter().all(|&byte| byte == 0) {
+        return Ok(inner);
+    }
+    Err(Diagnostic::new("the gzip file is followed by other bytes").help(AGAIN).into())
 }
 
 /// All that comes out of a reader, if it is not too much.
@@ -328,7 +341,9 @@ mod tests {
             (packed[..20].to_vec(), "the gzip file ends too early"),
             (packed[..5].to_vec(), "the gzip file ends too early"),
             (changed(&packed, packed.len() - 6), "the gzip file is damaged: its checksum is wrong"),
-            ([&packed[..], b"some more words"].concat(), "the gzip file is damaged ("),
+            ([&packed[..], b"some more words"].concat(), "the gzip file is followed by other bytes"),
+            ([&packed[..], b"x"].concat(), "the gzip file is followed by other bytes"),
+            ([&packed[..], b"\x1F\x8B"].concat(), "the gzip file ends too early"),
             (b"PK\x03\x04 and no more".to_vec(), "the zip archive ends too early: its table of contents is missing"),
             (archive[..archive.len() / 2].to_vec(), "the zip archive ends too early: its table of contents is missing"),
             (stored_wrong, "the zip archive is damaged: its checksum is wrong"),

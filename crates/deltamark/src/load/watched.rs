@@ -1,4 +1,4 @@
-//! Work that asks nobody, under a control.
+//! Work that does not poll, under a control.
 //!
 //! In: work that may take long in one step, such as a parser of somebody else. Out: its result, or why the run must end. What
 //! stays true: when the run must end, nobody waits for the work; its thread is left to itself, and ends with the process at the latest.

@@ -5,6 +5,7 @@
 
 use super::{Model, ModelSystem, Path};
 use crate::pack;
+use crate::reduction::Reduction;
 use crate::report::Report;
 use deltamark_core::{ReplayError, Verdict};
 use deltamark_store::StoreSpec;
@@ -81,7 +82,12 @@ impl<M: Model> ModelReport<M> {
         &self.report.store
     }
 
-    /// The number of states found.
+    /// What was left away, if the run [explored a quotient](super::ModelCheck::symmetry): all counts are then those of the quotient.
+    pub fn reduction(&self) -> Option<&Reduction> {
+        self.report.reduction.as_ref()
+    }
+
+    /// The number of states found; of a [quotient](Self::reduction), the number of its states.
     pub fn states(&self) -> u64 {
         self.report.statistics.states
     }
@@ -143,7 +149,8 @@ impl<M: Model> ModelReport<M> {
 impl<M: Model> fmt::Display for ModelReport<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = &self.report.statistics;
-        write!(f, "{} states, {} edges, depth {}", statistics.states, statistics.edges, statistics.depth)?;
+        let of = if self.reduction().is_some() { " of the quotient by symmetry" } else { "" };
+        write!(f, "{} states, {} edges, depth {}{of}", statistics.states, statistics.edges, statistics.depth)?;
         match self.report.stopped_by {
             None => writeln!(f, ", all explored")?,
             Some(stop) => writeln!(f, ", stopped: {}", stop.word())?,

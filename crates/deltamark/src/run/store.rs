@@ -5,12 +5,15 @@
 //! whoever watches has seen that search and no other.
 
 use super::{GraphTarget, Ran, Run, Watcher, Watchers, growth};
-use crate::auto::{self, Choice, Question};
+use crate::auto::{self, StoreChoice, StoreQuestion};
 use crate::check::{CheckError, threads, traffic};
 use deltamark_core::{Control, Property, System};
-use deltamark_search::{Observer, Search, Task};
+use deltamark_search::{Observer, Probing, Search, Task};
 use deltamark_store::StoreSpec;
 use std::sync::Arc;
+
+/// The store whose ids number states in the order in which they are found.
+pub(crate) const NUMBERING: &str = "plain";
 
 /// A search over a store.
 pub(crate) struct OverStore<'r> {
@@ -24,6 +27,10 @@ pub(crate) struct OverStore<'r> {
     pub explain: bool,
     /// Whether it goes on when every property has its answer.
     pub explore_all: bool,
+    /// Whether a small part of it may look for errors that are deep.
+    pub probes: bool,
+    /// Whether it is a sample, of which nobody asks what grows where it ends.
+    pub sample: bool,
     pub watchers: Vec<&'r mut dyn Watcher>,
     /// Where the graph goes.
     pub graph: Option<GraphTarget>,
@@ -42,6 +49,8 @@ impl OverStore<'_> {
             threads: None,
             explain: false,
             explore_all: false,
+            probes: false,
+            sample: false,
             watchers: Vec::new(),
             graph: None,
             numbered: None,
@@ -59,15 +68,21 @@ impl Run for OverStore<'_> {
         watchers.extend(log.as_mut().map(|log| log as &mut dyn Watcher));
         let numbered = self.numbered.filter(|_| self.store.is_auto());
         if numbered.is_some() {
-            self.store = StoreSpec::named("plain");
+            self.store = StoreSpec::named(NUMBERING);
         }
         let (search, asked) = (self.search, self.threads);
-        let question = Question { system, search, threads: asked, control, explain: self.explain };
+        let question = StoreQuestion { system, search, threads: asked, control, explain: self.explain };
         let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
             let threads = threads(asked, spec, search)?;
             let traffic = traffic(search, threads, control);
             let store =
                 deltamark_store::build(spec, system, traffic, control.budget.clone()).map_err(CheckError::Store)?;
+            if store.forgets() && !watchers.is_empty() {
+                return Err(CheckError::Misfit {
+                    message: "statistics and graphs need every state once, and this store forgets states".into(),
+                    help: "leave out `forget`".into(),
+                });
+            }
             for watcher in &mut watchers {
                 watcher.begin(system, spec, store.as_ref(), control)?;
             }
@@ -81,19 +96,22 @@ impl Run for OverStore<'_> {
                 // What nobody sees need not be shown: edges can be skipped then.
                 observer: if all.0.is_empty() { None } else { Some(&mut all as &mut dyn Observer) },
             };
-            let outcome = deltamark_search::run_on(threads, search, task);
+            let outcome = match self.probes {
+                true => deltamark_search::run_probing(Probing::default(), threads, search, task),
+                false => deltamark_search::run_on(threads, search, task),
+            };
             watchers.iter_mut().for_each(|watcher| watcher.end(system, store.as_ref(), &outcome));
             Ok(outcome)
         })?;
         drop(watchers);
-        let by_number = |why: &str| Choice { store: self.store.clone(), why: why.into(), trials: Vec::new() };
+        let by_number = |why: &str| StoreChoice { store: self.store.clone(), why: why.into(), trials: Vec::new() };
         let choice = choice.or_else(|| numbered.map(by_number));
         let graph = match (self.graph, log) {
-            (Some(graph), Some(log)) => Some(graph.finish(log, system, search.is_shortest(), false)?),
+            (Some(graph), Some(log)) => Some(graph.finish(log, system, search.is_shortest(), false)),
             _ => None,
         };
         Ok(Ran {
-            growth: growth(system, outcome.stopped_by),
+            growth: if self.sample { None } else { growth(system, outcome.stopped_by) },
             outcome,
             store: choice.as_ref().map_or(self.store, |choice| choice.store.clone()),
             choice,
@@ -101,6 +119,7 @@ impl Run for OverStore<'_> {
             sweep: None,
             reduction: None,
             graph,
+            route: None,
         })
     }
 }

@@ -88,7 +88,7 @@ impl Run for BySweep<'_> {
                 if outcome.complete() {
                     log.complete(first_numbers(system));
                 }
-                Some(graph.finish(log, system, false, swept.unfolding)?)
+                Some(graph.finish(log, system, false, swept.unfolding))
             }
             _ => None,
         };
@@ -103,6 +103,7 @@ impl Run for BySweep<'_> {
             sweep: Some(report),
             reduction: None,
             graph,
+            route: None,
         })
     }
 }

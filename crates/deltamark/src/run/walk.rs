@@ -10,8 +10,8 @@ use crate::condensed::{Condensed, confirm};
 use crate::report::GraphFile;
 use crate::stats::Surveyor;
 use deltamark_core::{
-    Batch, Block, Bytes, Control, Event, Evidence, Goal, Guarantee, Outcome, Predicate, Property, PropertyOutcome,
-    Scratch, StateId, Statistics, Stop, System, Trace, Verdict, Widen, Witness,
+    Again, Batch, Block, Bytes, Control, Event, Evidence, Goal, Guarantee, Outcome, Predicate, Property,
+    PropertyOutcome, Scratch, StateId, Statistics, Stop, System, Trace, Verdict, Widen, Witness,
 };
 use deltamark_graph::block::{STATES, Unpacked};
 use deltamark_graph::walk::Ended;
@@ -29,7 +29,7 @@ pub(crate) struct AlongGraph<'r> {
 }
 
 /// What was found about a property: states, by their numbers.
-struct Found {
+struct FoundStates {
     /// Those that [decide](deltamark_core::Decided::states) it.
     states: BitSet,
     /// Those in which it [has no value](deltamark_core::Decided::undefined).
@@ -42,7 +42,7 @@ struct Found {
 struct Asker<'a, 's> {
     system: &'a dyn System,
     properties: &'a [Property],
-    found: Vec<Found>,
+    found: Vec<FoundStates>,
     surveyor: Option<&'s mut Surveyor>,
     /// Whether states without edges may be such because of faults.
     may_fault: bool,
@@ -97,7 +97,7 @@ impl Visitor for Asker<'_, '_> {
         if let Some(surveyor) = &mut self.surveyor {
             surveyor.look(self.system, scratch, block);
         }
-        let settled = |(property, found): (&Property, &Found)| {
+        let settled = |(property, found): (&Property, &FoundStates)| {
             found.any || (found.any_undefined && !property.goal.is_existential())
         };
         let answered = !self.properties.is_empty() && self.properties.iter().zip(&self.found).all(settled);
@@ -116,7 +116,7 @@ impl Run for AlongGraph<'_> {
         let set = || BitSet::new(graph.states(), &control.budget).ok_or_else(no_room);
         let mut found = Vec::new();
         for _ in &properties {
-            found.push(Found { states: set()?, undefined: set()?, any: false, any_undefined: false });
+            found.push(FoundStates { states: set()?, undefined: set()?, any: false, any_undefined: false });
         }
         let by_numbers = |property: &Property| matches!(property.goal, Goal::DeadlockFree | Goal::FaultFree);
         let needs_states = surveyor.is_some() || may_fault || !properties.iter().all(by_numbers);
@@ -183,6 +183,7 @@ impl Run for AlongGraph<'_> {
             deadlocks,
             depth,
             expanded: meta.states,
+            again: Again::default(),
             widenings: walk.widenings(),
             frontier_peak_bytes: walk.peak_bytes(),
             search_time: started.elapsed(),
@@ -204,7 +205,8 @@ impl Run for AlongGraph<'_> {
             growth: None,
             sweep: None,
             reduction: None,
-            graph: Some(GraphFile { path: condensed.path().into(), walked: true, contents }),
+            graph: Some(GraphFile { path: condensed.path().into(), walked: true, contents, unwritten: None }),
+            route: None,
         })
     }
 }
@@ -237,7 +239,7 @@ fn evidence(
     condensed: &Condensed,
     system: &dyn System,
     goal: &Goal,
-    found: &Found,
+    found: &FoundStates,
     control: &Control,
 ) -> Result<Evidence, CheckError> {
     let trace_to = |goals: &BitSet| -> Result<Result<Trace, Stop>, CheckError> {

@@ -13,7 +13,7 @@
 //! Within a range no decisions are made: no trial ends, and a run begins only at its first state.
 
 use super::{Field, NoRoom, PAGE, RAW, Tuples};
-use crate::tables::intern::{Table, equal};
+use crate::tables::intern::{InternTable, equal};
 use crate::threads::cooperate::Help;
 use deltamark_core::{Budget, Slot, States, System, Width};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -28,7 +28,7 @@ const FEW: usize = 512;
 /// The values of one component in a stretch.
 struct Column<'c> {
     field: Field,
-    table: &'c mut Table,
+    table: &'c mut InternTable,
     codes: &'c mut [u32],
     /// How many have codes: all, unless there was no memory.
     coded: usize,
@@ -59,7 +59,7 @@ impl Column<'_> {
 }
 
 impl Tuples {
-    /// Appends states, and says how many: all, unless there is no memory.
+    /// Appends states, and returns how many: all, unless there is no memory.
     pub fn append(&mut self, system: &dyn System, states: &States, help: &Help) -> usize {
         let Width::Fixed(width) = self.width else {
             return states.iter().take_while(|state| self.add_varying(system, state).is_ok()).count();
@@ -74,7 +74,7 @@ impl Tuples {
         done
     }
 
-    /// Appends some of `count` states, at least one, and says how many.
+    /// Appends some of `count` states, at least one, and returns how many.
     fn append_stretch(
         &mut self,
         system: &dyn System,
@@ -101,7 +101,7 @@ impl Tuples {
         appended
     }
 
-    /// Finds the codes of a stretch, column by column. Says how many states have all of theirs.
+    /// Finds the codes of a stretch, column by column. Returns how many states have all of theirs.
     fn intern_stretch(
         &mut self,
         slots: &[Slot],

@@ -4,14 +4,14 @@
 //! is inserted, and if that fails states are inserted one by one, in the order of the batch; see
 //! the parent module for the steps.
 
-use super::{Inner, Lookup, OPEN, confirm};
-use crate::rebuilding::walk::{PIECE, same};
+use super::{Lookup, NumberedTables, OPEN, confirm};
+use crate::rebuilding::walk::{piece, same};
 use deltamark_core::{Action, Batch, Block, Insert, Order, StateId, hash::mix};
 
 /// Candidates of the successors that are looked up together, about.
 const MOST_CANDIDATES: u64 = 1 << 14;
 
-impl Inner<'_> {
+impl NumberedTables<'_> {
     /// Inserts the successors of a block.
     pub(super) fn insert_batch(&mut self, block: &Block, batch: &Batch, out: &mut Vec<Insert>) {
         if !self.look_up(batch) || !self.name_parents(block) {
@@ -80,7 +80,7 @@ impl Inner<'_> {
     /// With a short signature most entries of the table are candidates for every successor. So successors are
     /// looked up in pieces with a bounded number of candidates, and these are confirmed in pieces as well.
     fn look_up(&mut self, batch: &Batch) -> bool {
-        let Inner { rebuilder, batch: lookup, config, budget, .. } = self;
+        let NumberedTables { rebuilder, batch: lookup, config, budget, .. } = self;
         let Lookup { mixed, numbers, near, far, confirmed, who, found, candidates, one, .. } = lookup;
         mixed.clear();
         mixed.extend(batch.hashes().iter().map(|&hash| mix(hash)));
@@ -88,8 +88,9 @@ impl Inner<'_> {
         numbers.resize(batch.len(), OPEN);
         confirmed.clear();
         let window_start = rebuilder.window.as_ref().map_or(u64::MAX, |window| window.numbers().start);
-        let expected = (rebuilder.tree.len() >> config.signature).max(1);
+        let expected = (rebuilder.table.len() >> config.signature).max(1);
         let together = (MOST_CANDIDATES / expected).max(1) as usize;
+        let most = piece(rebuilder.system.width());
         for first in (0..batch.len()).step_by(together) {
             let last = batch.len().min(first + together);
             near.clear();
@@ -110,8 +111,8 @@ impl Inner<'_> {
                     }
                 }
             }
-            for piece in far.chunks(PIECE) {
-                if far.len() > PIECE && budget.is_over() {
+            for piece in far.chunks(most) {
+                if far.len() > most && budget.is_over() {
                     return false;
                 }
                 candidates.reset(rebuilder.system.width());
@@ -170,7 +171,7 @@ impl Inner<'_> {
         self.batch.chains[source]
     }
 
-    /// Looks for shorter chains for states that were met again.
+    /// Looks for shorter chains for revisited states.
     fn shorten_all(&mut self, batch: &Batch) {
         if !self.may_shorten() {
             return;
@@ -217,7 +218,7 @@ impl Inner<'_> {
         true
     }
 
-    /// Notes the whole actions of those new states that code and signature do not tell apart.
+    /// Notes the whole actions of those new states that code and signature do not distinguish.
     fn choose_all(&mut self, block: &Block, batch: &Batch, new: &[u32]) -> bool {
         if self.rebuilder.coded.is_none() {
             return true;

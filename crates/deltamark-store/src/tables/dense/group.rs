@@ -4,19 +4,19 @@
 //! In: keys and their hashes. Out: for each its number, and whether it is new. Invariants: those of
 //! the protocol of `threads/claim.rs`, which this implements.
 
-use super::{Keys, Table};
+use super::{DenseTable, Keys};
 use crate::tables::bucket::{Bucket, LANES, Lanes, prefetch, prefetch_to_write};
-use crate::tables::entrance::{Entrance, Group};
+use crate::tables::entrance::{Entrance, Entrants};
 use crate::threads::claim::{Answer, Claims, GROUP, Site};
 use std::sync::atomic::Ordering;
 
 struct Interned<'g, const K: usize, S> {
-    table: &'g Table<K, S>,
+    table: &'g DenseTable<K, S>,
     keys: &'g [[u32; K]],
     told: &'g mut [(u32, bool); GROUP],
 }
 
-impl<const K: usize, S: Keys<K>> Group for Interned<'_, K, S> {
+impl<const K: usize, S: Keys<K>> Entrants for Interned<'_, K, S> {
     #[inline(always)]
     fn take(&self, count: u64) -> u64 {
         self.table.len.fetch_add(count, Ordering::AcqRel)
@@ -41,7 +41,7 @@ impl<const K: usize, S: Keys<K>> Group for Interned<'_, K, S> {
     }
 }
 
-impl<const K: usize, S: Keys<K>> Table<K, S> {
+impl<const K: usize, S: Keys<K>> DenseTable<K, S> {
     /// The numbers of keys, of which there are [`GROUP`] at most; those that have none are given
     /// one. Room has been set aside (I3).
     #[inline(always)]

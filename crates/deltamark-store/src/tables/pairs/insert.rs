@@ -16,13 +16,13 @@
 //! * E3: values are never removed. A full line stays full, and it is marked before any of its
 //!   values goes elsewhere; so a search that finds it not full, or not marked, ends there.
 //!
-//! The protocol is independent of the memory layout: it is written against [`Place`], so that a
+//! The protocol is independent of the memory layout: it is written against [`EntryLine`], so that a
 //! test can run it on atomics whose schedule it controls.
 
 use crate::tables::tiles::Added;
 
 /// A line in which a value is entered.
-pub(crate) trait Place {
+pub(crate) trait EntryLine {
     /// The first word, and with it all that it counts.
     fn first(&self) -> u64;
 
@@ -52,7 +52,7 @@ pub(crate) trait Place {
 /// Enters a value into a line. Nothing means that it is not there and that there is no room, and
 /// that the line says so.
 #[inline(always)]
-pub(crate) fn enter<P: Place>(place: &P) -> Option<Added> {
+pub(crate) fn enter<P: EntryLine>(place: &P) -> Option<Added> {
     loop {
         let first = place.first();
         if place.holds(first) {
@@ -101,7 +101,7 @@ mod tests {
         value: u64,
     }
 
-    impl Place for At<'_> {
+    impl EntryLine for At<'_> {
         fn first(&self) -> u64 {
             self.line.0.load(SeqCst)
         }
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Has a thread insert each of these lists and checks what they were told.
+    /// Has a thread insert each of these lists and checks their answers.
     fn insert(lists: &[&[u64]]) {
         let board = Arc::new(Board::new());
         let threads: Vec<_> = lists

@@ -6,9 +6,9 @@
 //! In: an entry. Out: whether it is a duplicate, or that there is no room. Invariants: see
 //! `pairs/insert.rs`, whose protocol this implements.
 
-use super::layout::Shape;
+use super::layout::PairsShape;
 use super::numbers::Numbers;
-use crate::tables::pairs::insert::{Place, enter};
+use crate::tables::pairs::insert::{EntryLine, enter};
 use crate::tables::quotient::shape;
 use crate::tables::tiles::Added;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub(super) struct PairLine<const W: usize>(pub [AtomicU64; W]);
 impl<const W: usize> PairLine<W> {
     /// What a slot holds.
     #[inline(always)]
-    pub fn get<R: Numbers>(&self, shape: &Shape<R, W>, slot: u32) -> u64 {
+    pub fn get<R: Numbers>(&self, shape: &PairsShape<R, W>, slot: u32) -> u64 {
         let tag = self.read(HEAD + slot * 8, 8);
         if shape.more_bits == 0 {
             return tag;
@@ -53,7 +53,7 @@ impl<const W: usize> PairLine<W> {
     /// Fills a slot that was empty, of a line that is busy for others (see `pairs/insert.rs`). What goes to the
     /// first word is given back, to be written last.
     #[inline(always)]
-    fn put<R: Numbers>(&self, shape: &Shape<R, W>, slot: u32, entry: u64, first: u64) -> u64 {
+    fn put<R: Numbers>(&self, shape: &PairsShape<R, W>, slot: u32, entry: u64, first: u64) -> u64 {
         let first = first | self.write(HEAD + slot * 8, entry & 0xff);
         if shape.more_bits == 0 {
             return first;
@@ -81,7 +81,7 @@ impl<const W: usize> PairLine<W> {
     /// Writes an empty line anew with these entries of its own, as many as there are slots at most; nobody
     /// else uses it.
     #[inline(always)]
-    pub fn fill<R: Numbers>(&self, shape: &Shape<R, W>, entries: &[u64], overflown: bool) {
+    pub fn fill<R: Numbers>(&self, shape: &PairsShape<R, W>, entries: &[u64], overflown: bool) {
         let mut words = [0u64; W];
         words[0] = entries.len() as u64 | if overflown { OVERFLOWN } else { 0 };
         let mut bit = HEAD;
@@ -105,7 +105,7 @@ impl<const W: usize> PairLine<W> {
 
     /// The slots that hold an entry, own ones or foreign ones, as `first` counts them.
     #[inline(always)]
-    fn slots<R: Numbers>(shape: &Shape<R, W>, first: u64, foreign: bool) -> u64 {
+    fn slots<R: Numbers>(shape: &PairsShape<R, W>, first: u64, foreign: bool) -> u64 {
         if foreign {
             let count = first >> FOREIGN_SHIFT & COUNT;
             ((1 << count) - 1) << (u64::from(shape.slots) - count)
@@ -116,7 +116,7 @@ impl<const W: usize> PairLine<W> {
 
     /// Whether an entry is there, among those that `first`, read before, counts.
     #[inline(always)]
-    pub fn holds<R: Numbers>(&self, shape: &Shape<R, W>, first: u64, foreign: bool, entry: u64) -> bool {
+    pub fn holds<R: Numbers>(&self, shape: &PairsShape<R, W>, first: u64, foreign: bool, entry: u64) -> bool {
         let mut hits = equal(self, entry as u8) & Self::slots(shape, first, foreign);
         while hits != 0 {
             if shape.more_bits == 0 || self.get(shape, hits.trailing_zeros()) == entry {
@@ -128,21 +128,21 @@ impl<const W: usize> PairLine<W> {
     }
 
     #[inline(always)]
-    fn is_full<R: Numbers>(shape: &Shape<R, W>, first: u64) -> bool {
+    fn is_full<R: Numbers>(shape: &PairsShape<R, W>, first: u64) -> bool {
         (first & COUNT) + (first >> FOREIGN_SHIFT & COUNT) >= u64::from(shape.slots)
     }
 
     /// Searches the line and, if the entry is not there, puts it in (see `pairs/insert.rs`). Nothing means that
     /// there is no room, and that the line says so.
     #[inline(always)]
-    pub fn enter<R: Numbers>(&self, shape: &Shape<R, W>, foreign: bool, entry: u64) -> Option<Added> {
+    pub fn enter<R: Numbers>(&self, shape: &PairsShape<R, W>, foreign: bool, entry: u64) -> Option<Added> {
         enter(&Slots { line: self, shape, foreign, entry })
     }
 
     /// Puts an entry in that is not there; nobody else uses the line. `false` means that there is
     /// no room, and that the line says so.
     #[inline(always)]
-    pub fn add<R: Numbers>(&self, shape: &Shape<R, W>, foreign: bool, entry: u64) -> bool {
+    pub fn add<R: Numbers>(&self, shape: &PairsShape<R, W>, foreign: bool, entry: u64) -> bool {
         let slots = Slots { line: self, shape, foreign, entry };
         let first = self.0[0].load(Ordering::Relaxed);
         match slots.marked(first) {
@@ -156,12 +156,12 @@ impl<const W: usize> PairLine<W> {
 /// An entry on its way into a line.
 struct Slots<'l, R: Numbers, const W: usize> {
     line: &'l PairLine<W>,
-    shape: &'l Shape<R, W>,
+    shape: &'l PairsShape<R, W>,
     foreign: bool,
     entry: u64,
 }
 
-impl<R: Numbers, const W: usize> Place for Slots<'_, R, W> {
+impl<R: Numbers, const W: usize> EntryLine for Slots<'_, R, W> {
     #[inline(always)]
     fn first(&self) -> u64 {
         self.line.0[0].load(Ordering::Acquire)

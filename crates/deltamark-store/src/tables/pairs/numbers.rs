@@ -23,7 +23,7 @@ const KEY_BITS: u32 = 32;
 /// How far the numbers of a set go.
 pub(crate) trait Numbers: Copy + Debug + Sync {
     /// How such numbers are cut.
-    type Cut: Cut;
+    type Cut: NumberCut;
 
     fn cut(self) -> Self::Cut;
 
@@ -35,7 +35,7 @@ pub(crate) trait Numbers: Copy + Debug + Sync {
 }
 
 /// How numbers are cut in two.
-pub(crate) trait Cut: Copy + Debug + Sync {
+pub(crate) trait NumberCut: Copy + Debug + Sync {
     /// Bits of a key.
     fn key_bits(&self) -> u32;
 
@@ -52,7 +52,7 @@ pub(crate) trait Cut: Copy + Debug + Sync {
     fn can_say(&self, number: u64) -> bool;
 }
 
-/// Signatures of so many bits: numbers whose bits are all as good as random.
+/// Signatures of this many bits: numbers whose bits are all as good as random.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signatures {
     pub bits: u32,
@@ -75,7 +75,7 @@ impl Numbers for Signatures {
     }
 }
 
-impl Cut for Signatures {
+impl NumberCut for Signatures {
     #[inline(always)]
     fn key_bits(&self) -> u32 {
         self.bits.min(KEY_BITS)
@@ -120,8 +120,7 @@ impl Numbers for Reach {
     }
 }
 
-/// Codes of pairs. Of their upper bits so many low ones are kept, and behind them every other one
-/// from some bit on.
+/// Codes of pairs. Of their upper bits some low ones are kept, and above them every other one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codes {
     low: u32,
@@ -154,7 +153,7 @@ impl Codes {
     }
 }
 
-impl Cut for Codes {
+impl NumberCut for Codes {
     #[inline(always)]
     fn key_bits(&self) -> u32 {
         KEY_BITS
@@ -196,7 +195,7 @@ const fn mix32(word: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// The way back.
+/// The inverse.
 #[inline(always)]
 const fn unmix(word: u32) -> u32 {
     let mut x = word ^ (word >> 16);

@@ -18,7 +18,7 @@
 
 use super::line::{COUNT, FOREIGN_SHIFT};
 use super::numbers::Numbers;
-use super::{Set, Shape};
+use super::{PairsShape, Set};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::tables::pair_code::Bmi2;
 use crate::tables::quotient::shape::MOST_SLOTS;
@@ -31,12 +31,12 @@ use std::sync::{Mutex, PoisonError};
 const PIECE: u64 = if cfg!(miri) { 4 } else { 512 };
 
 /// From one shape to another.
-struct Move<'p, R: Numbers, const W: usize> {
+struct Rearrangement<'p, R: Numbers, const W: usize> {
     set: &'p Set<R, W>,
-    old: Shape<R, W>,
+    old: PairsShape<R, W>,
 }
 
-impl<R: Numbers, const W: usize> Move<'_, R, W> {
+impl<R: Numbers, const W: usize> Rearrangement<'_, R, W> {
     /// The first line that can be home to what had its home in this line.
     fn first_home(&self, line: u64) -> u64 {
         (u128::from(line) * u128::from(self.set.shape.lines()) / u128::from(self.old.lines())) as u64
@@ -52,7 +52,7 @@ impl<R: Numbers, const W: usize> Move<'_, R, W> {
     fn piece(&self, lines: Range<u64>, waiting: &mut Vec<u64>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if Bmi2::detect().is_some() {
-            // SAFETY: `detect` says that the processor has these instructions.
+            // SAFETY: `detect` found that the processor has these instructions.
             return unsafe { self.piece_bmi2(lines, waiting) };
         }
         self.piece_with(lines, waiting);
@@ -72,7 +72,7 @@ impl<R: Numbers, const W: usize> Move<'_, R, W> {
     /// written when no line to come can add to it, all entries at once.
     #[inline(always)]
     fn piece_with(&self, lines: Range<u64>, waiting: &mut Vec<u64>) {
-        let Move { set, old } = self;
+        let Rearrangement { set, old } = self;
         let new = &set.shape;
         // An entry may go on to the line behind its home.
         let end = self.first_home(lines.end).saturating_sub(1).min(new.lines());
@@ -121,7 +121,7 @@ impl<R: Numbers, const W: usize> Move<'_, R, W> {
     /// line before.
     #[inline(always)]
     fn write(&self, home: u64, entries: &mut Vec<u64>) {
-        let Move { set, .. } = self;
+        let Rearrangement { set, .. } = self;
         let fitting = entries.len().min(set.shape.slots as usize);
         set.line(home).fill(&set.shape, &entries[..fitting], fitting < entries.len());
         for &entry in &entries[fitting..] {
@@ -134,9 +134,9 @@ impl<R: Numbers, const W: usize> Move<'_, R, W> {
 }
 
 impl<R: Numbers, const W: usize> Set<R, W> {
-    /// Puts every entry where it belongs in another shape, of at least as many lines. Says
+    /// Puts every entry where it belongs in another shape, of at least as many lines. Returns
     /// whether there was memory.
-    pub(super) fn rearrange(&mut self, shape: Shape<R, W>, help: &Help) -> bool {
+    pub(super) fn rearrange(&mut self, shape: PairsShape<R, W>, help: &Help) -> bool {
         let old = self.shape;
         let more = shape.line_bytes() - old.line_bytes();
         if !self.budget.request(more) {
@@ -152,7 +152,7 @@ impl<R: Numbers, const W: usize> Set<R, W> {
         let mut waiting: Vec<u64> = stash.words().collect();
         drop(stash);
         self.shape = shape;
-        let moving = Move { set: self, old };
+        let moving = Rearrangement { set: self, old };
         // One behind the last line: foreign entries of the last one.
         let mut end = old.lines() + 1;
         while end > 0 {

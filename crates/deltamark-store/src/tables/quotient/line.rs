@@ -3,7 +3,7 @@
 //! In: words for slots. Out: the same. The layout is drawn in `quotient.rs`. Lines are bytes: a slot
 //! is read by one unaligned load, and all tags are compared at once.
 
-use super::shape::{HEAD, Shape};
+use super::shape::{HEAD, QuotientShape};
 use crate::tables::bucket::prefetch;
 
 /// The mark of a line in its first two bytes.
@@ -42,13 +42,13 @@ impl<const N: usize> QuotientLine<N> {
     }
 
     #[inline(always)]
-    pub fn is_full(&self, shape: &Shape) -> bool {
+    pub fn is_full(&self, shape: &QuotientShape) -> bool {
         self.own() + self.foreign() >= shape.slots
     }
 
     /// What a slot holds.
     #[inline(always)]
-    pub fn get(&self, shape: &Shape, slot: u32) -> u64 {
+    pub fn get(&self, shape: &QuotientShape, slot: u32) -> u64 {
         let tag = u64::from(self.0[HEAD + slot as usize]);
         if shape.more_bits == 0 {
             return tag;
@@ -63,7 +63,7 @@ impl<const N: usize> QuotientLine<N> {
 
     /// Fills a slot that was empty.
     #[inline(always)]
-    pub fn put(&mut self, shape: &Shape, slot: u32, value: u64) {
+    pub fn put(&mut self, shape: &QuotientShape, slot: u32, value: u64) {
         self.0[HEAD + slot as usize] = value as u8;
         if shape.more_bits == 0 {
             return;
@@ -77,7 +77,7 @@ impl<const N: usize> QuotientLine<N> {
 
     /// Fills an empty line with entries of its own.
     #[inline(always)]
-    pub fn fill(&mut self, shape: &Shape, values: &[u64]) {
+    pub fn fill(&mut self, shape: &QuotientShape, values: &[u64]) {
         self.0[0] = values.len() as u8;
         for (tag, &value) in self.0[HEAD..].iter_mut().zip(values) {
             *tag = value as u8;
@@ -106,7 +106,7 @@ impl<const N: usize> QuotientLine<N> {
 
     /// Appends an entry of its own, if there is room.
     #[inline(always)]
-    pub fn put_own(&mut self, shape: &Shape, value: u64) -> bool {
+    pub fn put_own(&mut self, shape: &QuotientShape, value: u64) -> bool {
         let room = !self.is_full(shape);
         if room {
             self.put(shape, self.own(), value);
@@ -119,7 +119,7 @@ impl<const N: usize> QuotientLine<N> {
 
     /// Appends an entry of the line before, if there is room.
     #[inline(always)]
-    pub fn put_foreign(&mut self, shape: &Shape, value: u64) -> bool {
+    pub fn put_foreign(&mut self, shape: &QuotientShape, value: u64) -> bool {
         let room = !self.is_full(shape);
         if room {
             self.put(shape, shape.slots - 1 - self.foreign(), value);
@@ -135,7 +135,7 @@ impl<const N: usize> QuotientLine<N> {
 /// remainder.
 #[inline(always)]
 pub(super) fn scan<const N: usize>(
-    shape: &Shape,
+    shape: &QuotientShape,
     line: &QuotientLine<N>,
     slots: u64,
     remainder: u64,

@@ -12,7 +12,7 @@ pub(crate) const MOST_SLOTS: u32 = 64 - HEAD as u32;
 
 /// What follows from the size of the table and the widths of its fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct QuotientShape {
     /// Bytes of a line.
     pub bytes: u32,
     pub key_bits: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Shape {
     pub tag_mask: u8,
 }
 
-impl Shape {
+impl QuotientShape {
     pub fn new(bytes: u32, least: u32, key_bits: u32, payload_bits: u32, m: u64, e: u32) -> Self {
         let remainder_bits = (key_bits - e).saturating_sub(least);
         assert!(key_bits + payload_bits <= 64, "key and payload fit into one word");
@@ -47,7 +47,7 @@ impl Shape {
         let fill = (1024.0 * (f64::from(slots) - 0.6 * f64::from(slots).sqrt())) as u64;
         let remainder_mask = (1 << remainder_bits) - 1;
         let tag_mask = remainder_mask as u8;
-        Shape {
+        QuotientShape {
             bytes,
             key_bits,
             payload_bits,
@@ -68,7 +68,7 @@ impl Shape {
         self.m << self.e
     }
 
-    /// How many entries are let in before the table grows: so many that about one in a
+    /// The number of entries that are let in before the table grows, such that about one in a
     /// hundred has to go to the stash; more would cost more bytes there than it saves. When the
     /// budget does not let it grow, nearly all slots are filled.
     pub fn room(&self, last: bool) -> u64 {
@@ -76,20 +76,20 @@ impl Shape {
     }
 
     /// The next larger size, if the key has bits for it.
-    pub fn next(&self) -> Option<Shape> {
+    pub fn next(&self) -> Option<QuotientShape> {
         let (m, e) = if self.m + 2 == 2 << self.least { (1 << self.least, self.e + 1) } else { (self.m + 2, self.e) };
         (e + self.least <= self.key_bits.max(self.least))
-            .then(|| Shape::new(self.bytes, self.least, self.key_bits, self.payload_bits, m, e))
+            .then(|| QuotientShape::new(self.bytes, self.least, self.key_bits, self.payload_bits, m, e))
     }
 
     /// The same size for keys and payloads of other widths.
-    pub fn with_bits(&self, key_bits: u32, payload_bits: u32) -> Shape {
-        Shape::new(self.bytes, self.least, key_bits, payload_bits, self.m, self.e)
+    pub fn with_bits(&self, key_bits: u32, payload_bits: u32) -> QuotientShape {
+        QuotientShape::new(self.bytes, self.least, key_bits, payload_bits, self.m, self.e)
     }
 
     /// The first size from this one on with room for this many entries, or the largest there is:
     /// there are no more lines than keys can distinguish.
-    pub fn with_room(mut self, entries: u64) -> Shape {
+    pub fn with_room(mut self, entries: u64) -> QuotientShape {
         while self.room(false) < entries
             && let Some(next) = self.next()
         {
@@ -116,7 +116,7 @@ impl Shape {
     pub fn join(&self, home: u64, remainder: u64) -> u64 {
         let shift = self.key_bits - self.e;
         let least = home << shift | remainder << self.least;
-        // The only key whose product lies in the numbers left open. The reciprocal divides
+        // The only key whose product is among the numbers left open. The reciprocal divides
         // exactly: its error times the number stays below one part in `m`.
         ((u128::from(least + self.m - 1) * u128::from(self.reciprocal)) >> 64) as u64
     }

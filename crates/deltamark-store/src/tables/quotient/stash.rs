@@ -86,7 +86,7 @@ impl Stash {
         true
     }
 
-    /// Makes room for `more` entries. Says whether the budget has it.
+    /// Makes room for `more` entries. Returns whether the budget has it.
     pub fn reserve(&mut self, more: usize, budget: &Budget) -> bool {
         self.fits(more) || self.enlarge(more, budget)
     }
