@@ -323,6 +323,14 @@ fn a_store_with_short_signatures_keeps_its_limits() {
     }
 }
 
+#[test]
+fn caches_that_a_store_fills_keep_the_limit() {
+    // A store that takes steps again has no control to ask: its cache of local steps doubled to 8 MiB, 25 under 20.
+    let (model, states) = model("telephones.lna", 55_168, &["--param", "N=5", "--unfold", "no"]);
+    let case = Case { command: "stats", model, states, store: "comback", search: "dfs", threads: 1, time: "3s" };
+    assert!(keeps_within(&case, 20).is_some(), "{case:?}: the limit was taken");
+}
+
 /// A net with a step from each pair of many pairs of places to another: a state takes a kilobyte, has thousands of
 /// successors, and the layout widens again and again.
 fn wide(folder: &Path, places: u64) -> Model {

@@ -10,6 +10,7 @@ use deltamark_core::diagnostic::line_column;
 use deltamark_core::{Control, Diagnostic, Stop};
 
 use crate::bindings::plan::{BindingPlan, FlatTerm, MOST_TERMS, PlanStep, flatten};
+use crate::cache_room::CacheRoom;
 use crate::expressions::eval::{Eval, Look};
 use crate::net::{
     Expr, ExprKind, Fault, FaultKind, Net, OverMarkings, PlaceId, Role, Transition, Type, ValueShape, Var,
@@ -41,6 +42,8 @@ pub(crate) struct Engine {
     text: String,
     /// The bytes of the tables, as they grow.
     pub meter: Meter,
+    /// What lets the caches of threads grow.
+    pub room: CacheRoom,
 }
 
 /// The tokens of a label: place, token, count.
@@ -91,6 +94,7 @@ impl Engine {
             over_markings: Mutex::default(),
             text: text.into(),
             meter,
+            room: CacheRoom::new(control),
             net,
         };
         for number in 0..engine.net.places.len() {

@@ -13,19 +13,19 @@
 //! | `expressions` | evaluation of expressions and functions |
 //! | `engine`, `tables` | what threads share: values, tokens, markings, actions |
 //! | `bindings` | the enabled bindings of a state |
-//! | `room` | whether the caches of threads may grow |
+//! | `cache_room` | whether the caches of threads may grow |
 //! | `system` | states, successors, layout, sleep sets |
 //! | `unfolding` | the P/T net, and the system that runs it |
 //! | `observe` | descriptions, observables, largest counts |
 
 mod bindings;
+mod cache_room;
 mod engine;
 mod expressions;
 pub mod lna;
 pub mod net;
 mod observe;
 pub mod pnml;
-mod room;
 mod system;
 mod tables;
 mod unfolding;

@@ -279,8 +279,7 @@ impl ColouredSystem {
         arrival: impl Fn(usize) -> Action,
         out: &mut Batch,
     ) -> Result<(), Widen> {
-        work.reuse.room.of(out.control());
-        work.steps.room.of(out.control());
+        self.engine.room.of(out.control());
         work.markings.clear();
         work.spots.clear();
         work.todo.clear();
@@ -602,6 +601,7 @@ impl System for ColouredSystem {
                 }
             }
         }
+        self.account(work);
     }
 
     fn hash(&self, scratch: &mut Scratch, state: &[Slot]) -> u64 {
@@ -748,5 +748,6 @@ impl Reversible for ColouredSystem {
                 out.from.push(number as u32);
             }
         }
+        self.account(work);
     }
 }

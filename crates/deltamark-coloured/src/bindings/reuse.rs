@@ -26,9 +26,9 @@ use deltamark_core::budget::{optional, ran_out};
 use deltamark_core::hash::coefficient;
 
 use crate::bindings::bind::Binder;
+use crate::cache_room::CacheRoom;
 use crate::engine::Engine;
 use crate::net::Fault;
-use crate::room::Room;
 
 /// Words of a line.
 const WORDS: usize = 8;
@@ -124,7 +124,6 @@ pub(crate) struct Reuse {
     misses: usize,
     too_long: usize,
     grown: usize,
-    pub room: Room,
 }
 
 impl Reuse {
@@ -149,17 +148,7 @@ impl Reuse {
         }
         let keys = (1..).zip(&groups).map(|(number, group)| Key::new(number, group)).collect();
         let lines = vec![BindingLine([0; WORDS]); 1 << SMALLEST];
-        Reuse {
-            groups,
-            keys,
-            lines,
-            span: 1,
-            shift: 64 - SMALLEST,
-            misses: 0,
-            too_long: 0,
-            grown: 1,
-            room: Room::unlimited(),
-        }
+        Reuse { groups, keys, lines, span: 1, shift: 64 - SMALLEST, misses: 0, too_long: 0, grown: 1 }
     }
 
     /// The number of groups.
@@ -231,7 +220,7 @@ impl Reuse {
                 group.pause = group.pause.saturating_sub(u32::from(group.pause != u32::MAX));
                 self.keys[number].used = group.pause == 0;
             } else if faults.len() == wrong {
-                self.keep(number, markings, &found[first..]);
+                self.keep(engine, number, markings, &found[first..]);
             }
         }
     }
@@ -275,19 +264,19 @@ impl Reuse {
     }
 
     #[inline(never)]
-    fn keep(&mut self, number: usize, markings: &[u32], actions: &[u32]) {
+    fn keep(&mut self, engine: &Engine, number: usize, markings: &[u32], actions: &[u32]) {
         let group = &self.groups[number];
         if actions.len() > self.span * WORDS - 1 - group.places.len() {
             self.too_long += 1;
             if self.too_long > WINDOW as usize && self.span < WIDEST {
-                self.resize(self.lines.len() * 2, self.span * 2);
+                self.resize(&engine.room, self.lines.len() * 2, self.span * 2);
             }
             return;
         }
         self.misses += 1;
         let most = MOST_BYTES / size_of::<BindingLine>();
         if self.misses > self.lines.len() / self.span / 2 && self.lines.len() < most {
-            self.resize(self.lines.len() * 2, self.span);
+            self.resize(&engine.room, self.lines.len() * 2, self.span);
         }
         let key = &self.keys[number];
         let wanted = self.groups[number].places.iter().map(|&place| markings[place as usize]);
@@ -299,11 +288,11 @@ impl Reuse {
 
     /// Makes a table of `lines` lines with entries of `span` lines each, and moves the cached entries to it.
     #[cold]
-    fn resize(&mut self, lines: usize, span: usize) {
+    fn resize(&mut self, room: &CacheRoom, lines: usize, span: usize) {
         let lines = lines.min(MOST_BYTES / size_of::<BindingLine>());
         // If memory is exhausted, it keeps its size.
         let mut larger = Vec::new();
-        let lent = self.room.lend(lines * size_of::<BindingLine>());
+        let lent = room.lend(lines * size_of::<BindingLine>());
         if lent.is_none() || ran_out() || optional(|| larger.try_reserve_exact(lines)).is_err() {
             (self.misses, self.too_long) = (0, 0);
             return;
@@ -405,8 +394,8 @@ mod tests {
         let (lines, bytes) = (reuse.lines.len(), reuse.bytes() as u64);
         for (room, grows) in [(4 * bytes - 1, false), (4 * bytes, true)] {
             let control = Control { budget: Arc::new(Budget::new(room)), ..Control::new() };
-            reuse.room.of(Some(&control));
-            reuse.resize(2 * lines, 1);
+            engine.room.of(Some(&control));
+            reuse.resize(&engine.room, 2 * lines, 1);
             assert_eq!(reuse.bytes() as u64, if grows { 2 * bytes } else { bytes });
             assert_eq!((control.budget.used(), control.budget.peak()), (0, if grows { 4 * bytes } else { 0 }));
         }

@@ -13,8 +13,8 @@
 //! determine the line, and a new line evicts the old. The table grows with its misses up to a fixed size, so
 //! a thread uses a bounded amount of memory whatever the number of markings.
 
+use crate::cache_room::CacheRoom;
 use crate::engine::{After, Engine};
-use crate::room::Room;
 use crate::tables::actions::BLOCK;
 
 /// Log2 of the initial number of lines.
@@ -45,7 +45,6 @@ pub(crate) struct Steps {
     shift: u32,
     misses: usize,
     grown: usize,
-    pub room: Room,
 }
 
 #[inline]
@@ -62,7 +61,7 @@ impl Steps {
     /// An empty cache.
     pub fn new() -> Self {
         let lines = vec![EMPTY_LINE; 1 << SMALLEST];
-        Steps { lines, shift: shift_for(1 << SMALLEST), misses: 0, grown: 1, room: Room::unlimited() }
+        Steps { lines, shift: shift_for(1 << SMALLEST), misses: 0, grown: 1 }
     }
 
     #[inline]
@@ -123,15 +122,15 @@ impl Steps {
         }
         self.lines[at].after[(effect % 16) as usize] = kept;
         if self.misses > self.lines.len() / 2 && self.lines.len() < 1 << LARGEST {
-            self.enlarge();
+            self.enlarge(&engine.room);
         }
         after
     }
 
-    fn enlarge(&mut self) {
+    fn enlarge(&mut self, room: &CacheRoom) {
         self.misses = 0;
         // Without room it keeps its size.
-        let Some(_lent) = self.room.lend(2 * self.bytes()) else { return };
+        let Some(_lent) = room.lend(2 * self.bytes()) else { return };
         self.shift -= 1;
         let larger = vec![EMPTY_LINE; self.lines.len() * 2];
         for line in std::mem::replace(&mut self.lines, larger).into_iter().filter(|line| line.tag != EMPTY) {
@@ -149,5 +148,24 @@ impl Steps {
     /// The bytes held.
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<EffectLine>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltamark_core::{Budget, Control};
+    use std::sync::Arc;
+
+    #[test]
+    fn it_grows_only_where_the_budget_has_room_for_both() {
+        let mut steps = Steps::new();
+        let bytes = steps.bytes() as u64;
+        for (room, grows) in [(4 * bytes - 1, false), (4 * bytes, true)] {
+            let control = Control { budget: Arc::new(Budget::new(room)), ..Control::new() };
+            steps.enlarge(&CacheRoom::new(&control));
+            assert_eq!(steps.bytes() as u64, if grows { 2 * bytes } else { bytes });
+            assert_eq!((control.budget.used(), control.budget.peak()), (0, if grows { 4 * bytes } else { 0 }));
+        }
     }
 }
