@@ -26,7 +26,7 @@ impl Room {
         }
     }
 
-    /// Grants so many bytes as long as the result lives.
+    /// Grants this number of bytes as long as the result lives.
     pub fn lend(&self, bytes: usize) -> Option<Grant> {
         let mut grant = Grant::new(&self.0);
         if !grant.ask(2 * bytes as u64) {
