@@ -27,7 +27,7 @@ impl CacheRoom {
         }
     }
 
-    /// Grants so many bytes as long as the result lives.
+    /// Grants `bytes` bytes as long as the result lives.
     pub fn lend(&self, bytes: usize) -> Option<Grant> {
         let mut grant = Grant::new(&self.0.read().unwrap_or_else(PoisonError::into_inner));
         if !grant.ask(2 * bytes as u64) {

@@ -94,8 +94,8 @@ impl Block {
     }
 }
 
-/// Serial numbers that a thread takes at a time: one counter for every block would be a line that all
-/// threads take from each other.
+/// Serial numbers that a thread takes at a time: threads would contend for the cache line of a counter
+/// that each block increments.
 const SERIALS: u64 = 1 << 16;
 
 /// A number that no block had before.

@@ -45,6 +45,7 @@ pub trait PortableActions {
 
 /// Why bytes were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Misread {
     /// They are a state that the layout in use cannot hold.
     Widen,

@@ -77,6 +77,7 @@ impl From<Widen> for Unnamed {
 
 /// Why a trace of the quotient is none of the system, or a state not like its representative: what is called a symmetry is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Asymmetry(pub String);
 
 impl fmt::Display for Asymmetry {

@@ -323,7 +323,7 @@ impl States {
         (wanted.max(self.slots.len()) * size_of::<Slot>() + ends * size_of::<usize>()) as u64
     }
 
-    /// Makes room in a list of varying width for a state of so many slots.
+    /// Makes room in a list of varying width for a state of this number of slots.
     pub(crate) fn make_room_for_slots(&mut self, slots: usize) {
         if self.width == Width::Varies && !self.has_room(slots) {
             let enlarged = Self::enlarged(self.used + slots);

@@ -112,7 +112,7 @@ pub(crate) type Evaluated = Result<Val, Halt>;
 pub(crate) struct World<'a> {
     pub globals: &'a [Val],
     pub colours: &'a Colours,
-    /// Whether so many bytes more may be taken; asked for none now and then, as the run may have ended.
+    /// Whether this number of further bytes may be taken; asked for 0 now and then, as the run may have ended.
     pub room: &'a dyn Fn(u64) -> bool,
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum ExpKind {
     Handle(Box<Exp>, Vec<(Pat, Exp)>),
     Seq(Vec<Exp>),
     Typed(Box<Exp>, TypeExp),
-    /// Understood but not supported, for this reason: only who uses it is told.
+    /// Understood but not supported, for this reason, which is reported where it is used.
     Refused(String),
 }
 

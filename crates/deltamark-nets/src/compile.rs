@@ -104,8 +104,20 @@ pub(crate) struct Compiled {
     pub part_hash: Vec<u64>,
     /// The bits of such a part.
     part_bits: usize,
+    /// Words with fewer bits set are hashed bit by bit, which is quicker for them.
+    sparse: u32,
     /// The part of the hash that never changes.
     pub base_hash: u64,
+}
+
+/// What a word adds to the hash, looked up in tables of 256 entries for each of its bytes.
+#[inline(always)]
+fn hash_by_bytes(tables: &[u64; 2048], value: u64) -> u64 {
+    let mut sum = 0u64;
+    for byte in 0..8 {
+        sum = sum.wrapping_add(tables[256 * byte + (value >> (8 * byte) & 255) as usize]);
+    }
+    sum
 }
 
 /// States of more words are not hashed bytewise.
@@ -159,6 +171,7 @@ impl Compiled {
             bit_hash: Vec::new(),
             part_hash: Vec::new(),
             part_bits: 8,
+            sparse: u32::MAX,
             base_hash: 0,
             single: Steps::under(net, &layout, control)?,
             words: layout.words(),
@@ -222,7 +235,11 @@ impl Compiled {
             }
         }
         if words <= NIBBLE_TABLE_WORDS {
-            self.part_bits = if words <= BYTE_TABLE_WORDS { 8 } else { 4 };
+            (self.part_bits, self.sparse) = match words {
+                ..=2 => (8, 0),
+                3..=BYTE_TABLE_WORDS => (8, 6),
+                _ => (4, 12),
+            };
             let (bits, values) = (self.part_bits, 1 << self.part_bits);
             self.part_hash = vec![0; 64 / bits * words * values];
             for (table, units) in self.part_hash.chunks_exact_mut(values).zip(self.bit_hash.chunks_exact(bits)) {
@@ -235,34 +252,58 @@ impl Compiled {
     }
 
     /// What word `index` with this value adds to the hash.
-    #[inline]
+    #[inline(always)]
     pub fn word_hash(&self, index: usize, mut value: u64) -> u64 {
-        let mut sum = 0u64;
-        // Sparse words are quicker bit by bit; full ones part by part.
-        let few = if self.part_bits == 8 { 6 } else { 12 };
-        if self.part_hash.is_empty() || (self.words > 2 && value.count_ones() < few) {
+        if self.sparse != 0 && value.count_ones() < self.sparse {
             let units = &self.bit_hash[64 * index..64 * index + 64];
+            let mut sum = 0u64;
             while value != 0 {
                 sum = sum.wrapping_add(units[value.trailing_zeros() as usize]);
                 value &= value - 1;
             }
+            sum
         } else if self.part_bits == 8 {
             let tables = &self.part_hash[2048 * index..2048 * index + 2048];
-            for byte in 0..8 {
-                sum = sum.wrapping_add(tables[256 * byte + (value >> (8 * byte) & 255) as usize]);
-            }
+            hash_by_bytes(tables.try_into().expect("eight tables"), value)
         } else {
-            let tables = &self.part_hash[256 * index..256 * index + 256];
-            for nibble in 0..16 {
-                sum = sum.wrapping_add(tables[16 * nibble + (value >> (4 * nibble) & 15) as usize]);
-            }
+            self.hash_by_nibbles(index, value)
         }
-        sum
+    }
+
+    /// The same for wide states. Not inline: with sixteen more look-ups in them the loops that hash narrow states become
+    /// too large for the compiler to inline.
+    #[inline(never)]
+    fn hash_by_nibbles(&self, index: usize, value: u64) -> u64 {
+        let tables = &self.part_hash[256 * index..256 * index + 256];
+        (0..16).fold(0u64, |sum, nibble| sum.wrapping_add(tables[16 * nibble + (value >> (4 * nibble) & 15) as usize]))
     }
 
     /// The hash of a marking.
+    #[inline(always)]
     pub fn hash(&self, slots: &[u32]) -> u64 {
-        (0..self.words).fold(self.base_hash, |sum, index| sum.wrapping_add(self.word_hash(index, word(slots, index))))
+        let mut hash = self.base_hash;
+        for index in 0..self.words {
+            hash = hash.wrapping_add(self.word_hash(index, word(slots, index)));
+        }
+        hash
+    }
+
+    /// Appends the hashes of markings that follow each other.
+    pub fn hash_all(&self, states: &[u32], out: &mut Vec<u64>) {
+        let states = states.chunks_exact(self.layout.slots);
+        if self.sparse != 0 {
+            return out.extend(states.map(|state| self.hash(state)));
+        }
+        // One or two words, always by bytes.
+        let (base, tables) = (self.base_hash, self.part_hash.as_chunks::<2048>().0);
+        match tables {
+            [first] => out.extend(states.map(|state| base.wrapping_add(hash_by_bytes(first, word(state, 0))))),
+            [first, second] => out.extend(states.map(|state| {
+                let hash = base.wrapping_add(hash_by_bytes(first, word(state, 0)));
+                hash.wrapping_add(hash_by_bytes(second, word(state, 1)))
+            })),
+            _ => out.extend(states.map(|_| base)),
+        }
     }
 }
 

@@ -405,7 +405,7 @@ impl System for NetSystem {
 
     fn hashes(&self, scratch: &mut Scratch, states: &States, out: &mut Vec<u64>) {
         let compiled = &self.workspace(scratch).compiled;
-        out.extend(states.slots().chunks_exact(compiled.layout.slots).map(|state| compiled.hash(state)));
+        compiled.hash_all(states.slots(), out);
     }
 
     fn widen(&self) -> Recoding {

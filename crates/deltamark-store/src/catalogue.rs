@@ -34,6 +34,8 @@ pub struct StoreInfo {
     pub threads: bool,
     /// Whether it returns every visited state by its id.
     pub recalls: bool,
+    /// Whether it compares and returns most states by rebuilding them, step by step.
+    pub rebuilds: bool,
     /// What it cannot do without.
     pub needs: &'static [Need],
     /// Its options.
@@ -99,15 +101,19 @@ pub struct OptionInfo {
     pub help: &'static str,
 }
 
+/// What the answers of a store that misses no state are worth.
+const EXACT: &str = "exact";
+
 /// All stores there are: the exact ones from the most memory to the least, then the lossy ones.
 pub static CATALOGUE: &[StoreInfo] = &[
     StoreInfo {
         name: "plain",
         idea: "Every state in full, packed, numbered in the order found; beside them an index of 4 bytes an entry.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "Whenever the run fits into memory: it is the fastest, and the yardstick for the others.",
         threads: true,
         recalls: true,
+        rebuilds: false,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Plain::new(system, budget))),
@@ -116,11 +122,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "collapse",
         idea: "Each value of each component is kept once; a state is the tuple of their numbers, in as few bits as \
                they need.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When states are made of parts that repeat and memory is short by a factor of two: 80 per cent of the \
                memory of `plain` or less, in about twice its time, for any model and any search.",
         threads: true,
         recalls: true,
+        rebuilds: false,
         needs: &[],
         options: &[],
         make: |_, system, _, budget| Ok(Box::new(Collapse::new(system, budget))),
@@ -129,11 +136,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "tree",
         idea: "A state is cut into parts, these again, down to single slots; every part is kept once, as the tuple of \
                the numbers of its parts. A successor shares all but a few nodes with its source.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When states are wide or vary in length and little of them changes in a step: some 14 bytes a state \
                whatever the width, in about the time of `plain`, for any model and any search.",
         threads: true,
         recalls: true,
+        rebuilds: false,
         needs: &[],
         options: &[OptionInfo {
             name: "arity",
@@ -146,11 +154,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "compact",
         idea: "A state is cut into two halves, each kept once and numbered densely; a state is one bit for its pair of \
                numbers, or a few where pairs are sparse. Where to cut is learnt from a short sample.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When a state is made of parts that move on their own, as in nets: less than a byte a state at best, \
                often in less than twice the time of `plain`, for any search.",
         threads: true,
         recalls: true,
+        rebuilds: false,
         needs: &[Need::FixedWidth],
         options: &[],
         make: compact,
@@ -159,12 +168,13 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "difference",
         idea: "A state as the slots that changed since its predecessor; every n-th state of a path is whole. A \
                state that may be known is taken back, change by change, to a whole one and compared there.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When states are very wide (200 slots and more), a step changes little of them, and actions are costly: \
                it never runs the model to rebuild a state. A twentieth of the memory of `plain` or less, in up to \
                twice its time; narrow states take up to six times as long.",
         threads: false,
         recalls: true,
+        rebuilds: true,
         needs: &[],
         options: &[OptionInfo {
             name: "every",
@@ -179,11 +189,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "delta",
         idea: "A state as its predecessor and an action; every k-th level is kept in full. A state that may be known \
                is walked back to a level kept in full and compared there.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When any other model does not fit, or depth-first: 6 to 7 bytes a state breadth-first, whatever its \
                width, in one to three times the time of `plain`; depth-first some 9, in about ten times.",
         threads: false,
         recalls: true,
+        rebuilds: true,
         needs: &[],
         options: &[
             OptionInfo {
@@ -214,11 +225,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "comback",
         idea: "Of a state a hash signature, its number, its predecessor and the action; a state whose signature is \
                known is walked back to one kept in full and compared there.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "As `delta`, with more to choose: 5 to 6 bytes a state breadth-first, some 9 depth-first, in about the \
                same time, for any model and any search.",
         threads: false,
         recalls: true,
+        rebuilds: true,
         needs: &[],
         options: &[
             OptionInfo {
@@ -266,11 +278,12 @@ pub static CATALOGUE: &[StoreInfo] = &[
         name: "breadcrumb",
         idea: "Of a state only a few bits of its hash, its level modulo three and the action that led to it. A state \
                that may be known is confirmed by undoing actions back to a level kept in full.",
-        guarantee: "exact",
+        guarantee: EXACT,
         when: "When a Petri net does not fit into memory: 2.5 to 4.5 bytes a state, whatever its width, the least of the \
                exact stores, in one to three times the time of `plain`.",
         threads: false,
         recalls: false,
+        rebuilds: true,
         needs: &[Need::Levels, Need::Undo],
         options: &[
             OptionInfo {
@@ -302,6 +315,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                in full and, breadth-first, a few bytes a state for traces.",
         threads: true,
         recalls: false,
+        rebuilds: false,
         needs: &[],
         options: &[OptionInfo {
             name: "bits",
@@ -323,6 +337,7 @@ pub static CATALOGUE: &[StoreInfo] = &[
                are. The search keeps states that wait in full and, breadth-first, a few bytes a state for traces.",
         threads: true,
         recalls: false,
+        rebuilds: false,
         needs: &[],
         options: &[
             OptionInfo {
@@ -399,10 +414,11 @@ pub static AUTO: StoreInfo = StoreInfo {
     name: "auto",
     idea: "plain, as long as memory lasts; when it is full, smaller exact stores are tried on the first states, and \
            the run is repeated with the best",
-    guarantee: "exact",
+    guarantee: EXACT,
     when: "it is the default; `--explain` shows what was tried",
     threads: true,
     recalls: true,
+    rebuilds: false,
     needs: &[],
     options: &[],
     make: |_, _, _, _| Err(SpecError("`auto` chooses a store for a run; name one here".into())),
@@ -412,6 +428,11 @@ impl StoreInfo {
     /// The store of this name.
     pub fn by_name(name: &str) -> Option<&'static StoreInfo> {
         CATALOGUE.iter().chain([&AUTO]).find(|info| info.name == name)
+    }
+
+    /// Whether it misses no state.
+    pub fn is_exact(&self) -> bool {
+        self.guarantee == EXACT
     }
 
     /// Whether it takes states that come in this order.
@@ -447,6 +468,7 @@ impl fmt::Display for StoreSpec {
 
 /// Why a text names no store.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpecError(pub String);
 
 impl fmt::Display for SpecError {

@@ -84,7 +84,7 @@ pub struct Compact {
     retraces: bool,
 }
 
-/// Successors that are looked up together: enough to hide the way to memory.
+/// Successors that are looked up together: enough to hide memory latency.
 const GROUP: usize = 128;
 /// Groups for which room is set aside together.
 const TOGETHER: usize = 4;

@@ -79,7 +79,7 @@ trait Held: Send + Sync {
 /// Signatures of up to this many bits are in lines of 64 bytes, which hold 62 of them at most; longer ones in lines of
 /// 128, of which less stays empty.
 const SHORT: u32 = 32;
-/// How many signatures before its turn the line of one is asked for: enough to hide the way to memory.
+/// How many signatures before its turn the line of one is asked for: enough to hide memory latency.
 const FAR: usize = 32;
 /// And the line behind it, if that is needed: when the first has come.
 const NEAR: usize = 8;

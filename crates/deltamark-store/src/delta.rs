@@ -36,7 +36,7 @@
 //! they become shorter. In particular no chain ever exceeds `k - 1` in any order.
 //!
 //! # Forgetting
-//! With `forget` levels that are not kept in full are taken out of the table, and explored again where they are met again: see
+//! With `forget` levels that are not kept in full are taken out of the table, and explored again where they are revisited: see
 //! `rebuilding/numbered/forget.rs`.
 //!
 //! # When to choose it

@@ -31,7 +31,7 @@ fn answers(model: &str, examination: &str, file: Option<(&str, &str)>, time: Opt
     answers.iter().map(|answer| words(answer.line())).collect()
 }
 
-/// The answers to the formulas of a file, each on the fly over this store by so many threads.
+/// The answers to the formulas of a file, each on the fly over this store by this number of threads.
 fn on_the_fly(model: &str, store: &str, threads: usize, file: (&str, &str), time: u64) -> HashMap<String, String> {
     let model = load(model, None).unwrap_or_else(|error| panic!("{model}: {error}"));
     let limits = Limits { time: Some(Duration::from_secs(time)), memory: Some(4 << 30), ..Limits::default() };

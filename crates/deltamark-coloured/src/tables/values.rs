@@ -46,7 +46,7 @@ impl<'a> Room<'a> {
         Room { values, watch, refused: Cell::new(None) }
     }
 
-    /// Whether the evaluation may go on with so many bytes.
+    /// Whether the evaluation may go on with this number of bytes.
     pub fn grants(&self, bytes: u64) -> bool {
         if self.watch.is_some_and(|control| control.stop_without_memory().is_some()) {
             self.refused.set(Some(FaultKind::Stopped));

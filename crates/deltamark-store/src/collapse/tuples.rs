@@ -476,7 +476,7 @@ impl Tuples {
         Ok(())
     }
 
-    /// Gives back what a layout of so many fields takes.
+    /// Gives back what a layout of `count` fields takes.
     fn give_back_fields(&mut self, count: usize) {
         let bytes = (count * size_of::<Field>()) as u64;
         self.layouts -= bytes;

@@ -97,7 +97,7 @@ impl Check<'_> {
                 help: "search with `--search bfs`, or leave `--shortest` out".into(),
             });
         }
-        if self.shortest && matches!(self.store.name.as_str(), "compaction" | "bitstate") {
+        if self.shortest && StoreInfo::by_name(&self.store.name).is_some_and(|info| !info.is_exact()) {
             return Err(CheckError::Misfit {
                 message: format!("`{}` may miss states, and with them shortest traces", self.store.name),
                 help: "choose a store that misses none, or leave `--shortest` out".into(),

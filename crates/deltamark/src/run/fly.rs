@@ -150,7 +150,7 @@ impl OnTheFly {
     /// In which order cycles are searched for over a store: breadth-first means in passes.
     fn order(&self, store: &StoreSpec) -> Search {
         let several = self.threads.is_some_and(|threads| threads > 1);
-        let rebuilds = matches!(store.name.as_str(), "delta" | "comback" | "difference");
+        let rebuilds = StoreInfo::by_name(&store.name).is_some_and(|info| info.rebuilds && info.recalls);
         match self.search {
             Search::Bfs if self.fair.is_none() && (several || rebuilds || self.ordered) => Search::Bfs,
             _ => Search::Dfs,

@@ -46,9 +46,9 @@ use std::sync::Arc;
 pub(crate) enum Forget {
     /// None.
     Never,
-    /// When memory is short, of every so many levels all but one, as few as suffice.
+    /// When memory is short, of every `n` levels as few as suffice, but never all: at most `n - 1`.
     Short(u64),
-    /// Of every so many levels the last few, as soon as that gives back a part of the table.
+    /// Of every `of` levels the last `levels`, as soon as that gives back a part of the table.
     Always { levels: u64, of: u64 },
 }
 
