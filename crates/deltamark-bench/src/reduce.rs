@@ -1,20 +1,23 @@
 //! Reductions: states and time, by question and by what is reduced.
 //!
-//! In: the P/T nets of the outside corpus, how large they may be, a time limit. Out: for each net and question the states explored and
+//! In: the P/T nets and the DVE models of the outside corpus, how large they may be, a time limit. Out: for each model and question the states explored and
 //! the processor time by each kind of reduction, then means over all. What stays true: every run is a process of its own; a verdict that differs from that of the
 //! full run makes the command fail; times include finding the reduction and taking samples.
 //!
 //! The questions: whether there is a deadlock; whether a place can hold more than any place ever does (at two places; never, so all is explored); whether
-//! two places can be marked together; whether a transition in the middle of the list can fire after the one that is listed last.
+//! two places can be marked together; whether a transition in the middle of the list can fire where the one that is listed last cannot. Of a DVE model variables are asked
+//! about instead of places, and locations of processes where places are marked together.
 //!
 //! ```text
-//! cargo run --release -p deltamark-bench -- reduce                              deadlock and four goals, nets up to a million states
+//! cargo run --release -p deltamark-bench -- reduce                              deadlock and four goals, models up to a million states
+//! cargo run --release -p deltamark-bench -- reduce --of dve --questions deadlock --kinds stubborn,auto
 //! cargo run --release -p deltamark-bench -- reduce --questions deadlock --most 50000000 --limit 120
 //! ```
 
 use crate::process::Failure;
 use crate::stores::{markdown, table, thousands};
 use deltamark::{Check, Limits, Reduce, Report};
+use deltamark_core::ObservableKind;
 use deltamark_reproduce::thread_time;
 use deltamark_store::StoreSpec;
 use deltamark_testkit::Corpus;
@@ -25,13 +28,16 @@ use std::time::Duration;
 /// What to measure.
 #[derive(clap::Args)]
 pub struct ReduceOptions {
-    /// Nets whose names contain one of these words, instead of all
+    /// Parts of the corpus: `pnml`, `dve`
+    #[arg(long, value_delimiter = ',', default_value = "pnml,dve")]
+    of: Vec<String>,
+    /// Models whose names contain one of these words, instead of all
     #[arg(long, value_delimiter = ',')]
     models: Vec<String>,
-    /// Nets of at least this many states
+    /// Models of at least this many states
     #[arg(long, default_value_t = 0)]
     least: u64,
-    /// Nets of at most this many states
+    /// Models of at most this many states
     #[arg(long, default_value_t = 1_000_000)]
     most: u64,
     /// Questions to ask, of `deadlock`, `goal1` to `goal4`
@@ -51,8 +57,8 @@ pub struct ReduceOptions {
 /// One question.
 #[derive(clap::Args)]
 pub struct QuestionOptions {
-    /// A net of the corpus
-    net: String,
+    /// A model of the corpus, with its ending
+    model: String,
     /// `deadlock`, or a goal
     question: String,
     /// What to reduce by
@@ -77,7 +83,8 @@ pub struct Answered {
 /// Asks, and prints one line of JSON.
 pub fn single(options: &QuestionOptions) -> Result<(), Failure> {
     let corpus = Corpus::find("deltamark-bench question").ok_or_else(|| "there is no corpus".to_string())?;
-    let path = corpus.file("pnml", &format!("{}.pnml", options.net));
+    let (_, part) = options.model.rsplit_once('.').ok_or("the model has no ending")?;
+    let path = corpus.file(part, &options.model);
     let model = deltamark::load(&path.to_string_lossy(), None).map_err(|error| error.to_string())?;
     let check = asked(Check::loaded(&model), &model, &options.question)?;
     let limits = Limits { time: Some(Duration::from_secs(options.limit)), ..Limits::default() };
@@ -97,15 +104,24 @@ pub fn single(options: &QuestionOptions) -> Result<(), Failure> {
 
 /// The same check with a question.
 fn asked<'a>(check: Check<'a>, model: &'a deltamark::Loaded, question: &str) -> Result<Check<'a>, String> {
-    let observe = model.system.observe().ok_or("a net has names")?;
-    let (places, transitions) = (observe.names(), observe.action_names());
+    let observe = model.system.observe().ok_or("the model has no names")?;
+    let of_kind = |kind: ObservableKind| -> Vec<String> {
+        let is = |name: &String| observe.resolve(name).is_some_and(|found| found.kind == kind);
+        observe.names().into_iter().filter(is).collect()
+    };
+    let (numbers, truths, transitions) =
+        (of_kind(ObservableKind::Int), of_kind(ObservableKind::Bool), observe.action_names());
+    if numbers.is_empty() || transitions.is_empty() {
+        return Err("NOT ASKED: the model has no number or no action to ask about".into());
+    }
     let at = |list: &[String], part: usize, of: usize| quoted(&list[(list.len() - 1) * part / of]);
     let more = u32::MAX;
     let text = match question {
         "deadlock" => return Ok(check.deadlock_free()),
-        "goal1" => format!("{} >= {more}", at(&places, 1, 4)),
-        "goal2" => format!("{} >= {more}", at(&places, 3, 4)),
-        "goal3" => format!("{} >= 1 and {} >= 1", at(&places, 1, 3), at(&places, 2, 3)),
+        "goal1" => format!("{} >= {more}", at(&numbers, 1, 4)),
+        "goal2" => format!("{} >= {more}", at(&numbers, 3, 4)),
+        "goal3" if truths.is_empty() => format!("{} >= 1 and {} >= 1", at(&numbers, 1, 3), at(&numbers, 2, 3)),
+        "goal3" => format!("{} and {}", at(&truths, 1, 3), at(&truths, 2, 3)),
         "goal4" => format!("fireable({}) and not fireable({})", at(&transitions, 1, 2), at(&transitions, 1, 1)),
         other => return Err(format!("there is no question `{other}`")),
     };
@@ -129,7 +145,7 @@ fn measure(net: &str, question: &str, kind: Reduce, limit: u64) -> Result<Answer
     serde_json::from_slice(&output.stdout).map_err(|error| Failure::Broken(error.to_string()))
 }
 
-/// Factors of one kind of reduction over nets and questions of one sort.
+/// Factors of one kind of reduction over models and questions of one sort.
 #[derive(Default)]
 struct Factors {
     states: Vec<f64>,
@@ -143,24 +159,28 @@ struct Factors {
 /// Measures and prints.
 pub fn run(options: &ReduceOptions) -> Result<(), Failure> {
     let corpus = Corpus::find("deltamark-bench reduce").ok_or_else(|| "there is no corpus".to_string())?;
-    let mut rows: Vec<(u64, String)> = Vec::new();
-    for row in corpus.expected("pnml") {
-        let (Some("PT"), Some(model), Some(states)) = (row.text("kind"), row.text("model"), row.number("states"))
-        else {
-            continue;
-        };
-        let wanted = options.models.is_empty() || options.models.iter().any(|word| model.contains(word));
-        if wanted && (options.least..=options.most).contains(&states) {
-            rows.push((states, model.into()));
+    let mut rows: Vec<(&str, u64, String)> = Vec::new();
+    for part in &options.of {
+        for row in corpus.expected(part) {
+            let (Some(model), Some(states)) = (row.text("model"), row.number("states")) else { continue };
+            let wanted = options.models.is_empty() || options.models.iter().any(|word| model.contains(word));
+            let reducible = row.text("kind").is_none_or(|kind| kind == "PT");
+            if wanted && reducible && (options.least..=options.most).contains(&states) {
+                rows.push((part, states, format!("{model}.{part}")));
+            }
         }
     }
     rows.sort();
     let mut cells = Vec::new();
-    let mut sums: Vec<(bool, Reduce, Factors)> = Vec::new();
+    let mut sums: Vec<(String, Reduce, Factors)> = Vec::new();
     let mut wrong = Vec::new();
-    for (number, (_, net)) in rows.iter().enumerate() {
+    for (number, (part, _, net)) in rows.iter().enumerate() {
         for question in &options.questions {
-            let full = measure(net, question, Reduce::Off, options.limit)?;
+            let full = match measure(net, question, Reduce::Off, options.limit) {
+                Err(Failure::Refused(message)) if message.contains("NOT ASKED") => continue,
+                found => found?,
+            };
+            let sort = format!("{part}, {}", if question == "deadlock" { "deadlock" } else { "goals" });
             let mut line = vec![net.clone(), question.clone(), full.verdict.clone(), show(&full)];
             for &kind in &options.kinds {
                 let found = match measure(net, question, kind, options.limit) {
@@ -174,13 +194,13 @@ pub fn run(options: &ReduceOptions) -> Result<(), Failure> {
                 if !(found.stopped || full.stopped) && found.verdict != full.verdict {
                     wrong.push(format!("{net}, {question}, {kind}: {} and not {}", found.verdict, full.verdict));
                 }
-                count(&mut sums, question == "deadlock", kind, &full, &found, &format!("{net}, {question}"));
+                count(&mut sums, &sort, kind, &full, &found, &format!("{net}, {question}"));
             }
             cells.push(line);
         }
         eprintln!("{}/{} {net}", number + 1, rows.len());
     }
-    let mut header: Vec<String> = ["net", "question", "verdict", "full"].map(String::from).to_vec();
+    let mut header: Vec<String> = ["model", "question", "verdict", "full"].map(String::from).to_vec();
     header.extend(options.kinds.iter().map(|kind| kind.to_string()));
     print(options, &header, cells);
     summarise(options, &sums);
@@ -194,15 +214,15 @@ fn show(found: &Answered) -> String {
 }
 
 fn count(
-    sums: &mut Vec<(bool, Reduce, Factors)>,
-    deadlock: bool,
+    sums: &mut Vec<(String, Reduce, Factors)>,
+    sort: &str,
     kind: Reduce,
     full: &Answered,
     found: &Answered,
     what: &str,
 ) {
-    let at = sums.iter().position(|sum| (sum.0, sum.1) == (deadlock, kind)).unwrap_or_else(|| {
-        sums.push((deadlock, kind, Factors::default()));
+    let at = sums.iter().position(|sum| sum.0 == sort && sum.1 == kind).unwrap_or_else(|| {
+        sums.push((sort.into(), kind, Factors::default()));
         sums.len() - 1
     });
     let factors = &mut sums[at].2;
@@ -220,15 +240,15 @@ fn count(
     }
 }
 
-fn summarise(options: &ReduceOptions, sums: &[(bool, Reduce, Factors)]) {
+fn summarise(options: &ReduceOptions, sums: &[(String, Reduce, Factors)]) {
     let mut lines = Vec::new();
-    for (deadlock, kind, factors) in sums {
+    for (sort, kind, factors) in sums {
         let mut states = factors.states.clone();
         states.sort_by(f64::total_cmp);
         let mean = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
         let at_least = |least: f64| states.iter().filter(|&&factor| factor >= least).count();
         lines.push(vec![
-            if *deadlock { "deadlock" } else { "goals" }.to_string(),
+            sort.clone(),
             kind.to_string(),
             states.len().to_string(),
             format!("{:.1}", mean(&states)),

@@ -34,6 +34,14 @@
 //! * F8: where a condition holds that [pins](Facts::pins) something to a value, that has this value. So two that pin the same thing
 //!   to different values never hold together; actions that need them *exclude* each other.
 //!
+//! # Parts
+//! *Refined* facts are about *parts* of actions, which are numbered as actions are elsewhere: what an action does may
+//! depend on values that only it sees, such as the index of an array, and to state it for each value
+//! apart is more exact. F1 to F8 hold with parts for actions, and so does:
+//!
+//! * F9: each part is a part of one action. In every state in which an action is enabled, exactly one of its parts is, which leads to where
+//!   the action leads; where it is not, none is.
+//!
 //! A variable is whatever effects compete for; its numbers mean nothing else. Effects that commute
 //! by nature, such as the additions of a net, name none. What can make an action a fault counts as read.
 
@@ -76,6 +84,11 @@ pub trait Facts: Send + Sync {
     /// Whether an observable may be [undefined](crate::UNDEFINED) in some state.
     fn may_be_undefined(&self, _observable: Observable) -> bool {
         false
+    }
+
+    /// The action that a number stands for: itself, or, in refined facts, the one that it is a part of (F9).
+    fn action(&self, number: u32) -> Action {
+        Action(number)
     }
 
     /// The form in which [`System::expand_awake`](crate::System::expand_awake) reads sleep sets.

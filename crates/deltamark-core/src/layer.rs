@@ -203,6 +203,11 @@ pub trait Layer: Send + Sync {
         self.inner().facts(control)
     }
 
+    /// See [`System::refined_facts`]. By default those of the layer, which may not be those of the system below.
+    fn refined_facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Layer::facts(self, control)
+    }
+
     /// See [`System::exchange`].
     fn exchange(&self) -> Option<&dyn Exchange> {
         self.inner().exchange()
@@ -484,6 +489,10 @@ impl<L: Layer> System for L {
 
     fn facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
         Layer::facts(self, control)
+    }
+
+    fn refined_facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Layer::refined_facts(self, control)
     }
 
     fn exchange(&self) -> Option<&dyn Exchange> {

@@ -47,6 +47,10 @@
 //!
 //! One set serves all properties, answered or not: what is wanted is the union.
 //!
+//! # Parts
+//! Where the system states [facts about parts](crate::facts#parts) of actions, all of this is about parts. They are the actions of a system of the same
+//! states and edges, which have other names (F9). What is followed are the actions whose enabled parts are members.
+//!
 //! # Whoever builds on steps that are not there
 //! Steps outside of the sets are refused when they are fired or undone: `breadcrumb` takes it for proved that what was undone is a step of
 //! the system. Sleep sets need an edge that the reduced system may not have, so no facts are handed on. Whether a
@@ -55,7 +59,8 @@
 //! # How
 //! A block of 64 states at a time: a word an action says in which of them it is a member, a work list holds the actions
 //! whose words have grown. What one state's set is never depends on the others: the condition of D is the first, in
-//! a fixed order, that does not hold, so a set is a least fixed point. For deadlocks several keys are tried, each state's own, and the set with the
+//! a fixed order, that does not hold, so a set is a least fixed point. Where effects are no additions it is the one that costs least:
+//! an enabled action that is no member yet counts as many that are disabled. For deadlocks several keys are tried, each state's own, and the set with the
 //! fewest enabled members is taken.
 
 use crate::facts::{Change, Lists};
@@ -71,6 +76,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const MOST_ENTRIES: usize = 1 << 25;
 /// The keys that are tried in each state, by default.
 const KEYS: usize = 16;
+
+/// What an enabled action that becomes a member costs, if a disabled one costs 1.
+const FOLLOWED: u32 = 50;
 
 /// Which members of a set nothing outside of it disables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,6 +138,10 @@ enum Aim {
 pub struct Stubborn<'s> {
     inner: &'s dyn System,
     facts: Box<dyn Facts + 's>,
+    /// The action that each part is a part of; empty if actions have no parts. All else is about parts.
+    owners: Vec<u32>,
+    /// The number of actions.
+    whole: usize,
     /// For each action those that its being enabled takes with it: E, and K of strong sets.
     along: Lists,
     /// For each action those that being a key takes with it, beside these.
@@ -195,9 +207,25 @@ impl<'s> Stubborn<'s> {
         manner: Manner,
         control: &Control,
     ) -> Result<Result<Self, String>, Stop> {
-        let Some(facts) = system.facts(control)? else {
-            return Ok(Err("it is not known before the run what the actions of this model need and change".into()));
-        };
+        let unknown = || "it is not known before the run what the actions of this model need and change".to_string();
+        let Some(facts) = system.refined_facts(control)? else { return Ok(Err(unknown())) };
+        let has_parts = (0..facts.actions().len() as u32).any(|part| facts.action(part) != Action(part));
+        let made = Self::over(system, facts, properties, manner, control)?;
+        if made.is_ok() || !has_parts {
+            return Ok(made);
+        }
+        let Some(facts) = system.facts(control)? else { return Ok(Err(unknown())) };
+        Self::over(system, facts, properties, manner, control)
+    }
+
+    /// The same by these facts.
+    fn over(
+        system: &'s dyn System,
+        facts: Box<dyn Facts + 's>,
+        properties: &[Property],
+        manner: Manner,
+        control: &Control,
+    ) -> Result<Result<Self, String>, Stop> {
         let actions = facts.actions();
         let count = actions.len();
         let strong = manner.strength == Strength::Strong || !facts.adds();
@@ -259,9 +287,16 @@ impl<'s> Stubborn<'s> {
         let failing = (0..count as u32).filter(|action| asks_faults && may_fail(action)).collect();
         let (aims, goals, tries) = (Vec::new(), Vec::new(), manner.keys.max(1));
         let looked = AtomicU64::new(0);
+        let mut owners: Vec<u32> = (0..count as u32).map(|part| facts.action(part).0).collect();
+        if (0..).zip(&owners).all(|(part, &owner)| part == owner) {
+            owners.clear();
+        }
+        let whole = system.action_count().map_or(count, |count| count as usize);
         let mut made = Stubborn {
             inner: system,
             facts,
+            owners,
+            whole,
             along,
             keys,
             enabling,
@@ -371,7 +406,7 @@ impl<'s> Stubborn<'s> {
         self.aims.len() - 1
     }
 
-    /// Finds the sets of the states of a block: `work.chosen` and `work.moved`.
+    /// Finds the sets of the states of a block: `work.followed` and `work.moved`.
     fn choose(&self, work: &mut StubbornScratch, scratch: &mut Scratch, block: &Block) {
         let count = self.facts.actions().len();
         let live = block.mask();
@@ -412,6 +447,15 @@ impl<'s> Stubborn<'s> {
         }
         if wanting != 0 {
             self.try_keys(work, wanting);
+        }
+        if self.owners.is_empty() {
+            std::mem::swap(&mut work.chosen, &mut work.followed);
+        } else {
+            work.followed.clear();
+            work.followed.resize(self.whole, 0);
+            for (&owner, lanes) in self.owners.iter().zip(&work.chosen) {
+                work.followed[owner as usize] |= lanes;
+            }
         }
         let more = std::mem::take(&mut work.looked);
         let looked = self.looked.fetch_add(more, Relaxed) + more;
@@ -479,31 +523,94 @@ impl<'s> Stubborn<'s> {
         keyless
     }
 
-    /// Closes the sets under D and E.
+    /// Closes the sets under D and E. In rounds, if a choice looks at what the members are: what a set has after a round does
+    /// not depend on the other states of the block.
     fn close(&self, work: &mut StubbornScratch) {
-        while let Some(action) = work.grown.pop() {
-            let lanes = std::mem::take(&mut work.growth[action as usize]);
-            let enabled = lanes & work.enabled[action as usize];
-            work.looked += 1;
-            if enabled != 0 {
-                work.looked += self.along.row(action as usize).len() as u64;
-                for &other in self.along.row(action as usize) {
-                    work.add(other, enabled);
-                }
-            }
-            let mut disabled = lanes & !enabled;
-            for &condition in self.needs.row(action as usize) {
-                if disabled == 0 {
-                    break;
-                }
-                let missing = disabled & !work.truths[condition as usize];
-                disabled &= !missing;
-                if missing != 0 {
-                    work.looked += self.enabling.row(condition as usize).len() as u64;
-                    for &other in self.enabling.row(condition as usize) {
-                        work.add(other, missing);
+        work.settled.clone_from(&work.member);
+        while !work.grown.is_empty() {
+            let mut round = std::mem::take(&mut work.round);
+            std::mem::swap(&mut work.grown, &mut round);
+            round.iter().for_each(|&action| work.settled[action as usize] = work.member[action as usize]);
+            for action in round.drain(..) {
+                let lanes = std::mem::take(&mut work.growth[action as usize]);
+                let enabled = lanes & work.enabled[action as usize];
+                work.looked += 1;
+                if enabled != 0 {
+                    work.looked += self.along.row(action as usize).len() as u64;
+                    for &other in self.along.row(action as usize) {
+                        work.add(other, enabled);
                     }
                 }
+                let disabled = lanes & !enabled;
+                if disabled != 0 && self.facts.adds() {
+                    self.need_first(work, action, disabled);
+                } else if disabled != 0 {
+                    self.need_cheapest(work, action, disabled);
+                }
+            }
+            work.round = round;
+        }
+    }
+
+    /// Adds what enables the first condition of an action that does not hold.
+    fn need_first(&self, work: &mut StubbornScratch, action: u32, mut disabled: u64) {
+        for &condition in self.needs.row(action as usize) {
+            let missing = disabled & !work.truths[condition as usize];
+            disabled &= !missing;
+            self.need(work, condition, missing);
+            if disabled == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Adds what enables the condition of an action that does not hold and costs least: enabled actions that are no members yet, above all.
+    fn need_cheapest(&self, work: &mut StubbornScratch, action: u32, disabled: u64) {
+        let conditions = self.needs.row(action as usize);
+        let (mut some, mut several) = (0, 0);
+        for &condition in conditions {
+            let missing = disabled & !work.truths[condition as usize];
+            several |= some & missing;
+            some |= missing;
+        }
+        for &condition in conditions {
+            self.need(work, condition, some & !several & !work.truths[condition as usize]);
+        }
+        if several == 0 {
+            return;
+        }
+        let mut least = LaneCounts([u32::MAX; BLOCK]);
+        let mut choices = std::mem::take(&mut work.choices);
+        for &condition in conditions {
+            let missing = several & !work.truths[condition as usize];
+            if missing == 0 {
+                continue;
+            }
+            let mut costs = LaneCounts::default();
+            work.looked += self.enabling.row(condition as usize).len() as u64;
+            for &other in self.enabling.row(condition as usize) {
+                let new = missing & !work.settled[other as usize];
+                each_lane(new & work.enabled[other as usize], |lane| costs.0[lane] += FOLLOWED);
+                each_lane(new & !work.enabled[other as usize], |lane| costs.0[lane] += 1);
+            }
+            let mut better = 0;
+            each_lane(missing, |lane| better |= u64::from(costs.0[lane] < least.0[lane]) << lane);
+            each_lane(better, |lane| least.0[lane] = costs.0[lane]);
+            choices.iter_mut().for_each(|(_, lanes)| *lanes &= !better);
+            choices.push((condition, better));
+        }
+        for (condition, lanes) in choices.drain(..) {
+            self.need(work, condition, lanes);
+        }
+        work.choices = choices;
+    }
+
+    /// Adds what enables a condition in these states.
+    fn need(&self, work: &mut StubbornScratch, condition: u32, lanes: u64) {
+        if lanes != 0 {
+            work.looked += self.enabling.row(condition as usize).len() as u64;
+            for &other in self.enabling.row(condition as usize) {
+                work.add(other, lanes);
             }
         }
     }
@@ -624,7 +731,7 @@ impl Layer for Stubborn<'_> {
     fn expand(&self, scratch: &mut Scratch, block: &Block, out: &mut Batch) -> Result<(), Widen> {
         with_work(|work| {
             self.choose(work, scratch, block);
-            self.inner.expand_chosen(scratch, block, &work.chosen, out)?;
+            self.inner.expand_chosen(scratch, block, &work.followed, out)?;
             out.leave_away(work.moved);
             Ok(())
         })
@@ -729,6 +836,14 @@ struct StubbornScratch {
     member: Vec<u64>,
     growth: Vec<u64>,
     chosen: Vec<u64>,
+    /// The same of whole actions.
+    followed: Vec<u64>,
+    /// For each action the states in which it was a member before this round.
+    settled: Vec<u64>,
+    /// The actions that are looked at in this round.
+    round: Vec<u32>,
+    /// Conditions with the states in which each is the cheapest so far.
+    choices: Vec<(u32, u64)>,
     /// Actions that have not been looked at in some state.
     grown: Vec<u32>,
     /// Members before a key was tried, and keys not tried yet.
@@ -790,7 +905,7 @@ impl StubbornScratch {
     }
 
     fn has(&self, lane: usize, action: Action) -> bool {
-        self.chosen.get(action.0 as usize).is_some_and(|word| word >> lane & 1 == 1)
+        self.followed.get(action.0 as usize).is_some_and(|word| word >> lane & 1 == 1)
     }
 }
 

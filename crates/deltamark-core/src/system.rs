@@ -200,6 +200,11 @@ pub trait System: Send + Sync {
         Ok(None)
     }
 
+    /// The same about [parts](crate::facts#parts) of actions, which may be more exact; by default the same.
+    fn refined_facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        self.facts(control)
+    }
+
     /// Which actions can be exchanged, where no facts are stated.
     fn exchange(&self) -> Option<&dyn Exchange> {
         None

@@ -11,6 +11,9 @@
 //! * Variables are *classes* of cells: maximal runs of cells that no step and no condition distinguishes. An
 //!   array that is only accessed by computed indices is one class, however long.
 //! * Guards count as read only where they may fail: otherwise the conditions suffice.
+//! * What assigns a value that a cell is known to have already writes nothing.
+//!
+//! Refined facts are those of the [parts](crate::parts) of steps. That a cell has the value of a part is a condition of it.
 //!
 //! Synchronous systems, and those with committed locations, state nothing: there every process decides on
 //! every step.
@@ -18,10 +21,12 @@
 use crate::code::{ExprCode, NodeId};
 use crate::ir::{Binary, CellId, Effect, Expr, ExprId, Program, Step, Sync, Target, Timing, Transition, TransitionId};
 use crate::names::Observed;
+use crate::parts::{self, Parts};
 use crate::system::{DveSystem, DveWorkspace};
 use deltamark_core::facts::{Lists, joined};
-use deltamark_core::{Action, ActionFact, ActionFacts, Change, Control, Facts, Observable, Scratch, Slot, Stop};
-use std::collections::HashMap;
+use deltamark_core::{Action, ActionFact, ActionFacts, Block, Change, Control, Facts, Observable, Scratch, Slot, Stop};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Sleep sets of more steps would be larger than 8 MiB.
@@ -43,11 +48,14 @@ pub(crate) fn possible(program: &Program) -> bool {
     bearable && program.timing == Timing::Asynchronous && !program.has_commit
 }
 
+/// The most parts of a step.
+const PARTS: usize = 32;
+
 /// A condition of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Condition {
-    /// A process is in a location.
-    At(CellId, i32),
+    /// A cell has a value: a process is in a location, for one.
+    Is(CellId, i32),
     /// The buffer whose length is in this cell holds fewer than this many messages.
     Room(CellId, i32),
     /// A buffer is not empty.
@@ -84,36 +92,58 @@ struct Accesses {
 }
 
 impl Accesses {
-    fn of(program: &Program, step: &Step) -> Self {
+    /// Those of a step, or of the part of it that needs these values of cells.
+    fn of(program: &Program, step: &Step, pinned: &[(CellId, i32)]) -> Self {
         let mut accesses = Accesses::default();
+        accesses.needs.extend(pinned.iter().map(|&(cell, value)| Condition::Is(cell, value)));
         match *step {
             Step::Alone(id) => {
                 let transition = program.transition(id);
-                accesses.transfer(program, transition);
+                accesses.transfer(program, transition, &[]);
                 accesses.transition(program, transition);
             }
             Step::Pair { send, receive, conflict } => {
                 let [send, receive] = [send, receive].map(|id: TransitionId| program.transition(id));
                 accesses.may_fail |= conflict.is_some();
-                accesses.transfer(program, send);
-                accesses.transfer(program, receive);
+                accesses.transfer(program, send, &[]);
+                let sent = match &send.sync {
+                    Sync::Send(_, values) => values.as_slice(),
+                    _ => &[],
+                };
+                accesses.transfer(program, receive, sent);
                 accesses.transition(program, receive);
                 accesses.transition(program, send);
             }
         }
+        let all = accesses.writes.clone();
+        accesses.writes.retain(|(cells, written)| {
+            // A cell that is written more than once has no one value.
+            let again = |other: &&(Cells, Written)| other.0.start < cells.end && cells.start < other.0.end;
+            let Written::Constant(value) = *written else { return true };
+            let known = accesses.needs.contains(&Condition::Is(CellId(cells.start), value));
+            !(known && cells.len() == 1 && all.iter().filter(again).count() == 1)
+        });
         accesses
     }
 
     /// Conditions, location and effects.
     fn transition(&mut self, program: &Program, transition: &Transition) {
         let location = program.processes[transition.process.0 as usize].location;
-        self.needs.push(Condition::At(location, transition.from as i32));
+        self.needs.push(Condition::Is(location, transition.from as i32));
         self.writes.push((cell(location), Written::Constant(transition.to as i32)));
         let mut conjuncts = vec![transition.guard];
         while let Some(id) = conjuncts.pop() {
             match program.expr(id) {
                 Expr::Const(value) if value != 0 => {}
                 Expr::And(left, right) if !may_fail(program, left) => conjuncts.extend([right, left]),
+                Expr::Binary(Binary::Equal, left, right) => {
+                    self.needs.push(match (program.expr(left), program.expr(right)) {
+                        (Expr::Cell(cell), Expr::Const(value)) | (Expr::Const(value), Expr::Cell(cell)) => {
+                            Condition::Is(cell, value)
+                        }
+                        _ => Condition::Guard(id),
+                    });
+                }
                 _ => self.needs.push(Condition::Guard(id)),
             }
         }
@@ -131,8 +161,8 @@ impl Accesses {
         }
     }
 
-    /// The cells that a send or receive accesses.
-    fn transfer(&mut self, program: &Program, transition: &Transition) {
+    /// The cells that a send or receive accesses; `sent` are the values that arrive, if there is no buffer.
+    fn transfer(&mut self, program: &Program, transition: &Transition, sent: &[ExprId]) {
         let (channel, sends) = match &transition.sync {
             Sync::None => return,
             Sync::Send(channel, values) => {
@@ -148,8 +178,13 @@ impl Accesses {
                     };
                     let allowed = program.cells[first.0 as usize].allowed;
                     let fits = |(least, most)| allowed.0 <= least && most <= allowed.1;
-                    self.may_fail |= !types.is_some_and(|types| fits(types[number].range()));
-                    self.write(program, target, Written::Unknown);
+                    let value = match sent.get(number).map(|&value| program.expr(value)) {
+                        Some(Expr::Const(value)) => Some(types.map_or(value, |types| types[number].cast(value))),
+                        _ => None,
+                    };
+                    let always = value.is_some_and(|value| fits((value, value)));
+                    self.may_fail |= !always && !types.is_some_and(|types| fits(types[number].range()));
+                    self.write(program, target, value.map_or(Written::Unknown, Written::Constant));
                 }
                 (channel, false)
             }
@@ -262,7 +297,15 @@ impl Classes {
 /// The facts of a DVE model.
 pub(crate) struct DveFacts<'s> {
     system: &'s DveSystem,
+    program: Cow<'s, Program>,
+    /// For each step the values of cells that it needs, and the step of the system that it is a part of; empty if steps are whole.
+    pinned: Vec<Vec<(CellId, i32)>>,
+    owners: Vec<u32>,
     conditions: Vec<Condition>,
+    /// The conditions that compare a cell with a constant: the cell, and the values with the conditions, ascending.
+    by_cell: Vec<(u32, Vec<(i32, u32)>)>,
+    /// All others.
+    others: Vec<u32>,
     /// The guards among the conditions.
     code: ExprCode,
     nodes: HashMap<ExprId, NodeId>,
@@ -273,14 +316,34 @@ pub(crate) struct DveFacts<'s> {
 impl<'s> DveFacts<'s> {
     /// The facts about a model; `None` if it states none.
     pub fn new(system: &'s DveSystem, control: &Control) -> Result<Option<Self>, Stop> {
-        let program = &system.program;
-        if !possible(program) {
-            return Ok(None);
+        match possible(&system.program) {
+            true => Self::of(system, Cow::Borrowed(&system.program), Vec::new(), Vec::new(), control),
+            false => Ok(None),
         }
+    }
+
+    /// The same about parts of steps.
+    pub fn refined(system: &'s DveSystem, control: &Control) -> Result<Option<Self>, Stop> {
+        if possible(&system.program)
+            && let Some(Parts { program, pinned, owners }) = parts::split(&system.program, PARTS, control)?
+            && let Some(facts) = Self::of(system, Cow::Owned(program), pinned, owners, control)?
+        {
+            return Ok(Some(facts));
+        }
+        Self::new(system, control)
+    }
+
+    fn of(
+        system: &'s DveSystem,
+        program: Cow<'s, Program>,
+        pinned: Vec<Vec<(CellId, i32)>>,
+        owners: Vec<u32>,
+        control: &Control,
+    ) -> Result<Option<Self>, Stop> {
         let mut steps = Vec::new();
-        for step in &program.steps {
+        for (number, step) in program.steps.iter().enumerate() {
             control.ask()?;
-            steps.push(Accesses::of(program, step));
+            steps.push(Accesses::of(&program, step, pinned.get(number).map_or(&[], Vec::as_slice)));
         }
         let (mut conditions, mut numbers) = (Vec::new(), HashMap::new());
         for &condition in steps.iter().flat_map(|step| &step.needs) {
@@ -289,17 +352,28 @@ impl<'s> DveFacts<'s> {
                 conditions.len() as u32 - 1
             });
         }
-        let looked_at: Vec<Vec<Cells>> = conditions.iter().map(|&condition| looked_at(program, condition)).collect();
+        let looked_at: Vec<Vec<Cells>> = conditions.iter().map(|&condition| looked_at(&program, condition)).collect();
         let written = |step: &'_ Accesses| step.writes.iter().map(|(cells, _)| cells.clone()).collect::<Vec<_>>();
         let written: Vec<Vec<Cells>> = steps.iter().map(written).collect();
         let accessed = steps.iter().map(|step| &step.reads).chain(&written).chain(&looked_at);
         let classes = Classes::new(accessed.flatten());
-        let (mut code, mut nodes) = (ExprCode::new(program), HashMap::new());
-        for &condition in &conditions {
-            if let Condition::Guard(id) = condition {
-                nodes.insert(id, code.compile(program, id));
+        let (mut code, mut nodes) = (ExprCode::new(&program), HashMap::new());
+        let (mut by_cell, mut others) = (BTreeMap::new(), Vec::new());
+        for (number, &condition) in (0..).zip(&conditions) {
+            match condition {
+                Condition::Is(CellId(cell), value) => {
+                    by_cell.entry(cell).or_insert_with(Vec::new).push((value, number));
+                    continue;
+                }
+                Condition::Guard(id) => {
+                    nodes.insert(id, code.compile(&program, id));
+                }
+                Condition::Room(..) | Condition::Message(_) => {}
             }
+            others.push(number);
         }
+        by_cell.values_mut().for_each(|list: &mut Vec<_>| list.sort_unstable());
+        let by_cell = by_cell.into_iter().collect();
         // The classes of each condition, and the inverse.
         let (mut seen, mut entries) = (Lists::default(), 0);
         for cells in &looked_at {
@@ -315,9 +389,10 @@ impl<'s> DveFacts<'s> {
         let count = classes.0.len() as u32;
         let seen_by = seen.inverted(count, 0..conditions.len());
         let actions = ActionFacts::new(conditions.len() as u32, count);
-        let mut facts = DveFacts { system, conditions, code, nodes, classes, actions };
-        let mut fact = ActionFact::default();
         let mut values = vec![0; program.cells.len()];
+        let mut facts =
+            DveFacts { system, program, pinned, owners, conditions, by_cell, others, code, nodes, classes, actions };
+        let mut fact = ActionFact::default();
         for (step, written) in steps.iter().zip(&written) {
             control.ask()?;
             fact.clear();
@@ -364,11 +439,17 @@ impl<'s> DveFacts<'s> {
     /// Whether a condition holds for these values of cells and nodes.
     fn truth(&self, condition: Condition, value: impl Fn(usize) -> i32, holds: impl FnOnce(NodeId) -> bool) -> bool {
         match condition {
-            Condition::At(location, number) => value(location.0 as usize) == number,
+            Condition::Is(location, number) => value(location.0 as usize) == number,
             Condition::Room(length, capacity) => value(length.0 as usize) < capacity,
             Condition::Message(length) => value(length.0 as usize) > 0,
             Condition::Guard(id) => holds(self.nodes[&id]),
         }
+    }
+
+    /// What is stated of a step, once more.
+    fn accesses(&self, Action(number): Action) -> Accesses {
+        let number = number as usize;
+        Accesses::of(&self.program, &self.program.steps[number], self.pinned.get(number).map_or(&[], Vec::as_slice))
     }
 
     fn writers(&self, number: usize) -> impl Iterator<Item = Action> {
@@ -381,7 +462,7 @@ impl<'s> DveFacts<'s> {
 /// The cells that determine whether a condition holds.
 fn looked_at(program: &Program, condition: Condition) -> Vec<Cells> {
     match condition {
-        Condition::At(number, _) | Condition::Room(number, _) | Condition::Message(number) => vec![cell(number)],
+        Condition::Is(number, _) | Condition::Room(number, _) | Condition::Message(number) => vec![cell(number)],
         Condition::Guard(id) => {
             let mut cells = Vec::new();
             cells_of(program, id, &mut cells);
@@ -406,40 +487,56 @@ impl Facts for DveFacts<'_> {
         self.truth(self.conditions[condition as usize], |number| program.cells[number].read(state), guard)
     }
 
+    fn truths(&self, scratch: &mut Scratch, block: &Block, out: &mut Vec<u64>) {
+        out.clear();
+        out.resize(self.conditions.len(), 0);
+        let cells = self.system.program.state_cells();
+        let values = &mut scratch.get::<DveWorkspace>().values;
+        for (lane, state) in block.states().iter().enumerate() {
+            values.clear();
+            values.extend(cells.iter().map(|cell| cell.read(state)));
+            for (cell, conditions) in &self.by_cell {
+                let value = values[*cell as usize];
+                let first = conditions.partition_point(|condition| condition.0 < value);
+                for &(_, condition) in conditions[first..].iter().take_while(|condition| condition.0 == value) {
+                    out[condition as usize] |= 1 << lane;
+                }
+            }
+            for &condition in &self.others {
+                let guard = |node| self.code.holds(node, values) != Ok(false);
+                let holds = self.truth(self.conditions[condition as usize], |number| values[number], guard);
+                out[condition as usize] |= u64::from(holds) << lane;
+            }
+        }
+    }
+
     fn pins(&self, condition: u32) -> Option<(u32, i64)> {
-        let program = &self.system.program;
         match self.conditions[condition as usize] {
-            Condition::At(CellId(location), number) => Some((location, number.into())),
-            Condition::Room(..) | Condition::Message(_) => None,
-            Condition::Guard(id) => match program.expr(id) {
-                Expr::Binary(Binary::Equal, left, right) => match (program.expr(left), program.expr(right)) {
-                    (Expr::Cell(CellId(cell)), Expr::Const(value)) | (Expr::Const(value), Expr::Cell(CellId(cell))) => {
-                        Some((cell, value.into()))
-                    }
-                    _ => None,
-                },
-                _ => None,
-            },
+            Condition::Is(CellId(cell), value) => Some((cell, value.into())),
+            Condition::Room(..) | Condition::Message(_) | Condition::Guard(_) => None,
         }
     }
 
     fn changes(&self, observable: Observable) -> Option<Vec<(Action, Change)>> {
-        let program = &self.system.program;
         Some(match self.system.observed(observable.index) {
             Observed::Cell(number) => self.writers(number).map(|action| (action, Change::Either)).collect(),
             Observed::At(number, location) => {
-                let change = |action: Action| {
-                    let step = Accesses::of(program, &program.steps[action.0 as usize]);
-                    match step.written(number as u32) {
-                        Some(Written::Constant(value)) if value == location => Change::Increases,
-                        Some(Written::Constant(_)) => Change::Decreases,
-                        _ => Change::Either,
-                    }
+                let change = |action: Action| match self.accesses(action).written(number as u32) {
+                    Some(Written::Constant(value)) if value == location => Change::Increases,
+                    Some(Written::Constant(_)) => Change::Decreases,
+                    _ => Change::Either,
                 };
                 joined(self.writers(number).map(|action| (action, change(action))).collect())
             }
-            Observed::Fireable(action) => self.actions.changes_of_enabled(action),
+            Observed::Fireable(action) => {
+                let parts = (0..self.actions.len() as u32).filter(|&part| self.action(part) == action);
+                joined(parts.flat_map(|part| self.actions.changes_of_enabled(Action(part))).collect())
+            }
         })
+    }
+
+    fn action(&self, number: u32) -> Action {
+        Action(self.owners.get(number as usize).copied().unwrap_or(number))
     }
 }
 
@@ -459,7 +556,7 @@ mod tests {
         let facts = DveFacts::new(&system, &Control::new()).expect("no limit").expect("facts");
         // 0: P.s, 1: x == 0, 2: Q.s, 3: x == 1, 4: R.s, 5: S.s
         let expected: [(&[u32], &[u32], &[u32]); 4] =
-            [(&[0, 1], &[3], &[0, 1]), (&[2, 3], &[1, 2], &[3]), (&[4], &[1, 3, 4], &[1, 3]), (&[5], &[5], &[])];
+            [(&[0, 1], &[3], &[0, 1]), (&[2, 3], &[1], &[3]), (&[4], &[1, 3], &[1, 3]), (&[5], &[], &[])];
         for (action, expected) in expected.into_iter().enumerate() {
             let ActionFacts { needs, enables, disables, .. } = &facts.actions;
             assert_eq!((needs.row(action), enables.row(action), disables.row(action)), expected, "action {action}");

@@ -49,6 +49,7 @@ mod names;
 #[cfg(feature = "native")]
 pub mod native;
 mod parse;
+mod parts;
 mod pool;
 mod portable;
 mod property;

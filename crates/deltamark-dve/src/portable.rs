@@ -30,6 +30,11 @@ impl Proved {
         Proved(Some(Arc::new(facts)))
     }
 
+    /// The facts, if there are any.
+    pub fn facts(&self) -> Option<&RangeFacts> {
+        self.0.as_deref()
+    }
+
     /// Whether a state with these values satisfies it.
     fn holds(&self, values: &[i32], owners: impl Iterator<Item = Owner>) -> bool {
         let Some(facts) = &self.0 else { return false };

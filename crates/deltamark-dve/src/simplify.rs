@@ -15,7 +15,7 @@ pub(crate) fn simplify(program: &mut Program, facts: &RangeFacts) {
     let mut transitions = std::mem::take(&mut program.transitions);
     for one in &mut transitions {
         let known = KnownValues { program, facts };
-        transition(&known, &mut pool, one);
+        transition(&known, &mut pool, one, Source::default());
     }
     let mut processes = std::mem::take(&mut program.processes);
     for (number, process) in processes.iter_mut().enumerate() {
@@ -51,11 +51,21 @@ fn target(sets: &dyn Sets, moment: &mut Moment, pool: &mut Pool, target: Target)
     }
 }
 
-/// Rebuilds a transition.
-fn transition(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition) {
+/// What is known of the source of a transition beside its location.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Source<'a> {
+    /// The values of some cells.
+    pub pinned: &'a [(CellId, i32)],
+    /// What is received, of each value that is known.
+    pub received: &'a [Option<i32>],
+}
+
+/// Rebuilds a transition. Returns whether it may be enabled in such a source.
+pub(crate) fn transition(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition, source: Source<'_>) -> bool {
     let program = known.program;
     let reached = known.facts.reached[one.process.0 as usize][one.from as usize];
     let mut moment = Moment::new(reached.then_some((one.process.0, one.from)));
+    source.pinned.iter().for_each(|&(cell, value)| moment.set(cell.0, Values::one(value)));
     let guard = one.guard;
     one.guard = rebuild(known, &mut moment, pool, guard).0;
     moment.fuel = FUEL;
@@ -91,8 +101,8 @@ fn transition(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition) {
             Sync::Send(..) => {}
             Sync::Receive(_, targets) => {
                 // A received value is anything in the range of its variable.
-                for place in targets {
-                    received(known, &mut moment, *place);
+                for (number, place) in targets.iter().enumerate() {
+                    received(known, &mut moment, *place, source.received.get(number).copied().flatten());
                 }
             }
         }
@@ -122,14 +132,15 @@ fn transition(known: &KnownValues<'_>, pool: &mut Pool, one: &mut Transition) {
             None => moment.known.retain(|(cell, _)| *cell != first.0),
         }
     }
+    possible || pool.faulty(one.guard)
 }
 
-/// Resets a target into which something was received to the values that the analysis allows.
-fn received(known: &KnownValues<'_>, moment: &mut Moment, place: Target) {
+/// Resets a target into which something was received to the values that the analysis allows, or to the one that is known.
+fn received(known: &KnownValues<'_>, moment: &mut Moment, place: Target, value: Option<i32>) {
     match place {
         Target::Cell(cell) => {
             let set = &known.facts.sets[known.facts.owner[cell.0 as usize] as usize];
-            moment.set(cell.0, set.clone());
+            moment.set(cell.0, value.filter(|&value| set.contains(value)).map_or_else(|| set.clone(), Values::one));
         }
         Target::Element { array, .. } => {
             let array = &known.program.arrays[array.0 as usize];

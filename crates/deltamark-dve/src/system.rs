@@ -261,6 +261,10 @@ impl System for DveSystem {
         Ok(DveFacts::new(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
     }
 
+    fn refined_facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        Ok(DveFacts::refined(self, control)?.map(|facts| Box::new(facts) as Box<dyn Facts + '_>))
+    }
+
     fn portable(&self) -> Option<&dyn Portable> {
         Some(self)
     }

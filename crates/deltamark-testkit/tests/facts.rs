@@ -31,6 +31,10 @@ enum Flaw {
     WrongBlock,
     /// Conditions that hold together are said to be about different values of the same thing.
     WrongPin,
+    /// Two actions that are enabled together are said to be parts of one.
+    PartsTogether,
+    /// No part of an action is stated.
+    PartMissing,
     /// An observable has no value, which is not stated.
     NoValue,
     /// No facts, and nothing can be exchanged.
@@ -149,7 +153,15 @@ impl System for Toy {
             }
             actions.push(fact);
         }
-        Ok(Some(Box::new(ToyFacts { flaw: self.0, actions })))
+        Ok(Some(Box::new(ToyFacts { flaw: self.0, actions, refined: false })))
+    }
+
+    fn refined_facts(&self, control: &Control) -> Result<Option<Box<dyn Facts + '_>>, Stop> {
+        if !matches!(self.0, Flaw::PartsTogether | Flaw::PartMissing) {
+            return self.facts(control);
+        }
+        let actions = self.facts(control)?.expect("facts").actions().clone();
+        Ok(Some(Box::new(ToyFacts { flaw: self.0, actions, refined: true })))
     }
 
     fn exchange(&self) -> Option<&dyn Exchange> {
@@ -167,6 +179,7 @@ impl Exchange for Toy {
 struct ToyFacts {
     flaw: Flaw,
     actions: ActionFacts,
+    refined: bool,
 }
 
 impl Facts for ToyFacts {
@@ -194,6 +207,14 @@ impl Facts for ToyFacts {
             5 => Some((0, 3)),
             1 if self.flaw == Flaw::WrongPin => Some((0, 1)),
             _ => None,
+        }
+    }
+
+    fn action(&self, number: u32) -> Action {
+        match (self.flaw, number) {
+            (Flaw::PartsTogether, 1) if self.refined => Action(0),
+            (Flaw::PartMissing, 0) if self.refined => Action(5),
+            _ => Action(number),
         }
     }
 
@@ -269,6 +290,8 @@ fn every_wrong_statement_is_refuted_and_named() {
         (Flaw::OneWayAdditions, "F7: additions commute"),
         (Flaw::WrongBlock, "condition 0 of a block"),
         (Flaw::WrongPin, "F8: 0 has one value"),
+        (Flaw::PartsTogether, "F9: one part of Action(0)"),
+        (Flaw::PartMissing, "F9: a part of Action(0)"),
         (Flaw::NoValue, "` has a value, as stated"),
         (Flaw::EveryPair, "actions that are said to be exchangeable are"),
     ];

@@ -173,7 +173,8 @@ fn dve(seed: u64) -> String {
             let mut guards = Vec::new();
             for _ in 0..rng.below(3) {
                 let operator = ["==", "<", "!=", ">="][rng.below(4)];
-                guards.push(format!("{} {operator} {}", pick(&mut rng), rng.below(3)));
+                let compared = if rng.below(4) == 0 { "d[x % 2]" } else { pick(&mut rng) };
+                guards.push(format!("{compared} {operator} {}", rng.below(3)));
             }
             let (from, to) = (rng.below(locations), rng.below(locations));
             write!(text, "  s{from} -> s{to} {{ ").expect("text");
@@ -183,12 +184,18 @@ fn dve(seed: u64) -> String {
             if rng.below(5) == 0 {
                 write!(text, "sync q{}; ", ["!", "?"][process % 2]).expect("text");
             }
-            let target = pick(&mut rng);
-            let value = match rng.below(6) {
+            let target = match rng.below(6) {
+                0 => "d[x % 2]",
+                1 if rng.below(3) == 0 => "d[x]",
+                _ => pick(&mut rng),
+            };
+            let value = match rng.below(8) {
                 0 => format!("({} + 1) % 3", pick(&mut rng)),
                 1 => pick(&mut rng).to_string(),
                 2 if rng.below(3) == 0 => format!("2 / {}", pick(&mut rng)),
                 3 if rng.below(3) == 0 => format!("d[{}] % 3", pick(&mut rng)),
+                4 => "d[(x + 1) % 2]".to_string(),
+                5 => "x + 1".to_string(),
                 _ => rng.below(3).to_string(),
             };
             let end = if number + 1 == count { ";\n}\n" } else { ",\n" };

@@ -1,7 +1,7 @@
 //! Checks the facts that a system states about its actions against its steps.
 //!
 //! In: a system, and states of it with their successors. Out: nothing, or a panic that names the statement
-//! (F1 to F8 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
+//! (F1 to F9 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
 //! compared with steps that the system takes, so one that is never tried is not refuted.
 
 use super::system::{FITS, Reached};
@@ -29,18 +29,16 @@ struct TwoSteps<'a> {
 /// Compares every statement with the states reached.
 pub(super) fn check_facts(system: &dyn System, reached: &Reached) {
     let control = Control::new();
-    let check = FactsCheck { system, reached, numbers: reached.states.iter().map(Vec::as_slice).zip(0..).collect() };
+    let check = FactsCheck::new(system, reached);
     if let Some(facts) = system.facts(&control).expect("no limit") {
         let count = system.action_count().map(|count| count as usize);
         assert_eq!(Some(facts.actions().len()), count, "facts are stated of every action");
-        if facts.adds() {
-            check.additions(facts.actions());
-        }
-        check.conditions(&*facts);
-        check.blocks(&*facts);
-        check.competing(&*facts);
-        check.faults(&*facts);
-        check.observables(&*facts);
+        check.all(&*facts);
+    }
+    if let Some(facts) = system.refined_facts(&control).expect("no limit")
+        && (0..facts.actions().len() as u32).any(|part| facts.action(part) != Action(part))
+    {
+        FactsCheck::new(system, &by_parts(system, &*facts, reached)).all(&*facts);
     }
     if let Some(exchange) = system.exchange() {
         check.exchanging("actions that are said to be exchangeable are", |a, b| exchange.exchangeable(a, b));
@@ -50,6 +48,31 @@ pub(super) fn check_facts(system: &dyn System, reached: &Reached) {
     }
 }
 
+/// The same states, whose edges and faults name parts of actions (F9).
+fn by_parts(system: &dyn System, facts: &dyn Facts, reached: &Reached) -> Reached {
+    let actions = facts.actions();
+    let mut scratch = system.scratch();
+    let mut named = reached.clone();
+    for (number, state) in reached.states.iter().enumerate() {
+        let truths: Vec<bool> =
+            (0..actions.conditions).map(|condition| facts.holds(&mut scratch, state, condition)).collect();
+        let mut parts = HashMap::new();
+        for part in 0..actions.len() {
+            if actions.needs.row(part).iter().all(|&condition| truths[condition as usize]) {
+                let action = facts.action(part as u32);
+                let other = parts.insert(action, Action(part as u32));
+                assert_eq!(other, None, "F9: one part of {action:?} is enabled in {state:?}");
+            }
+        }
+        let part = |action: &Action| {
+            *parts.get(action).unwrap_or_else(|| panic!("F9: a part of {action:?} is enabled in {state:?}"))
+        };
+        named.edges[number].iter_mut().for_each(|edge| edge.0 = part(&edge.0));
+        named.faults[number].iter_mut().for_each(|fault| fault.0 = fault.0.as_ref().map(part));
+    }
+    named
+}
+
 struct FactsCheck<'a> {
     system: &'a dyn System,
     reached: &'a Reached,
@@ -57,6 +80,21 @@ struct FactsCheck<'a> {
 }
 
 impl<'a> FactsCheck<'a> {
+    fn new(system: &'a dyn System, reached: &'a Reached) -> Self {
+        FactsCheck { system, reached, numbers: reached.states.iter().map(Vec::as_slice).zip(0..).collect() }
+    }
+
+    fn all(&self, facts: &dyn Facts) {
+        if facts.adds() {
+            self.additions(facts.actions());
+        }
+        self.conditions(facts);
+        self.blocks(facts);
+        self.competing(facts);
+        self.faults(facts);
+        self.observables(facts);
+    }
+
     /// The numbers of some states, spread evenly.
     fn some_states(&self, most: usize) -> impl Iterator<Item = usize> + use<> {
         let count = self.reached.states.len();
@@ -184,7 +222,11 @@ impl<'a> FactsCheck<'a> {
                 assert!(!faults(), "F4: effects that do not compete commute, {a:?} and {b:?} in {state:?}");
                 continue;
             };
-            match self.system.fire(&mut scratch, between, a, &mut target).expect(FITS) {
+            let needs = facts.actions().needs.row(a.0 as usize);
+            if !needs.iter().all(|&condition| facts.holds(&mut scratch, between, condition)) {
+                continue;
+            }
+            match self.system.fire(&mut scratch, between, facts.action(a.0), &mut target).expect(FITS) {
                 Fired::Disabled => {}
                 fired => assert!(
                     fired == Fired::Done && target == t,

@@ -55,6 +55,7 @@ pub(super) type ReportedEdge = (Action, Vec<Slot>, u64);
 pub(super) type Wrong = (Option<Action>, String);
 
 /// States that were expanded, with their steps.
+#[derive(Clone)]
 pub(super) struct Reached {
     pub states: Vec<Vec<Slot>>,
     pub edges: Vec<Vec<ReportedEdge>>,

@@ -13,6 +13,9 @@
 //! one the run is given up for a reduced one, over which stubborn sets are looked at in the same way. Costs are in units of about a nanosecond,
 //! and known before: from the number of arcs, or as a limit on the entries of lists that are looked at.
 //!
+//! # DVE models
+//! Their layout never changes, so that samples can be taken while they are explored: stubborn sets are looked at in the course of the run, as over a net.
+//!
 //! # Other systems
 //! The system is in use while it is explored, and there is no second one. So the first states are explored as a sample; then stubborn sets are looked at; then the run is made.
 //!
@@ -27,6 +30,7 @@ use crate::run::smaller::{Smaller, net_of};
 use crate::run::store::OverStore;
 use crate::run::{Ran, Run, growth};
 use deltamark_core::{Allowance, Cancel, Control, Limits, Manner, Silent, Stop, Stubborn, System};
+use deltamark_dve::DveSystem;
 use deltamark_nets::{Net, NetSystem};
 use deltamark_search::Search;
 use deltamark_store::StoreSpec;
@@ -45,9 +49,9 @@ const SHARE: u64 = 5;
 /// Stubborn sets are taken if a run with them is expected to take this part of the time, at most.
 const GAIN: f64 = 1.0;
 /// What may be spent whatever the run has taken.
-const FREE: u64 = 3_000_000;
+const FREE: u64 = 500_000;
 /// What may be spent beside that is this part of what the run has taken.
-const PART: u64 = 8;
+const PART: u64 = 10;
 /// What loading takes, an arc.
 const LOAD: u64 = 1_000;
 /// What making a net smaller takes, an arc; and what an entry takes that it looks at.
@@ -55,6 +59,8 @@ const REDUCE: u64 = 1_000;
 const REDUCE_ENTRY: u64 = 5;
 /// What finding out what the transitions of a net need and change takes, an arc.
 const FACTS: u64 = 300;
+/// What it takes for a DVE model, a step.
+const STEP_FACTS: u64 = 10_000;
 /// A smaller net is taken late if a rule that skips states was used at least once for this number of places.
 const RARE: usize = 8;
 
@@ -106,6 +112,12 @@ impl Ledger {
     }
 }
 
+/// Whether samples of a system can be taken while it is explored.
+fn has_one_layout(system: &dyn System) -> bool {
+    let model = system.as_any().and_then(|any| any.downcast_ref::<DveSystem>());
+    model.is_some_and(|model| std::ptr::addr_eq(system, std::ptr::from_ref(model)))
+}
+
 /// Whether a run ended by itself, so that nothing else would end otherwise.
 fn has_ended(ran: &Ran) -> bool {
     matches!(ran.outcome.stopped_by, None | Some(Stop::Answered | Stop::Depth))
@@ -127,6 +139,7 @@ impl Reduced {
         }
         match net_of(system) {
             Some(net) if !net.net().has_priorities() => self.decide_on_net(system, net.net(), control),
+            None if has_one_layout(system) => self.decide_in_its_course(system, control),
             _ => self.decide_beforehand(system, control),
         }
     }
@@ -173,11 +186,22 @@ impl Reduced {
         control: &Control,
     ) -> Result<(Ran, Discovery<'s>), CheckError> {
         let base: &dyn System = smaller.map_or(system, |smaller| &smaller.system);
+        let ask = |expanded| self.ask(system, smaller, ledger, &mut question, expanded, control);
+        self.explore(base, FIRST, ask, control)
+    }
+
+    /// A run, as far as it is made, and what was found out in its course: `ask` is called once this number of states was expanded.
+    fn explore<'s>(
+        &self,
+        base: &dyn System,
+        first: u64,
+        mut ask: impl FnMut(u64) -> Result<Result<Discovery<'s>, u64>, CheckError> + Send,
+        control: &Control,
+    ) -> Result<(Ran, Discovery<'s>), CheckError> {
         let end = control.cancel.below();
         let (mut found, mut failed) = (Discovery::Nothing, None);
-        let paced = Paced::new(base, FIRST, |expanded| {
-            let asked = self.ask(system, smaller, ledger, &mut question, expanded, control);
-            match asked {
+        let paced = Paced::new(base, first, |expanded| {
+            match ask(expanded) {
                 Ok(Ok(answer)) => {
                     if !matches!(answer, Discovery::Nothing) {
                         end.cancel();
@@ -255,6 +279,19 @@ impl Reduced {
         Ok(Ok(Discovery::Nothing))
     }
 
+    /// The run over a system whose layout never changes.
+    fn decide_in_its_course(&self, system: &dyn System, control: &Control) -> Result<Ran, CheckError> {
+        let actions = u64::from(system.action_count().unwrap_or_default());
+        let ledger = Ledger { state: COST + actions, loading: 0, spent: 0 };
+        let when = ledger.when(STEP_FACTS * actions + 4 * FIRST * ledger.state);
+        let ask = |_| self.sets(system, ledger.state, None, control).map(Ok);
+        let (ran, found) = self.explore(system, when, ask, control)?;
+        match found {
+            Discovery::Nothing => Ok(ran),
+            found => self.over_found(found, when, system, control),
+        }
+    }
+
     /// The run over a system that is no net.
     fn decide_beforehand(&self, system: &dyn System, control: &Control) -> Result<Ran, CheckError> {
         let full = self.again(true).make(system, &first(control, Arc::clone(&control.listener)))?;
@@ -264,10 +301,22 @@ impl Reduced {
         let depth = full.outcome.statistics.depth;
         drop(full);
         let state = COST + u64::from(system.action_count().unwrap_or_default());
+        let found = self.sets(system, state, Some(depth), control)?;
+        self.over_found(found, FIRST, system, control)
+    }
+
+    /// The run over a system that is no net, after what was found out once this number of states was explored.
+    fn over_found(
+        &self,
+        found: Discovery<'_>,
+        states: u64,
+        system: &dyn System,
+        control: &Control,
+    ) -> Result<Ran, CheckError> {
         let with_sets = Candidate { smaller: None, stubborn: true };
-        let why = match self.sets(system, state, Some(depth), control)? {
+        let why = match found {
             Discovery::Ended(ran, keeps) => {
-                let large = format!("auto: the model has more than {FIRST} states");
+                let large = format!("auto: the model has more than {states} states");
                 return self.reported(*ran, &with_sets, system, keeps, large, control);
             }
             Discovery::Sets(why) => why,
