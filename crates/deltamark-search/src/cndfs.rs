@@ -66,8 +66,8 @@ use crate::path::{initial_number, leading_to};
 use crate::run::{Finding, Plan, Run};
 use crate::{Task, Threads};
 use deltamark_core::{
-    Action, Control, Insert, Numbers, Recall, Slot, Snapshot, StateId, States, Stop, Store, System, Trace, Values,
-    Widen,
+    Action, Control, Grant, Insert, Numbers, Recall, Slot, Snapshot, StateId, States, Stop, Store, System, Trace,
+    Values, Widen,
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -114,6 +114,7 @@ pub fn run_cndfs<'a>(task: Task<'a>, acceptance: &'a Acceptance<'a>, threads: Th
         reds: NodeList::default(),
         halves: NodeList::default(),
         turn: 0,
+        wide: (Grant::new(&control.budget), 0),
     };
     let mut first = worker(0);
     let mut roots = Vec::new();
@@ -317,6 +318,8 @@ struct Worker<'c, 'a> {
     halves: NodeList,
     /// How many nodes were visited, for the order of successors.
     turn: u64,
+    /// Room for this many successors of one node.
+    wide: (Grant, usize),
 }
 
 /// Gives other threads time.
@@ -546,6 +549,14 @@ impl<'a> Worker<'_, 'a> {
         self.run.insert().map_err(End::Stop)?;
         if colours.counted.update(node.id, |counted| (counted == 0).then_some(1)).ok_or_else(|| self.full())? == 0 {
             self.run.tally();
+        }
+        let (grant, room) = &mut self.wide;
+        let more = self.run.answers.len().saturating_sub(*room);
+        if more > 0 {
+            if !grant.ask((more * size_of::<Edge>()) as u64) {
+                return Err(End::Stop(Stop::Memory));
+            }
+            *room += more;
         }
         let Run { batch, answers, block, .. } = &self.run;
         let recurs = (self.recurs)(block.state(0));

@@ -53,6 +53,8 @@ const OUT: u64 = 1;
 const REACHED: u64 = 2;
 const EXPANDED: u64 = 4;
 const ONE: u64 = 8;
+/// States that a thread lists by itself before it adds them to a list that the budget knows of.
+const AT_ONCE: usize = 1 << 10;
 /// The count from which on [`Passes::more`] has the rest.
 const MANY: u64 = 31;
 
@@ -183,6 +185,10 @@ impl Passes<'_> {
                 let counts = reached >> source & 1 == 1;
                 if (counts || set == 0 || sets & set != 0) && self.mark(target, counts, true)? {
                     late.push(target);
+                    if late.len() == AT_ONCE {
+                        let mut found = first.lock().unwrap_or_else(PoisonError::into_inner);
+                        late.drain(..).try_for_each(|id| found.next.push(id))?;
+                    }
                 }
             }
         }
