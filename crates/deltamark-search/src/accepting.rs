@@ -162,6 +162,10 @@ struct Interned {
 
 impl Interned {
     fn number(&mut self, sets: u64) -> u64 {
+        // Mostly one of the first: no hash is computed for it.
+        if let Some(known) = self.list.iter().take(8).position(|&one| one == sets) {
+            return known as u64;
+        }
         if let Some(&known) = self.numbers.get(&sets) {
             return known;
         }
@@ -197,13 +201,14 @@ struct CycleSearch<'a> {
 }
 
 /// What the search holds are ids, which stay the same.
-struct Ids;
+pub(crate) struct Ids;
 
 impl Recode for Ids {
     fn recode(&mut self, _: &Recoding) {}
 }
 
-fn pop(numbers: &mut Numbers) -> Option<u64> {
+/// Removes the last number.
+pub(crate) fn pop(numbers: &mut Numbers) -> Option<u64> {
     let last = numbers.last()?;
     numbers.truncate(numbers.len() - 1);
     Some(last)

@@ -33,7 +33,7 @@ use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::path::leading_to;
 use crate::probe::{Probes, Probing};
-use crate::run::{Finding, Plan, Recode, Root, Run};
+use crate::run::{EdgeSink, Finding, Plan, Recode, Root, Run};
 use crate::{Task, Threads};
 use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop, Trace};
 use std::ops::Range;
@@ -164,28 +164,33 @@ type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
-    search(task, threads, None, None).0
+    search(Plan::new(task), threads, None, None).0
+}
+
+/// The same for a sink that takes the edges of all blocks. The store must recall states by their ids.
+pub(crate) fn run_into<'a>(task: Task<'a>, threads: Threads, sink: &'a EdgeSink<'a>) -> Outcome {
+    search(Plan::new(task).into_sink(sink), threads, None, None).0
 }
 
 /// The same, with [probes](crate::probe).
 pub(crate) fn run_probing(task: Task<'_>, threads: Threads, probing: Probing) -> Outcome {
     let probes = probing.begin(&task);
-    search(task, threads, None, probes).0
+    search(Plan::new(task), threads, None, probes).0
 }
 
 /// A shortest path to a state of the level after the last that the depth limit allows; `None` if the run
 /// must end before it is found.
 pub(crate) fn path_to<'a>(state: &'a [Slot], task: Task<'a>, threads: Threads) -> Option<Trace> {
-    search(task, threads, Some(Sought { state, edge: Mutex::new(None) }), None).1
+    search(Plan::new(task), threads, Some(Sought { state, edge: Mutex::new(None) }), None).1
 }
 
 fn search<'a>(
-    task: Task<'a>,
+    plan: Plan<'a>,
     threads: Threads,
     sought: Option<Sought<'a>>,
     probes: Option<Probes>,
 ) -> (Outcome, Option<Trace>) {
-    let plan = Plan::new(task).by_levels();
+    let plan = plan.by_levels();
     let count = threads.count.max(1);
     let level = Level::new(plan.store, plan.system, count, plan.sleep().is_some());
     let search = LevelSearch {
@@ -392,6 +397,7 @@ impl<'a> LevelSearch<'a> {
         }
         if step.is_ok() {
             run.count();
+            run.pass_on()?;
         }
         step
     }

@@ -11,6 +11,7 @@
 mod accepting;
 mod arrivals;
 mod bfs;
+mod cndfs;
 mod crew;
 mod dfs;
 mod fair;
@@ -36,6 +37,7 @@ pub mod trial;
 mod unfolding;
 
 pub use accepting::{Acceptance, Accepted, run_accepting, unfit};
+pub use cndfs::run_cndfs;
 pub use fair::{Fairness, Strength};
 pub use owcty::run_owcty;
 pub use partition::{Partitioned, owner, run_partitioned};

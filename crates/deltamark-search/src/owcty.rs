@@ -34,21 +34,27 @@
 //! ```text
 //! value   [ predecessors in S: 5 | EXPANDED | REACHED | OUT ]     those above 30 are counted in a value of 32 bits
 //! ```
-//! The first pass explores all states once more, so that they need not be listed before it. `OUT` then marks the states
-//! it has found; later, those that are not in S. A state's expansion counts for its successors if and only if the state
-//! is `REACHED` by then. One that is reached later is expanded a second time: whoever sets `REACHED` finds out by the
-//! same atomic update whether it was `EXPANDED`.
+//! The first pass is the exploration itself: it marks states `OUT` as it expands them, and those that are reached are
+//! listed. Later `OUT` are those that are not in S. A state's expansion counts for its successors if and only if the
+//! state is `REACHED` by then. One that is reached later is expanded a second time: whoever sets `REACHED` finds out by
+//! the same atomic update whether it was `EXPANDED`. So where a state is [never](Acceptance::recurs) on an accepting
+//! cycle, it is expanded once altogether.
 
 use crate::accepting::{Acceptance, Accepted, Among, among};
 use crate::stored::{Expander, IdList, block, blocks, path_to};
-use crate::{Search, Task, Threads, run_on};
-use deltamark_core::{Action, BLOCK, Control, Slot, StateId, Stop, Store, System, Trace, Values, Verdict};
+use crate::{Observer, Task, Threads, bfs};
+use deltamark_core::{
+    Action, BLOCK, Batch, Block, Control, Insert, Slot, StateId, Stop, Store, System, Trace, Values, Verdict,
+};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 const OUT: u64 = 1;
 const REACHED: u64 = 2;
 const EXPANDED: u64 = 4;
 const ONE: u64 = 8;
+/// States that a thread lists by itself before it adds them to a list that the budget knows of.
+const AT_ONCE: usize = 1 << 10;
 /// The count from which on [`Passes::more`] has the rest.
 const MANY: u64 = 31;
 
@@ -59,11 +65,7 @@ const MANY: u64 = 31;
 /// the store or the system.
 pub fn run_owcty(task: Task<'_>, acceptance: &Acceptance<'_>, threads: Threads) -> Accepted {
     assert!(acceptance.fairness.is_none(), "fair cycles are looked for in components");
-    let Task { system, store, control, .. } = task;
-    let mut outcome = run_on(threads, Search::Bfs, task);
-    if outcome.stopped_by.is_some() {
-        return Accepted { outcome, lasso: None };
-    }
+    let Task { system, store, properties, control, explore_all, observer } = task;
     let attached = store.attached().expect("a store that serves this search gives states ids");
     let passes = Passes {
         system,
@@ -76,7 +78,17 @@ pub fn run_owcty(task: Task<'_>, acceptance: &Acceptance<'_>, threads: Threads) 
         values: attached.values(8),
         more: attached.values(32),
     };
-    let lasso = match passes.fixpoint() {
+    let turn = passes.turn();
+    let first = Mutex::new(Found::new(control));
+    let sink =
+        |block: &Block, batch: &Batch, answers: &[Insert]| passes.explored(block, batch, answers, turn[0], &first);
+    let observer = observer.map(|observer| observer as &mut dyn Observer);
+    let task = Task { system, store, properties, control, explore_all, observer };
+    let mut outcome = bfs::run_into(task, threads, &sink);
+    if outcome.stopped_by.is_some() {
+        return Accepted { outcome, lasso: None };
+    }
+    let lasso = match passes.fixpoint(&turn, first.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         Ok(members) if members.is_empty() => None,
         Ok(members) => Some(passes.lasso(&members, acceptance)),
         Err(stop) => {
@@ -112,14 +124,23 @@ struct Found {
     kept: IdList,
 }
 
+impl Found {
+    fn new(control: &Control) -> Self {
+        Found { next: IdList::new(control), kept: IdList::new(control) }
+    }
+}
+
 impl Passes<'_> {
-    /// The states that stay.
-    fn fixpoint(&self) -> Result<IdList, Stop> {
+    /// The acceptance sets one after the other. Without sets every edge is good enough.
+    fn turn(&self) -> Vec<u64> {
         let all = self.all;
-        // Without sets every edge is good enough.
-        let turn: Vec<u64> =
-            if all == 0 { vec![0] } else { (0..64).map(|bit| 1 << bit).filter(|set| all & set != 0).collect() };
-        let mut members = self.reached(None, turn[0])?;
+        if all == 0 { vec![0] } else { (0..64).map(|bit| 1 << bit).filter(|set| all & set != 0).collect() }
+    }
+
+    /// The states that stay, after an exploration with the first set of the turn.
+    fn fixpoint(&self, turn: &[u64], first: Found) -> Result<IdList, Stop> {
+        let Found { next: late, kept: mut members } = first;
+        append(&mut members, self.reached(late, turn[0], true)?)?;
         members = self.trimmed(members)?;
         let mut unchanged = 0;
         for &set in turn.iter().cycle().skip(1) {
@@ -128,11 +149,94 @@ impl Passes<'_> {
             }
             let before = members.len();
             self.reset(&members)?;
-            members = self.reached(Some(members), set)?;
+            members = self.reached(members, set, false)?;
             members = self.trimmed(members)?;
             unchanged = if members.len() == before { unchanged + 1 } else { 0 };
         }
         Ok(members)
+    }
+
+    /// The first pass over a block of the exploration. Most states do not recur, and most edges change nothing.
+    fn explored(
+        &self,
+        block: &Block,
+        batch: &Batch,
+        answers: &[Insert],
+        set: u64,
+        first: &Mutex<Found>,
+    ) -> Result<(), Stop> {
+        let (mut late, mut kept) = (Vec::new(), Vec::new());
+        let ids = (0..block.len()).map(|index| (block.id(index), block.state(index)));
+        let (reached, recurs) = self.begin_sources(ids, true, &mut kept)?;
+        if recurs != 0 {
+            let (mut last, mut sets) = (Action::NONE, 0);
+            for (index, answer) in answers.iter().enumerate() {
+                let source = batch.source(index);
+                if recurs >> source & 1 == 0 || !(self.recurs)(batch.target(index)) {
+                    continue;
+                }
+                let (Insert::New(target) | Insert::Seen(target)) = *answer else {
+                    unreachable!("blocks are passed on when all their successors are in the store")
+                };
+                // Successors by one action often come together.
+                if batch.action(index) != last {
+                    (last, sets) = (batch.action(index), (self.of)(batch.action(index)));
+                }
+                let counts = reached >> source & 1 == 1;
+                if (counts || set == 0 || sets & set != 0) && self.mark(target, counts, true)? {
+                    late.push(target);
+                    if late.len() == AT_ONCE {
+                        let mut found = first.lock().unwrap_or_else(PoisonError::into_inner);
+                        late.drain(..).try_for_each(|id| found.next.push(id))?;
+                    }
+                }
+            }
+        }
+        if !(late.is_empty() && kept.is_empty()) {
+            let mut found = first.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.into_iter().try_for_each(|id| found.kept.push(id))?;
+            late.into_iter().try_for_each(|id| found.next.push(id))?;
+        }
+        Ok(())
+    }
+
+    /// The states of a block are expanded: which of them are reached, which get listed, and which recur, as bits.
+    fn begin_sources<'s>(
+        &self,
+        states: impl Iterator<Item = (StateId, &'s [Slot])>,
+        is_first: bool,
+        kept: &mut Vec<StateId>,
+    ) -> Result<(u64, u64), Stop> {
+        let (mut reached, mut recurring) = (0u64, 0u64);
+        let new = if is_first { EXPANDED | OUT } else { EXPANDED };
+        for (index, (id, state)) in states.enumerate() {
+            let old = self.change(id, |value| (value & new != new).then_some(value | new))?;
+            recurring |= u64::from(!is_first || (self.recurs)(state)) << index;
+            if old & REACHED != 0 {
+                reached |= 1 << index;
+                kept.push(id);
+            }
+        }
+        Ok((reached, recurring))
+    }
+
+    /// An edge inside marks its target, and counts for it or not. Whether the target was expanded before it was reached.
+    fn mark(&self, target: StateId, counts: bool, is_first: bool) -> Result<bool, Stop> {
+        let old = self.change(target, |value| {
+            if !is_first && value & OUT != 0 {
+                return None;
+            }
+            let mut new = value | REACHED;
+            if counts && value / ONE < MANY {
+                new += ONE;
+            }
+            (new != value).then_some(new)
+        })?;
+        let member = is_first || old & OUT == 0;
+        if counts && member && old / ONE >= MANY - 1 {
+            self.more.update(target, |more| Some(more + 1)).ok_or(Stop::Memory)?;
+        }
+        Ok(member && old & (REACHED | EXPANDED) == EXPANDED)
     }
 
     /// Prepares the values of members for the next pass.
@@ -147,62 +251,21 @@ impl Passes<'_> {
         Ok(())
     }
 
-    /// Which members, or which of all states, an edge of this set inside leads to, and what they lead to. Counts their
-    /// predecessors among them.
-    fn reached(&self, members: Option<IdList>, set: u64) -> Result<IdList, Stop> {
-        let is_first = members.is_none();
-        let list = match members {
-            Some(members) => members,
-            None => {
-                let mut list = IdList::new(self.control);
-                for id in Expander::new(self.system, self.store, self.control).initial()? {
-                    if self.change(id, |value| (value & OUT == 0).then_some(OUT))? & OUT == 0 {
-                        list.push(id)?;
-                    }
-                }
-                list
-            }
-        };
+    /// Which members an edge of this set inside leads to, and what they lead to. Counts their predecessors among them.
+    /// In the first pass all states are members, and the list are those that were reached after they were expanded.
+    fn reached(&self, list: IdList, set: u64, is_first: bool) -> Result<IdList, Stop> {
         self.rounds(list, |expander, found| {
             let Expander { block, batch, targets, .. } = expander;
-            let (mut reached, mut recurs) = (0u64, 0u64);
-            for index in 0..block.len() {
-                let id = block.id(index);
-                let old = self.change(id, |value| (value & EXPANDED == 0).then_some(value | EXPANDED))?;
-                recurs |= u64::from(!is_first || (self.recurs)(block.state(index))) << index;
-                if old & REACHED != 0 {
-                    reached |= 1 << index;
-                    found.kept.push(id)?;
-                }
-            }
+            let mut kept = Vec::new();
+            let ids = (0..block.len()).map(|index| (block.id(index), block.state(index)));
+            let (reached, recurs) = self.begin_sources(ids, is_first, &mut kept)?;
+            kept.into_iter().try_for_each(|id| found.kept.push(id))?;
             for (index, &target) in targets.iter().enumerate() {
                 let source = batch.source(index);
                 let counts = reached >> source & 1 == 1;
                 let good = counts || set == 0 || (self.of)(batch.action(index)) & set != 0;
-                let inside = recurs >> source & 1 == 1;
-                let marks = good && inside && (!is_first || (self.recurs)(batch.target(index)));
-                let old = self.change(target, |value| {
-                    let mut new = value;
-                    if is_first {
-                        new |= OUT;
-                    } else if value & OUT != 0 {
-                        return None;
-                    }
-                    if marks {
-                        new |= REACHED;
-                        if counts && value / ONE < MANY {
-                            new += ONE;
-                        }
-                    }
-                    (new != value).then_some(new)
-                })?;
-                let member = is_first || old & OUT == 0;
-                if marks && counts && member && old / ONE >= MANY - 1 {
-                    self.more.update(target, |more| Some(more + 1)).ok_or(Stop::Memory)?;
-                }
-                let is_new = is_first && old & OUT == 0;
-                let late = marks && member && old & (REACHED | EXPANDED) == EXPANDED;
-                if is_new || late {
+                let inside = recurs >> source & 1 == 1 && (!is_first || (self.recurs)(batch.target(index)));
+                if good && inside && self.mark(target, counts, is_first)? {
                     found.next.push(target)?;
                 }
             }
@@ -284,7 +347,7 @@ impl Passes<'_> {
             let (next_block, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
             let work = || {
                 let mut expander = Expander::new(self.system, self.store, self.control);
-                let mut found = Found { next: IdList::new(self.control), kept: IdList::new(self.control) };
+                let mut found = Found::new(self.control);
                 let mut step = || -> Result<bool, Stop> {
                     let number = next_block.fetch_add(1, Relaxed);
                     if number >= blocks(&list) || failed.load(Relaxed) {

@@ -62,6 +62,9 @@ pub(crate) struct Root {
     pub action: Action,
 }
 
+/// Takes a block that was expanded, its edges, and what became of each target. All threads call it, at once.
+pub(crate) type EdgeSink<'a> = dyn Fn(&Block, &Batch, &[Insert]) -> Result<(), Stop> + Sync + 'a;
+
 /// What all threads of a run have in common.
 #[derive(Clone)]
 pub(crate) struct Plan<'a> {
@@ -71,6 +74,8 @@ pub(crate) struct Plan<'a> {
     control: &'a Control,
     explore_all: bool,
     observer: Option<Arc<Mutex<&'a mut dyn Observer>>>,
+    /// Who takes the edges of blocks from all threads at once.
+    sink: Option<&'a EdgeSink<'a>>,
     /// For each property what has been found: [`ANSWERED`], [`UNDEFINED`], [`STEP`].
     settled: Arc<[AtomicU8]>,
     pub quota: Arc<Quota>,
@@ -101,6 +106,7 @@ impl<'a> Plan<'a> {
             control,
             explore_all,
             observer: observer.map(|observer| Arc::new(Mutex::new(observer))),
+            sink: None,
             settled: properties.iter().map(|_| AtomicU8::new(0)).collect(),
             quota: Arc::new(Quota::new(control.limits.states)),
             cut_off: Arc::new(AtomicBool::new(false)),
@@ -112,11 +118,16 @@ impl<'a> Plan<'a> {
         Plan { store, ..self.clone() }
     }
 
+    /// The same with somebody who takes all edges.
+    pub fn into_sink(self, sink: &'a EdgeSink<'a>) -> Self {
+        Plan { sink: Some(sink), ..self }
+    }
+
     /// The same for a search by levels, which skips edges by [sleep sets](deltamark_core::sleep) where the system has them. A
-    /// store that takes states for others may lose the one whose edge is followed instead, and an observer wants to see
+    /// store that takes states for others may lose the one whose edge is followed instead, and observers and sinks want
     /// all edges. If the run must end meanwhile, its first check finds out.
     pub fn by_levels(mut self) -> Self {
-        if self.observer.is_none() && matches!(self.store.guarantee(), Guarantee::Exact) {
+        if self.observer.is_none() && self.sink.is_none() && matches!(self.store.guarantee(), Guarantee::Exact) {
             self.sleep = Sleep::new(self.system, None, self.control).unwrap_or_default().map(Arc::new);
         }
         self
@@ -383,6 +394,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Passes the edges of the block on to the sink, if there is one. Call when all its successors are in the store.
+    pub fn pass_on(&mut self) -> Result<(), Stop> {
+        self.plan.sink.map_or(Ok(()), |sink| sink(&self.block, &self.batch, &self.answers))
+    }
+
     /// Counts a block at the depth limit without inserting its successors. Returns whether one of them
     /// is not in the store, so that there are states beyond the limit.
     pub fn count_at_depth_limit(&mut self) -> bool {
@@ -490,6 +506,11 @@ impl<'a> Run<'a> {
             self.answer(finding, Some(trace), state);
             self.evidence[property].probed = true;
         }
+    }
+
+    /// Whether the property of a finding has its answer.
+    pub fn is_settled(&self, finding: &Finding) -> bool {
+        self.plan.is_settled(finding.property, ANSWERED)
     }
 
     /// Whether a finding would say something new.
@@ -632,8 +653,14 @@ impl<'a> Run<'a> {
         granted
     }
 
-    /// Takes in what another thread of this run has counted; what it held is gone.
+    /// Takes in what another thread of this run has counted and found; what it held is gone.
     pub fn absorb(&mut self, other: Run<'_>) {
+        for (own, others) in self.evidence.iter_mut().zip(other.evidence) {
+            own.decided = own.decided.take().or(others.decided);
+            own.undefined = own.undefined.take().or(others.undefined);
+            own.probed |= others.probed;
+        }
+        self.statistics.depth = self.statistics.depth.max(other.statistics.depth);
         self.statistics.expanded += other.statistics.expanded;
         self.statistics.edges += other.statistics.edges;
         self.statistics.left_out += other.statistics.left_out;

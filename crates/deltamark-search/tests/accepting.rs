@@ -4,7 +4,7 @@ use deltamark_core::{
     Action, Batch, Budget, Control, Describe, Fired, Property, Scratch, Slot, Stop, System, Value, Verdict, Widen,
     Width,
 };
-use deltamark_search::{Acceptance, Accepted, Task, Threads, run_accepting, run_owcty};
+use deltamark_search::{Acceptance, Accepted, Task, Threads, run_accepting, run_cndfs, run_owcty};
 use deltamark_testkit::random::Rng;
 use deltamark_testkit::stores::KINDS;
 
@@ -43,6 +43,22 @@ impl Given {
             }
         }
         graph
+    }
+
+    /// How many states can be reached, and how many edges they have.
+    fn counts(&self) -> (u64, u64) {
+        let (mut seen, mut waiting) = (vec![false; self.edges.len()], vec![0]);
+        seen[0] = true;
+        let mut counts = (0, 0);
+        while let Some(state) = waiting.pop() {
+            counts = (counts.0 + 1, counts.1 + self.edges[state].len() as u64);
+            for &(_, target) in &self.edges[state] {
+                if !std::mem::replace(&mut seen[target as usize], true) {
+                    waiting.push(target as usize);
+                }
+            }
+        }
+        counts
     }
 
     /// Whether some state that can be reached is on a cycle with an edge of each set.
@@ -110,8 +126,19 @@ impl Describe for Given {
     }
 }
 
-/// Searches a graph over a store of this kind, in passes by some threads or, with none, depth-first.
-fn searched(graph: &Given, kind: &str, threads: usize, limit: u64) -> Accepted {
+/// A search for accepting cycles.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Depth-first by one thread.
+    Components,
+    /// Depth-first by this many threads.
+    Nested(usize),
+    /// In passes by this many threads.
+    Passes(usize),
+}
+
+/// Searches a graph over a store of this kind.
+fn searched(graph: &Given, kind: &str, way: Way, limit: u64) -> Accepted {
     let control = Control { budget: Budget::new(limit).into(), ..Control::new() };
     let make = KINDS.iter().find(|(name, _)| *name == kind).expect("a kind of stores").1;
     let store = make(graph, control.budget.clone());
@@ -122,9 +149,10 @@ fn searched(graph: &Given, kind: &str, threads: usize, limit: u64) -> Accepted {
     // What an automaton could tell: some states without edges are on no cycle.
     let recurs = |state: &[Slot]| !graph.edges[state[0] as usize].is_empty();
     let acceptance = Acceptance { all: graph.all, of: &of, recurs: &recurs, fairness: None };
-    match threads {
-        0 => run_accepting(task, &acceptance),
-        count => run_owcty(task, &acceptance, Threads { count, small: 0 }),
+    match way {
+        Way::Components => run_accepting(task, &acceptance),
+        Way::Nested(count) => run_cndfs(task, &acceptance, Threads { count, small: 0 }),
+        Way::Passes(count) => run_owcty(task, &acceptance, Threads { count, small: 0 }),
     }
 }
 
@@ -136,12 +164,18 @@ fn cycles_are_found_where_there_are_some() {
         let expected = graph.is_accepting();
         found[usize::from(expected)] += 1;
         for kind in ["reference", "scattered"] {
-            for threads in [0, 1, 3] {
-                let told = format!("seed {seed} over {kind} with {threads} threads");
-                let Accepted { outcome, lasso } = searched(&graph, kind, threads, u64::MAX);
+            use Way::{Components, Nested, Passes};
+            for way in [Components, Nested(1), Nested(2), Nested(5), Passes(1), Passes(3)] {
+                let told = format!("seed {seed} over {kind}: {way:?}");
+                let Accepted { outcome, lasso } = searched(&graph, kind, way, u64::MAX);
                 let stop = if expected { Some(Stop::Answered) } else { None };
                 assert_eq!(outcome.stopped_by, stop, "{told}");
                 assert_eq!(lasso.is_some(), expected, "{told}");
+                if !expected {
+                    let (states, edges) = graph.counts();
+                    let counted = &outcome.statistics;
+                    assert_eq!((counted.states, counted.expanded, counted.edges), (states, states, edges), "{told}");
+                }
                 if let Some(lasso) = lasso {
                     let lasso = lasso.expect("memory");
                     let cycle = &lasso.actions[lasso.cycle().expect("a cycle")..];
@@ -155,22 +189,40 @@ fn cycles_are_found_where_there_are_some() {
 }
 
 #[test]
-fn a_search_in_passes_ends_at_the_limit_on_memory_and_answers_nothing_then() {
-    let graph = Given::random(4);
-    let whole = searched(&graph, "reference", 1, u64::MAX);
-    let (mut full, mut whole_again) = (0, 0);
-    for limit in (0..400_000).step_by(1_000) {
-        let Accepted { outcome, lasso } = searched(&graph, "reference", 2, limit);
-        match outcome.stopped_by {
-            Some(Stop::Memory) => {
-                assert!(lasso.is_none() && matches!(outcome.properties[0].verdict, Verdict::Unknown), "{limit}");
-                full += 1;
-            }
-            stop => {
-                assert_eq!((stop, lasso.is_some()), (whole.outcome.stopped_by, whole.lasso.is_some()), "{limit}");
-                whole_again += 1;
+fn searches_by_several_threads_end_at_the_limit_on_memory_and_answer_nothing_then() {
+    for way in [Way::Passes(2), Way::Nested(2)] {
+        let graph = Given::random(4);
+        let whole = searched(&graph, "reference", way, u64::MAX);
+        let (mut full, mut whole_again) = (0, 0);
+        for limit in (0..400_000).step_by(1_000) {
+            let Accepted { outcome, lasso } = searched(&graph, "reference", way, limit);
+            match outcome.stopped_by {
+                Some(Stop::Memory) => {
+                    let unknown = matches!(outcome.properties[0].verdict, Verdict::Unknown);
+                    assert!(lasso.is_none() && unknown, "{way:?}, {limit}");
+                    full += 1;
+                }
+                stop => {
+                    let found = (whole.outcome.stopped_by, whole.lasso.is_some());
+                    assert_eq!((stop, lasso.is_some()), found, "{way:?}, {limit}");
+                    whole_again += 1;
+                }
             }
         }
+        assert!(full > 10 && whole_again > 10, "{way:?}: {full} {whole_again}");
     }
-    assert!(full > 10 && whole_again > 10, "{full} {whole_again}");
+}
+
+#[test]
+#[ignore = "minutes; run by scripts/long"]
+fn searches_by_several_threads_find_cycles_on_very_many_graphs() {
+    for seed in 1_000..6_000 {
+        let graph = Given::random(seed);
+        let expected = graph.is_accepting();
+        for way in [Way::Nested(2), Way::Nested(4), Way::Passes(2)] {
+            let Accepted { outcome, lasso } = searched(&graph, "scattered", way, u64::MAX);
+            let stop = if expected { Some(Stop::Answered) } else { None };
+            assert_eq!((outcome.stopped_by, lasso.is_some()), (stop, expected), "seed {seed}: {way:?}");
+        }
+    }
 }

@@ -374,7 +374,11 @@ impl<'a> Check<'a> {
         }
         notes.extend(self.fair.map(|fair| fair.sentence(self.system)));
         if self.walked.is_none() {
-            threads(self.threads, &self.store, self.strategy())?;
+            // Several threads search depth-first for cycles.
+            let only_paths = self.formulas.0.list.iter().all(|question| question.logic == Logic::Ltl);
+            if self.formulas.0.list.is_empty() || !only_paths || way.0 != RouteKind::Fly {
+                threads(self.threads, &self.store, self.strategy())?;
+            }
             self.refuse_mixtures()?;
         }
         let answers = self.room_for_answers();

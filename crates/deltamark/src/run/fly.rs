@@ -7,10 +7,13 @@
 //! | automaton of the negation | search | stores |
 //! |---|---|---|
 //! | accepts in states that accept everything | the one that was asked for, with its threads | all |
-//! | any other | for accepting cycles, depth-first by one thread, or in passes | those that recall every state by its id |
+//! | any other | for accepting cycles, depth-first or in passes | those that recall every state by its id |
 //!
-//! Depth-first is the rule, because it ends at the first cycle. In passes, which are breadth-first, it goes with several
-//! threads, and over the stores that rebuild states, where states that are expanded one by one are slow.
+//! Depth-first ends at the first cycle, but expands states one by one; in passes blocks are expanded, several times as
+//! fast, and nothing is found before all states are. So it goes depth-first for the first [`NEAR`] states, and then in
+//! passes; over the stores that rebuild states in passes from the beginning, since to rebuild one by one is slow. Who
+//! chooses the search gets that one. Where there is no memory for all states, the rest is searched depth-first. Fair
+//! cycles are searched for depth-first.
 
 use super::formulas::OnGraph;
 use super::store::{NUMBERING, OverStore};
@@ -24,13 +27,38 @@ use crate::temporal::fly::fairness::Fair;
 use deltamark_core::{
     Control, Event, Limits, Outcome, Property, PropertyOutcome, Silent, Slot, Statistics, Stop, System, Verdict,
 };
-use deltamark_search::{Acceptance, Accepted, Fairness, Search, Task, Threads, run_accepting, run_owcty, unfit};
+use deltamark_search::{
+    Acceptance, Accepted, Fairness, Search, Task, Threads, run_accepting, run_cndfs, run_owcty, unfit,
+};
 use deltamark_store::{CATALOGUE, StoreInfo, StoreSpec};
 use std::sync::Arc;
 
 /// The stores that are tried in turn where one is to be chosen and cycles are searched for: the fastest, and the one
 /// with most room.
 const FOR_CYCLES: [&str; 2] = [NUMBERING, "compact"];
+
+/// The most states of the product that are found depth-first, before all are explored in passes.
+const NEAR: u64 = 1 << 17;
+
+/// A search for accepting cycles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CycleSearch {
+    /// Depth-first, by one thread.
+    Components,
+    /// Depth-first, by all threads.
+    Nested,
+    Passes,
+}
+
+impl CycleSearch {
+    /// The order in which states are found.
+    fn order(self) -> Search {
+        match self {
+            CycleSearch::Components | CycleSearch::Nested => Search::Dfs,
+            CycleSearch::Passes => Search::Bfs,
+        }
+    }
+}
 
 /// A run over the product for one formula.
 pub(crate) struct OnTheFly {
@@ -62,7 +90,9 @@ impl Run for OnTheFly {
             }
         };
         let faults = Property { name: fly.question().name.clone(), ..Property::fault_free() };
-        let (mut ran, mut answered) = if fly.needs_cycles {
+        // Several threads are depth-first in the search for cycles alone, which finds faults too.
+        let several = self.threads.is_some_and(|threads| threads > 1) && self.search == Search::Dfs;
+        let (mut ran, mut answered) = if fly.needs_cycles || several {
             self.by_cycles(&fly, [faults], control)?
         } else {
             let run = OverStore {
@@ -88,7 +118,7 @@ impl Run for OnTheFly {
         let question = fly.question();
         let (name, text) = (question.name.clone(), question.text.clone());
         ran.outcome.properties = vec![PropertyOutcome { name, text, verdict, untraced, probed: false }];
-        ran.route = Some(Route { kind: RouteKind::Fly, why: self.why });
+        ran.route.get_or_insert(Route { kind: RouteKind::Fly, why: self.why });
         Ok(ran)
     }
 }
@@ -107,16 +137,25 @@ impl OnTheFly {
                 fly.question().text
             )));
         }
-        let candidates = match self.store.is_auto() {
-            true => FOR_CYCLES.map(StoreSpec::named).to_vec(),
-            false => vec![self.store.clone()],
-        };
-        for (number, spec) in candidates.iter().enumerate() {
-            let order = self.order(spec);
-            let accepted = search(fly, spec, (order, self.threads), &properties, control)?;
-            let full = accepted.outcome.stopped_by == Some(Stop::Memory);
-            if full && number + 1 < candidates.len() {
+        let attempts = self.attempts(control);
+        for (number, Attempt { spec, way, states }) in attempts.iter().enumerate() {
+            let limits = Limits { states: states.or(control.limits.states), ..control.limits.clone() };
+            let limited = Control { limits, ..control.clone() };
+            let accepted = search(fly, spec, (*way, self.threads), &properties, &limited)?;
+            let full = match accepted.outcome.stopped_by {
+                Some(Stop::Memory) => true,
+                Some(Stop::States) => states.is_some(),
+                _ => false,
+            };
+            if full && number + 1 < attempts.len() {
                 continue;
+            }
+            let mut route = self.why.clone();
+            if attempts[0].states.is_some() && number > 0 {
+                route.push_str(match way {
+                    CycleSearch::Passes => "; in passes, since the first states did not decide it depth-first",
+                    _ => "; depth-first, since there is no memory for all states",
+                });
             }
             let found = match &accepted.lasso {
                 Some(Ok(trace)) => Some(fly.refuted(fly.below(trace), control)?),
@@ -126,8 +165,8 @@ impl OnTheFly {
             if found.is_some() {
                 control.listener.event(&Event::Answered(&fly.question().name, "violated"));
             }
-            let why = match number {
-                0 => "the product fits into memory, and nothing is faster",
+            let why = match spec.name.as_str() {
+                NUMBERING => "the product fits into memory, and nothing is faster",
                 _ => "the product did not fit into memory in a faster store",
             };
             let choice = StoreChoice { store: spec.clone(), why: why.into(), trials: Vec::new() };
@@ -136,26 +175,55 @@ impl OnTheFly {
                 outcome: accepted.outcome,
                 store: spec.clone(),
                 choice: self.store.is_auto().then_some(choice),
-                search: order.into(),
+                search: way.order().into(),
                 sweep: None,
                 reduction: None,
                 graph: None,
-                route: None,
+                route: Some(Route { kind: RouteKind::Fly, why: route }),
             };
             return Ok((ran, found));
         }
         unreachable!("the last store that is tried is taken")
     }
 
-    /// In which order cycles are searched for over a store: breadth-first means in passes.
-    fn order(&self, store: &StoreSpec) -> Search {
+    /// What is tried in turn.
+    fn attempts(&self, control: &Control) -> Vec<Attempt> {
+        let candidates = match self.store.is_auto() {
+            true => FOR_CYCLES.map(StoreSpec::named).to_vec(),
+            false => vec![self.store.clone()],
+        };
+        let attempt = |spec: &StoreSpec, way| Attempt { spec: spec.clone(), way, states: None };
+        let (first, last) = (&candidates[0], &candidates[candidates.len() - 1]);
+        let way = self.way(first);
+        // A limit of the user's own that is reached first ends the run.
+        let may_go_on = control.limits.states.is_none_or(|most| most > NEAR);
+        if way == CycleSearch::Passes || self.ordered || self.fair.is_some() || !may_go_on {
+            return candidates.iter().map(|spec| attempt(spec, self.way(spec))).collect();
+        }
+        let mut attempts = vec![Attempt { states: Some(NEAR), ..attempt(first, way) }];
+        attempts.extend(candidates.iter().map(|spec| attempt(spec, CycleSearch::Passes)));
+        // Where there is no memory for all states, a cycle may still be near enough.
+        attempts.push(attempt(last, way));
+        attempts
+    }
+
+    /// How cycles are searched for over a store at first.
+    fn way(&self, store: &StoreSpec) -> CycleSearch {
         let several = self.threads.is_some_and(|threads| threads > 1);
-        let rebuilds = StoreInfo::by_name(&store.name).is_some_and(|info| info.rebuilds && info.recalls);
         match self.search {
-            Search::Bfs if self.fair.is_none() && (several || rebuilds || self.ordered) => Search::Bfs,
-            _ => Search::Dfs,
+            _ if self.fair.is_some() => CycleSearch::Components,
+            Search::Bfs if rebuilds(store) || self.ordered => CycleSearch::Passes,
+            _ if several => CycleSearch::Nested,
+            _ => CycleSearch::Components,
         }
     }
+}
+
+/// A search over a store, up to this many states.
+struct Attempt {
+    spec: StoreSpec,
+    way: CycleSearch,
+    states: Option<u64>,
 }
 
 /// No answer to a question, for this reason.
@@ -215,20 +283,23 @@ impl Run for FirstOnTheFly {
     }
 }
 
-/// Searches the product for accepting cycles over a store, in an order and by the threads that were asked for.
+/// Searches the product for accepting cycles over a store, in a way and by the threads that were asked for.
 fn search(
     fly: &Fly<'_>,
     spec: &StoreSpec,
-    (order, asked): (Search, Option<usize>),
+    (way, asked): (CycleSearch, Option<usize>),
     properties: &[Property],
     control: &Control,
 ) -> Result<Accepted, CheckError> {
     if !serves(&spec.name) {
         return Err(refused(spec, "it does not give back every state by its id"));
     }
-    let threads: Threads = threads(asked.or(Some(1)), spec, order)?;
-    let store = deltamark_store::build(spec, &fly.product, traffic(order, threads, control), control.budget.clone())
-        .map_err(CheckError::Store)?;
+    // A store takes as many threads depth-first as it does breadth-first, if it does not rely on levels.
+    let asked_of = if way == CycleSearch::Components || rebuilds(spec) { way.order() } else { Search::Bfs };
+    let threads: Threads = threads(asked.or(Some(1)), spec, asked_of)?;
+    let store =
+        deltamark_store::build(spec, &fly.product, traffic(way.order(), threads, control), control.budget.clone())
+            .map_err(CheckError::Store)?;
     if let Some(why) = unfit(store.as_ref()) {
         return Err(refused(spec, why));
     }
@@ -248,10 +319,16 @@ fn search(
     let acceptance = Acceptance { all: fly.product.all_sets(), of: &of, recurs: &recurs, fairness };
     let task =
         Task { system: &fly.product, store: store.as_ref(), properties, control, explore_all: false, observer: None };
-    Ok(match order {
-        Search::Bfs => run_owcty(task, &acceptance, threads),
-        Search::Dfs => run_accepting(task, &acceptance),
+    Ok(match way {
+        CycleSearch::Passes => run_owcty(task, &acceptance, threads),
+        CycleSearch::Nested => run_cndfs(task, &acceptance, threads),
+        CycleSearch::Components => run_accepting(task, &acceptance),
     })
+}
+
+/// Whether a store rebuilds states when they are asked for.
+fn rebuilds(store: &StoreSpec) -> bool {
+    StoreInfo::by_name(&store.name).is_some_and(|info| info.rebuilds && info.recalls)
 }
 
 /// A store that cannot serve a search for cycles, and why.

@@ -6,7 +6,7 @@
 //! mean to bind it again.
 
 use deltamark_core::property::Undefined;
-use deltamark_core::{BLOCK, Batch, Block, Observable, Predicate, Scratch, System};
+use deltamark_core::{Action, BLOCK, Batch, Block, Observable, Predicate, Scratch, System};
 use deltamark_logic::temporal::{END, Formula, FormulaId, INITIAL, Pool};
 use deltamark_logic::{Compiled, Meaning};
 use std::collections::HashMap;
@@ -102,7 +102,7 @@ pub(crate) struct Lens {
     values: Vec<[i64; BLOCK]>,
     /// Of each atom that is a sum, what it reads by place in `reads`.
     sums: Vec<Vec<(usize, i64)>>,
-    /// Of each transition that an atom asks for, the number of its name; empty if steps have no names.
+    /// Of each transition the number of its name; empty if no atom asks for one, or steps have no names.
     names: HashMap<Observable, usize>,
     /// By the number of a name, the states of the current block in which such a step begins.
     steps: Vec<u64>,
@@ -141,7 +141,8 @@ impl Lens {
             lens.sums.push(terms.iter().map(term).collect());
         }
         lens.values = vec![[0; BLOCK]; lens.reads.len()];
-        if let Some(observe) = system.observe() {
+        let asks_steps = |&number: &usize| matches!(atoms.list[number], Atom::Fireable(_));
+        if let Some(observe) = system.observe().filter(|_| wanted.iter().any(asks_steps)) {
             let names = observe.action_names();
             if observe.groups_actions() || system.action_count() == Some(names.len() as u32) {
                 lens.steps = vec![0; names.len()];
@@ -174,8 +175,13 @@ impl Lens {
         let batch = batch.filter(|batch| !self.names.is_empty() && batch.faults().is_empty());
         if let (Some(batch), Some(observe)) = (batch, observe) {
             self.steps.fill(0);
+            let (mut last, mut name) = (Action::NONE, 0);
             for (index, &action) in batch.actions().iter().enumerate() {
-                self.steps[observe.name_of_action(action)] |= 1 << batch.source(index);
+                // Steps of one transition often come together.
+                if action != last {
+                    (last, name) = (action, observe.name_of_action(action));
+                }
+                self.steps[name] |= 1 << batch.source(index);
             }
         }
         for &number in &self.wanted {

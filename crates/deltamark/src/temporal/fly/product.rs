@@ -75,6 +75,9 @@ struct Working {
     atoms: Vec<u64>,
     letters: Vec<u64>,
     moves: Vec<u64>,
+    /// Of each state of the automaton the lanes that are in it; the moves that some lane takes, and which.
+    at: Vec<u64>,
+    taken: Vec<(usize, u64)>,
     /// Of each state of the product its lane in the block below, ascending, and the state of the automaton.
     lanes: Vec<(u8, u32)>,
     target: Vec<Slot>,
@@ -309,6 +312,8 @@ impl Layer for Product<'_> {
             atoms: vec![0; self.questions.atoms.list.len()],
             letters: Vec::new(),
             moves: Vec::new(),
+            at: Vec::new(),
+            taken: Vec::new(),
             lanes: Vec::new(),
             target: Vec::new(),
             many: Many {
@@ -521,16 +526,19 @@ impl Product<'_> {
             return Ok(());
         }
         let batch = &working.batch;
-        let mut moving = 0u64;
-        (0..batch.len()).for_each(|index| moving |= 1 << batch.source(index));
         let cut_off = batch.cut_off_sources();
+        let mut moving = batch.moved() & !cut_off;
+        if !batch.faults().is_empty() {
+            moving = 0;
+            (0..batch.len()).for_each(|index| moving |= 1 << batch.source(index));
+        }
         let dead = working.block.mask() & !batch.moved();
         let ends = working.block.mask() & !moving & !cut_off;
         let without = match self.look(working, dead, ends, true) {
             Ok(without) => without,
             Err(end) => return ended(end, out),
         };
-        let Working { batch, moves, lanes, block: inner_block, target, .. } = working;
+        let Working { lanes, block: inner_block, .. } = &*working;
         for (index, _) in lanes.iter().enumerate().filter(|(_, one)| self.accepts[one.1 as usize]) {
             out.begin(first + index);
             out.fault(None, ACCEPTED.into());
@@ -550,42 +558,107 @@ impl Product<'_> {
             let sources = lanes.iter().enumerate().filter(|(_, one)| cut_off >> one.0 & 1 == 1);
             out.cut_off(sources.fold(0, |mask, (index, _)| mask | 1 << (first + index)));
         }
-        let mut step = |lane: usize, below: Option<(Action, &[Slot])>, hash: u64, state: &[Slot]| {
-            let begin = lanes.partition_point(|one| usize::from(one.0) < lane);
-            for (index, &(_, at)) in
-                lanes.iter().enumerate().skip(begin).take_while(|(_, one)| usize::from(one.0) == lane)
-            {
-                let (begin, end) = (self.begins[at as usize], self.begins[at as usize + 1]);
-                for (one, mask) in moves.iter().enumerate().take(end).skip(begin) {
-                    if mask >> lane & 1 == 0 {
-                        continue;
-                    }
-                    let Some(action) = self.encoded(below.map(|step| step.0), one) else {
-                        out.halt(Stop::Count);
-                        return;
-                    };
-                    target.clear();
-                    target.extend_from_slice(below.map_or(state, |step| step.1));
-                    target.push(self.moves[one].to);
-                    out.begin(first + index);
-                    out.push_hashed(action, target, joined(hash, self.moves[one].to));
-                }
-            }
-        };
-        for index in 0..batch.len() {
-            let lane = batch.source(index);
-            if faulty >> lane & 1 == 0 {
-                step(lane, Some((batch.action(index), batch.target(index))), batch.hash(index), &[]);
-            }
+        // Where no two states of the block are one below, the lanes below are those of the block.
+        let alone = lanes.len() == inner_block.len();
+        match self.inner.width() {
+            Width::Fixed(slots) if alone => self.runs_of_steps(working, slots, (first, !faulty), out),
+            _ => self.steps(working, (first, !faulty), out),
         }
         let mut rest = ends & !faulty;
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let state = inner_block.state(lane);
-            let hash = self.inner.hash(&mut working.inner, state);
-            step(lane, None, hash, state);
+            let Working { inner, block, moves, lanes, target, .. } = working;
+            let state = block.state(lane);
+            let hash = self.inner.hash(inner, state);
+            self.step((lane, moves, lanes, first), (None, state, hash), target, out);
         }
         Ok(())
+    }
+
+    /// Appends the successors by one step below, of all states of the product in this lane; `None` is the step by which
+    /// the last state repeats.
+    fn step(
+        &self,
+        (lane, moves, lanes, first): (usize, &[u64], &[(u8, u32)], usize),
+        (below, state, hash): (Option<Action>, &[Slot], u64),
+        target: &mut Vec<Slot>,
+        out: &mut Batch,
+    ) {
+        let begin = lanes.partition_point(|one| usize::from(one.0) < lane);
+        for (index, &(_, at)) in lanes.iter().enumerate().skip(begin).take_while(|(_, one)| usize::from(one.0) == lane)
+        {
+            let (begin, end) = (self.begins[at as usize], self.begins[at as usize + 1]);
+            for (one, mask) in moves.iter().enumerate().take(end).skip(begin) {
+                if mask >> lane & 1 == 0 {
+                    continue;
+                }
+                let Some(action) = self.encoded(below, one) else {
+                    out.halt(Stop::Count);
+                    return;
+                };
+                target.clear();
+                target.extend_from_slice(state);
+                target.push(self.moves[one].to);
+                out.begin(first + index);
+                out.push_hashed(action, target, joined(hash, self.moves[one].to));
+            }
+        }
+    }
+
+    /// Appends the successors of a block, one by one, but for those of states that repeat.
+    fn steps(&self, working: &mut Working, (first, live): (usize, u64), out: &mut Batch) {
+        let Working { batch, moves, lanes, target, .. } = working;
+        for index in 0..batch.len() {
+            let lane = batch.source(index);
+            if live >> lane & 1 == 1 {
+                let below = (Some(batch.action(index)), batch.target(index), batch.hash(index));
+                self.step((lane, moves, lanes, first), below, target, out);
+            }
+        }
+    }
+
+    /// The same where the lanes below are those of the block: systems fire a block action by action, so what one action
+    /// and one move lead to is appended together.
+    fn runs_of_steps(&self, working: &mut Working, slots: usize, (first, live): (usize, u64), out: &mut Batch) {
+        let Working { batch, moves, lanes, at, taken, .. } = working;
+        at.clear();
+        at.resize(self.begins.len() - 1, 0);
+        for &(lane, state) in &*lanes {
+            at[state as usize] |= 1 << lane & live;
+        }
+        taken.clear();
+        let moves = self.moves.iter().zip(moves).enumerate();
+        taken.extend(moves.filter_map(|(number, (one, mask))| match *mask & at[one.from as usize] {
+            0 => None,
+            mask => Some((number, mask)),
+        }));
+        let mut index = 0;
+        while index < batch.len() {
+            let (begin, action, mut sources) = (index, batch.action(index), 0u64);
+            while index < batch.len() && batch.action(index) == action && sources >> batch.source(index) == 0 {
+                sources |= 1 << batch.source(index);
+                index += 1;
+            }
+            for &(number, mask) in &*taken {
+                let by_move = sources & mask;
+                if by_move == 0 {
+                    continue;
+                }
+                let Some(encoded) = self.encoded(Some(action), number) else {
+                    out.halt(Stop::Count);
+                    return;
+                };
+                let to = self.moves[number].to;
+                let (targets, hashes) = out.grow(encoded, by_move << first);
+                let mut room = targets.chunks_exact_mut(slots + 1).zip(hashes);
+                for step in (begin..index).filter(|&step| by_move >> batch.source(step) & 1 == 1) {
+                    let Some((target, hash)) = room.next() else { unreachable!("there is room for each source") };
+                    target[..slots].copy_from_slice(batch.target(step));
+                    target[slots] = to;
+                    *hash = joined(batch.hash(step), to);
+                }
+            }
+        }
     }
 }
