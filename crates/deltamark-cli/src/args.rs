@@ -38,12 +38,23 @@ Examples:
 Exit codes: 0 all properties hold; 1 one is violated; 2 the input or the command line is wrong; \
 3 no answer (a limit was reached, or a lossy store found nothing).";
 
+const VERIFY_HELP: &str = "\
+Example:
+  deltamark check net.pnml --invariant 'buffer <= 3' --certificate buffer.cert
+  deltamark verify buffer.cert net.pnml
+
+Exit codes: 0 the certificate is accepted; 1 it is rejected; 2 the input or the command line is wrong; \
+3 a limit was reached.";
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Check properties of a model; without any, look for deadlocks and faults
     #[command(after_help = CHECK_HELP)]
     Check(Check),
+    /// Check a certificate that `check --certificate` wrote, by code of its own
+    #[command(after_help = VERIFY_HELP)]
+    Verify(Verify),
     /// Explore everything and show the state space in figures
     Stats(Stats),
     /// Answer an examination of the Model Checking Contest, in the contest's own lines
@@ -392,8 +403,25 @@ pub struct Check {
     /// Write the traces to a file, as JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
+    /// Write a certificate of the answers to a file, which `deltamark verify` checks: nothing is reduced or probed
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<String>,
     #[command(flatten)]
     pub say: Say,
+}
+
+/// Arguments of `verify`.
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// The certificate
+    pub certificate: String,
+    /// The model that it is of
+    pub model: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub limits: LimitOptions,
 }
 
 /// A better diagnostic for some wrong command lines than the option alone gives: a property given to a

@@ -4,6 +4,7 @@
 //! it never ends the process itself.
 
 mod automaton;
+mod certificate;
 mod check;
 mod dump;
 mod extras;
@@ -14,6 +15,7 @@ mod reproduce;
 mod simulate;
 mod stats;
 mod stores;
+mod verify;
 
 use crate::args::{self, Command};
 use crate::exit::{Exit, Failure};
@@ -37,6 +39,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
         command,
         Command::Check(_)
             | Command::Stats(_)
+            | Command::Verify(_)
             | Command::Automaton(_)
             | Command::Mcc(_)
             | Command::Graph(_)
@@ -46,6 +49,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     }
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
+        Command::Verify(arguments) => verify::run(&arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
         Command::Automaton(arguments) => automaton::run(&arguments, since),
         Command::Mcc(arguments) => mcc::run(&arguments, since),

@@ -21,6 +21,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("deltamark-dve", &["deltamark-core"]),
     ("deltamark-so", &["deltamark-core"]),
     ("deltamark-derive", &[]),
+    // It checks what the others answer, so it must share no code with them.
+    ("deltamark-verify", &[]),
     (
         "deltamark",
         &[
@@ -39,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("deltamark-testkit", &["deltamark-core", "deltamark-nets", "deltamark-search"]),
     ("deltamark-reproduce", &["deltamark", "deltamark-core", "deltamark-search", "deltamark-store"]),
-    ("deltamark-cli", &["deltamark", "deltamark-reproduce"]),
+    ("deltamark-cli", &["deltamark", "deltamark-reproduce", "deltamark-verify"]),
     (
         "deltamark-bench",
         &[

@@ -21,6 +21,7 @@ pub(crate) use questions::{compiled, parsed, stopped_reading};
 pub(crate) use refusals::threads;
 use refusals::{refuse_large, thread_count};
 
+use crate::certificate::{CertificateLog, CertificateTarget};
 use crate::condensed::Condensed;
 use crate::control::{OnProgress, control};
 use crate::ends::{Ends, FinalStates};
@@ -107,6 +108,8 @@ pub struct Check<'a> {
     pub(crate) since: Instant,
     /// Where the graph goes.
     pub(crate) graph: Option<String>,
+    /// Where the certificate goes.
+    certificate: Option<CertificateTarget>,
     /// The graph that takes the place of a search.
     pub(crate) walked: Option<(&'a Condensed, Way)>,
     measure: Option<Box<dyn Measure>>,
@@ -143,6 +146,7 @@ impl<'a> Check<'a> {
             probes: false,
             since: Instant::now(),
             graph: None,
+            certificate: None,
             walked: None,
             measure: None,
             recorder: None,
@@ -305,6 +309,14 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Writes a [certificate](crate::certificate) of the answers to this file, as far as they can be certified. `unread` is why the
+    /// model cannot be read by the program that checks it, if that is known: then nothing is written. The run is not reduced, and
+    /// nothing is probed.
+    pub fn certificate(mut self, path: impl Into<String>, unread: Option<String>) -> Self {
+        self.certificate = Some(CertificateTarget { path: path.into(), unread });
+        self
+    }
+
     /// Counts the total time, and the time that [`limits`](Self::limits) allow, from this moment, usually one before the model
     /// was loaded. Without this it is when the check was made.
     pub fn since(mut self, since: Instant) -> Self {
@@ -367,6 +379,12 @@ impl<'a> Check<'a> {
         let kinds: Vec<PropertyKind> = self.properties.iter().map(|property| (&property.goal).into()).collect();
         self.refuse_with_formulas()?;
         let way = self.way_of_formulas()?;
+        let certificate = self.certificate.take();
+        if certificate.is_some() {
+            self.refuse_with_certificate()?;
+            (self.reduce, self.probes) = (Reduce::Off, false);
+        }
+        let ends = self.right_ends();
         let mut notes = self.info.remarks.clone();
         notes.extend(self.consider_final_states()?);
         if self.symmetry.is_some() {
@@ -388,6 +406,14 @@ impl<'a> Check<'a> {
         }
         refuse_large(&self.formulas.0, &self.written, &control)?;
         let sweeps = self.sweeps && self.walked.is_none();
+        let mut log = certificate.map(|target| CertificateLog::new(target, &self.info, self.system, &control));
+        if let Some(log) = log.as_mut() {
+            if !self.formulas.0.list.is_empty() {
+                log.without_states("formulas of temporal logic are asked in the same run");
+            } else if sweeps {
+                log.without_states("a sweep does not keep the states");
+            }
+        }
         let setting = Setting { model: self.info.clone(), control, memory_limit, since: self.since, notes };
         let properties = self.properties;
         let graph = self.graph.map(|path| GraphTarget { path, model: self.info.clone() });
@@ -518,7 +544,10 @@ impl<'a> Check<'a> {
                 explain: self.explain,
                 explore_all: self.explore_all,
                 probes: self.probes && !self.shortest && surveyor.is_none() && graph.is_none(),
-                watchers: surveyor.into_iter().map(|surveyor| surveyor as &mut dyn Watcher).collect(),
+                watchers: {
+                    let surveyor = surveyor.into_iter().map(|surveyor| surveyor as &mut dyn Watcher);
+                    surveyor.chain(log.as_mut().map(|log| log as &mut dyn Watcher)).collect()
+                },
                 // A graph is written as the run goes on.
                 numbered: graph.is_some().then_some("the file of the graph takes the numbers that it gives"),
                 graph,
@@ -526,14 +555,25 @@ impl<'a> Check<'a> {
             };
             Plan::single(self.system, kinds, run)
         };
-        match plan.make(setting) {
+        let made = plan.make(setting);
+        match made {
             // A run can be stopped before it begins to search: while a sweep looks for a measure, while a reduction is prepared.
             Err(CheckError::Stopped(stop)) => {
                 let phase = if sweeps { "measuring" } else { "preparing" };
                 Ok(Report::before_search(self.info, phase, stop, memory_limit, self.since))
             }
+            Ok(report) => {
+                let certificate = log.map(|log| log.finish(&report, &ends, self.system));
+                Ok(Report { certificate, ..report })
+            }
             made => made,
         }
+    }
+
+    /// The expressions of which one is true where a deadlock is a right end.
+    fn right_ends(&self) -> Vec<String> {
+        let given = self.finals.iter().map(|one| &one.text);
+        given.chain(&self.info.final_markings).cloned().collect()
     }
 
     /// The bytes that answers take, from the search to the report; of formulas, what their answering takes is asked for

@@ -6,6 +6,7 @@
 //! states are written one after the other and never all held at once.
 
 use crate::auto::{Trial, TrialCost};
+use crate::certificate::CertificateFile;
 use crate::load::ModelInfo;
 use crate::report::{Answer, GraphFile, Report};
 use crate::stats::{Bound, Survey};
@@ -88,6 +89,8 @@ struct Contract<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<GraphJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<CertificateJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reduction: Option<ReductionJson<'a>>,
@@ -158,6 +161,7 @@ impl<'a> Contract<'a> {
                 .collect(),
             stopped_while: report.stopped_while,
             graph: report.graph.as_ref().map(GraphJson::new),
+            certificate: report.certificate.as_ref().map(CertificateJson::new),
             sweep: report.sweep.as_ref().map(SweepJson::new),
             reduction: reduction.map(|reduction| ReductionJson {
                 kind: reduction.kind,
@@ -168,6 +172,41 @@ impl<'a> Contract<'a> {
             }),
             route: report.route.as_ref().map(|route| RouteJson { kind: route.kind.name(), why: &route.why }),
             survey: survey.map(SurveyJson::new),
+        }
+    }
+}
+
+/// A certificate.
+#[derive(serde::Serialize)]
+struct CertificateJson<'a> {
+    path: &'a str,
+    written: bool,
+    bytes: Option<u64>,
+    states: Option<u64>,
+    properties: Option<u64>,
+    uncertified: Vec<UncertifiedJson<'a>>,
+    why: Option<&'a str>,
+}
+
+/// An answer that is not in the certificate.
+#[derive(serde::Serialize)]
+struct UncertifiedJson<'a> {
+    name: &'a str,
+    why: &'a str,
+}
+
+impl<'a> CertificateJson<'a> {
+    fn new(certificate: &'a CertificateFile) -> Self {
+        let contents = certificate.contents;
+        let uncertified = certificate.uncertified.iter().map(|(name, why)| UncertifiedJson { name, why });
+        CertificateJson {
+            path: &certificate.path,
+            written: contents.is_some(),
+            bytes: contents.map(|contents| contents.bytes),
+            states: contents.and_then(|contents| contents.states),
+            properties: contents.map(|contents| contents.claims),
+            uncertified: uncertified.collect(),
+            why: certificate.failed.as_deref(),
         }
     }
 }

@@ -37,6 +37,7 @@ extern crate self as deltamark;
 
 pub mod auto;
 pub mod automaton;
+pub mod certificate;
 pub mod check;
 pub mod condensed;
 pub mod control;

@@ -6,6 +6,7 @@
 //! replayed, and "holds" is reported only where the search returned it.
 
 use crate::auto::StoreChoice;
+use crate::certificate::CertificateFile;
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
 use crate::reduction::Reduction;
@@ -221,6 +222,8 @@ pub struct Report {
     pub route: Option<Route>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
+    /// The certificate, if there was to be one.
+    pub certificate: Option<CertificateFile>,
     /// What else a reader must know to read the answers: sentences without full stops.
     pub notes: Vec<String>,
 }
@@ -317,6 +320,7 @@ impl Report {
             reduction: None,
             route: None,
             graph: None,
+            certificate: None,
             notes: Vec::new(),
         }
     }

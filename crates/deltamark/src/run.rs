@@ -84,6 +84,11 @@ pub(crate) trait Watcher: Observer {
         control: &Control,
     ) -> Result<(), CheckError>;
 
+    /// Whether it needs to see each state once, and not more often.
+    fn sees_each_once(&self) -> bool {
+        true
+    }
+
     /// The run has ended; the store is still there.
     fn end(&mut self, _system: &dyn System, _store: &dyn Store, _outcome: &Outcome) {}
 }

@@ -2,7 +2,7 @@
 //!
 //! In: a model and properties. Out: the verdicts, on standard output.
 
-use super::{explored_as, progressing};
+use super::{certificate, explored_as, progressing};
 use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print, print_aside, tell, try_output, write_file};
@@ -24,9 +24,12 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     refuse_mixtures(
         &arguments.model.model,
         &arguments.asked,
-        &[arguments.trace.as_deref(), arguments.explore.graph.as_deref()],
+        &[arguments.trace.as_deref(), arguments.explore.graph.as_deref(), arguments.certificate.as_deref()],
         arguments.say.json,
     )?;
+    if let Some(path) = &arguments.certificate {
+        certificate::refuse(path, arguments)?;
+    }
     refuse_drawings(arguments.explore.graph.as_deref())?;
     if arguments.soundness && arguments.reduce.is_demanded() {
         let what =
@@ -59,6 +62,10 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         .shortest(arguments.shortest)
         .route(arguments.route)
         .probes(arguments.explore.probes());
+    let check = match &arguments.certificate {
+        Some(path) => check.certificate(path, certificate::unread(arguments, model.info.format, memory)),
+        None => check,
+    };
     let (check, live) = explored_as(check, &arguments.explore, say, since);
     let result = if arguments.soundness { check.soundness() } else { check.run() };
     live.clear();
@@ -66,6 +73,7 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
     let exit = show(&report, arguments.trace.as_deref(), memory.is_some(), say, &control)?;
     let aside = arguments.trace.as_deref() == Some("-");
     explain(&report, arguments.explore.explain && !say.json, aside, &control)?;
+    certificate::must_be_writable(&report)?;
     Ok(exit)
 }
 
@@ -85,6 +93,7 @@ pub(super) fn show(
         tell(text::report(report, memory_given, &Look::stderr()).trim_end());
     }
     tell_of_graph(report, say);
+    certificate::tell(report, say);
     // Traces on standard output are for a program; the report goes to standard error.
     let aside = trace == Some("-");
     let look = if aside { Look::stderr() } else { Look::stdout() };

@@ -89,6 +89,22 @@ impl Check<'_> {
         }
     }
 
+    /// Refuses what does not go with a certificate.
+    pub(super) fn refuse_with_certificate(&self) -> Result<(), CheckError> {
+        let mixed = [
+            (self.reduce.is_demanded(), format!("`--reduce {}` leaves states away", self.reduce)),
+            (self.symmetry.is_some(), "a quotient leaves states away".into()),
+            (self.walked.is_some(), "the answers come from a graph".into()),
+        ];
+        match mixed.into_iter().find(|(given, _)| *given) {
+            None => Ok(()),
+            Some((_, why)) => Err(CheckError::Misfit {
+                message: format!("a certificate is one of all states of the model, and {why}"),
+                help: "leave one of them out".into(),
+            }),
+        }
+    }
+
     /// Refuses options that do not go with each other.
     pub(super) fn refuse_mixtures(&self) -> Result<(), CheckError> {
         if self.shortest && !self.strategy().is_shortest() {

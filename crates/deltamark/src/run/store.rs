@@ -77,7 +77,7 @@ impl Run for OverStore<'_> {
             let traffic = traffic(search, threads, control);
             let store =
                 deltamark_store::build(spec, system, traffic, control.budget.clone()).map_err(CheckError::Store)?;
-            if store.forgets() && !watchers.is_empty() {
+            if store.forgets() && watchers.iter().any(|watcher| watcher.sees_each_once()) {
                 return Err(CheckError::Misfit {
                     message: "statistics and graphs need every state once, and this store forgets states".into(),
                     help: "leave out `forget`".into(),
