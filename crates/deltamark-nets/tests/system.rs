@@ -1,7 +1,7 @@
 //! Nets as systems: random nets against the naive explorer, the conformance suite for systems, and nets with known
 //! results from outside.
 
-use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, System};
+use deltamark_core::{BLOCK, Batch, Block, Control, Limits, Property, Scratch, StateId, System};
 use deltamark_nets::{Arc, Net, NetSystem, Place, Transition, generate::generate, pnml, tina};
 use deltamark_search::{Observer, Search, Task, run};
 use deltamark_testkit::conformance::system::check_system_up_to;
@@ -196,5 +196,38 @@ fn widenings_are_few_however_many_places_outgrow_their_fields() {
         let system = NetSystem::new(net_of);
         let widenings = deltamark_testkit::oracle::explore(&system).widenings;
         assert!((33..=42).contains(&widenings), "{net}: {widenings} widenings");
+    }
+}
+
+/// Hashes are looked up byte by byte, by half bytes or bit by bit, as the number of words makes it quicker; those that
+/// steps add up, those of lists and those of single states are equal all the same.
+#[test]
+fn hashes_agree_however_wide_states_are() {
+    for (places, words) in [(20, 1..=1), (100, 2..=2), (700, 3..=16), (3_000, 17..=256), (20_000, 257..=400)] {
+        // Half of the places are marked, so that words are full; the first eight tokens can move, the others cannot.
+        let pair = |i: u32| match i < 8 {
+            true => format!("tr t{i} a{i} -> b{i}\npl a{i} (1)\n"),
+            false => format!("tr t{i} a{i} b{i} ->\npl a{i} (1)\n"),
+        };
+        let mut net = tina::parse(&(0..places / 2).map(pair).collect::<String>()).expect("a net");
+        net.declared_safe = true;
+        let system = NetSystem::new(net);
+        let mut scratch = system.scratch();
+        let (mut block, mut batch) = (Block::new(system.width()), Batch::new(system.width()));
+        system.initial(&mut scratch, &mut batch).expect("the layout holds the initial marking");
+        assert!(words.contains(&batch.target(0).len().div_ceil(2)), "{places}: {:?}", system.width());
+        for _ in 0..3 {
+            block.reset(system.width());
+            for (number, state) in (0..).zip(batch.targets().iter().take(BLOCK)) {
+                block.push(StateId::new(number), state);
+            }
+            batch.reset(system.width());
+            system.expand(&mut scratch, &block, &mut batch).expect("a bit a place");
+            let mut hashes = Vec::new();
+            system.hashes(&mut scratch, batch.targets(), &mut hashes);
+            assert_eq!(hashes, batch.hashes(), "{places}");
+            let single: Vec<_> = batch.targets().iter().map(|state| system.hash(&mut scratch, state)).collect();
+            assert_eq!(hashes, single, "{places}");
+        }
     }
 }
