@@ -117,7 +117,7 @@ fn measure(bytes: &mut Bytes<'_>, model: &dyn Model, limits: &Limits<'_>) -> Res
                 format!("state {} holds {}, which no variable of the model can hold", shape.states - 1, shape.least);
             return Err(Failure::Rejected(why));
         }
-        if shape.states % PERIOD == 0 {
+        if shape.states.is_multiple_of(PERIOD) {
             ask(limits)?;
         }
     }
@@ -143,7 +143,7 @@ fn fill(mut bytes: Bytes<'_>, shape: &Shape, model: &dyn Model, limits: &Limits<
         let hash = set.hash(&state);
         set.insert(&row, hash);
         number += 1;
-        if number % PERIOD == 0 {
+        if usize::is_multiple_of(number, PERIOD) {
             ask(limits)?;
         }
     }
@@ -165,7 +165,7 @@ fn closed(
     let mut state = Vec::new();
     let mut row = Vec::new();
     for number in 0..set.len() {
-        if number % PERIOD == 0 {
+        if usize::is_multiple_of(number, PERIOD) {
             ask(limits)?;
         }
         set.read(number, &mut state);
@@ -254,7 +254,7 @@ fn follow(
     let mut state = vec![0; model.variables()];
     let mut before = model.initial();
     for number in 0..count {
-        if number % PERIOD as u64 == 0 {
+        if number.is_multiple_of(PERIOD as u64) {
             ask(limits)?;
         }
         bytes.next_state(&mut state, |_| {}).map_err(Failure::Rejected)?;

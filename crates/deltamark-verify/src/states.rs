@@ -102,7 +102,7 @@ impl StateSet {
             match self.index[place] {
                 0 => return place,
                 number if self.row_of(number as usize - 1) == row => return place,
-                _ => place = place + 1 & mask,
+                _ => place = (place + 1) & mask,
             }
         }
     }

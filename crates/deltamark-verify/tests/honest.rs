@@ -224,5 +224,5 @@ fn small_nets_from_outside_are_certified() {
 #[test]
 #[ignore = "takes minutes; run by scripts/long"]
 fn nets_from_outside_are_certified() {
-    nets_from_outside("nets_from_outside_are_certified", 120_000, 60);
+    nets_from_outside("nets_from_outside_are_certified", 1_000_000, 80);
 }
