@@ -83,7 +83,7 @@ pub struct Answered {
 /// Asks, and prints one line of JSON.
 pub fn single(options: &QuestionOptions) -> Result<(), Failure> {
     let corpus = Corpus::find("deltamark-bench question").ok_or_else(|| "there is no corpus".to_string())?;
-    let (_, part) = options.model.rsplit_once('.').ok_or("the model has no ending")?;
+    let (_, part) = options.model.rsplit_once('.').ok_or_else(|| "the model has no ending".to_string())?;
     let path = corpus.file(part, &options.model);
     let model = deltamark::load(&path.to_string_lossy(), None).map_err(|error| error.to_string())?;
     let check = asked(Check::loaded(&model), &model, &options.question)?;

@@ -529,10 +529,12 @@ impl<'s> Stubborn<'s> {
         work.settled.clone_from(&work.member);
         while !work.grown.is_empty() {
             let mut round = std::mem::take(&mut work.round);
-            std::mem::swap(&mut work.grown, &mut round);
-            round.iter().for_each(|&action| work.settled[action as usize] = work.member[action as usize]);
-            for action in round.drain(..) {
-                let lanes = std::mem::take(&mut work.growth[action as usize]);
+            // What grows in this round is looked at in the next, whatever else is to be looked at.
+            for action in work.grown.drain(..) {
+                round.push((action, std::mem::take(&mut work.growth[action as usize])));
+                work.settled[action as usize] = work.member[action as usize];
+            }
+            for (action, lanes) in round.drain(..) {
                 let enabled = lanes & work.enabled[action as usize];
                 work.looked += 1;
                 if enabled != 0 {
@@ -840,8 +842,8 @@ struct StubbornScratch {
     followed: Vec<u64>,
     /// For each action the states in which it was a member before this round.
     settled: Vec<u64>,
-    /// The actions that are looked at in this round.
-    round: Vec<u32>,
+    /// The actions that are looked at in this round, with the states in which they are new.
+    round: Vec<(u32, u64)>,
     /// Conditions with the states in which each is the cheapest so far.
     choices: Vec<(u32, u64)>,
     /// Actions that have not been looked at in some state.

@@ -44,8 +44,11 @@ pub(crate) fn split(program: &Program, most: usize, control: &Control) -> Result
     let mut pool = Pool::default();
     let (mut transitions, mut steps) = (Vec::new(), Vec::new());
     let (mut pinned, mut owners) = (Vec::new(), Vec::new());
+    // What the parts so far take: as much more is asked for, since vectors double.
+    let mut bytes = 0;
     for (number, step) in (0..).zip(&program.steps) {
         control.ask()?;
+        control.ask_for(bytes)?;
         let choices = choices(program, facts, step, most);
         let count: usize = choices.iter().map(|(_, values)| values.len()).product();
         for part in 0..count {
@@ -58,7 +61,10 @@ pub(crate) fn split(program: &Program, most: usize, control: &Control) -> Result
                     (*cell, value)
                 })
                 .collect();
+            let before = transitions.len();
             let Some(step) = rebuilt(&known, &mut pool, &mut transitions, step, &pins) else { continue };
+            let effects: usize = transitions[before..].iter().map(|one| one.effects.len()).sum();
+            bytes += (256 + 2 * size_of::<Transition>() + effects * size_of::<Effect>()) as u64;
             steps.push(step);
             pinned.push(pins);
             owners.push(number);

@@ -49,9 +49,9 @@ const SHARE: u64 = 5;
 /// Stubborn sets are taken if a run with them is expected to take this part of the time, at most.
 const GAIN: f64 = 1.0;
 /// What may be spent whatever the run has taken.
-const FREE: u64 = 500_000;
+const FREE: u64 = 3_000_000;
 /// What may be spent beside that is this part of what the run has taken.
-const PART: u64 = 10;
+const PART: u64 = 8;
 /// What loading takes, an arc.
 const LOAD: u64 = 1_000;
 /// What making a net smaller takes, an arc; and what an entry takes that it looks at.
