@@ -38,6 +38,7 @@ extern crate self as deltamark;
 pub mod auto;
 pub mod automaton;
 pub mod check;
+pub mod checkpoint;
 pub mod condensed;
 pub mod control;
 mod ends;

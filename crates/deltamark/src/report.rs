@@ -6,6 +6,7 @@
 //! replayed, and "holds" is reported only where the search returned it.
 
 use crate::auto::StoreChoice;
+use crate::checkpoint::{CheckpointReport, Resumed};
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
 use crate::reduction::Reduction;
@@ -221,6 +222,10 @@ pub struct Report {
     pub route: Option<Route>,
     /// The file of the graph that was written or walked, if there was to be one.
     pub graph: Option<GraphFile>,
+    /// Which checkpoint the run went on from, if it did.
+    pub resumed: Option<Resumed>,
+    /// What became of its checkpoints, if it was to keep any.
+    pub checkpoint: Option<CheckpointReport>,
     /// What else a reader must know to read the answers: sentences without full stops.
     pub notes: Vec<String>,
 }
@@ -317,6 +322,8 @@ impl Report {
             reduction: None,
             route: None,
             graph: None,
+            resumed: None,
+            checkpoint: None,
             notes: Vec::new(),
         }
     }

@@ -89,6 +89,25 @@ impl Check<'_> {
         }
     }
 
+    /// Refuses what no checkpoint is kept of.
+    pub(super) fn refuse_with_checkpoints(&self, surveyed: bool) -> Result<(), CheckError> {
+        let reduced = self.reduce.is_demanded() || self.symmetry.is_some();
+        let mixed = [
+            (self.sweeps || self.search != Search::Bfs, "of a breadth-first search", "leave `--search` out"),
+            (reduced, "of a run that reduces nothing", "leave `--reduce` out"),
+            (!self.formulas.1.is_empty(), "of questions about single states", "leave formulas of temporal logic out"),
+            (surveyed, "of questions about single states", "ask by `deltamark check`"),
+            (self.graph.is_some() || self.walked.is_some(), "of a run that writes no graph", "leave `--graph` out"),
+        ];
+        match mixed.into_iter().find(|(given, ..)| *given) {
+            None => Ok(()),
+            Some((_, what, help)) => Err(CheckError::Misfit {
+                message: format!("checkpoints are kept {what} only"),
+                help: format!("{help}, or `--checkpoint`"),
+            }),
+        }
+    }
+
     /// Refuses options that do not go with each other.
     pub(super) fn refuse_mixtures(&self) -> Result<(), CheckError> {
         if self.shortest && !self.strategy().is_shortest() {
@@ -126,6 +145,7 @@ impl Check<'_> {
     /// Whether formulas of LTL go with the other choices.
     pub(super) fn may_ask_formulas(&self) -> bool {
         let whole = !self.sweeps
+            && self.checkpoints.is_none()
             && self.graph.is_none()
             && !self.explore_all
             && self.limits.depth.is_none()
