@@ -56,6 +56,11 @@ fn unusable(message: String, help: impl Into<String>) -> CheckpointError {
     CheckpointError::Unusable { message, help: help.into() }
 }
 
+fn unwritable(directory: &str, error: &io::Error) -> CheckpointError {
+    let message = format!("no checkpoints can be kept in `{directory}`: {error}");
+    unusable(message, "give a directory that can be written to")
+}
+
 /// A file that the run has read.
 #[derive(Clone, Debug)]
 pub struct InputFile {
@@ -191,8 +196,8 @@ impl Checkpoints {
                 let other = found.get(1).filter(|_| !older).and_then(|&other| read(other).ok());
                 let help = match other {
                     Some(Manifest { kept, .. }) => format!(
-                        "`deltamark resume {directory} --older` goes on from the one before, of {} states",
-                        kept.states
+                        "`deltamark resume {directory} --older` goes on from the one before, at depth {}",
+                        kept.depth
                     ),
                     None => format!("there is no other one that is whole; {begin}"),
                 };
@@ -266,14 +271,14 @@ impl Checkpoints {
             ));
         }
         let directory = self.directory.display().to_string();
-        let failed = |error: io::Error| unusable(format!("no checkpoints can be kept in `{directory}`: {error}"), "");
+        let failed = |error: io::Error| unwritable(&directory, &error);
         std::fs::create_dir_all(&self.directory).map_err(failed)?;
         self.lock = Some(locked(&self.directory)?);
         files::remove(&self.directory, |_| true);
         for InputFile { role, path } in &self.inputs {
             let bytes = load::read_under(path, load::LARGEST_FILE, control).map_err(|error| match error {
                 LoadError::Stopped { stop, .. } => CheckpointError::Stopped(stop),
-                error => unusable(error.to_string(), ""),
+                error => unusable(error.to_string(), "start again"),
             })?;
             if model.path.as_ref() == Some(path)
                 && model.text != Some((bytes.len() as u64, deltamark_graph::text_hash([&bytes[..]])))
@@ -332,7 +337,7 @@ impl Keeper for Checkpoints {
 /// Sees to it that no other run uses the directory.
 fn locked(directory: &Path) -> Result<File, CheckpointError> {
     let shown = directory.display();
-    let failed = |error: io::Error| unusable(format!("no checkpoints can be kept in `{shown}`: {error}"), "");
+    let failed = |error: io::Error| unwritable(&shown.to_string(), &error);
     let file =
         OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock")).map_err(failed)?;
     match file.try_lock() {
